@@ -64,7 +64,7 @@ test("arithmetic has Python's signs and division errors, in SQL and Python", asy
   expect(failing.json).toMatchObject({ arithmetic_3: null, risk: null, is_failed: true });
 });
 
-test("a changed order of keys is no difference, a changed constant is", async () => {
+test("a changed constant is a difference, a changed order of keys is not", async () => {
   editFile(place, "app.py", '{"t": t, "d": d, "u": u', '{"u": u, "d": d, "t": t');
   expect((await diff()).in_agreement).toBe(true);
   editFile(place, "app.py", "[1, s, {", "[2, s, {");

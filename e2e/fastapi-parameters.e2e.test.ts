@@ -85,7 +85,7 @@ test("a handler reads path, query, header, body and dependencies as FastAPI does
 test("refuses an invalid value with its location", async () => {
   const [status, problem] = await post("/v1/notes/0?times=x", { headers: JSON_TYPE, body: '"milk"' });
   expect(status).toBe(422);
-  expect(problem).toMatchObject({ code: "invalid_request", detail: "3 values do not fit." });
+  expect(problem).toMatchObject({ code: "invalid_request", detail: "3 values are invalid." });
   const { errors } = problem as { errors: { pointer: string }[] };
   expect(errors.map(({ pointer }) => pointer).sort()).toEqual(["/shelf", "/times", "/x-user"]);
   const headers = { ...JSON_TYPE, "x-user": "ann" };

@@ -24,10 +24,13 @@ const EXCEPTIONS = [/^docs\/spec-coverage\.md: /];
 const PAGES = /^(?!CHANGELOG\.md$).*\.md$/;
 const SOURCES =
   /^(?:packages\/(?:contract|engine|http|pods|postgres|python-runtime|system)\/src|apps\/(?:cli|server|dashboard)\/src|python\/appdb)\/.*\.(?:tsx?|py)$/;
-/** Not part of the product, or not rewritten yet. */
-const NOT_CHECKED = /\.test\.ts$|\/testing\/|^packages\/engine\/src\/(?:rows|endpoints|idempotency)\//;
+/** Not part of the product. */
+const NOT_CHECKED = /\.test\.ts$|\/testing\//;
 /** Folders whose comments and test names are checked too. */
-const COMMENTED = [/^apps\/(?:server|dashboard)\/.*\.tsx?$/];
+const COMMENTED = [
+  /^(?!scripts\/plain-english)(?:packages|apps|e2e|bench|scripts)\/.*\.(?:tsx?|mjs)$/,
+  /^python\/.*\.pyi?$/,
+];
 
 test("documents and texts of errors use plain English", () => {
   const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
@@ -45,7 +48,7 @@ test("documents and texts of errors use plain English", () => {
 test("comments and test names use plain English", () => {
   const files = execFileSync("git", ["ls-files"], { cwd: ROOT, encoding: "utf8" }).split("\n");
   const checked = files.filter((file) => COMMENTED.some((folder) => folder.test(file)) && existsSync(join(ROOT, file)));
-  const texts = checked.flatMap((file) => remarksOf(read(file)).map((text) => [file, text] as const));
+  const texts = checked.flatMap((file) => remarksOf(file, read(file)).map((text) => [file, text] as const));
   expect(texts.length).toBeGreaterThan(2_000);
   expect(texts.flatMap(([file, text]) => problemsOf(file, text))).toEqual([]);
 });
@@ -53,7 +56,7 @@ test("comments and test names use plain English", () => {
 test("finds a word in a comment over two lines and in the name of a test", () => {
   const comment = '/**\n * The key is\n * told, `is told` "is told".\n */\nconst former = 1; // goes on\n';
   const names = 'test("former", () => test.each([[1]])("a %s", "anew"));\ndescribe.skipIf(no)("nobody", () => {});\n';
-  expect(remarksOf(comment + names).flatMap((text) => problemsOf("a.ts", text))).toEqual([
+  expect(remarksOf("a.ts", comment + names).flatMap((text) => problemsOf("a.ts", text))).toEqual([
     "a.ts: 'is told' (gets, reports): The key is told, ` ` ` `.",
     "a.ts: 'goes on' (continue): goes on",
     "a.ts: 'former' (previous): former",
@@ -103,7 +106,8 @@ function textsOf(source: string): string[] {
 }
 
 /** Comments of a source without the code in them, consecutive lines joined, and the names of its tests. */
-function remarksOf(source: string): string[] {
+function remarksOf(file: string, source: string): string[] {
+  if (/\.pyi?$/.test(file)) return pythonRemarksOf(source);
   const comments = [...source.matchAll(/(?:^[ \t]*(?:\/\/|\/\*\*?|\*(?!\/)).*\n?)+|(?<=[;,{(\])>] )\/\/ .*$/gm)].map(
     ([text]) =>
       text
@@ -114,6 +118,16 @@ function remarksOf(source: string): string[] {
   );
   const names = [...source.matchAll(/(?:\b(?:test|it|describe)(?:\.\w+)*|\))\(\s*"((?:[^"\\\n]|\\.)*)",/g)];
   return [...comments, ...names.map((match) => match[1] ?? "")];
+}
+
+function pythonRemarksOf(source: string): string[] {
+  const found = [/# (.*)/g, /"""([\s\S]*?)"""/g].flatMap((pattern) => [...source.matchAll(pattern)]);
+  return found.map((match) =>
+    (match[1] ?? "")
+      .replaceAll(/`[^`]*`|"[^"]*"/g, "` `")
+      .replaceAll(/\s+/g, " ")
+      .trim(),
+  );
 }
 
 function read(file: string): string {

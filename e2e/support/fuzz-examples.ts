@@ -14,8 +14,8 @@ const AT_ONCE = 2;
 const RIGHTLY_REFUSED = [
   /NUL character/,
   /beyond the range of float32/,
-  /An? (?:limit|offset|tail) is not negative/,
-  /A page has 1 to \d+ rows/,
+  /An? (?:limit|offset|tail) must not be negative/,
+  /Expected a page_size from 1 to \d+/,
 ];
 
 /** Demonstrates a timeout: each request is answered 504 and ends a process. */

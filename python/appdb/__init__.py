@@ -15,7 +15,7 @@ appdb.worker`). Names are loaded when first used, so that importing it costs nex
 
 __version__ = "0.8.0"
 
-# The column types; each is declared in the module of its kind, appdb/kinds/<name in small letters>.py.
+# The column types; appdb/kinds/<lower-case name>.py declares each.
 TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
 _HOMES = {
     **{name: f"appdb.kinds.{name.lower()}" for name in TYPE_NAMES},
@@ -40,7 +40,7 @@ _LATER = frozenset(
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )
 
-# How other systems call what this library has.
+# Names in other systems of features of this library.
 _ELSEWHERE = {
     **dict.fromkeys(("text", "str", "varchar", "char"), "String"),
     **dict.fromkeys(("integer", "bigint", "smallint", "long"), "Int"),

@@ -16,7 +16,7 @@ class AppFileError(Exception):
     source: tuple[str, int] | None
 
 class Expr:
-    """A value of a row, known by its type only while the file is read."""
+    """A value of a row with a known type."""
 
     def __add__(self, other: Any) -> Expr: ...
     def __radd__(self, other: Any) -> Expr: ...
@@ -52,15 +52,15 @@ class Expr:
     def astype(self, target: type[Expr]) -> Any:
         """Converts to another type: `n.astype(db.String)`."""
     def isin(self, values: Iterable[Any]) -> Expr:
-        """True where the value is one of `values`; as SQL's IN where there are nulls."""
+        """True where the value is one of `values`, like SQL's IN for nulls."""
     def apply(self, function: Callable[[Any], Any], col_type: Any = None) -> Any:
         """Calls a function of a module with the value: `title.apply(slug, col_type=db.String)`."""
     def similarity(self, value: Any = ..., /, *, string: Any = ..., json: Any = ..., vector: Any = ..., idx: str | None = None) -> Expr:
-        """Of a column with an embedding index, in a query: how alike its vector is to that of a value."""
+        """For a column with an embedding index, in a query: the similarity of its vector to that of a value."""
     errortype: Any
-    """Of a computed column: the class name of the exception for which a cell has no value."""
+    """For a computed column: the class name of the exception of a cell without a value."""
     errormsg: Any
-    """Of a computed column: the message of that exception."""
+    """For a computed column: the message of that exception."""
 
 class String(Expr): ...
 class Int(Expr): ...
@@ -72,23 +72,23 @@ class UUID(Expr): ...
 class Binary(Expr): ...
 
 class Json(Expr):
-    """Any JSON value; `Json[list[Int]]`, `Json[{"a": String | None}]` or `Json[SomeTypedDict]` say which."""
+    """Any JSON value; `Json[list[Int]]`, `Json[{"a": String | None}]` or `Json[SomeTypedDict]` restrict it."""
 
     def __class_getitem__(cls, item: Any) -> Any: ...
     @classmethod
     def schema(cls, document: dict[str, Any]) -> Any:
-        """A Json type whose values meet a JSON Schema (draft 2020-12)."""
+        """A Json type whose values match a JSON Schema (draft 2020-12)."""
 
 Required = Annotated[_T, "required"]
-"""`title: Required[String]` is `title: String`: a column may be null only where it says `| None`."""
+"""`title: Required[String]` is `title: String`: a column is nullable only with `| None`."""
 
 class Array(Expr):
-    """Numbers, truth values or texts in lists of one length: `Array[(768,), Float]`, `Array[(None, 3), "int32"]`."""
+    """Numbers, booleans or texts in lists of equal lengths: `Array[(768,), Float]`, `Array[(None, 3), "int32"]`."""
 
     def __class_getitem__(cls, item: Any) -> Any: ...
 
 class _ModelMeta(type):
-    """What a query begins with: `Docs.where(...)`. A column of that name wins, as a class wins over its metaclass."""
+    """First verbs of a query: `Docs.where(...)`. A column with the same name takes precedence."""
 
     def where(cls, condition: Any) -> Query: ...
     def select(cls, *values: Any, **named: Any) -> Query: ...
@@ -102,14 +102,15 @@ class _ModelMeta(type):
     def sample(cls, n: int | None = None, fraction: float | None = None, seed: int | None = None) -> Query: ...
     def count(cls) -> Query: ...
     def insert(cls, rows: dict[str, Any] | list[dict[str, Any]]) -> Any:
-        """In a handler: stores a row, or all of a list or none, and gives back what was stored. `await` it in `async def`."""
+        """In a handler: stores a row, or a list completely or not at all, and returns the stored rows. `await` it in
+        `async def`."""
     def update(cls, values: dict[str, Any]) -> Any:
-        """In a handler: changes the row of the key in `values`, and gives it back."""
+        """In a handler: changes the row with the key in `values`, and returns it."""
     def delete(cls, **key: Any) -> Any:
-        """In a handler: deletes the row of a key, and gives the number of rows that were deleted."""
+        """In a handler: deletes the row of a key, and returns the number of deleted rows."""
 
 class TableModel(metaclass=_ModelMeta):
-    """The base of models. A class that names it becomes a table: `class Docs(Base, name="docs"):`"""
+    """The base of models. A subclass becomes a table: `class Docs(Base, name="docs"):`"""
 
     def __init_subclass__(
         cls,
@@ -123,7 +124,7 @@ class TableModel(metaclass=_ModelMeta):
     ) -> None: ...
 
 class Query:
-    """What to read from one model or several. Each verb gives a new one."""
+    """A read from one model or several. Each verb returns a new one."""
 
     def where(self, condition: Any) -> Query: ...
     def select(self, *values: Any, **named: Any) -> Query: ...
@@ -138,7 +139,7 @@ class Query:
     def count(self) -> Query: ...
 
 class NamedQuery(Generic[_P]):
-    """A query known by its name. Over columns it gives an expression: the list of its rows. In a handler it is asked."""
+    """A named query. Over columns it gives an expression: the list of its rows. In a handler it returns rows."""
 
     id: str
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -150,7 +151,7 @@ def query(function: None = None, *, return_scalar: bool = False) -> Callable[[Ca
     """Marks a function with type hints that returns a query: `return Docs.where(Docs.n > least)`."""
 
 def model_base(cls_name: str = "TableModel") -> type[TableModel]:
-    """Makes a new base: the classes that name it are the models of one application."""
+    """Makes a new base: its subclasses are the models of one application."""
 
 def Column(
     type: Any = None,
@@ -167,12 +168,12 @@ def Column(
     """A column with options: `id = Column(value=uuid7(), primary_key=True)`, `state = Column(type=String, default="new")`."""
 
 class BtreeIndex:
-    """An index that makes look-ups, ranges and orders by its columns fast."""
+    """An index for fast lookups, ranges and orders by its columns."""
 
     def __init__(self, *columns: Any, name: str | None = None) -> None: ...
 
 class EmbeddingIndex:
-    """An index that finds the rows whose vectors are nearest: `Docs.text.similarity(string=q)` asks it."""
+    """An index that finds the rows with the nearest vectors: `Docs.text.similarity(string=q)` uses it."""
 
     def __init__(
         self,
@@ -192,19 +193,19 @@ class Udf(Generic[_P, _R]):
     id: str
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def overload(self, function: Callable[..., Any]) -> Udf[_P, _R]:
-        """Adds a signature: `@f.overload` above another def. A call takes the one whose types are nearest."""
+        """Adds a signature: `@f.overload` above another def. A call takes the one with the nearest types."""
     def using(self, **fixed: Any) -> Using:
         """The function with some parameters fixed: `embed.using(model="small")`."""
 
 class Using:
-    """A function some of whose parameters are fixed."""
+    """A function with some fixed parameters."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def using(self, **fixed: Any) -> Using: ...
 
 @overload
 def udf(function: Callable[_P, _R], /) -> Udf[_P, _R]:
-    """Marks a function, at the top of a module and with type hints, as one that computes columns."""
+    """Marks a function that computes columns: at the top of a module, with type hints."""
 
 @overload
 def udf(
@@ -219,7 +220,7 @@ Batch = list
 """A list with a value for each row: a parameter or the result of a function with `@udf(batch_size=...)`."""
 
 class ResourcePool:
-    """Limits for calls to a provider, across all workers of a service: `@udf(resource_pool=...)` keeps to them."""
+    """Limits for calls to a provider, across all workers of a service: `@udf(resource_pool=...)`."""
 
     name: str
     def __init__(
@@ -227,7 +228,7 @@ class ResourcePool:
     ) -> None: ...
 
 class Aggregator:
-    """The base of aggregates: `__init__` begins a group, `update` takes a row, `value` ends it."""
+    """The base of aggregates: `__init__` starts a group, `update` takes a row, `value` ends it."""
 
 class Uda:
     """An aggregate of the application: over columns it is a value of many rows, in a query."""
@@ -249,7 +250,7 @@ def uda(
 ) -> Callable[[type], Uda]: ...
 
 class ExprUdf(Generic[_P]):
-    """A function whose body is an expression; a call stands for that expression."""
+    """A function whose body is an expression; a call means that expression."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 

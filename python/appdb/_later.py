@@ -1,4 +1,4 @@
-"""Names that files of other systems import: those that come later, and modules that this library does not have."""
+"""Names in files for other systems: planned ones, and modules that this library does not have."""
 
 from appdb.declare.errors import AppFileError, did_you_mean, later
 
@@ -14,7 +14,7 @@ _MODULES = frozenset("io iterators ext mcp".split())
 
 
 def later_function(name, namespace="appdb.functions"):
-    """The error for a namespace or an iterator of appdb.functions that this version does not have; None for other names."""
+    """The error for a missing namespace or iterator of appdb.functions; None for other names."""
     if name in _PROVIDERS:
         hint = "Call the provider in a function marked @db.udf; its resource_pool= keeps to the provider's limits."
     elif name in _ITERATORS:

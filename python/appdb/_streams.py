@@ -1,12 +1,12 @@
-"""What both programs of the package do with the process's standard streams, and how they end."""
+"""Handling of standard streams and of the process's end, for both programs of the package."""
 
 import os
 import sys
 
 
 def claim_stdout():
-    """Keeps stdout for the program's own use and returns its descriptor: what user code prints goes to stderr."""
-    # Before the exchange: a stream that was made for a file asks for its place in it, which a pipe does not have.
+    """Keeps stdout for the program itself and returns its descriptor; output of user code goes to stderr."""
+    # Before the exchange: a stream for a file reads its position in it, which a pipe does not have.
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
@@ -16,16 +16,17 @@ def claim_stdout():
 
 
 def forget_current_folder():
-    """Takes the current folder off the import path until the project's root is put there.
+    """Removes the current folder from the import path until the project's root is added.
 
-    A project's `json.py` must not be taken for Python's while this package loads what it needs.
+    A project's `json.py` must not replace Python's own while this package loads.
     """
     here = os.getcwd()
     sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]
 
 
 def give_up(why):
-    """Ends a worker that could hold its requests for ever: the engine tells them, and starts another. Called in `except`."""
+    """Ends a worker that could block its requests forever. The engine reports them and starts another worker. Call it
+    in `except`."""
     try:
         os.write(2, f"The worker gives up: {why}\n".encode())
         import traceback
@@ -36,7 +37,7 @@ def give_up(why):
 
 
 def end(code):
-    """Ends the process at once: exit handlers run, threads that the application left behind are not waited for."""
+    """Ends the process at once. Exit handlers run; threads that the application left behind are not awaited."""
     import atexit
 
     try:

@@ -1,8 +1,9 @@
-"""`python -m appdb.manifest app.py`: prints what an application file declares as one JSON document on stdout.
+"""`python -m appdb.manifest app.py`: prints the declarations of an application file as one JSON document on stdout.
 
-Run by the command in the application's own environment, before every plan. Imports the file by its module path from the
-project root (`--root`, by default the current folder), collects what its globals show, and checks it. On an error the
-document is `{"error": {...}}` and the exit code 1. See appfile/collect.py for what is found, appfile/report.py for how errors read.
+The command runs it in the application's own environment before every plan. It imports the file by its module path
+from the project root (`--root`, by default the current folder), collects the declarations in its globals, and checks
+them. On an error the document is `{"error": {...}}` and the exit code 1. See appfile/collect.py for the collection
+and appfile/report.py for the errors.
 """
 
 import os
@@ -15,7 +16,7 @@ def main(arguments):
     """Writes the document of one file; returns the exit code."""
     import gc
 
-    gc.set_threshold(200_000)  # a short process that only makes things: looking for garbage as often as usual is a tenth of it
+    gc.set_threshold(200_000)  # Many allocations: usual garbage collection would take a tenth of the time.
     out = claim_stdout()
     forget_current_folder()
     root, app = _parsed(arguments)
@@ -23,7 +24,7 @@ def main(arguments):
         sys.stderr.write("usage: python -m appdb.manifest [--root DIR] app.py\n")
         return 2
     from appdb.appfile.bytecode import distrust_new_sources
-    from appdb.appfile.json import dumps  # before the project's own modules are on the path
+    from appdb.appfile.json import dumps  # Before the project's own modules are on the path.
 
     distrust_new_sources()
     document, code = _document(os.path.realpath(root), app)
@@ -46,7 +47,7 @@ def _document(root, app):
         return document, 0
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # the application's own SystemExit among them
+    except BaseException as error:  # Includes the application's own SystemExit.
         from appdb.appfile import report
 
         return {"error": report.error_document(error, root, app)}, 1
@@ -68,7 +69,7 @@ def _parsed(arguments):
 
 
 def run():
-    """The whole program: what `python -m appdb.manifest` does, and the command by `-c`."""
+    """The whole program, for `python -m appdb.manifest`, and for the command by `-c`."""
     try:
         status = main(sys.argv[1:])
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from appdb.routes._base import check_full_path, check_path, checked_prefix, shap
 from appdb.routes.including import checked_cors, checked_tags, include, refuse_late
 
 _VERBS = ("get", "post", "put", "patch", "delete")
-# What FastAPI first looks at of a router that is included in an application object.
+# Attributes that FastAPI reads first when a router is included in an application object.
 _TWIN = frozenset("routes on_startup on_shutdown lifespan_context _contains_router".split())
 _LATER = frozenset("add_api_route api_route middleware".split())
 
@@ -18,8 +18,8 @@ _LATER = frozenset("add_api_route api_route middleware".split())
 class Router:
     """The routes of one service. Its name is `name`, or the variable that holds the router.
 
-    A route with `background=True`, or `background=Background(attempts=3, expires=3600)`, answers a job at once, which does
-    what the route does; `GET /_jobs/<id>` tells what has become of it.
+    A route with `background=True`, or `background=Background(attempts=3, expires=3600)`, returns a job at once,
+    which runs the route later; `GET /_jobs/<id>` returns its status.
     """
 
     def __init__(self, name=None, prefix="", tags=None, cors=None, **unknown):
@@ -39,9 +39,10 @@ class Router:
         self._source = caller(1)
 
     def include_router(self, router, prefix="", tags=None):
-        """Takes the routes of another router in, their paths behind `prefix`; that is then no service of its own.
+        """Includes the routes of another router, with their paths after `prefix`. That router is then not a separate
+        service.
 
-        Raises AppFileError when a path is taken twice.
+        Raises AppFileError for a path in use.
         """
         include(self, router, prefix, tags)
 
@@ -95,7 +96,7 @@ class Router:
 
 for _name, _method in list(vars(Router).items()):
     if _name.removeprefix("add_").endswith("_route"):
-        _method.__qualname__ = f"Router.{_name}"  # as Python calls it in its errors
+        _method.__qualname__ = f"Router.{_name}"  # The name in Python's errors.
 _ROUTES = ", ".join(name for name in vars(Router) if name.startswith("add_"))
 FastAPIRouter = Router
 

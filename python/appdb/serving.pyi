@@ -6,7 +6,7 @@ from . import NamedQuery, TableModel
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 class SqlExport:
-    """Where a route also writes the outputs of a stored row: a table of another PostgreSQL database."""
+    """The table of another PostgreSQL database to which a route also writes the outputs of a stored row."""
 
     def __init__(
         self,
@@ -18,7 +18,7 @@ class SqlExport:
     ) -> None: ...
 
 class Background:
-    """How the jobs of a route are done: attempts that may fail, and seconds for which a result is told after its end."""
+    """Settings of a route's jobs: maximum attempts, and the time in seconds for which a result is available."""
 
     attempts: int
     expires: int
@@ -35,7 +35,7 @@ class Router:
         cors: Cors | Sequence[str] | str | None = None,
     ) -> None: ...
     def include_router(self, router: Router, prefix: str = "", tags: Sequence[str] | None = None) -> None:
-        """Takes the routes of another router in, their paths behind `prefix`; that is then no service of its own."""
+        """Includes the routes of another router, with their paths after `prefix`. It is then not a separate service."""
     # Made by `npm run docs` from the code it describes; a test compares the two.
     def add_insert_route(
         self,
@@ -47,12 +47,11 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
+        """Serves POST `path`: stores one row and returns its `outputs`, including computed columns.
 
         `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
-        default. A computed column that fails refuses the row; with `on_error="ignore"` the row is stored, the cell is
-        null, and its error is kept beside it. Raises AppFileError when a column is unknown, a needed one is left out, or
-        the path is taken.
+        default. A failed computed column refuses the row. With `on_error="ignore"` the row is stored, and the cell is
+        null with its error. Raises AppFileError for unknown columns, missing required ones, and paths in use.
         """
     def add_compute_route(
         self,
@@ -62,7 +61,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as of an insert route."""
+        """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as in an insert route."""
     def add_update_route(
         self,
         model: type[TableModel],
@@ -73,12 +72,12 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: changes the row of a primary key and answers its `outputs`, by default all columns.
+        """Serves POST `path`: changes the row of a primary key and returns its `outputs`, by default all columns.
 
-        A body is the key and any of `inputs`, by default all other columns that are not computed: what it leaves out
-        keeps its value, null clears. What is computed from changed columns is computed again; if that fails the row stays
-        as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
-        such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
+        A body has the key and any of `inputs`, by default all other columns that are not computed. Omitted fields keep
+        their values; null clears. Dependent columns are recomputed. If that fails the row stays unchanged, or, with
+        `on_error="ignore"`, the cell is null with its error. 404 if the row does not exist. Raises AppFileError for a
+        model without a key, and for inputs of the key or computed ones.
         """
     def add_delete_route(
         self,
@@ -87,10 +86,10 @@ class Router:
         match_columns: Sequence[Any] | None = None,
         background: bool | Background = False,
     ) -> None:
-        """Serves POST `path`: deletes the rows that have all values of a body and answers `{"num_rows": n}`.
+        """Serves POST `path`: deletes the rows with all values of a body and returns `{"num_rows": n}`.
 
-        A body names each of `match_columns`, by default the primary key; null finds rows without a value. Raises
-        AppFileError for an empty list, and for a model without a key where no columns are named.
+        A body has each of `match_columns`, by default the primary key; null matches rows without a value. Raises
+        AppFileError for an empty list, and for a model without a key if no columns are named.
         """
     def insert_route(
         self,
@@ -102,11 +101,11 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
-        """Decorator: an insert route whose answer is what the function returns.
+        """Decorator: an insert route whose response is the function's result.
 
-        The function is given the outputs as keyword-only arguments, by default those that it names, before the row is
-        stored: if it raises, nothing is. It is returned unchanged. Raises AppFileError as `add_insert_route`, and for
-        parameters that are no outputs or of another type.
+        The function gets the outputs as keyword-only arguments, by default those that it names, before the row is
+        stored: if it raises, nothing is stored. It is returned unchanged. Raises AppFileError like `add_insert_route`,
+        and for parameters that are not outputs or have another type.
         """
     def update_route(
         self,
@@ -118,7 +117,7 @@ class Router:
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
-        """Decorator: an update route whose answer is what the function returns. As `insert_route` otherwise."""
+        """Decorator: an update route whose response is the function's result. Otherwise like `insert_route`."""
     def compute_route(
         self,
         model: type[TableModel],
@@ -127,7 +126,7 @@ class Router:
         outputs: Sequence[Any] | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
-        """Decorator: a compute route whose answer is what the function returns. As `insert_route` otherwise."""
+        """Decorator: a compute route whose response is the function's result. Otherwise like `insert_route`."""
     def add_query_route(
         self,
         path: str,
@@ -137,11 +136,11 @@ class Router:
         method: Literal["post", "get"] = "post",
         background: bool | Background = False,
     ) -> None:
-        """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.
+        """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
-        `inputs` are the parameters that a request may give, by default all. With `one_row=True` the answer is the row
-        itself: 404 where there is none, 409 where there are several. `method` is "post" (parameters in the body) or
-        "get" (in the URL). Raises AppFileError for unknown parameters and paths that are taken.
+        `inputs` are the parameters that a request can set, by default all. With `one_row=True` the response is the row
+        itself: 404 without a row, 409 for several. `method` is "post" (parameters in the body) or "get" (in the URL).
+        Raises AppFileError for unknown parameters and paths in use.
         """
     def get(
         self,
@@ -228,7 +227,7 @@ class Router:
 FastAPIRouter = Router
 
 class Cors:
-    """Which pages of other origins a browser lets call a service; `max_age` is in seconds."""
+    """CORS rules: origins that may call a service from a browser; `max_age` is in seconds."""
 
     def __init__(
         self,
@@ -240,13 +239,13 @@ class Cors:
     ) -> None: ...
 
 class Body(bytes):
-    """The bytes of a body; called, as handlers for FastAPI do, they are given once more."""
+    """The bytes of a body. It is also callable, as in handlers for FastAPI."""
 
     def __call__(self) -> Any: ...
 
 class Request:
-    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole. What `json()`, `text()`
-    and `body()` return is awaited in an `async def` handler."""
+    """A request, for a handler with a parameter of this type. `body` has its whole bytes. In an `async def` handler,
+    await the results of `json()`, `text()` and `body()`."""
 
     method: str
     path: str
@@ -258,19 +257,19 @@ class Request:
     id: str
     @property
     def body(self) -> Body:
-        """The body's bytes; `await request.body()` gives them too."""
+        """The body's bytes; `await request.body()` returns them too."""
     @property
     def query_params(self) -> dict[str, str]:
         """The URL's parameters; of a repeated one the last."""
     def text(self) -> Any:
         """The body as text."""
     def json(self) -> Any:
-        """The body's JSON value. What is no JSON is refused as a request that does not fit."""
+        """The body's JSON value. Invalid JSON is refused as an invalid request."""
 
 _Content = str | bytes | Iterable[Any] | AsyncIterable[Any] | None
 
 class Response:
-    """An answer in all its parts. Content that yields pieces is sent piece by piece."""
+    """A response in all its parts. Content that yields pieces is streamed."""
 
     def __init__(
         self,
@@ -283,7 +282,7 @@ class Response:
 class StreamingResponse(Response): ...
 
 class JSONResponse(Response):
-    """Content is any value that JSON has."""
+    """Any JSON value as content."""
 
     def __init__(
         self,
@@ -302,7 +301,7 @@ class RedirectResponse(Response):
     def __init__(self, url: str, status_code: int = 307, headers: Mapping[str, str] | None = None) -> None: ...
 
 class HTTPError(Exception):
-    """Raised in a handler: the request is answered with this status. `detail` says why; text, or any JSON."""
+    """Raise it in a handler to answer with this status. `detail` is the reason: text, or any JSON."""
 
     status_code: int
     detail: Any

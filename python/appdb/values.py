@@ -1,7 +1,7 @@
-"""The column boundary: Python objects become the values that a column stores, and back.
+"""The column boundary: converts Python objects to the values that a column stores, and back.
 
-A stored value travels in the engine's form (packages/contract/src/types.ts): text, bool, an int of 64 bits, a finite
-float, ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, bytes for Binary, shape and
+A stored value has the engine's form (packages/contract/src/types.ts): text, bool, an int of 64 bits, a finite float,
+ISO text for a Timestamp (UTC) or Date, hyphened text for a UUID, JSON text for Json, bytes for Binary, shape and
 elements for an Array (expressions/arrays.py), None for null.
 """
 
@@ -34,7 +34,7 @@ def decoder(type):
 
 
 def to_json(value):
-    """Returns the JSON text of a value: key order kept, keys text, numbers finite, None inside as null."""
+    """Returns the JSON text of a value: key order is kept, keys are text, numbers finite, None inside is null."""
     return rules("json").encoder("json")(value)
 
 
@@ -55,7 +55,7 @@ def checked_float(value):
 
 
 def plain_scalar(value, wanted):
-    """Takes a scalar of numpy and its like out of its box; raises WrongType for all else."""
+    """Unwraps a scalar of numpy or similar; raises WrongType for anything else."""
     if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
         inner = value.item()
         if type(inner) in (str, int, float, bool):
@@ -83,11 +83,11 @@ def type_name(value):
 
 
 def refuse_surrogates(text):
-    """Raises ValueError for half a character."""
+    """Raises ValueError for a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("text holds half a character (a lone surrogate), which no column can store") from None
+        raise ValueError("text contains a lone surrogate, which no column can store") from None
 
 
 def short_int(value):

@@ -1,4 +1,4 @@
-"""Projects in temporary folders, the manifest writer and the worker as processes, all gone after the test."""
+"""Projects in temporary folders, with the manifest writer and the worker as processes. All end with the test."""
 
 import json
 import os
@@ -82,7 +82,7 @@ class Project:
 
 @pytest.fixture
 def no_body(monkeypatch):
-    """As in a new process: a class body that failed in another test of this one is still counted."""
+    """As in a new process: a class body that failed in another test still counts here."""
     from appdb.declare.declaring import Phase
 
     monkeypatch.setattr(Phase, "bodies", 0)
@@ -126,7 +126,7 @@ class Worker:
         self.process.stdin.flush()
 
     def receive(self):
-        """The next frame; beats are kept apart."""
+        """The next frame; beats are kept separately."""
         while True:
             head = self.process.stdout.read(4)
             if len(head) < 4:
@@ -137,7 +137,7 @@ class Worker:
             self.beats.append(frame)
 
     def receive_raw(self):
-        """As receive, past the buffer of the pipe object, so that `select` tells the truth. Gives beats too."""
+        """Like receive, without the buffer of the pipe object, so that `select` is accurate. Returns beats too."""
         head = self._exactly(4)
         return msgpack.unpackb(self._exactly(struct.unpack(">I", head)[0]))
 
@@ -151,7 +151,7 @@ class Worker:
         raise EOFError(self.process.stderr.read().decode(errors="replace"))
 
     def counts(self):
-        """Counts by function, as the beats so far add up."""
+        """Counts by function: the sum of the beats so far."""
         total = {}
         for beat in self.beats:
             for name, counts in beat["functions"].items():

@@ -1,6 +1,7 @@
-"""An application with each construct of an expression: whoever applies it twice sees no difference.
+"""An application with each construct of an expression. Applying it twice shows no difference.
 
-The tests of the library print each column and read it again; those of the engine apply the file and compare it with what is stored.
+Tests of the library print each column and parse it again; those of the engine apply the file and compare it with the
+stored tables.
 """
 
 from datetime import date, datetime, timedelta, timezone
@@ -14,7 +15,7 @@ from appdb.serving import Router
 Base = db.model_base()
 BIG = 2**63 - 1
 NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid")
-# What a function gets for a parameter, where the column of that type would not do.
+# The argument for a parameter, where a column of that type would not work.
 ARGUMENTS = {
     "pattern": "a+",
     "form": "NFC",
@@ -79,7 +80,7 @@ def casts(value, kinds):
 
 
 def sums(value, count):
-    """A sum as deep as it has terms."""
+    """A sum whose depth is its number of terms."""
     for step in range(count):
         value = value + step
     return value
@@ -92,7 +93,7 @@ def nested(value, count):
 
 
 def calls(by_kind):
-    """A call of each function of the library: with what it must get, and with all that it may."""
+    """A call of each function of the library: with the required arguments, and with all of them."""
     made = []
     for namespace in NAMESPACES:
         for name, function in getattr(fn, namespace).FUNCTIONS.items():
@@ -168,7 +169,7 @@ class Every(Base, name="every"):
     columns(vars(), "long", ["-".join(["part"] * 500) + s, s.isin([f"value {k}" for k in range(500)])])
     deep = sums(n, 150)
     deeper = nested(n, 60)
-    # Columns that read others, which they must see as these are stored.
+    # Columns that read others in stored form.
     berlin = t.astimezone("Europe/Berlin")
     read = [berlin.hour, berlin.isoformat(), berlin == t, t.astimezone("Europe/Berlin").hour]
     packed = {"f": f, "t": berlin, "n": n, "j": j}

@@ -1,4 +1,4 @@
-"""The decorator forms of routes: what the manifest says of them, and what is refused, with file and line."""
+"""The decorator forms of routes: their manifest, and refusals with file and line."""
 
 import pytest
 from test_manifest_errors import check

@@ -1,4 +1,4 @@
-"""`.apply(function)`: functions of modules that nobody marked, called with one value."""
+"""`.apply(function)`: unmarked functions of modules, called with one value."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A file edited twice within one second is read as it is, where Python keeps bytecode (on ordinary machines)."""
+"""A file edited twice within one second is read in its latest form, with bytecode enabled."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Constants that are another value each time the file is read are named at their line."""
+"""Constants that differ each time the file is read are reported at their line."""
 
 import pytest
 

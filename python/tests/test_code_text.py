@@ -1,4 +1,4 @@
-"""A function is known by its text and by what of its own module it calls; nothing else of the file changes its digest."""
+"""A function's digest covers its text and the parts of its module that it calls; nothing else changes it."""
 
 SOURCE = """
 LIMIT = 3

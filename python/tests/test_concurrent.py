@@ -79,7 +79,7 @@ TABLE = "class A(Base, name='a'):\n    n: db.Int\n"
 
 @pytest.fixture(autouse=True)
 def patience():
-    """Ends a test that waits for a frame which does not come."""
+    """Ends a test that waits for a missing frame."""
 
     def give_up(*_):
         raise TimeoutError("no frame came for 20 s")
@@ -103,7 +103,7 @@ def begun(project, workers):
 
 
 def collect(worker, count, answer=None):
-    """Rows in the order in which they came, with their values and errors, and the other frames."""
+    """Rows in order of arrival, with their values and errors, and the other frames."""
     rows, others = {}, []
     while len(rows) < count:
         frame = worker.receive()
@@ -295,7 +295,7 @@ def test_calls_errors_rows_and_seconds_are_counted(begun):
     worker = begun("    s = hasty(n)\n    t = lengths('abc')\n    u = asked(n)\n")
     worker.start([[0, 2, 6, 1]])
     collect(worker, 4)
-    time.sleep(1.1)  # counts are told each second
+    time.sleep(1.1)  # Counts are reported each second.
     for _ in range(2):
         worker.start([[6]])
         collect(worker, 1)

@@ -1,4 +1,4 @@
-"""Values that a row gets without a request naming them: `default=`, and `now()`."""
+"""Values for columns that a request omits: `default=`, and `now()`."""
 
 import pytest
 

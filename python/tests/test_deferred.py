@@ -1,4 +1,4 @@
-"""Python 3.14 evaluates annotations late. Here every version is made to: the compiled body has none, a function gives them."""
+"""Python 3.14 evaluates annotations late. These tests do the same on every version."""
 
 import ast
 import sys
@@ -13,7 +13,7 @@ HEAD = "import appdb as db\nfrom appdb.functions import upper\nBase = db.model_b
 
 
 class Late(ast.NodeTransformer):
-    """Does to class bodies what the compiler of 3.14 does: annotations leave the body for a function at its end."""
+    """Transforms class bodies like the compiler of 3.14: annotations move to a function at the end of the body."""
 
     def visit_ClassDef(self, node):
         found = []
@@ -150,5 +150,5 @@ def test_a_big_file_is_parsed_once_and_searched_little(declare, monkeypatch):
         )
     )
     assert len(parsed) == 1
-    # a class is looked for from the top of the file: less than half of its statements on average
+    # A class is searched from the top of the file: less than half of its statements on average.
     assert models <= len(seen) <= models * models * 5

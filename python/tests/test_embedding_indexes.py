@@ -1,4 +1,4 @@
-"""What a file says about embedding indexes and likeness: the manifest it becomes, and what is refused."""
+"""Embedding indexes and similarity in a file: the resulting manifest, and refusals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What expressions give, row by row, in the worker."""
+"""The values of expressions, row by row, in the worker."""
 
 import re
 

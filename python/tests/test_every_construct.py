@@ -1,4 +1,4 @@
-"""Every construct of an expression: what is printed of it is what Python reads again, and reads as the same expression."""
+"""Every construct of an expression: Python parses the printed form into the same expression."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from conftest import Project, environment
 
 APP = Path(__file__).with_name("every_construct.py")
 
-# Reads what the file's columns print, in the names of the file: writes the nodes that this gives.
+# Parses the printed columns with the file's names, and writes the resulting nodes.
 AGAIN = """
 import json, sys
 import app
@@ -78,7 +78,7 @@ def test_what_is_printed_of_a_column_is_read_as_the_same_expression(every, docum
         assert nodes[name] == column["expr"], column["text"]
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # what is left without parentheses may look odd to Python
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python may warn about printed forms without parentheses.
 def test_parentheses_stand_only_where_they_are_needed(document):
     import ast
 

@@ -1,4 +1,4 @@
-"""Clients of the examples say how they are called."""
+"""Clients of the examples describe their usage."""
 
 import subprocess
 import sys

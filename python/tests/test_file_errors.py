@@ -1,4 +1,4 @@
-"""Mistakes about the file as a whole: its name, its place, what it imports."""
+"""Mistakes in the file as a whole: its name, its place, its imports."""
 
 import json
 
@@ -56,7 +56,7 @@ def test_a_file_that_cannot_be_the_application(project, app, code):
 def test_a_file_on_another_drive_lies_outside(tmp_path, monkeypatch):
     from appdb.appfile import collect
 
-    def on_another_drive(path, start):  # what Windows says of C: and D:
+    def on_another_drive(path, start):  # Windows raises this for C: and D:.
         raise ValueError("path is on mount 'D:', start on mount 'C:'")
 
     (tmp_path / "app.py").write_text("x = 1\n")
@@ -70,7 +70,7 @@ def test_a_file_named_like_a_module_of_python_is_told(project, name):
     project.write(**{name: HEAD + MODEL})
     done = project.run(f"{name}.py")
     document = json.loads(done.stdout)
-    # Either the file is imported as what it is, or the person is told to rename it.
+    # Either the file can be imported, or the error asks to rename it.
     if "error" in document:
         assert "Rename" in document["error"]["hint"]
     else:

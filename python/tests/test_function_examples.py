@@ -29,7 +29,7 @@ def functions_of(namespace):
 
 
 class Example:
-    """One example of a function: `args` and `wanted` as they are stored, `kinds` those of the columns for them."""
+    """One example of a function: `args` and `wanted` in stored form, `kinds` those of the columns for them."""
 
     def __init__(self, function, example):
         *args, wanted = example
@@ -49,14 +49,14 @@ class Example:
         return f"fn.{self.function.id}({', '.join(columns)})"
 
     def over_first(self):
-        """The first argument as a column, the others as constants; as a method where it is one."""
+        """The first argument as a column, the others as constants; as a method if it is one."""
         first, rest = f"{self.kinds[0]}_0", ", ".join(map(repr, self.constants[1:]))
         if self.function.is_property:
             return f"{first}.{self.function.name}"
         return f"{first}.{self.function.name}({rest})" if self.function.is_method else f"fn.{self.function.id}({first}, {rest})"
 
     def plain(self):
-        """What a call over plain values gives, as it is stored; the error that it or its storing raises."""
+        """The result of a call over plain values in stored form, or the error of the call or of storing."""
         values = [arg if arg is None else read(kind, arg) for kind, arg in zip(self.kinds, self.args)]
         try:
             result = self.function(*values)
@@ -66,7 +66,7 @@ class Example:
 
 
 def kind_of(function, place, arg):
-    if place >= len(function.parameters):  # one of any arguments
+    if place >= len(function.parameters):  # An arbitrary argument.
         return "int" if type(arg) is int else "string"
     kind = function.parameters[place].kind
     return "int" if kind == "float" and type(arg) is int else kind
@@ -92,7 +92,7 @@ ALL = [pytest.param(name, n, id=f"{one.function.id}-{n}") for name in EXAMPLES f
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory):
-    """By namespace and example: what a worker gives for its two expressions, and for the second where all is null."""
+    """By namespace and example: a worker's results for its two expressions, and for the second one with nulls."""
     return {name: compute(tmp_path_factory.mktemp(name), examples) for name, examples in EXAMPLES.items()}
 
 

@@ -1,4 +1,5 @@
-"""Functions of the library by other ways than their examples: by keyword, chained, of other types, without a namespace."""
+"""Functions of the library in other forms than their examples: by keyword, chained, of other types, without a
+namespace."""
 
 import re
 
@@ -49,7 +50,7 @@ GIVES = [
     ("ts.replace(year=2023, microsecond=0)", TS, "2023-12-30T23:30:15Z"),
     ("ts.isoformat(sep=' ', timespec='seconds')", TS, "2024-12-30 23:30:15+00:00"),
 ]
-# What these give of a null; every other expression gives null.
+# Results for null arguments; every other expression gives null.
 OF_NULL = {"doc.get('a', default=3)": "3", "fn.string.format('{x}!', x=s)": "None!"}
 
 
@@ -124,7 +125,7 @@ def test_an_unknown_method_of_a_json_value_says_what_to_write(project):
 
 def test_a_property_is_not_called(project):
     error = project.error("class A(Base, name='a'):\n    ts: db.Timestamp\n    x = ts.year()\n")
-    assert "cannot be called" in error["detail"] and error["hint"] == "Leave out the parentheses."
+    assert "cannot be called" in error["detail"] and error["hint"] == "Omit the parentheses."
 
 
 def test_a_column_that_hides_a_verb_is_named(project):

@@ -1,4 +1,4 @@
-"""Hand-written handlers: what the manifest says of them, and what is refused when the file is read."""
+"""Handlers: their manifest, and refusals when the file is read."""
 
 import pytest
 
@@ -112,7 +112,7 @@ def f(extra: Extra, sort: Literal["up", "down"] = "up", wanted: list[int] = []):
         ("@router.get('/a', timeout=-1)\ndef f(): pass", "timeout= is a number of seconds", "timeout=5"),
         ("@router.get('/a', status_code=404)\ndef f(): pass", "status_code= is a number from 200 to 299", "HTTPError"),
         ("@router.get('/a/{x}')\ndef f(x): pass\n@router.get('/a/{y}')\ndef g(y): pass", "is declared twice", "another"),
-        ("@router.get('/a')\ndef f(): pass\n@router.get('/b')\ndef f(): pass", "is covered by something else", "own name"),
+        ("@router.get('/a')\ndef f(): pass\n@router.get('/b')\ndef f(): pass", "is hidden by another object", "own name"),
         ("@router.websocket('/a')\ndef f(): pass", "WebSocket", "live query"),
     ],
 )

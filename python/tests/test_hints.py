@@ -1,4 +1,4 @@
-"""Slips from other libraries and from habit: each is told with the words that work here."""
+"""Mistakes from other libraries and habits: each error shows what to write here."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Failures of handlers that are hard to tell, and requests that are hard to refuse: whoever waits is told all the same."""
+"""Failures of handlers that are hard to report, and requests that are hard to refuse."""
 
 import threading
 
@@ -41,7 +41,7 @@ def test_work_for_which_there_is_no_further_thread_is_done_by_those_that_are_the
         Threads(4, "none").submit(done.release)
 
 
-# What a request brings that no handler could use.
+# Content of a request that no handler could use.
 
 
 def show(left: dict, n: int = 1):
@@ -61,7 +61,7 @@ def asked(body, search="", of=show):
 @pytest.mark.parametrize(
     ("body", "code", "detail"),
     [
-        (b'{"\\ud800": 1}', "invalid_request", "The body contains half of a surrogate pair, which is not a valid character."),
+        (b'{"\\ud800": 1}', "invalid_request", "The body contains a lone surrogate, which is not a valid character."),
         (b'{"a": ' + b"9" * 5000 + b"}", "invalid_json", "5000 digits."),
         (b'{"a": NaN}', "invalid_json", "NaN is not valid JSON."),
         (b"\xff", "invalid_json", "The body is not UTF-8."),
@@ -85,7 +85,7 @@ def test_pairs_of_surrogates_are_characters():
 def test_a_url_may_have_thousands_of_parameters():
     with pytest.raises(Refused) as refused:
         asked(b"{}", "&".join(f"n{i}=1" for i in range(2000)))
-    assert refused.value.detail == "2000 values do not fit; `errors` names the first 20."
+    assert refused.value.detail == "2000 values are invalid; `errors` lists the first 20."
     assert [len(refused.value.errors), refused.value.errors[0]["pointer"]] == [20, "/n0"]
 
 

@@ -1,4 +1,4 @@
-"""What real application files do: the idioms that an implementation must survive."""
+"""Idioms of real application files, which an implementation must support."""
 
 from conftest import HEAD, texts
 

@@ -1,4 +1,4 @@
-"""Names that files of other systems import or call: taken where this library has them, else refused with the right reason."""
+"""Names in files for other systems: accepted where this library has them, else refused with the right reason."""
 
 import pytest
 from test_manifest_errors import MODEL, check
@@ -32,10 +32,10 @@ def test_an_import_is_refused_with_its_reason(project, source):
 
 
 CALLS = {
-    "A.cursor()": ["A.cursor() runs a query", "no database is at hand", "@db.query"],
+    "A.cursor()": ["A.cursor() runs a query", "no database is available", "@db.query"],
     "A.collect()": ["A.collect() runs a query", "@db.query"],
     "A.select(A.n).show()": [".show() runs a query", "@db.query"],
-    "A.insert({'n': 1})": ["A.insert() changes rows", "no database is at hand", "router.add_insert_route(A"],
+    "A.insert({'n': 1})": ["A.insert() changes rows", "no database is available", "router.add_insert_route(A"],
     "A.list_views()": ["A.list_views", LATER],
     "A.is_bound": ["A.is_bound", LATER],
     "A.count() == 0": ["A query has no value", "@db.query"],

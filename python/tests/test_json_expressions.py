@@ -1,4 +1,4 @@
-"""Expressions over Json values, conversions that operators imply, lists of values: what they give, row by row."""
+"""The values of Json expressions, implied conversions and lists, row by row."""
 
 import pytest
 from conftest import compute_cases

@@ -1,4 +1,4 @@
-"""Only the modules of the kinds ask which kind a value or a route is of."""
+"""Only the modules of the kinds compare the kind of a value or route."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ from appdb.kinds import DISPLAY, rules
 
 PACKAGE = Path(__file__).parent.parent / "appdb"
 ROUTES = frozenset(path.stem for path in (PACKAGE / "routes").glob("[a-z]*.py"))
-# What is about one kind as such: which kinds an operator takes and gives is its own declaration.
+# Declarations about one kind: the kinds that an operator takes and gives.
 OF_ONE = {
     "expressions/algebra.py": "operators and the kinds that they give",
     "routes/answerers.py": "what an answer may be",
@@ -26,12 +26,12 @@ OF_ONE = {
     "queries/query.py": "a condition is a Bool, a bound an Int",
     "expressions/similarity.py": "what likeness is asked by",
 }
-# What a handler calls of a model has the names of routes: `Items.insert(row)`.
+# A handler's calls of a model use the names of routes: `Items.insert(row)`.
 VERBS_OF_MODELS = ("worker/asking.py", "http/handler_queries.py", "declare/model.py", "queries/other_verbs.py")
 
 
 def named_kinds(source, kinds=DISPLAY):
-    """The places of a source text that compare something called a kind with a kind's name, or list several."""
+    """Places in a source text that compare a kind with a kind's name, or list several."""
 
     def is_kind(node):
         return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in kinds

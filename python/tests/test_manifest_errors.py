@@ -1,4 +1,4 @@
-"""Every mistake in an application file is told with file, line, the line as written and what to write instead."""
+"""Every mistake in an application file is reported with file, line, source line and what to write instead."""
 
 import pytest
 from conftest import HEAD

@@ -1,4 +1,4 @@
-"""Which signature of a function a call takes: the nearest by its types, in whatever order they were declared."""
+"""The signature that a call takes: the nearest by type, in any order of declaration."""
 
 import itertools
 
@@ -17,7 +17,7 @@ class A(Base, name="a"):
 
 
 def declared(*signatures):
-    """Source of a function `kind` with these parameters, in this order; each returns its own as they stand here."""
+    """Source of a function `kind` with these parameters, in this order; each returns its own source text."""
     lines = []
     for number, parameters in enumerate(signatures):
         mark, name = ("db.udf", "kind") if number == 0 else ("kind.overload", f"kind{number}")
@@ -26,7 +26,7 @@ def declared(*signatures):
 
 
 def taken(project, signatures, calls, model=MODEL):
-    """Which signature each of the calls takes."""
+    """The signature of each call."""
     columns = "".join(f"    call{number} = {call}\n" for number, call in enumerate(calls))
     found = project.columns(declared(*signatures) + model + columns)
     ids = [found[f"call{number}"]["computed"]["expr"]["function"] for number in range(len(calls))]

@@ -1,4 +1,4 @@
-"""Array[...] and Json[...]: what they become in the manifest, and how plans print them."""
+"""Array[...] and Json[...]: their manifest form, and their printed form in plans."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ class Mixed(TypedDict):
     tag: NotRequired[Optional[str]]
 
 
-# What is written, what the manifest has, what is printed. packages/contract/src/types.test.ts prints the same types.
+# Source form, manifest form, printed form. packages/contract/src/types.test.ts prints the same types.
 CASES = json.loads((Path(__file__).parent / "displayed_types.json").read_text())
 NAMES = {"db": db, "np": numpy, "Any": Any, "Literal": Literal, "Point": Point, "Named": Named, "Mixed": Mixed}
 
@@ -52,15 +52,15 @@ REFUSED = {
     "db.Array[(2,), db.Timestamp]": "Timestamp is not supported",
     "db.Array[(2,), float]": "not Python's float",
     "db.Array[3, db.Float]": "not a dtype",
-    "db.Array[db.Int][db.Int]": "its brackets already",
+    "db.Array[db.Int][db.Int]": "already has its brackets",
     "db.Json[db.Array[db.Int]]": "cannot hold Array",
     "db.Json[{'a': db.Binary}]": "cannot hold Binary",
     "db.Json[{1: db.Int}]": "keys of a JSON object are text",
     "db.Json[dict[int, str]]": "keys of a JSON object are text",
     "db.Json[[db.Int, db.String]]": "one type",
     "db.Json[(...,)]": "repeats the type",
-    "db.Json[object]": "says nothing of a JSON value",
-    "db.Json['int']": "says nothing of a JSON value",
+    "db.Json[object]": "does not describe a JSON value",
+    "db.Json['int']": "does not describe a JSON value",
     "db.Json.schema([1])": "as a dict, not list",
     "db.Json.schema({'minimum': float('nan')})": "not JSON",
 }

@@ -1,4 +1,4 @@
-"""Queries: what the verbs record, and what they refuse."""
+"""Queries: the records of the verbs, and their refusals."""
 
 import pytest
 
@@ -177,7 +177,7 @@ def test_a_query_may_be_a_column(project):
         ("Docs.sample(fraction=2)", ["from 0 to 1"]),
         ("Docs.collect()", ["collect"]),
         ("Docs.where(Docs.n > 1).selct(Docs.n)", ["'selct'", "'select'"]),
-        ("Docs.where(Docs.n > 1).collect()", ["no database is at hand"]),
+        ("Docs.where(Docs.n > 1).collect()", ["no database is available"]),
         ("None", ["returns nothing"]),
         ("5", ["returns int"]),
     ],

@@ -1,4 +1,4 @@
-"""What a handler may hand to a query: values of the parameter's type, and text where JSON carries one."""
+"""Arguments of queries in a handler: values of the parameter's type, and JSON text."""
 
 from types import SimpleNamespace
 

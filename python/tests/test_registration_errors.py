@@ -1,6 +1,7 @@
-"""Every reason for which a route is refused when its file is imported, kind by kind: what is said, and what to write.
+"""Every reason to refuse a route when its file is imported, by kind: the error, and what to write.
 
-Views, media columns and files in requests are refused by name; Array and Binary columns may be outputs, and an export may merge.
+Views, media columns and files in requests are refused by name; Array and Binary columns can be outputs, and an
+export can merge.
 """
 
 import pytest
@@ -81,10 +82,10 @@ REFUSED = {
     ],
     "paths": [
         ("r.add_insert_route(A, path='/q'); r.add_query_route(path='/q', query=q)", ["POST /q is declared twice; the first time"]),
-        ("r.add_insert_route(A, path='/_jobs/x')", ["The path /_jobs/x is kept for the service itself"]),
-        ("p = Router(name='p', prefix='/_x'); p.add_insert_route(A, path='/y')", ["The path /_x/y is kept for the service"]),
-        ("r.add_insert_route(A, path='/health')", ["The path /health is kept for the service itself"]),
-        ("r.add_query_route(path='/openapi.json', query=q, method='get')", ["/openapi.json is kept for the service"]),
+        ("r.add_insert_route(A, path='/_jobs/x')", ["The path /_jobs/x is reserved for the service itself"]),
+        ("p = Router(name='p', prefix='/_x'); p.add_insert_route(A, path='/y')", ["The path /_x/y is reserved for the service"]),
+        ("r.add_insert_route(A, path='/health')", ["The path /health is reserved for the service itself"]),
+        ("r.add_query_route(path='/openapi.json', query=q, method='get')", ["/openapi.json is reserved for the service"]),
         ("r.add_update_route(A, path='/a/{n}')", ["'/a/{n}' has a parameter", "Send the value in the body"]),
         ("r.add_query_route(path='/q/{n}', query=q, method='get')", ["'/q/{n}' has a parameter", "/path?name=value"]),
         ("r.add_delete_route(A, path='a')", ["'a' does not begin with '/'", "Write '/a'"]),

@@ -1,4 +1,4 @@
-"""Modules of the project that others shadow are told as warnings, and nothing else is."""
+"""Only shadowed project modules are reported as warnings."""
 
 
 def package(project, name):

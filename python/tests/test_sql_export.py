@@ -1,4 +1,4 @@
-"""`SqlExport`: what a route may say of a table of another database, and that no secret of it is told."""
+"""`SqlExport`: its options, and that no secret is printed."""
 
 import pytest
 from test_manifest_errors import check

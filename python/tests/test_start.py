@@ -1,4 +1,4 @@
-"""What the manifest writer loads and how it treats its streams: every command waits for its start."""
+"""The modules that the manifest writer loads, and its handling of streams: every command waits for its start."""
 
 import json
 import subprocess

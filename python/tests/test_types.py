@@ -1,4 +1,4 @@
-"""What an editor says: pyright, as installed with the checkout, over the example and over the idioms."""
+"""The findings of an editor: pyright, as installed with the checkout, on the example and on the idioms."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What a file says about functions of its own: overloads, fixed parameters, batches, pools, aggregates, expressions."""
+"""Functions of a file: overloads, fixed parameters, batches, pools, aggregates, expressions."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_overloads_compute(compute):
 
 def test_a_call_that_fits_no_signature_is_told_all_of_them(project):
     told = project.error(OVERLOADS + "    a = shown(n == 1, n == 2, n)\n")
-    assert "fits none" in told["detail"] and "shown(x: Int); shown(x: String, mark: String)" in told["hint"]
+    assert "matches none" in told["detail"] and "shown(x: Int); shown(x: String, mark: String)" in told["hint"]
 
 
 USING = """

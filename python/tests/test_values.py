@@ -1,4 +1,4 @@
-"""What a column stores for a Python object, and what it refuses."""
+"""The stored value of a Python object, and refusals."""
 
 import enum
 import math
@@ -19,7 +19,7 @@ class Name(enum.StrEnum):
 
 
 class Boxed:
-    """A scalar as numpy has them."""
+    """A scalar like numpy's."""
 
     dtype = "any"
     ndim = 0

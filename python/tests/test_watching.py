@@ -1,10 +1,10 @@
-"""The watch over the worker's event loop, with a time that is made up."""
+"""The watch over the worker's event loop, with fake time."""
 
 from types import SimpleNamespace
 
 
 class Loop:
-    """An event loop that takes a turn only when it is let."""
+    """An event loop that only takes a turn on demand."""
 
     def __init__(self):
         self.due = []
@@ -16,7 +16,7 @@ class Loop:
 
 
 def watching(flow, limit_s):
-    """A watch without its thread, and what it tells the engine."""
+    """A watch without its thread, and its reports to the engine."""
     from appdb.worker.watching import Watch
 
     watch = Watch.__new__(Watch)
@@ -28,7 +28,7 @@ def watching(flow, limit_s):
 
 
 def look(watch, first, last):
-    """Looks at the loop every 50 ms of a time that is made up."""
+    """Checks the loop every 50 ms of fake time."""
     for step in range(round((last - first) / 0.05) + 1):
         watch._look_at_loop(first + step * 0.05)
 
@@ -39,7 +39,7 @@ def test_a_loop_that_takes_no_turn_while_the_interpreter_is_free_is_told():
     look(watch, 10.0, 11.9)
     loop.turn()
     look(watch, 11.95, 13.9)
-    assert told == []  # it was late, and was asked anew
+    assert told == []  # It was late, and was asked again.
     look(watch, 13.95, 15.0)
     assert told == [{"t": "overdue", "call": None, "row": 0, "function": "worker", "timeout_s": 2.0}]
 
@@ -49,7 +49,7 @@ def test_a_loop_that_had_no_chance_to_take_a_turn_is_not_blamed():
     flow = SimpleNamespace(loop=loop, rows=1)
     watch, told = watching(flow, 2.0)
     look(watch, 10.0, 11.0)
-    look(watch, 60.0, 61.9)  # between them something held the interpreter, this thread included
+    look(watch, 60.0, 61.9)  # Between them something blocked the interpreter, including this thread.
     assert told == []
     flow.rows = 0
     look(watch, 62.0, 70.0)

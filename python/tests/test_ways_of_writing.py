@@ -1,4 +1,4 @@
-"""What else a file may say: ways of writing, constants, comments, former names, and where it is found."""
+"""Other features of a file: ways of writing, constants, comments, previous names, and its place."""
 
 from conftest import HEAD, texts
 

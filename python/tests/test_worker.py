@@ -142,11 +142,11 @@ def test_a_named_row_is_never_mistaken_for_a_later_one(worker):
 
 
 def read_until_silent(started):
-    """All answered rows and the row named last; then ends the process, which holds its interpreter for ever."""
+    """All answered rows and the last named row; then ends the process, which blocks its interpreter forever."""
     import select
 
     answered, named = [], None
-    # Unbuffered from here on, so that select sees what is there.
+    # Unbuffered from here on, so that select sees the available data.
     while select.select([started.process.stdout.raw], [], [], 1.0)[0]:
         frame = started.receive_raw()
         if frame["t"] == "rows":

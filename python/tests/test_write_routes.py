@@ -1,4 +1,4 @@
-"""Routes that change rows: what they take when nothing is said, and what is refused, with file, line and what to write."""
+"""Routes that change rows: their defaults, and refusals with file, line and what to write."""
 
 import pytest
 from test_manifest_errors import check

@@ -36,7 +36,7 @@ export const MUTATIONS = [
     to: "const PLAIN = /^[a-z][a-z0-9_-]*$/;",
     project: "unit",
     test_file: "packages/contract/src/names.test.ts",
-    test: "column names take no hyphen, the others do",
+    test: "column names have no hyphens, the others may",
   },
   {
     takes: "an image without a lock is warned of",

@@ -1,11 +1,11 @@
 import type { ServicePlan, ServicePlanItem } from "./plan.ts";
 
-/** Where a service is by now. */
+/** The state of a service after a plan was applied. */
 export type AppliedService = Pick<ServicePlanItem, "state" | "endpoint">;
 
 /**
- * A plan of services after it was carried out: what changed is marked, and all that it names is as the file says. `find` answers where
- * each service is by now; undefined for one that is gone already, of which the plan stays as it was.
+ * A plan of services after it was applied: changes are marked as done, and the services have the file's state. `find`
+ * returns the current state of a service; undefined for a removed one, whose plan stays unchanged.
  */
 export function describeApplied(
   plan: ServicePlan,

@@ -1,4 +1,4 @@
-/** JSON Schemas as `db.Json[...]` makes them, printed the way they were written; python/appdb/declare/json_schema.py prints the same. */
+/** Prints JSON Schemas of `db.Json[...]` in their source form. python/appdb/declare/json_schema.py prints the same. */
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -14,13 +14,13 @@ const FORMATS = new Map<unknown, string>([
   ["uuid", "UUID"],
 ]);
 
-/** Prints a Json type: `Json`, `Json[{'a': Int}]`; `Json[...]` for a schema that has no shorter form. */
+/** Prints a Json type: `Json`, `Json[{'a': Int}]`; `Json[...]` for a schema without a short form. */
 export function displayJson(schema: Schema | undefined): string {
   if (schema === undefined || Object.keys(schema).length === 0) return "Json";
   return `Json[${inner(schema) ?? "..."}]`;
 }
 
-/** Prints a schema inside another; undefined for one that has no short form. */
+/** Prints a nested schema; undefined for one without a short form. */
 function part(schema: unknown): string | undefined {
   if (!isSchema(schema)) return undefined;
   const members = schema.anyOf;
@@ -83,14 +83,14 @@ function object(schema: Schema): string | undefined {
   return optional.length === 0 ? text : `${text}, optional_keys=[${optional.map(constant).join(", ")}]`;
 }
 
-/** A schema's one type, and whether null is one beside it. */
+/** A schema's one type, and whether it also allows null. */
 function typeOf({ type }: Schema): readonly [string | undefined, boolean] {
   if (typeof type === "string") return [type, false];
   const isNullable = Array.isArray(type) && type.length === 2 && type[1] === "null";
   return isNullable ? [String(type[0]), true] : [undefined, false];
 }
 
-/** A constant as Python writes it, in single quotes. */
+/** A constant in Python form, in single quotes. */
 function constant(value: unknown): string {
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value !== "string") return String(value);
@@ -105,7 +105,7 @@ function isSchema(value: unknown): value is Schema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether these, in the order of the alphabet, are all keys of a schema. */
+/** Whether these keys, in alphabetical order, are all keys of a schema. */
 function hasKeys(schema: Schema, ...keys: readonly string[]): boolean {
   return Object.keys(schema).sort().join() === keys.join();
 }

@@ -1,6 +1,6 @@
 /**
- * The error catalogue: code -> HTTP status and title. Codes are permanent; wording may improve freely.
- * `docs/errors.md` is printed from here.
+ * The error catalogue: code -> HTTP status and title. Codes are permanent; wording may improve freely. `docs/errors.md`
+ * is generated from it.
  */
 export const ERRORS = {
   // a request's body, path or method
@@ -193,7 +193,7 @@ export interface FieldError {
 }
 
 export interface AppErrorInput {
-  /** What happened, with the real values. */
+  /** What happened, with the actual values. */
   readonly detail: string;
   /** One next step, a command where there is one. */
   readonly hint?: string | undefined;
@@ -219,7 +219,7 @@ export class AppError extends Error {
     this.errors = input.errors;
   }
 
-  /** By name: the command is several bundles, each with its own copy of this class, and knows an error of the others. */
+  /** By name: the command has several bundles, each with its own copy of this class. */
   static override [Symbol.hasInstance](value: unknown): value is AppError {
     return value instanceof Error && value.name === "AppError";
   }
@@ -234,7 +234,7 @@ export function appError(code: ErrorCode, input: AppErrorInput): AppError {
   return new AppError(code, input);
 }
 
-/** RFC 9457 body of an error: what HTTP answers, what `--json` prints. */
+/** The RFC 9457 body of an error, in HTTP responses and in `--json` output. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -247,10 +247,10 @@ export interface Problem {
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-/** A name and no address: the catalogue is in docs/errors.md, which has no host of its own. */
+/** A name and not a URL: the catalogue in docs/errors.md has no host of its own. */
 const TYPE = "urn:appdb:error:";
 
-/** Turns any thrown value into a problem; what is not an AppError becomes `internal_error` without its inner text. */
+/** Converts any thrown value to a problem. An unknown error becomes `internal_error` without its text. */
 export function toProblem(error: unknown, instance?: string): Problem {
   const known = error instanceof AppError ? error : undefined;
   const code = known?.code ?? "internal_error";
@@ -267,7 +267,7 @@ export function toProblem(error: unknown, instance?: string): Problem {
   };
 }
 
-/** Rebuilds the AppError of a problem that came over the wire; an unknown code becomes `internal_error`. */
+/** Converts a received problem to an AppError; an unknown code becomes `internal_error`. */
 export function fromProblem(problem: Problem): AppError {
   const code = isErrorCode(problem.code) ? problem.code : "internal_error";
   return new AppError(code, {
@@ -278,7 +278,7 @@ export function fromProblem(problem: Problem): AppError {
   });
 }
 
-/** Reads the body of an answer that is an error; undefined for one that is no problem document. */
+/** Parses the body of an error response; undefined if it is not a problem document. */
 export function parseProblem(text: string): Problem | undefined {
   try {
     const problem = JSON.parse(text) as Problem;

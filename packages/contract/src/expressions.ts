@@ -63,11 +63,11 @@ export type Expr =
       nullable: boolean;
     };
 
-/** Functions whose bare call makes a value for each new row, which the row keeps, whatever is computed again later. */
+/** Functions whose bare call makes a value for each new row. The row keeps it through recomputes. */
 const GENERATORS = { "uuid.uuid7": "uuid7", "uuid.uuid4": "uuid4", "timestamp.now": "now" } as const;
 export type Generator = (typeof GENERATORS)[keyof typeof GENERATORS];
 
-/** Says which generator an expression is a bare call of; undefined for any other expression. */
+/** The generator that an expression is a bare call of; undefined for any other expression. */
 export function generatorOf(expr: Expr): Generator | undefined {
   if (expr.node !== "call" || expr.args.length > 0 || Object.keys(expr.kwargs).length > 0) return undefined;
   return (GENERATORS as Readonly<Record<string, Generator>>)[expr.fn];
@@ -76,7 +76,8 @@ export function generatorOf(expr: Expr): Generator | undefined {
 export const VECTOR_METRICS = ["cosine", "ip", "l2"] as const;
 export type VectorMetric = (typeof VECTOR_METRICS)[number];
 
-/** One step into a Json value. `slice` is Python's start, stop, step; `wildcard` and `slice` make a list of what follows. */
+/** One step into a Json value. `slice` is Python's start, stop, step; `wildcard` and `slice` make a list of what
+ *  follows. */
 export type PathStep =
   | { key: string }
   | { index: number }

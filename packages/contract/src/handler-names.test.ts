@@ -19,7 +19,7 @@ function json(properties: object, required: string[]): object {
   return { content: { "application/json": { schema: { type: "object", properties, required } } } };
 }
 
-test("a handler takes the parameters of its path and URL, and the members of its body", () => {
+test("a handler takes path and URL parameters and body members", () => {
   const parameters = [
     { name: "id", in: "path", required: true, schema: {} },
     { name: "q", in: "query", required: false, schema: {} },
@@ -42,6 +42,6 @@ test.each([
   {
     openapi: { responses: { "200": { description: "The answer.", content: { "application/json": { schema: {} } } } } },
   },
-])("one without body and parameters takes none (%o)", ({ openapi }) => {
+])("a handler without body and parameters takes none (%o)", ({ openapi }) => {
   expect(handlerNames(route(openapi))).toEqual({ inputs: [], required: [], outputs: [] });
 });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ManifestHandlerRoute } from "./manifest.ts";
 
-/** What of a handler's operation names something; the rest is for documents. */
+/** The parts of a handler's operation with names; the rest is documentation. */
 const operationSchema = z.looseObject({
   parameters: z.array(z.looseObject({ name: z.string(), required: z.boolean() })).default([]),
   requestBody: z.unknown().optional(),
@@ -24,7 +24,7 @@ export interface HandlerNames {
   readonly outputs: readonly string[];
 }
 
-/** The names that a handler takes and answers, as far as its signature says them. */
+/** The names of a handler's inputs and outputs, from its signature. */
 export function handlerNames(route: ManifestHandlerRoute): HandlerNames {
   const { parameters, requestBody, responses } = operationSchema.parse(route.openapi ?? {});
   const body = membersOf(requestBody);

@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 const FULL = ["ENOSPC", "EDQUOT"];
 
-/** What the system refused below a home, in words: `disk_full`, else `home_not_writable`. */
+/** Describes a system error below a home: `disk_full`, else `home_not_writable`. */
 export function homeError(home: string, cause: unknown): AppError {
   const { code, message } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : { message: String(cause) };
   const meta = { home };

@@ -1,19 +1,19 @@
 /**
- * Where things lie in a home (`SERVICE_HOME`, default `~/.service`), relative to it. The command and the daemon meet
- * through `daemon.json` and the token file; everything else is the daemon's own.
+ * Paths in a home (`SERVICE_HOME`, default `~/.service`), relative to it. The command and the daemon share
+ * `daemon.json` and the token file; everything else belongs to the daemon.
  */
 export const HOME_PATHS = {
-  /** `DaemonFile`, 0600, there while a daemon listens; a killed daemon leaves it behind. */
+  /** `DaemonFile`, 0600, exists while a daemon listens; a killed daemon leaves it behind. */
   daemon: "daemon.json",
-  /** `[service]` with `api_url` and `api_key`: which hosted service the command talks to, and as whom. */
+  /** `[service]` with `api_url` and `api_key`: the hosted service and the credential of the command. */
   config: "config.toml",
   /** Sign-ins of `cli login`, 0600, by the server's address. */
   sessions: "sessions.json",
-  /** `ServerFile`, there while `npm start` runs the hosted service on this home; a killed server leaves it behind. */
+  /** `ServerFile`, exists while `npm start` runs the hosted service on this home; a killed server leaves it behind. */
   server: "server.json",
   /** The bearer token, 0600, one line. */
   token: "daemon.token",
-  /** One file per daemon that held the home, the highest number is the lock. */
+  /** One file per daemon that held the home; the highest number is the lock. */
   locks: "locks",
   postgres: "postgres",
   logs: "logs",
@@ -21,18 +21,18 @@ export const HOME_PATHS = {
   services: "services",
   serviceLogs: "logs/services",
   runtimes: "runtimes",
-  /** What services are told when they start, removed as soon as they have read it. */
+  /** Start documents of services, removed after they are read. */
   specs: "specs",
   images: "images",
   /** The base library's packages for Pythons that lack them. */
   base: "base",
-  /** Digests of project files that were uploaded, one file a project. */
+  /** Digests of uploaded project files, one file per project. */
   digests: "digests",
-  /** What was found out about interpreters. */
+  /** Cached facts about interpreters. */
   pythons: "pythons",
 } as const;
 
-/** What the daemon of a home keeps, by names in the home. Settings, sign-ins and the hosted service of a home are not among it. */
+/** The daemon's data in a home, by name. Excludes settings, sign-ins and the hosted service of a home. */
 export const LOCAL_DATA: readonly string[] = [
   HOME_PATHS.daemon,
   HOME_PATHS.token,
@@ -48,14 +48,14 @@ export const LOCAL_DATA: readonly string[] = [
   HOME_PATHS.pythons,
 ];
 
-/** What `server.json` says. */
+/** The content of `server.json`. */
 export interface ServerFile {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly pid: number;
 }
 
-/** What `daemon.json` says. */
+/** The content of `daemon.json`. */
 export interface DaemonFile {
   readonly pid: number;
   readonly port: number;

@@ -1,13 +1,14 @@
 import * as z from "zod";
 
-/** What a failing cell does: `abort` ends the whole insert or job; `ignore` leaves the cell null with its error beside it. */
+/** The handling of a failed cell. `abort` ends the whole insert or job; `ignore` leaves the cell null with its
+ *  error. */
 export const onErrorSchema = z.enum(["abort", "ignore"]);
 export type OnError = z.infer<typeof onErrorSchema>;
 
 export const JOB_KINDS = ["fill", "recompute", "close_pending", "build_index", "background"] as const;
 export const JOB_STATES = ["queued", "running", "done", "failed", "cancelled"] as const;
 
-/** A job as `cli jobs list` shows it: long work on one table, or a request that is done in the background. */
+/** A job in `cli jobs list`: long work on one table, or a background request. */
 export const jobRecordSchema = z.strictObject({
   id: z.string(),
   kind: z.enum(JOB_KINDS),
@@ -17,34 +18,34 @@ export const jobRecordSchema = z.strictObject({
   columns: z.array(z.string()),
   on_error: onErrorSchema,
   rows_done: z.int(),
-  /** Null until it has begun, and for an index. */
+  /** Null until it starts, and for an index. */
   rows_total: z.int().nullable(),
-  /** Cells that got an error; attempts that a request's job failed. */
+  /** Cells that got an error; for a request's job, failed attempts. */
   errors: z.int(),
-  /** It was told to end and has not yet. */
+  /** It was cancelled and has not ended yet. */
   is_cancelled: z.boolean(),
-  /** Why it could not be done. */
+  /** Why it failed. */
   error: z.string().nullable(),
   created_at: z.string(),
   ended_at: z.string().nullable(),
 });
 export type JobRecord = z.infer<typeof jobRecordSchema>;
 
-/** A computed column's cell without a value, as `cli errors` shows it. */
+/** A computed column's cell without a value, in `cli errors`. */
 export const cellErrorRecordSchema = z.strictObject({
-  /** The row's key; its identity where the table has none. */
+  /** The row's key; its identity if the table has none. */
   key: z.record(z.string(), z.unknown()),
   column: z.string(),
-  /** Class name of the exception; `CellError` where a column that it reads failed. */
+  /** Class name of the exception; `CellError` if a column that it reads failed. */
   errortype: z.string(),
   errormsg: z.string(),
   function: z.string().nullable(),
-  /** The column whose failing is the cause, when it is another one. */
+  /** The column whose failure is the cause, if it is another one. */
   cause: z.string().nullable(),
 });
 export type CellErrorRecord = z.infer<typeof cellErrorRecordSchema>;
 
-/** Failing cells of one table: counts of every column, and the first rows. */
+/** Failed cells of one table: counts of every column, and the first rows. */
 export const tableErrorsSchema = z.strictObject({
   table: z.string(),
   rows: z.int(),
@@ -53,11 +54,11 @@ export const tableErrorsSchema = z.strictObject({
 });
 export type TableErrors = z.infer<typeof tableErrorsSchema>;
 
-/** What `cli recompute` will do: the columns that were named, those that read them, and how many rows. */
+/** The effect of `cli recompute`: the named columns, those that read them, and the number of rows. */
 export const recomputePlanSchema = z.strictObject({
   table: z.string(),
   columns: z.array(z.string()),
-  /** Computed again because they read those. */
+  /** Recomputed because they read those. */
   cascade: z.array(z.string()),
   on_error: onErrorSchema,
   errors_only: z.boolean(),
@@ -65,7 +66,7 @@ export const recomputePlanSchema = z.strictObject({
 });
 export type RecomputePlan = z.infer<typeof recomputePlanSchema>;
 
-/** What a recompute did. */
+/** The result of a recompute. */
 export const recomputeResultSchema = z.strictObject({
   ...recomputePlanSchema.shape,
   job: z.string(),

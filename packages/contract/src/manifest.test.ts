@@ -4,7 +4,7 @@ import { manifestSchema } from "./manifest.ts";
 const SOURCE = { file: "app.py", line: 3 };
 const TITLE = { node: "column", name: "title", type: { kind: "string" }, nullable: false };
 
-/** A manifest with one computed column, whose tree a test gives. */
+/** A manifest with one computed column, whose tree a test supplies. */
 function aDocument(expr: unknown, more: Record<string, unknown> = {}): unknown {
   const column = { nullable: false, primary_key: false, comment: null, custom_metadata: null, source: SOURCE };
   const title = { ...column, name: "title", type: { kind: "string" }, computed: null };
@@ -33,7 +33,7 @@ const call = (fn: string) => ({
 });
 const PLACE = ["tables", 0, "columns", 1, "computed", "expr"];
 
-test("a manifest is taken as it is written", () => {
+test("a manifest keeps its written form", () => {
   const document = aDocument(call("string.upper"));
   expect(manifestSchema.parse(document)).toMatchObject(document as object);
 });
@@ -48,7 +48,7 @@ test.each([
     aDocument({ ...call("string.upper"), args: [{ ...TITLE, type: { kind: "image" } }] }),
     [...PLACE, "args", 0, "type", "kind"],
   ],
-])("%s is refused, with its place", (_what, document, place) => {
+])("refuses %s with its place", (_what, document, place) => {
   const { error } = manifestSchema.safeParse(document);
   expect(error?.issues.map((issue) => issue.path)).toEqual([place]);
 });

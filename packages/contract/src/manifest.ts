@@ -4,24 +4,25 @@ import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 
-/** Tables, routes, functions and what else a manifest declares, of each kind. They are looked for in each other. */
+/** Maximum number of tables, routes, functions and other declarations, per kind. They are searched within each
+ *  other. */
 export const MAX_DECLARED = 10_000;
-/** Columns and parameters of one of them; PostgreSQL has no table of more columns. */
+/** Maximum columns and parameters of one declaration; PostgreSQL tables cannot have more columns. */
 export const MAX_NAMES = 2_000;
 
 /**
- * The manifest: all that the engine knows of an application. `python -m appdb.manifest app.py` writes it, a second
- * language could. Paths are relative to the project root; lists whose order means nothing are sorted by name
- * (tables, functions, queries, pools, services, modules); columns and routes keep their declared order.
+ * The manifest: everything that the engine knows of an application. `python -m appdb.manifest app.py` writes it;
+ * another language could too. Paths are relative to the project root. Unordered lists are sorted by name (tables,
+ * functions, queries, pools, services, modules); columns and routes keep their declared order.
  */
 export const MANIFEST_VERSION = 1;
 
 export const HANDLER_METHODS = ["get", "post", "put", "patch", "delete"] as const;
 
-/** Where something was written: file relative to the project root, 1-based line. */
+/** The source position of a declaration: file relative to the project root, 1-based line. */
 export const sourceSchema = z.strictObject({ file: z.string(), line: z.int().min(1) });
 
-/** What a stored column gets where a request does not name it: a constant, or what a generator makes for the row. */
+/** The value of a stored column that a request omits: a constant, or a generator's value for the row. */
 const defaultSchema = z
   .strictObject({ text: z.string(), expr: exprSchema })
   .refine(
@@ -34,15 +35,15 @@ export const columnSchema = z.strictObject({
   type: columnTypeSchema,
   nullable: z.boolean(),
   primary_key: z.boolean(),
-  /** `text` is the canonical printed form (`upper(title)`), for plans; `expr` is what runs. Null for a stored column. */
+  /** `text` is the canonical printed form (`upper(title)`), for plans; `expr` is executed. Null for a stored column. */
   computed: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
-  /** Of a stored column; absent for none. */
+  /** For a stored column; absent for none. */
   default: defaultSchema.nullable().optional(),
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
-  /** The name that the column had; an update then renames it and keeps its values. */
+  /** The column's previous name; an update renames it and keeps its values. */
   renamed_from: z.string().nullable().default(null),
-  /** Nobody's to read: it holds the vectors of an embedding index, and is called by an underscore first. */
+  /** Hidden from users: it holds the vectors of an embedding index, and its name begins with an underscore. */
   is_hidden: z.boolean().optional(),
   source: sourceSchema,
 });
@@ -54,13 +55,13 @@ const btreeIndexSchema = z.strictObject({
   source: sourceSchema,
 });
 
-/** An index of pgvector (HNSW) that finds the rows whose vectors are nearest. */
+/** A pgvector index (HNSW) that finds the rows with the nearest vectors. */
 const embeddingIndexSchema = z
   .strictObject({
     kind: z.literal("embedding"),
     name: z.string().nullable(),
     columns: z.array(z.string()).length(1),
-    /** The hidden column that holds the vectors; null when they are the values of the column itself, an array. */
+    /** The hidden column with the vectors; null when the indexed array column itself holds them. */
     values: z.string().nullable(),
     metric: z.enum(VECTOR_METRICS),
     precision: z.enum(VECTOR_PRECISIONS),
@@ -85,7 +86,7 @@ export const tableSchema = z.strictObject({
   primary_key: z.array(z.string()).max(MAX_NAMES),
   indexes: z.array(indexSchema).max(MAX_NAMES),
   has_default_idxs: z.boolean(),
-  /** The name that the table had. */
+  /** The table's previous name. */
   renamed_from: z.string().nullable().default(null),
   source: sourceSchema,
 });
@@ -102,41 +103,41 @@ export const parameterSchema = z.strictObject({
 });
 
 export const functionSchema = z.strictObject({
-  /** `<module>:<name>`, for example `udfs:fare`; the module path is from the project root. */
+  /** `<module>:<name>`, for example `udfs:fare`; the module path is relative to the project root. */
   id: z.string(),
   module: z.string(),
   name: z.string(),
   parameters: z.array(parameterSchema).max(MAX_NAMES),
   result: z.strictObject({ type: columnTypeSchema, nullable: z.boolean() }),
-  /** sha256 hex of the function's source text, with what it calls of its own module and the constants that it names there. */
+  /** sha256 hex of the function's source text, with the functions and constants of its module that it uses. */
   digest: z.string(),
-  /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and what that imports. */
+  /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and its imports. */
   uses: z.array(z.string()).max(MAX_NAMES).default([]),
   kind: z.enum(["scalar", "aggregate"]).default("scalar"),
-  /** Which of the function's overloads this is; the id of the first has no suffix, the others' end in `#1`, `#2` ... */
+  /** The index of this overload. The id of the first has no suffix; the others' end in `#1`, `#2` ... */
   overload: z.int().min(0).default(0),
   is_async: z.boolean().default(false),
-  /** Rows that one call takes; null: the function takes one row. Parameters with `is_batched` then get lists. */
+  /** Rows per call; null: one row. Parameters with `is_batched` then get lists. */
   batch_size: z.int().min(1).nullable().default(null),
-  /** Seconds that one call may take; null: the workers' own limit. */
+  /** Time limit of one call in seconds; null: the workers' own limit. */
   timeout_s: z.number().positive().nullable().default(null),
-  /** Name of the resource pool whose limits its calls keep to. */
+  /** Name of the resource pool that limits its calls. */
   resource_pool: z.string().nullable().default(null),
   source: sourceSchema,
 });
 
-/** Limits that the calls of several functions share, across all workers of a service. */
+/** Limits shared by the calls of several functions, across all workers of a service. */
 export const resourcePoolSchema = z.strictObject({
   name: z.string(),
-  /** Calls that may be under way at once; null: as many as come. */
+  /** Maximum concurrent calls; null: unlimited. */
   max_concurrent: z.int().min(1).nullable(),
-  /** Calls that may start in a minute; null: as many as come. */
+  /** Maximum calls per minute; null: unlimited. */
   per_minute: z.int().min(1).nullable(),
-  /** How often a call that the provider turns away (429, 503, time-outs) is tried again. */
+  /** Number of retries after a provider's refusal (429, 503, timeouts). */
   retries: z.int().min(0),
 });
 
-/** A function marked `@query`: its body ran once, with stand-ins for its parameters. */
+/** A function marked `@query`: its body ran once, with placeholders for its parameters. */
 export const namedQuerySchema = z.strictObject({
   /** `<module>:<name>`, as for functions. */
   id: z.string(),
@@ -144,25 +145,25 @@ export const namedQuerySchema = z.strictObject({
   name: z.string(),
   comment: z.string().nullable(),
   parameters: z.array(parameterSchema).max(MAX_NAMES),
-  /** The answer is a list of the only selected value, not of objects. */
+  /** The result is a list of the only selected value, not of objects. */
   return_scalar: z.boolean(),
   query: querySchema,
   source: sourceSchema,
 });
 
-/** A function of the application that is given the outputs of a route by name, and returns its answer. */
+/** An application function that gets the outputs of a route by name and returns the response. */
 const answererSchema = z.strictObject({
   /** `<module>:<name>`. */
   id: z.string(),
   module: z.string(),
   name: z.string(),
-  /** Which of the outputs it takes. */
+  /** The outputs that it takes. */
   parameters: z.array(z.string()).max(MAX_NAMES),
-  /** A JSON Schema of what it returns; null when it does not say. */
+  /** A JSON Schema of its result; null when it is not declared. */
   response: z.record(z.string(), z.unknown()).nullable(),
 });
 
-/** A table of another PostgreSQL database that the outputs of stored rows are written to as well. */
+/** A table of another PostgreSQL database to which the outputs of stored rows are also written. */
 const sqlExportSchema = z.strictObject({
   /** A variable of the service's environment that holds a URL, or the URL, which may hold a password. */
   db_connect: z.union([z.strictObject({ env: z.string() }), z.strictObject({ url: z.string() })]),
@@ -173,45 +174,45 @@ const sqlExportSchema = z.strictObject({
   method: z.enum(["insert", "update", "merge"]),
 });
 
-/** A route that answers at once with a job, which does what the route does. */
+/** A route that answers at once with a job, which runs the route later. */
 const backgroundSchema = z.strictObject({
   /** How often a job may fail before it is given up. */
   attempts: z.int().min(1),
-  /** How long its result is told after its end. */
+  /** How long its result is available after its end, in seconds. */
   expires_s: z.int().min(1),
 });
 
 /** A longer path is a mistake, and routing matches patterns against it. */
 const routePath = z.string().max(2_000);
 
-/** Of every route that the engine answers: it may be done in the background. */
+/** For every route that the engine answers: it can run in the background. */
 const answeredByEngine = {
-  /** Null: the answer is what the route does. */
+  /** Null: the response is the route's result. */
   background: backgroundSchema.nullable().optional(),
   source: sourceSchema,
 };
 
 const overTable = {
   method: z.enum(["post"]),
-  /** Starts with `/`; the service's prefix is not in it. */
+  /** Starts with `/`, without the service's prefix. */
   path: routePath,
   table: z.string(),
 };
 
-/** Of routes that take values of a row and answer values of it. */
+/** For routes that take values of a row and return values of it. */
 const overRow = {
   inputs: z.array(z.string()).max(MAX_NAMES),
   outputs: z.array(z.string()).max(MAX_NAMES),
-  /** What a computed column that fails does to a row that is stored: nothing is, or the cell is null with its error. */
+  /** The effect of a failed computed column on a stored row: the row is refused, or the cell is null with its error. */
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
 };
 
-/** A row in, values of the stored row out. */
+/** Input: a row. Output: values of the stored row. */
 const insertRouteSchema = z.strictObject({ kind: z.literal("insert"), ...overTable, ...overRow, ...answeredByEngine });
 
-/** A row in, values of it out; nothing is stored. */
+/** Input: a row. Output: values of it. Stores nothing. */
 const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
   ...overTable,
@@ -219,18 +220,18 @@ const computeRouteSchema = z.strictObject({
   ...answeredByEngine,
 });
 
-/** A key and values in, values of the updated row out. A field that a request leaves out keeps its value. */
+/** Input: a key and values. Output: values of the updated row. Omitted fields keep their values. */
 const updateRouteSchema = z.strictObject({
   kind: z.literal("update"),
   ...overTable,
-  /** The table's primary key, which every request brings. */
+  /** The table's primary key, which every request contains. */
   key: z.array(z.string()).max(MAX_NAMES).min(1),
   ...overRow,
   inputs: z.array(z.string()).max(MAX_NAMES).min(1),
   ...answeredByEngine,
 });
 
-/** Values in; the rows that have all of them go, and their number comes back. */
+/** Input: values. Deletes all matching rows and returns their number. */
 const deleteRouteSchema = z.strictObject({
   kind: z.literal("delete"),
   ...overTable,
@@ -238,30 +239,30 @@ const deleteRouteSchema = z.strictObject({
   ...answeredByEngine,
 });
 
-/** Values of parameters in, by body or by URL; the rows of a query out. */
+/** Input: parameter values in the body or URL. Output: the rows of a query. */
 const queryRouteSchema = z.strictObject({
   kind: z.literal("query"),
   method: z.enum(["post", "get"]),
   path: routePath,
   /** Id of a query of the manifest. */
   query: z.string(),
-  /** Names of the parameters that a request may give; the others have their defaults. */
+  /** Names of the parameters that a request can set; the others have their defaults. */
   inputs: z.array(z.string()).max(MAX_NAMES),
-  /** The answer is the only row itself; none and several are errors. */
+  /** The response is the only row itself; no row and several rows are errors. */
   one_row: z.boolean(),
   ...answeredByEngine,
 });
 
-/** A function of the application that answers requests itself. */
+/** An application function that answers requests itself. */
 const handlerRouteSchema = z.strictObject({
   kind: z.literal("handler"),
   method: z.enum(HANDLER_METHODS),
-  /** May have parts `{name}`. */
+  /** Can contain `{name}`. */
   path: routePath,
   handler: z.strictObject({ id: z.string(), module: z.string(), name: z.string() }),
-  /** Its operation object, as in OpenAPI 3.1, without `operationId`; null: it is not shown. */
+  /** Its operation object, as in OpenAPI 3.1, without `operationId`; null: hidden. */
   openapi: z.record(z.string(), z.unknown()).nullable(),
-  /** Seconds that it may take to begin its answer; null: the workers' own limit. */
+  /** Time limit for the start of its response, in seconds; null: the workers' own limit. */
   timeout_s: z.number().positive().nullable().default(null),
   source: sourceSchema,
 });
@@ -279,25 +280,25 @@ const routeSchema = z.discriminatedUnion("kind", [
 /** The names of the kinds. */
 export const routeKindSchema = z.enum(routeSchema.options.map(({ shape }) => shape.kind.value));
 
-/** An ASGI application of the person's own: it answers all requests of its service, save those for the service's own pages. */
+/** An ASGI application of the user. It answers all requests of its service, except for the service's own pages. */
 const applicationSchema = z.strictObject({
   /** `<module>:<name>`. */
   id: z.string(),
   module: z.string(),
   name: z.string(),
-  /** What it calls the service's routes by, one for each and in their order: they are reached through it. */
+  /** Its ids for the service's routes, one for each in order. The routes are only reachable through it. */
   routes: z.array(z.string()).max(MAX_DECLARED),
-  /** Its own description, an OpenAPI document; null: it has none. */
+  /** Its own OpenAPI document; null: none. */
   openapi: z.record(z.string(), z.unknown()).nullable(),
 });
 
-/** Which pages of other origins a browser lets call a service. */
+/** The origins that browsers allow to call a service. */
 const corsSchema = z.strictObject({
   /** `https://app.example`, or `*`. */
   origins: z.array(z.string()).max(MAX_NAMES).min(1),
   /** Null: those of the path. */
   methods: z.array(z.string()).max(MAX_NAMES).nullable(),
-  /** Null: those that services know. */
+  /** Null: the headers that services support. */
   headers: z.array(z.string()).max(MAX_NAMES).nullable(),
   credentials: z.boolean(),
   max_age_s: z.int().min(0),
@@ -309,9 +310,9 @@ export const serviceSchema = z.strictObject({
   prefix: routePath,
   routes: z.array(routeSchema).max(MAX_DECLARED),
   app: applicationSchema.nullable().optional(),
-  /** Of all its operations, in OpenAPI. */
+  /** For all its operations, in OpenAPI. */
   tags: z.array(z.string()).max(MAX_NAMES).optional(),
-  /** Null: no page but this machine's own. */
+  /** Null: only pages from this machine. */
   cors: corsSchema.nullable().optional(),
   source: sourceSchema,
 });
@@ -326,9 +327,9 @@ export const manifestSchema = z.strictObject({
   queries: z.array(namedQuerySchema).max(MAX_DECLARED).default([]),
   resource_pools: z.array(resourcePoolSchema).max(MAX_DECLARED).default([]),
   services: z.array(serviceSchema).max(MAX_DECLARED),
-  /** Files below the project root that importing the application read, with the sha256 hex of their bytes. */
+  /** Files below the project root that the application's import read, with the sha256 hex of their bytes. */
   modules: z.array(z.strictObject({ path: z.string(), sha256: z.string() })),
-  /** What is no mistake of the file and may yet surprise, as sentences: modules of the project that others shadow. */
+  /** Warnings about valid but surprising code, as sentences: for example project modules that others shadow. */
   warnings: z.array(z.string()).max(MAX_DECLARED).default([]),
 });
 

@@ -21,7 +21,7 @@ function refusal(work: () => unknown): AppError {
   throw new Error("was accepted");
 }
 
-describe("a local target", () => {
+describe("parses a local target", () => {
   test("is a database and its folders", () => {
     expect(parseLocalTarget("main")).toMatchObject({ kind: "local", database: "main", folders: [], text: "main" });
     expect(parseLocalTarget("main/reports/daily")).toMatchObject({
@@ -60,37 +60,37 @@ describe("a local target", () => {
     expect(error.code).toBe("invalid_target");
     expect(error.message).toContain(reason);
     expect(error.hint).toBeTruthy();
-    // One line, whatever was typed.
+    // One line for any input.
     expect(error.message).not.toMatch(/[\n\0]/);
   });
 
-  test("63 characters are not too many", () => {
+  test("accepts 63 characters", () => {
     expect(parseLocalTarget("x".repeat(63)).database).toHaveLength(63);
   });
 
-  test("a wrong letter is answered with a name that would do", () => {
+  test("suggests a valid name for a wrong letter", () => {
     expect(refusal(() => parseLocalTarget("my db")).hint).toContain("my-db");
     expect(refusal(() => parseLocalTarget("main.docs")).hint).toContain("main/docs");
   });
 
-  test("file and target that changed places are told so", () => {
+  test("detects a swapped file and target", () => {
     const error = refusal(() => parseTarget("app.py"));
     expect(error.message).toContain("'app.py' is a file; expected a database.");
     expect(error.hint).toBe("Name the file first, then the database: app.py main");
   });
 
-  test("an address without its scheme is answered with the whole one", () => {
+  test("suggests the whole address when the scheme is missing", () => {
     expect(refusal(() => parseTarget("acme:main")).hint).toBe("Write: cloud://acme:main");
     expect(refusal(() => parseTarget("acme:main/reports")).hint).toBe("Write: cloud://acme:main/reports");
   });
 
-  test("a hosted address is no local target", () => {
+  test("a hosted address is not a local target", () => {
     const error = refusal(() => parseLocalTarget("cloud://acme:main"));
     expect(error.message).toContain("cloud://acme:main is a hosted database");
   });
 });
 
-describe("a hosted target", () => {
+describe("parses a hosted target", () => {
   test("is an organization's database and its folders", () => {
     expect(parseTarget("cloud://acme:main/reports")).toMatchObject({
       kind: "hosted",
@@ -113,23 +113,23 @@ describe("a hosted target", () => {
     `cloud://${"a".repeat(30)}:main`,
     "cloud://acme:main/",
     "cloud://<your-org>:main",
-  ])("%s is refused", (text) => {
+  ])("refuses %s", (text) => {
     const error = refusal(() => parseTarget(text));
     expect(error.code).toBe("invalid_target");
     expect(error.message).toContain(text.slice(0, 40));
   });
 
   test.each(["main:3", "main/reports:12", "cloud://acme:main/reports:3"])(
-    "%s is told that there are no versions",
+    "%s is refused because tables have no versions",
     (text) => {
       const error = refusal(() => parseTarget(text));
       expect(error.code).toBe("invalid_target");
       expect(error.message).toContain("tables do not keep versions");
-      expect(error.hint).toMatch(/^Leave ':[0-9]+' out\. .*point-in-time restore/);
+      expect(error.hint).toMatch(/^Omit ':[0-9]+'\. .*point-in-time restore/);
     },
   );
 
-  test("29 characters of an organization are not too many", () => {
+  test("accepts 29 characters for an organization", () => {
     expect(parseDatabaseUri(`cloud://${"a".repeat(29)}:main`).organization).toHaveLength(29);
   });
 
@@ -138,42 +138,42 @@ describe("a hosted target", () => {
     expect(refusal(() => parseDatabaseUri("main")).code).toBe("invalid_target");
   });
 
-  test("a template's placeholder is told from a typo", () => {
+  test("distinguishes a template's placeholder from a typo", () => {
     expect(isPlaceholder("cloud://<your-org>:main")).toBe(true);
     expect(isPlaceholder("cloud://acme:main")).toBe(false);
     expect(isPlaceholder("<your-org>")).toBe(false);
   });
 });
 
-describe("the address of a table or a service", () => {
-  test("a table's parts are joined by dots or slashes", () => {
+describe("parses the address of a table or a service", () => {
+  test("a table's parts are separated by dots or slashes", () => {
     expect(parseTablePath("main.docs")).toMatchObject({ table: "docs", text: "main/docs", target: { text: "main" } });
     expect(parseTablePath("main/docs").text).toBe("main/docs");
     expect(parseTablePath("main.reports.docs").text).toBe("main/reports/docs");
     expect(parseTablePath("cloud://acme:main/docs")).toMatchObject({ table: "docs", target: { kind: "hosted" } });
   });
 
-  test("a local table's path is shown as it was typed, if with dots", () => {
+  test("shows a local table path with dots as typed", () => {
     expect(shownTablePath("main.docs", "main/docs")).toBe("main.docs");
     expect(shownTablePath("MAIN/docs", "main/docs")).toBe("main/docs");
     expect(shownTablePath("cloud://acme:main/docs", "cloud://acme:main/docs")).toBe("cloud://acme:main/docs");
   });
 
-  test("a past version of a table is told to be none", () => {
+  test("refuses a past version of a table", () => {
     for (const text of ["main/docs:3", "main.docs:3", "cloud://acme:main/docs:3"]) {
       expect(refusal(() => parseTablePath(text)).message).toContain(`'${text}' asks for version 3 of a table`);
     }
     expect(refusal(() => parseTablePath("cloud://acme:3")).message).not.toContain("version");
   });
 
-  test("a service stands behind its target", () => {
+  test("parses a service after its target", () => {
     expect(parseServiceName("main/ingest")).toMatchObject({ service: "ingest", target: { text: "main" } });
     expect(parseServiceName("Main/Reports/In-gest").text).toBe("main/reports/in-gest");
     expect(parseServiceName("cloud://acme:main/ingest").text).toBe("cloud://acme:main/ingest");
   });
 
   test.each(["ingest", "", "main/", "/ingest", "cloud://acme:main", "main.ingest", "main/in gest"])(
-    "service %j is refused with an example",
+    "refuses the service %j with an example",
     (text) => {
       const error = refusal(() => parseServiceName(text));
       expect(error.code).toBe("invalid_target");
@@ -181,28 +181,28 @@ describe("the address of a table or a service", () => {
     },
   );
 
-  test("the name of the database alone is answered with an example in it", () => {
+  test("an example for a missing name contains the database", () => {
     expect(refusal(() => parseTablePath("main")).hint).toBe("Write for example: main/docs");
     expect(refusal(() => parseServiceName("main")).hint).toBe("Write for example: main/ingest");
   });
 
-  test("a bare service name is answered with its target before it", () => {
+  test("an example for a bare service name contains a target", () => {
     expect(refusal(() => parseServiceName("ingest")).hint).toContain("main/ingest");
   });
 });
 
-describe("a name", () => {
-  test("column names take no hyphen, the others do", () => {
+describe("parses a name", () => {
+  test("column names have no hyphens, the others may", () => {
     expect(parseName("column", "Title_Upper")).toBe("title_upper");
     expect(refusal(() => parseName("column", "title-upper")).hint).toContain("title_upper");
     expect(parseName("table", "my-docs")).toBe("my-docs");
   });
 
-  test("a reserved column name is refused", () => {
+  test("refuses a reserved column name", () => {
     expect(refusal(() => parseName("column", "_errors")).message).toContain("reserved");
   });
 
-  test("an organization's name is not folded for the person", () => {
+  test("an organization's name is not folded to lower case", () => {
     const error = refusal(() => parseName("organization", "Acme Inc"));
     expect(error.code).toBe("invalid_name");
     expect(error.hint).toContain("acme-inc");

@@ -1,14 +1,13 @@
 import { appError } from "./errors.ts";
 
 /**
- * Names and addresses. Local names fold to lower case; an address says by its form whether it is local (`main/docs`) or
- * hosted (`cloud://acme:main/docs`). The last part of an address may be a table or a service: the verb decides, by the
- * parser it calls.
+ * Names and addresses. Local names fold to lower case. The form of an address shows whether it is local (`main/docs`)
+ * or hosted (`cloud://acme:main/docs`). Its last part can be a table or a service: the calling parser decides.
  */
 declare const brand: unique symbol;
 type Branded<T, Name extends string> = T & { readonly [brand]: Name };
 
-/** A name that PostgreSQL keeps whole: it cuts identifiers at 63 bytes, and ours are ASCII. */
+/** PostgreSQL truncates identifiers at 63 bytes; these names are ASCII. */
 export const MAX_NAME_LENGTH = 63;
 export const MAX_ORGANIZATION_LENGTH = 29;
 export const HOSTED_SCHEME = "cloud://";
@@ -50,19 +49,19 @@ export type HostedTarget = Branded<
 
 export type Target = LocalTarget | HostedTarget;
 
-/** Where a table is: `main.docs`, `cloud://acme:main/docs`. */
+/** The path of a table: `main.docs`, `cloud://acme:main/docs`. */
 export type TablePath = Branded<
   { readonly target: Target; readonly table: string; readonly text: string },
   "table path"
 >;
 
-/** Where a service is: `main/ingest`, `cloud://acme:main/ingest`. */
+/** The path of a service: `main/ingest`, `cloud://acme:main/ingest`. */
 export type ServiceName = Branded<
   { readonly target: Target; readonly service: string; readonly text: string },
   "service name"
 >;
 
-/** Names that would collide with what PostgreSQL or the engine keeps in the same place. */
+/** Names that would collide with names of PostgreSQL or the engine. */
 const RESERVED: Readonly<Record<NameKind, readonly string[]>> = {
   column: ["_row", "_errors"],
   table: [],
@@ -119,7 +118,7 @@ export function parseDatabaseUri(text: string): DatabaseUri {
   });
 }
 
-/** Parses where a table is: `main.docs`, `main/docs`, `main/reports/docs`, `cloud://acme:main/docs`.
+/** Parses a table path: `main.docs`, `main/docs`, `main/reports/docs`, `cloud://acme:main/docs`.
  *  @throws invalid_target */
 export function parseTablePath(text: string): TablePath {
   refuseVersion(text);
@@ -127,24 +126,24 @@ export function parseTablePath(text: string): TablePath {
   return branded<TablePath>({ target, table: name, text: `${target.text}/${name}` });
 }
 
-/** A table's path for people: a local one that was typed with dots as it was typed, else the canonical form. */
+/** A table path for people: a local one typed with dots as typed, else the canonical form. */
 export function shownTablePath(typed: string, path: string): string {
   return !isHosted(typed) && typed.includes(".") ? typed : path;
 }
 
-/** Parses where a service is: `main/ingest`, `main/reports/ingest`, `cloud://acme:main/ingest`.
+/** Parses a service path: `main/ingest`, `main/reports/ingest`, `cloud://acme:main/ingest`.
  *  @throws invalid_target */
 export function parseServiceName(text: string): ServiceName {
   const { target, name } = parseAddress("service", text, text);
   return branded<ServiceName>({ target, service: name, text: `${target.text}/${name}` });
 }
 
-/** What commands call a service: `main/ingest`. */
+/** The name of a service in commands: `main/ingest`. */
 export function serviceText(service: { readonly catalog_path: string; readonly name: string }): string {
   return `${service.catalog_path}/${service.name}`;
 }
 
-/** True for an address that still holds a placeholder of our templates, `cloud://<your-org>:main`. */
+/** True for an address with a template placeholder, `cloud://<your-org>:main`. */
 export function isPlaceholder(text: string): boolean {
   return isHosted(text) && /<[^<>]*>/.test(text);
 }
@@ -154,9 +153,9 @@ export function isHosted(text: string): boolean {
   return text.toLowerCase().startsWith(HOSTED_SCHEME);
 }
 
-/** Parses a name: a letter (a-z) first, then letters, digits and `_`, in all but column names `-` too; folded to lower
- *  case; at most 63 characters. An organization's does not fold: lower-case letters, digits and `-`, a letter or digit at
- *  both ends, at most 29.
+/** Parses a name: a letter (a-z) first, then letters, digits and `_`. All but column names can also have `-`. Names
+ *  fold to lower case and have at most 63 characters. An organization's name does not fold: lower-case letters,
+ *  digits and `-`, a letter or digit at both ends, at most 29.
  *  @throws invalid_name */
 export function parseName(kind: NameKind, text: string): string {
   const name = kind === "organization" ? text : text.toLowerCase();
@@ -242,7 +241,7 @@ function localTarget(text: string, databaseText: string, folderTexts: readonly s
   return branded<LocalTarget>({ kind: "local", database, folders, text: [database, ...folders].join("/") });
 }
 
-/** The folders of a target share one PostgreSQL schema name, joined by '/'. */
+/** The folders of a target are joined by '/' into one PostgreSQL schema name. */
 function refuseLongFolders(text: string, folders: readonly FolderName[]): void {
   const joined = folders.join("/");
   if (joined.length <= MAX_NAME_LENGTH) return;
@@ -253,7 +252,7 @@ function refuseLongFolders(text: string, folders: readonly FolderName[]): void {
   });
 }
 
-/** Splits `path` (the `text` of the person with `/` between its parts) into target and last name. */
+/** Splits `path` (the user's `text` with `/` between its parts) into target and last name. */
 function parseAddress(kind: "table" | "service", path: string, text: string): { target: Target; name: string } {
   refuseNoName(text, kind, kind === "table" ? "main.docs" : "main/ingest");
   const hosted = isHosted(path);
@@ -261,7 +260,7 @@ function parseAddress(kind: "table" | "service", path: string, text: string): { 
   if (hosted ? cut < HOSTED_SCHEME.length : cut < 0) {
     throw appError("invalid_target", {
       detail: `'${shown(text)}' does not name a ${kind}: expected a target and a ${kind}, with '/' between them.`,
-      // "main" alone is a database whose table or service is missing; another word is most likely that name itself.
+      // "main" alone is a database without a table or service. Another word most likely is that name itself.
       hint: `Write for example: ${hosted || text === "main" ? `${shown(text)}/${EXAMPLES[kind]}` : `main/${shown(text)}`}`,
       meta: { address: text.slice(0, 200) },
     });
@@ -269,7 +268,7 @@ function parseAddress(kind: "table" | "service", path: string, text: string): { 
   return { target: parseTarget(path.slice(0, cut)), name: partOf(text, kind, path.slice(cut + 1)) };
 }
 
-/** A name inside an address: the address is what the person typed, so that is what the error speaks of. */
+/** A name inside an address. The error refers to the address, because the user typed that. */
 function partOf(address: string, kind: NameKind, text: string): string {
   try {
     return parseName(kind, text);
@@ -286,7 +285,7 @@ function partOf(address: string, kind: NameKind, text: string): string {
   }
 }
 
-/** The one place where a brand is given. */
+/** The only place that assigns a brand. */
 function branded<T extends object>(value: Omit<T, typeof brand>): T {
   return value as T;
 }
@@ -300,7 +299,7 @@ function refuseNoName(text: string, what: string, example: string): void {
   });
 }
 
-/** File and target changed places, most likely. */
+/** Most likely file and target are swapped. */
 function refuseFile(text: string): void {
   if (!text.endsWith(".py")) return;
   throw appError("invalid_target", {
@@ -310,7 +309,7 @@ function refuseFile(text: string): void {
   });
 }
 
-/** `acme:main` lacks what says that it is a hosted address. */
+/** `acme:main` lacks the scheme of a hosted address. */
 function refuseMissingScheme(text: string): void {
   if (!/^[a-z0-9-]+:[a-z][^:]*$/i.test(text)) return;
   throw appError("invalid_target", {
@@ -320,7 +319,7 @@ function refuseMissingScheme(text: string): void {
   });
 }
 
-/** `main/docs:3` is how a past version of a table is named where tables keep versions. */
+/** `main/docs:3` names a past version of a table in systems with versioned tables. */
 function refuseVersion(text: string): void {
   const local = isHosted(text) ? text.slice(HOSTED_SCHEME.length).replace(/^[^/:]*:/, "") : text;
   const version = /:([0-9]+)$/.exec(local)?.[1];
@@ -328,13 +327,13 @@ function refuseVersion(text: string): void {
   throw appError("invalid_target", {
     detail: `'${shown(text)}' asks for version ${shown(version)} of a table, but tables do not keep versions.`,
     hint:
-      `Leave ':${shown(version)}' out. Branches and point-in-time restore will come in a later version; ` +
+      `Omit ':${shown(version)}'. Branches and point-in-time restore will come in a later version;` +
       "until then, use pg_dump to keep copies.",
     meta: { target: text.slice(0, 200) },
   });
 }
 
-/** Text for a message: one line, not endless, control characters visible. */
+/** Text for a message: one line, shortened, with control characters visible. */
 function shown(text: string): string {
   const line = JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text).slice(1, -1);
   return line.replaceAll('\\"', '"');

@@ -9,23 +9,23 @@ describe("nearestName", () => {
     ["memory_bm", "memory_mb"],
     ["exclud", "exclude"],
     ["titlee", "title"],
-  ])("%s is taken for %s", (written, meant) => {
+  ])("takes %s for %s", (written, meant) => {
     expect(nearestName(written, ["title", "body", "memory_mb", "exclude", "include"])).toBe(meant);
   });
 
-  test("nothing is offered when nothing is near", () => {
+  test("suggests nothing when nothing is near", () => {
     expect(nearestName("price", ["title", "body"])).toBeUndefined();
     expect(nearestName("x", [])).toBeUndefined();
     expect(nearestName("x", ["a", "y"])).toBeUndefined();
     expect(nearestName("ab", ["yz"])).toBeUndefined();
   });
 
-  test("the nearer of two names wins, the first of equally near ones", () => {
+  test("the nearer name wins; the first one on a tie", () => {
     expect(nearestName("include", ["exclude", "includes"])).toBe("includes");
     expect(nearestName("bat", ["cat", "rat"])).toBe("cat");
   });
 
-  test("a long written name costs no more than its length difference", () => {
+  test("a very long name is rejected by its length alone", () => {
     expect(nearestName("x".repeat(100_000), ["title"])).toBeUndefined();
   });
 });

@@ -1,14 +1,14 @@
 /**
- * Finds the known name that a person most likely meant, for "did you mean".
- * Letter case is ignored. A third of the letters may differ, one at least, and never all of them; two neighbours that
- * changed places count once. Of equally near names the first one wins. Undefined when nothing is near.
+ * Finds the known name that the user most likely meant, for "did you mean". Case is ignored. Up to a third of the
+ * letters may differ, at least one, and never all. A swap of two neighbours counts once. On a tie the first name wins.
+ * Undefined when nothing is near.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();
   let best: string | undefined;
   let bestDistance = Math.min(wanted.length, Math.max(1, Math.floor(wanted.length / 3)) + 1);
   for (const candidate of known) {
-    // A length difference alone is a distance, so most candidates cost nothing.
+    // The length difference is a lower bound of the distance, so most candidates cost nothing.
     if (Math.abs(candidate.length - wanted.length) >= bestDistance) continue;
     const distance = editDistance(wanted, candidate.toLowerCase());
     if (distance < bestDistance) {
@@ -19,7 +19,8 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return best;
 }
 
-/** Optimal string alignment: insertions, deletions, replacements and swaps of neighbours, by rows of the usual table. */
+/** Optimal string alignment: insertions, deletions, replacements and swaps of neighbours, row by row of the usual
+ *  table. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,14 +1,14 @@
 import * as z from "zod";
 
 /**
- * What the operator of a server asks of it on its machine: `cli server ...` sends one request to `server.js operator` and prints the answer.
- * It never crosses the network. Both ends are of one version.
+ * Requests of the operator on the server's machine. `cli server ...` sends one request to `server.js operator` and
+ * prints the answer. It never crosses the network, and both ends have one version.
  */
 export const operatorRequestSchema = z.discriminatedUnion("act", [
   z.strictObject({ act: z.literal("status") }),
   z.strictObject({ act: z.literal("orgs") }),
   z.strictObject({ act: z.literal("databases"), org: z.string().optional() }),
-  /** Without an organization: of all. */
+  /** Without an organization: all of them. */
   z.strictObject({ act: z.literal("retry"), org: z.string().optional() }),
   z.strictObject({ act: z.literal("suspend"), org: z.string(), reason: z.string().max(300).optional() }),
   z.strictObject({ act: z.literal("resume"), org: z.string() }),
@@ -34,25 +34,25 @@ export type OperatedOrg = z.output<typeof operatedOrgSchema>;
 
 const operatedDatabaseSchema = z.object({
   uri: z.string(),
-  /** As the server's log and the folders of the home have it. */
+  /** As in the server's log and in the folders of the home. */
   id: z.string(),
   state: z.string(),
   /** Names of services with their states. */
   services: z.record(z.string(), z.string()),
   /** Why it failed. */
   failure: z.object({ code: z.string(), detail: z.string() }).nullable(),
-  /** When the server tries again without being asked. */
+  /** The next automatic retry. */
   retry_at: z.string().nullable(),
   disk_bytes: z.number().nullable(),
 });
 export type OperatedDatabase = z.output<typeof operatedDatabaseSchema>;
 
-/** What each act answers. */
+/** The answers of each act. */
 export const OPERATOR_ANSWERS = {
   status: z.object({
     home: z.string(),
     version: z.string(),
-    /** The address of the server that runs; null when the home has none that does. */
+    /** The address of the running server; null when none runs on the home. */
     url: z.string().nullable(),
     organizations: z.int(),
     suspended: z.int(),
@@ -63,13 +63,13 @@ export const OPERATOR_ANSWERS = {
   }),
   orgs: z.object({ organizations: z.array(operatedOrgSchema) }),
   databases: z.object({ databases: z.array(operatedDatabaseSchema) }),
-  /** Addresses of what is tried again. */
+  /** Addresses that are retried. */
   retry: z.object({ databases: z.array(z.string()), services: z.array(z.string()) }),
-  /** `stopped`: databases that end now; `later`: those that end once what they are doing is done. */
+  /** `stopped`: databases that stop now; `later`: those that stop after their current operation. */
   suspend: z.object({ organization: z.string(), stopped: z.array(z.string()), later: z.array(z.string()) }),
   resume: z.object({ organization: z.string(), started: z.array(z.string()) }),
   quota: z.object({ organization: z.string(), before: z.int(), database_quota: z.int() }),
-  /** Ids of the keys, and the file that has the next one until the server starts. */
+  /** Ids of the keys, and the file with the next one until the server starts. */
   "rotate-master-key": z.object({ former: z.string(), next: z.string(), file: z.string() }),
   "reset-link": z.object({ link: z.string() }),
 } as const satisfies Record<OperatorAct, z.ZodType>;

@@ -1,4 +1,4 @@
-/** The operators in `call` nodes by name, and how a person writes each. */
+/** The operators in `call` nodes by name, and their written form. */
 export const OPERATORS: ReadonlyMap<string, string> = new Map([
   ["op.add", "+"],
   ["op.sub", "-"],
@@ -25,7 +25,7 @@ export const OPERATORS: ReadonlyMap<string, string> = new Map([
   ["op.round", "round()"],
 ]);
 
-/** What a function or operator is called towards people: `/` for `op.truediv`; a function's own id stays. */
+/** The name of a function or operator for people: `/` for `op.truediv`; a function keeps its own id. */
 export function shownFunction(id: string): string {
   return OPERATORS.get(id) ?? id;
 }

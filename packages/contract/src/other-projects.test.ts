@@ -7,7 +7,7 @@ function planOf(project: string | undefined): SchemaPlan {
   return { app_file: "app.py", target: "main", tables: [{ path: "main/docs", project, ops }] } as unknown as SchemaPlan;
 }
 
-test("names a database of one's own for another project's table", () => {
+test("suggests a separate database for another project's table", () => {
   expect(unsupportedHint(planOf("/other"))).toContain("cli schema update app.py <name>");
 });
 

@@ -17,7 +17,7 @@ export function refuseOtherProjects(plan: SchemaPlan): void {
   });
 }
 
-/** What to do about a plan that cannot be carried out: the table of another project is seldom the one to change. */
+/** The hint for a plan that cannot be carried out. Another project's table is seldom the one to change. */
 export function unsupportedHint({ app_file: appFile, tables }: SchemaPlan): string {
   const isForeign = tables.some(
     ({ project, ops }) => project !== undefined && ops.some(({ severity }) => severity === "unsupported"),

@@ -1,16 +1,16 @@
 /**
- * Who may do what in an organization. The checks of the control plane and the table of docs/permissions.md are made from
- * `PERMISSIONS`; every route of `CONTROL_ROUTES` names one of them, or `public`, or `signed_in`.
+ * Permissions in an organization. The control plane's checks and the table of docs/permissions.md use `PERMISSIONS`.
+ * Every route of `CONTROL_ROUTES` names one of them, or `public`, or `signed_in`.
  */
 export const ROLES = ["owner", "admin", "member"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Whoever acts: a person by a session, a key of a person, a key of its own grants, a pod. */
+/** The caller: a person with a session, a key of a person, a key with its own grants, or a pod. */
 export const PRINCIPAL_KINDS = ["user", "key", "grant_key", "pod"] as const;
 export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number];
 
 interface PermissionRow {
-  /** Ends the sentence "may ...". */
+  /** Completes the sentence "may ...". */
   readonly what: string;
   readonly roles: readonly Role[];
 }
@@ -20,7 +20,7 @@ const ADMINS = ["owner", "admin"] as const;
 
 export const PERMISSIONS = {
   "org.read": { what: "see the organization and its databases", roles: EVERYBODY },
-  "org.update": { what: "rename how the organization is shown", roles: ADMINS },
+  "org.update": { what: "change the display name of the organization", roles: ADMINS },
   "member.read": { what: "see who the members are", roles: EVERYBODY },
   "member.invite": { what: "invite members and withdraw invitations", roles: ADMINS },
   "member.change": { what: "change roles of members and remove them", roles: ADMINS },
@@ -49,11 +49,11 @@ export const PERMISSIONS = {
 
 export type Permission = keyof typeof PERMISSIONS;
 
-/** What a route asks of its caller. `signed_in`: a person or a key that acts as one, in whatever organization. */
+/** The permission that a route requires. `signed_in`: a person, or a key that acts as one, in any organization. */
 export type RoutePermission = Permission | "public" | "signed_in";
 
-/** Whether a member of this role has the permission. Own keys may be deleted and own operations cancelled by anyone; that
- *  is decided where the owner is known. */
+/** Whether a member of this role has the permission. Anyone may delete their own keys and cancel their own
+ *  operations; code that knows the owner decides that. */
 export function roleHas(role: Role, permission: Permission): boolean {
   return (PERMISSIONS[permission].roles as readonly Role[]).includes(role);
 }

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-/** Plans as `schema diff` and `service diff` print them; `--json` is this very document. Shapes follow the field (reference 3.4, 4.3). */
+/** Plans of `schema diff` and `service diff`; `--json` prints this document. */
 /**
- * What `details` of an operation on a column may hold beside its types and expressions:
- * `recompute`: what computing it for all rows means, `{rows, columns, estimate_s, sampled, samples: [{key, old, new, error}], note}`;
- * `misfits`: values that a narrower definition could not keep, `[{reason, rows, examples: [{key, value}]}]`;
- * `renamed_from`: the name that it has.
+ * The `details` of an operation on a column, in addition to types and expressions. `recompute`: the effect of computing
+ * it for all rows, `{rows, columns, estimate_s, sampled, samples: [{key, old, new, error}], note}`. `misfits`: values
+ * that a narrower definition could not keep, `[{reason, rows, examples: [{key, value}]}]`. `renamed_from`: its current
+ * name.
  */
 export const opSchema = z.strictObject({
   name: z.string().nullable(),
@@ -29,25 +29,26 @@ export const tablePlanSchema = z.strictObject({
   ops: z.array(opSchema),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),
   destructive: z.boolean(),
-  /** Computed cells of the table that failed (`cli errors`). */
+  /** Number of failed computed cells of the table (`cli errors`). */
   error_count: z.int(),
-  /** Folder of the other local project that the table belongs to. Absent for tables of the caller's project, and hosted ones. */
+  /** Folder of the other local project that owns the table. Absent for tables of the caller's project, and hosted
+   *  ones. */
   project: z.string().optional(),
 });
 export type TablePlan = z.infer<typeof tablePlanSchema>;
 
-/** A computed column whose values come from former code of a function; nothing is recomputed unasked. */
+/** A computed column with values from previous code of a function. Nothing is recomputed without a request. */
 export const staleColumnSchema = z.strictObject({
   table: z.string(),
   column: z.string(),
-  /** Ids of the functions whose code changed, or that of a module which they use. */
+  /** Ids of the functions whose code, or a module of theirs, changed. */
   functions: z.array(z.string()),
-  /** What to type to compute it again. */
+  /** The command that recomputes it. */
   command: z.string(),
 });
 export type StaleColumn = z.infer<typeof staleColumnSchema>;
 
-/** Work of an earlier update that goes on; an update waits for it. */
+/** Unfinished work of an earlier update; a new update waits for it. */
 export const openJobSchema = z.strictObject({
   id: z.string(),
   kind: z.string(),
@@ -61,21 +62,22 @@ export type OpenJob = z.infer<typeof openJobSchema>;
 export const schemaPlanSchema = z.strictObject({
   app_file: z.string(),
   target: z.string(),
-  /** The catalog's version that the plan was made against; apply refuses (`catalog_moved`) when it is another one by then. */
+  /** The catalog version of the plan. Apply refuses another version (`catalog_moved`). */
   catalog_version: z.int(),
   tables: z.array(tablePlanSchema),
   /** Tables of the target that the file does not declare. */
   extras: z.array(z.string()),
-  /** What prune does: a drop for each of `extras`. Empty for diff and update, whose operations are their tables'. */
+  /** The operations of a prune: a drop for each of `extras`. Empty for diff and update, whose operations are per
+   *  table. */
   ops: z.array(opSchema),
   stale: z.array(staleColumnSchema),
   jobs: z.array(openJobSchema),
-  /** Services that run and will store no rows any more until they are updated too. Of local plans alone. */
+  /** Running services that cannot store rows until they are updated too. Only in local plans. */
   breaks: z.array(z.string()).optional(),
-  /** The other local databases, where the target's is yet to be made. */
+  /** The other local databases, if the target's does not exist yet. */
   other_databases: z.array(z.string()).optional(),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),
-  /** The tables are what the file declares; of an update that was applied, after it. */
+  /** The tables match the file; for an applied update, after it. */
   in_agreement: z.boolean(),
   summary: z.strictObject({
     up_to_date: z.int(),

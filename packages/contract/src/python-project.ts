@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What of a pyproject.toml is compared with its lock. */
+/** The part of a pyproject.toml that is compared with its lock. */
 export const pyprojectSchema = z.object({
   project: z.object({
     name: z.string().optional(),

@@ -1,16 +1,16 @@
 import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
 
-/** A table of a query, under the name by which the query's `column` nodes know it (`of`). */
+/** A table of a query, with its name in the query's `column` nodes (`of`). */
 const tableRefSchema = z.strictObject({ table: z.string(), as: z.string() });
 
 export const JOIN_KINDS = ["inner", "left", "right", "full", "cross"] as const;
 
 /**
- * A query as the Python library writes it. The clauses mean what SQL means by them, in SQL's order, whatever the order
- * of the calls was; `order_by` lists the major key first, nulls come last ascending and first descending. Without
- * `order_by`, rows come as they were inserted. `tail` takes the last rows of that order and keeps the order.
- * With aggregates and no `group_by` all rows are one group.
+ * A query from the Python library. Clauses have SQL's meaning and order, whatever the order of calls. `order_by` lists
+ * the major key first; nulls come last ascending and first descending. Without `order_by`, rows come in insertion
+ * order. `tail` takes the last rows of that order and keeps the order. With aggregates and no `group_by`, all rows are
+ * one group.
  */
 export const querySchema = z.strictObject({
   from: tableRefSchema,
@@ -24,7 +24,8 @@ export const querySchema = z.strictObject({
   limit: exprSchema.nullable(),
   offset: exprSchema.nullable(),
   tail: exprSchema.nullable(),
-  /** Rows drawn from those that `where` lets through: `n` of them, or each with the chance `fraction`; the same seed draws the same. */
+  /** A sample of the rows that pass `where`: `n` of them, or each with the probability `fraction`. Equal seeds give
+   *  equal samples. */
   sample: z
     .strictObject({
       n: z.int().min(0).nullable(),

@@ -3,14 +3,14 @@ import { limitSettings, limitVariable, readServiceLimits, toServiceLimits } from
 import { DEFAULT_LIMITS } from "./service-spec.ts";
 
 describe("the limits of a service", () => {
-  test("are the defaults where a variable is missing or empty, and what it says otherwise", () => {
+  test("have defaults for missing or empty variables", () => {
     expect(readServiceLimits({ SERVICE_RESULT_ROWS: "" })).toEqual({ limits: DEFAULT_LIMITS });
     expect(readServiceLimits({ SERVICE_RESULT_ROWS: "7", SERVICE_ROUTE_REQUESTS: "3" })).toEqual({
       limits: { ...DEFAULT_LIMITS, result_rows: 7, route_requests: 3 },
     });
   });
 
-  test("that are no whole numbers, or too small, are told all at once", () => {
+  test("that are not integers or too small are reported together", () => {
     const env = { SERVICE_WORKER_MEMORY_MB: "15", SERVICE_BODY_BYTES: "1e3", SERVICE_WORKERS: "99999999999999999" };
     expect(readServiceLimits(env)).toEqual({
       problems: [

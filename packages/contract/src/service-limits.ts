@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS, type ServiceSpec, serviceSpecSchema } from "./service-s
 
 export type ServiceLimits = ServiceSpec["limits"];
 
-/** The limits that a variable of the environment sets, and its name. `connections` has none. */
+/** The limits with an environment variable, and its name. `connections` has none. */
 const VARIABLES = [
   ["workers", "SERVICE_WORKERS"],
   ["function_timeout_ms", "SERVICE_FUNCTION_TIMEOUT_MS"],
@@ -30,7 +30,7 @@ export function limitVariable(name: Name): string {
   return VARIABLES.find(([limit]) => limit === name)?.[1] ?? name;
 }
 
-/** A whole number in a variable, not below what the limit may be; empty counts as unset. */
+/** An integer in a variable, at least the limit's minimum; empty counts as unset. */
 function whole(name: Name) {
   const least = serviceSpecSchema.shape.limits.shape[name].minValue ?? 0;
   return z
@@ -44,7 +44,7 @@ function whole(name: Name) {
     });
 }
 
-/** What limits of services are read from, by the names of the environment: of the daemon, and of a server for hosted services. */
+/** The environment variables of service limits: of the daemon, and of a server for hosted services. */
 export const limitSettings = {
   SERVICE_WORKERS: whole("workers"),
   SERVICE_FUNCTION_TIMEOUT_MS: whole("function_timeout_ms"),
@@ -63,7 +63,7 @@ export const limitSettings = {
   SERVICE_BACKGROUND_AT_ONCE: whole("background_at_once"),
 } as const satisfies Record<Variable, z.ZodType<number, string | undefined>>;
 
-/** What an environment says of limits, with the default for what it leaves out, or all that is wrong with it. */
+/** The limits in an environment, with defaults for missing ones, or all errors. */
 export function readServiceLimits(
   env: Readonly<Record<string, string | undefined>>,
 ): { readonly limits: ServiceLimits } | { readonly problems: readonly string[] } {
@@ -72,7 +72,7 @@ export function readServiceLimits(
   return { problems: read.error.issues.map(({ message, path }) => `${path.join(".")} ${message}`) };
 }
 
-/** The limits that were read; the default of what was not asked for. */
+/** The limits from parsed variables, with defaults for missing ones. */
 export function toServiceLimits(found: Partial<Record<Variable, number>>): ServiceLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const [name, variable] of VARIABLES) limits[name] = found[variable] ?? limits[name];

@@ -3,8 +3,8 @@ import { manifestSchema } from "./manifest.ts";
 import { runtimeSchema } from "./runtime.ts";
 
 /**
- * What a service process is told: `pod.js service <file>`, the file private (0600) and removed by the process once read.
- * Started with a Node IPC channel it answers one `ServiceMessage`.
+ * The start document of a service process: `pod.js service <file>`. The file is private (0600), and the process deletes
+ * it after reading. Started with a Node IPC channel, it sends one `ServiceMessage`.
  */
 export const serviceSpecSchema = z.strictObject({
   dsn: z.string(),
@@ -25,33 +25,33 @@ export const serviceSpecSchema = z.strictObject({
     worker_memory_mb: z.int().min(16),
     /** Largest request body. */
     body_bytes: z.int().min(1),
-    /** Rows that one request may insert. */
+    /** Maximum rows of one insert request. */
     insert_rows: z.int().min(1),
     /** Connections to PostgreSQL per service. */
     connections: z.int().min(2),
     /** Time limit of one statement in PostgreSQL. */
     statement_timeout_ms: z.int().min(1),
-    /** Rows and bytes of a query's answer. */
+    /** Maximum rows and bytes of a query's result. */
     result_rows: z.int().min(1),
     result_bytes: z.int().min(1),
-    /** Rows that queries hold at a time because Python computes something before they are sorted or grouped. */
+    /** Rows that queries hold at a time because Python computes a value before sorting or grouping. */
     rows_in_flight: z.int().min(1),
-    /** Requests of one route that wait for their answer at a time. */
+    /** Maximum concurrent requests of one route. */
     route_requests: z.int().min(1),
-    /** Streams of live queries that are open at a time. */
+    /** Maximum open live query streams. */
     live_queries: z.int().min(1),
-    /** Bytes of the answers of all live queries together. */
+    /** Maximum bytes of the results of all live queries together. */
     live_bytes: z.int().min(1),
-    /** How long the answer of a request with an Idempotency-Key is kept. */
+    /** Retention of the response to a request with an Idempotency-Key. */
     idempotency_keep_s: z.int().min(1),
-    /** Background jobs of a service that have not ended, and how many of them run at a time. */
+    /** Maximum unfinished background jobs of a service, and how many of them run at a time. */
     background_jobs: z.int().min(1),
     background_at_once: z.int().min(1),
   }),
 });
 export type ServiceSpec = z.infer<typeof serviceSpecSchema>;
 
-/** Defaults of `limits`; docs/limits.md is printed from here. */
+/** Defaults of `limits`; docs/limits.md is generated from it. */
 export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   workers: 1,
   function_timeout_ms: 30_000,
@@ -71,7 +71,7 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   background_at_once: 16,
 };
 
-/** What a service process says over its IPC channel, once: it listens (and its workers are started), or it cannot run. */
+/** The one IPC message of a service process: it listens (and its workers are started), or it cannot run. */
 export const serviceMessageSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("listening"), address: z.string(), port: z.int() }),
   z.strictObject({ event: z.literal("failed"), problem: z.looseObject({ code: z.string(), detail: z.string() }) }),

@@ -15,7 +15,7 @@ function refusal(value: unknown): AppError {
 }
 
 describe("service.toml", () => {
-  test("every documented key is accepted", () => {
+  test("accepts every documented key", () => {
     const local = { vars: { region: "eu" }, exclude: ["data/**"], include: ["data/keep.csv"] };
     const hosted = {
       name: "cloud://acme:main",
@@ -41,7 +41,7 @@ describe("service.toml", () => {
     expect(localEntry(parseServiceConfig({}, place))).toEqual({});
   });
 
-  test("a misspelt key is refused with file, line and the key that was meant", () => {
+  test("a misspelt key is refused with file, line and suggestion", () => {
     const error = refusal({ database: [{ memroy_mb: 512 }] });
     expect(error.code).toBe("config_invalid");
     expect(error.message).toBe(
@@ -51,7 +51,7 @@ describe("service.toml", () => {
     expect(refusal({ databse: [] }).message).toContain("did you mean 'database'?");
   });
 
-  test("a key near to nothing is answered with the list of keys", () => {
+  test("an unknown key is refused with the list of keys", () => {
     expect(refusal({ database: [{ colour: "red" }] }).hint).toContain("name, vars, include");
   });
 
@@ -62,11 +62,11 @@ describe("service.toml", () => {
   });
 
   test.each([
-    [{ name: "acme:main" }, "leave the name out"],
+    [{ name: "acme:main" }, "omit the name"],
     [{ name: "cloud://ACME:main" }, "ACME"],
     [{ cpu: "2" }, "must be a number"],
     [{ cpu: 0 }, "more than 0"],
-    [{ memory_mb: 1.5 }, "whole number"],
+    [{ memory_mb: 1.5 }, "an integer"],
     [{ workers: 0 }, "at least 1"],
     [{ exclude: "data" }, "a list"],
     [{ exclude: [1] }, "text in quotes"],
@@ -75,24 +75,24 @@ describe("service.toml", () => {
     [{ wake_on_request: "yes" }, "true or false"],
     [{ system_packages: ["a; rm -rf /"] }, "Debian package"],
     [{ vars: { a: 1 } }, "text in quotes"],
-    [{ include_only: ["a"], exclude: ["b"] }, "does not go together"],
-  ])("%j is refused", (entry, reason) => {
+    [{ include_only: ["a"], exclude: ["b"] }, "conflicts with"],
+  ])("refuses %j", (entry, reason) => {
     expect(refusal({ database: [entry] }).message).toContain(reason);
   });
 
-  test("two entries of one name are refused, two local ones too", () => {
+  test("refuses two entries of one name, also two local ones", () => {
     expect(refusal({ database: [{}, {}] }).message).toContain("second entry without a name");
     const twice = { name: "cloud://acme:main" };
     expect(refusal({ database: [twice, twice] }).message).toContain("second entry of this name");
   });
 
-  test("all problems are told at once", () => {
+  test("reports all problems at once", () => {
     const error = refusal({ database: [{ cpu: 0, workers: 0 }] });
     expect(error.message.split("\n")).toHaveLength(2);
     expect(error.errors?.map((field) => field.pointer)).toEqual(["/database/0/cpu", "/database/0/workers"]);
   });
 
-  test("a secret is not repeated in a message", () => {
+  test("a message does not repeat a secret", () => {
     expect(JSON.stringify(refusal({ api_key: "sk_1_secret", databse: [] }))).not.toContain("sk_1_secret");
   });
 });

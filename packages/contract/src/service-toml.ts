@@ -3,20 +3,20 @@ import { appError, type FieldError } from "./errors.ts";
 import { isHosted, isPlaceholder, parseDatabaseUri } from "./names.ts";
 import { nearestName } from "./nearest.ts";
 
-/** Debian package names, a version may follow: `ffmpeg`, `libpq5=17.2-1`. */
+/** Debian package names with an optional version: `ffmpeg`, `libpq5=17.2-1`. */
 export const SYSTEM_PACKAGE = /^[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?$/;
 /** `3.12`, `3.12.8` */
 export const PYTHON_VERSION = /^3\.\d{1,2}(\.\d{1,2})?$/;
 
 /**
  * The project's configuration: `[service]` and `[[service.database]]` of service.toml, or the same below `[tool]` in
- * pyproject.toml. This file knows values, not TOML: whoever parses the text hands the value over.
+ * pyproject.toml. This file handles values, not TOML: the caller parses the text.
  */
 const nonEmpty = z.string().trim().min(1, "must not be empty");
-/** Patterns of one list. */
+/** Maximum patterns of one list. */
 export const MAX_PATTERNS = 1_000;
 const patterns = z.array(nonEmpty).max(MAX_PATTERNS, `must have at most ${MAX_PATTERNS} patterns`);
-const positive = z.int("must be a whole number").min(1, "must be at least 1");
+const positive = z.int("must be an integer").min(1, "must be at least 1");
 
 const systemPackage = z.string().regex(SYSTEM_PACKAGE, "must be a Debian package name such as ffmpeg");
 
@@ -31,7 +31,7 @@ const databaseEntryShape = {
   include_only: patterns.optional(),
   python_version: z.string().regex(PYTHON_VERSION, 'must be a Python version such as "3.12" or "3.12.8"').optional(),
   system_packages: z.array(systemPackage).max(MAX_PACKAGES, `must have at most ${MAX_PACKAGES} packages`).optional(),
-  /** Further options of `uv sync`, or of `uv pip install` for a requirements.txt; words with spaces in quotes. */
+  /** Additional options of `uv sync`, or of `uv pip install` for a requirements.txt; words with spaces in quotes. */
   uv_options: z.string().optional(),
   cpu: z.number("must be a number").positive("must be more than 0").optional(),
   memory_mb: positive.optional(),
@@ -54,24 +54,24 @@ const serviceShape = { api_key: nonEmpty.optional(), database: z.array(databaseE
 const serviceConfigSchema = z.strictObject(serviceShape);
 export type ServiceConfig = z.infer<typeof serviceConfigSchema>;
 
-/** `[service]` of the home's config.toml. The server's address stands here and never in a project: whoever clones one
- *  would send their credential where its author wants it. */
+/** `[service]` of the home's config.toml. The server's address is here and never in a project: a cloned project
+ *  could otherwise send the user's credential anywhere. */
 const homeShape = { api_key: nonEmpty.optional(), api_url: nonEmpty.optional() };
 const homeConfigSchema = z.strictObject(homeShape);
 export type HomeConfig = z.infer<typeof homeConfigSchema>;
 
-/** Where a configuration came from, for messages. */
+/** The source of a configuration, for messages. */
 export interface ConfigLocation {
-  /** As a person calls the file: `service.toml`. */
+  /** The name of the file for people: `service.toml`. */
   readonly file: string;
   /** Header of the section: `service`, or `tool.service` in pyproject.toml. */
   readonly section: "service" | "tool.service";
-  /** The 1-based line of a key, `["database", 1, "cpu"]` from the section on; undefined when it is not known. */
+  /** The 1-based line of a key, with its path from the section on: `["database", 1, "cpu"]`. Undefined if unknown. */
   lineOf(path: readonly PropertyKey[]): number | undefined;
 }
 
-/** Checks the value of the section: unknown keys, types, names, what does not go together; reports all problems at once.
- *  An entry for a hosted database whose name still holds a placeholder (`cloud://<your-org>:main`) is left alone.
+/** Checks the value of the section: unknown keys, types, names, conflicts. Reports all problems at once. Ignores an
+ *  entry for a hosted database whose name still has a placeholder (`cloud://<your-org>:main`).
  *  @throws config_invalid with file, line and the nearest known key */
 export function parseServiceConfig(value: unknown, place: ConfigLocation): ServiceConfig {
   const parsed = serviceConfigSchema.safeParse(value);
@@ -104,7 +104,7 @@ export function localEntry(config: ServiceConfig): DatabaseEntry {
   return config.database?.find((entry) => entry.name === undefined) ?? {};
 }
 
-/** What shapes a hosted database, its machine or its image. Of the local entry it is checked and has no effect. */
+/** Keys for a hosted database, its machine or its image. In the local entry they are checked but have no effect. */
 const HOSTED_KEYS = [
   "cpu",
   "memory_mb",
@@ -175,7 +175,7 @@ function findConflicts(config: ServiceConfig): ConfigProblem[] {
     }
     seen.add(identity);
     if (entry.include_only !== undefined && (entry.include !== undefined || entry.exclude !== undefined)) {
-      problems.push({ path: [...path, "include_only"], text: "does not go together with include or exclude" });
+      problems.push({ path: [...path, "include_only"], text: "conflicts with include or exclude" });
     }
   }
   return problems;
@@ -183,7 +183,7 @@ function findConflicts(config: ServiceConfig): ConfigProblem[] {
 
 function findNameProblems(name: string, path: readonly PropertyKey[]): ConfigProblem[] {
   if (!isHosted(name)) {
-    const text = `'${name}' is not the address of a hosted database; leave the name out for the local database`;
+    const text = `'${name}' is not the address of a hosted database; omit the name for the local database`;
     return [{ path, text, hint: "Write: cloud://acme:main" }];
   }
   try {

@@ -3,23 +3,24 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type ColumnType, columnTypeSchema, displayType } from "./types.ts";
 
-/** What is written in app.py, what the manifest has, what is printed; python/tests/test_parametrised_types.py has them too. */
+/** Source text in app.py, form in the manifest, and printed form; python/tests/test_parametrised_types.py uses them
+ *  too. */
 const CASES = JSON.parse(
   readFileSync(join(import.meta.dirname, "../../../python/tests/displayed_types.json"), "utf8"),
 ) as [string, ColumnType, string][];
 
-test.each(CASES)("%s is a type that prints the same here as in Python", (_written, type, printed) => {
+test.each(CASES)("%s prints the same as in Python", (_written, type, printed) => {
   const parsed = columnTypeSchema.parse(type);
   expect(displayType(parsed, printed.endsWith("] | None") || printed === "Binary | None")).toBe(printed);
 });
 
-test("a type prints the same when storage has put the keys of its schema in another order", () => {
+test("a type prints the same with reordered schema keys", () => {
   for (const [, type, printed] of CASES) {
     expect(displayType(reversed(type) as ColumnType, false)).toBe(printed.replace(/(^Binary|\]) \| None$/, "$1"));
   }
 });
 
-test("a schema that has no short form is printed as dots", () => {
+test("a schema without a short form is printed as dots", () => {
   const schemas = [
     {
       type: "object",
@@ -43,7 +44,7 @@ test.each([
   { kind: "array", dtype: "int8", shape: [] },
   { kind: "string", schema: {} },
   { kind: "int", dtype: "int8", shape: null },
-])("%j is no type", (type) => {
+])("%j is not a type", (type) => {
   expect(columnTypeSchema.safeParse(type).success).toBe(false);
 });
 

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { displayJson } from "./display-json.ts";
 
-/** The kinds of a column's type, as a person calls them. A kind has one storage type, one JSON form and one Python form
- *  (docs/adr/0002-values-and-two-evaluators.md); packages/engine/src/kinds and python/appdb/kinds have a file for each. */
+/** The kinds of a column's type, by their names for people. A kind has one storage type, one JSON form and one
+ *  Python form (docs/adr/0002-values-and-two-evaluators.md). packages/engine/src/kinds and python/appdb/kinds have a
+ *  file for each. */
 const KIND_NAMES = {
   string: "String",
   int: "Int",
@@ -18,7 +19,7 @@ const KIND_NAMES = {
 export type TypeKind = keyof typeof KIND_NAMES;
 export const TYPE_KINDS = Object.keys(KIND_NAMES) as readonly TypeKind[];
 
-/** What an array's elements are; the names are NumPy's. */
+/** The types of array elements, with NumPy's names. */
 export const ARRAY_DTYPES = [
   "bool",
   "uint8",
@@ -32,16 +33,16 @@ export const ARRAY_DTYPES = [
 ] as const;
 export type ArrayDtype = (typeof ARRAY_DTYPES)[number];
 
-/** `fp16` keeps half of the digits, in half of the room, and has room for twice as many dimensions. */
+/** `fp16` has half the digits in half the space, and allows twice as many dimensions. */
 export const VECTOR_PRECISIONS = ["fp16", "fp32"] as const;
 export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
 
-/** What pgvector can index. */
+/** pgvector's maximum number of indexed dimensions. */
 export const MAX_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Record<VectorPrecision, number>;
 
 /**
- * A column's type. Beside its kind, a json type may carry the JSON Schema that its values must meet (a missing one lets
- * all pass), and an array type always carries its `dtype` and `shape` (null: any shape; a null in it: any length there).
+ * A column's type. A json type may have a JSON Schema for its values (none allows all). An array type always has its
+ * `dtype` and `shape` (null: any shape; a null in it: any length there).
  */
 export const columnTypeSchema = z
   .strictObject({
@@ -49,7 +50,7 @@ export const columnTypeSchema = z
     schema: z.record(z.string(), z.unknown()).optional(),
     dtype: z.enum(ARRAY_DTYPES).optional(),
     shape: z.array(z.int().min(0).nullable()).min(1).nullable().optional(),
-    /** Stored as a vector of pgvector in this precision: what an embedding index is over. One dimension, of a fixed length. */
+    /** Stored as a pgvector vector of this precision, for an embedding index. One dimension, of a fixed length. */
     vector: z.enum(VECTOR_PRECISIONS).optional(),
   })
   .refine((type) => type.schema === undefined || type.kind === "json", "only a json type has a schema")
@@ -63,7 +64,7 @@ export const columnTypeSchema = z
   );
 export type ColumnType = z.infer<typeof columnTypeSchema>;
 
-/** Prints a type as a person writes it in app.py: `String`, `Int | None`, `Array[(768,), float32]`. */
+/** Prints a type as in app.py: `String`, `Int | None`, `Array[(768,), float32]`. */
 export function displayType(type: ColumnType, nullable: boolean): string {
   const text = displayFull(type);
   return nullable ? `${text} | None` : text;
@@ -83,10 +84,9 @@ export function displayArray({ dtype, shape }: ColumnType): string {
 }
 
 /**
- * A value inside the engine, by the kind of its column:
- * string -> string; int -> number when safe, else bigint; float -> number (finite); bool -> boolean;
- * timestamp -> `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`; date -> `YYYY-MM-DD`; uuid -> lower-case text with hyphens;
- * json -> JSON text (key order and digits kept); array -> JSON text of the nested list, without spaces, its floats in
- * JavaScript's shortest form with a point or an exponent; binary -> bytes; null for null.
+ * A value inside the engine, by the kind of its column: string -> string; int -> number when safe, else bigint; float
+ * -> number (finite); bool -> boolean; timestamp -> `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`; date -> `YYYY-MM-DD`; uuid ->
+ * lower-case text with hyphens; json -> JSON text (key order and digits kept); array -> JSON text of the nested list,
+ * without spaces, its floats in JavaScript's shortest form with a point or an exponent; binary -> bytes; null for null.
  */
 export type EngineValue = string | number | bigint | boolean | Uint8Array | null;

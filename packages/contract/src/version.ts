@@ -1,14 +1,14 @@
 /** The one version of everything in this tree; a test compares it with package.json and the Python package. */
 export const VERSION = "0.8.0";
 
-/** Oldest command that this daemon or server still answers; older ones are told `client_too_old`. */
+/** Oldest supported command; older ones get `client_too_old`. */
 export const OLDEST_CLIENT = "0.8.0";
 
-/** Every call of the command carries its version in this header; every answer carries the server's. */
+/** The header of the command's version in every call, and of the server's in every response. */
 export const CLIENT_VERSION_HEADER = "x-client-version";
 export const SERVER_VERSION_HEADER = "x-server-version";
 
-/** Compares `major.minor.patch`: negative for an older one, 0 for the same. What follows a hyphen does not count. */
+/** Compares `major.minor.patch`: negative for an older one, 0 for equal ones. Ignores a suffix after a hyphen. */
 export function compareVersions(left: string, right: string): number {
   const parts = (version: string) => (version.split("-")[0] ?? "").split(".").map((part) => Number(part) || 0);
   const [a, b] = [parts(left), parts(right)];

@@ -4,31 +4,28 @@ import type { ColumnType, EngineValue } from "./types.ts";
 
 /**
  * The protocol between the engine and a UDF worker (`python -m appdb.worker`), version 1.
- *
- * Transport: the worker's stdin and stdout as the engine sees them, each a stream of frames: 4 bytes big-endian
- * length, then one msgpack value (maps with string keys, `t` names the frame). At its start the worker moves both
- * descriptors away, so that user code reads an empty stdin and prints to stderr, which the engine sends to the log.
- * Frames of both directions interleave freely; `call` numbers are the engine's and unique per process.
- *
- * Values cross as `EngineValue` says (types.ts), arrays as `WireArray`, bytes as msgpack binary. Rows travel column-wise. A float that is integral may arrive as a
- * msgpack integer: the receiver goes by the declared type.
- *
- * Graphs of plain functions run one row after the other, calls in the order of their `run` frames. A graph is concurrent
- * when one of its functions is async, batched or in a resource pool, or when it asks a query: many of its rows are under
- * way at once, beside other calls, and are answered in whatever order they are ready. `ask` numbers are the worker's.
+ * Transport: the worker's stdin and stdout, each a stream of frames: 4 bytes big-endian length, then one msgpack value
+ * (maps with string keys, `t` names the frame). At its start the worker moves both descriptors. User code then reads an
+ * empty stdin and prints to stderr, which the engine sends to the log. Frames of both directions interleave freely; the
+ * engine assigns `call` numbers, unique per process.
+ * Values are sent as `EngineValue` (types.ts), arrays as `WireArray`, bytes as msgpack binary. Rows are sent by column.
+ * An integral float may arrive as a msgpack integer: the receiver uses the declared type.
+ * Graphs of plain functions run one row after the other, in the order of their `run` frames. A graph is concurrent when
+ * one of its functions is async, batched or in a resource pool, or when it uses a query. Many of its rows then run at
+ * once, in parallel with other calls, and finish in any order. The worker assigns `ask` numbers.
  */
 export const WORKER_PROTOCOL = 1;
 
 /**
- * An array: its shape and its elements in C order, as little-endian bytes of its dtype (a bool is one byte), or as texts.
- * Without elements the shape is [0].
+ * An array: its shape and its elements in C order, as little-endian bytes of its dtype (a bool is one byte), or as
+ * texts. Without elements the shape is [0].
  */
 export type WireArray = [shape: number[], elements: Uint8Array | string[]];
 export type WireValue = EngineValue | WireArray;
 
 export type ToWorker =
-  /** First frame. Modules are imported before `ready` is answered. `memory_bytes` bounds the worker's own growth;
-   *  `function_timeout_ms` is the limit of an async call without a limit of its own. */
+  /** First frame. Modules are imported before `ready` is sent. `memory_bytes` limits the worker's own growth.
+   *  `function_timeout_ms` is the limit of an async call without its own. */
   | {
       t: "init";
       protocol: number;
@@ -43,19 +40,19 @@ export type ToWorker =
   | { t: "graph"; graph: number; inputs: GraphColumn[]; steps: GraphStep[]; functions: GraphFunction[] }
   /** Runs a graph over `n` rows; `columns[i]` has the n values of input i. */
   | { t: "run"; call: number; graph: number; n: number; columns: WireValue[][] }
-  /** The call that asked may begin: its pool has room. */
+  /** The waiting call can start: its pool has a free slot. */
   | { t: "grant"; ask: number }
-  /** The result of a query that was asked for: a value of the node's type, or why there is none. */
+  /** The result of a requested query: a value of the node's type, or the error. */
   | { t: "answer"; ask: number; value: WireValue; error: QueryError | null }
-  /** Begins an aggregation under a call number; `constants` are literals by parameter. */
+  /** Starts an aggregation under a call number; `constants` are literals by parameter. */
   | { t: "fold"; call: number; function: GraphFunction; args: FoldArgument[]; constants: Record<string, Expr> }
   /** Rows of an aggregation: row k belongs to group `groups[k]`, `columns[i][k]` is its argument i. */
   | { t: "feed"; call: number; groups: number[]; columns: WireValue[][] }
-  /** Ends an aggregation; `groups` are answered even if they had no rows. */
+  /** Ends an aggregation; `groups` get a result even without rows. */
   | { t: "finish"; call: number; groups: number[] }
-  /** Forgets an aggregation. */
+  /** Discards an aggregation. */
   | { t: "drop"; call: number }
-  /** Begins a request under a call number, with the body's first bytes. */
+  /** Starts a request under a call number, with the body's first bytes. */
   | {
       t: "http";
       call: number;
@@ -68,46 +65,46 @@ export type ToWorker =
     }
   /** More of a request's body. */
   | { t: "http_body"; call: number; data: Uint8Array; more: boolean }
-  /** The client took so many bytes of an answer; see `http_data`. */
+  /** The client has taken this many bytes of a response; see `http_data`. */
   | { t: "http_taken"; call: number; bytes: number }
-  /** The client is gone, or its request broke off: nobody waits for the answer. */
+  /** The client has disconnected, or its request broke off: no one waits for the response. */
   | { t: "http_gone"; call: number }
-  /** What a route of a router answered that an application object asked, or the problem that it asked for. */
+  /** The response of a route that the application object called, or a requested problem response. */
   | { t: "route_answer"; ask: number; status: number; headers: HttpHeaders; data: Uint8Array }
-  /** Ends the worker when what it runs now is done. */
+  /** Ends the worker after its current work. */
   | { t: "exit" };
 
-/** Bytes of one body that may be under way between engine and worker, each way, before the receiver has taken some. */
+/** Maximum unacknowledged bytes of one body between engine and worker, in each direction. */
 export const HTTP_WINDOW_BYTES = 1 << 20;
 
 export interface HttpInit {
-  /** An ASGI application in the globals of a module; its lifespan begins before `ready`. */
+  /** An ASGI application in the globals of a module; its lifespan starts before `ready`. */
   app: GraphFunction | null;
-  /** Largest body that a route of a router in the application takes; the application's own may be of any size. */
+  /** Largest body of a router's route in the application; the application's own requests are unlimited. */
   body_bytes: number;
 }
 
-/** Names in lower case, values as ISO 8859-1 text, in the order in which they came. */
+/** Names in lower case, values as ISO 8859-1 text, in order of arrival. */
 export type HttpHeaders = [name: string, value: string][];
 
 export interface HttpHead {
   method: string;
   scheme: "http" | "https";
-  /** As the client sent it, without what stands behind `?`; a service's own place (`/<service>`) is `root_path`. */
+  /** As the client sent it, without the query string; `root_path` is the service's own path (`/<service>`). */
   path: string;
   root_path: string;
   search: string;
   headers: HttpHeaders;
-  /** Values of the path's parameters, decoded. */
+  /** Decoded values of the path's parameters. */
   params: Record<string, string>;
   client: [host: string, port: number] | null;
-  /** Stands in the answer's problem and in the log. */
+  /** Included in the response's problem and in the log. */
   id: string;
 }
 
-/** Why a request has no answer of the application's. */
+/** Why a request has no response from the application. */
 export interface HttpFailure {
-  /** A code of errors.ts; null for an error that a handler raised to be told, with its own `status`. */
+  /** A code of errors.ts; null for an error that a handler raised for the client, with its own `status`. */
   code: string | null;
   status: number | null;
   detail: string;
@@ -123,7 +120,7 @@ export interface GraphColumn {
   nullable: boolean;
 }
 
-/** One computed column, in an order in which each reads inputs and earlier steps only. */
+/** One computed column, in dependency order: each reads inputs and earlier steps only. */
 export interface GraphStep extends GraphColumn {
   expr: Expr;
 }
@@ -134,17 +131,17 @@ export interface GraphFunction {
   name: string;
 }
 
-/** An argument that each row of an aggregation brings; `name` is null for a positional one. */
+/** An argument of an aggregation that each row has; `name` is null for a positional one. */
 export interface FoldArgument {
   name: string | null;
   type: ColumnType;
   nullable: boolean;
 }
 
-/** What the worker found about a function that it imported. */
+/** The worker's facts on an imported function. */
 export interface WorkerFunction {
   id: string;
-  /** Runs beside other calls: async, batched, or in a resource pool. */
+  /** Runs in parallel with other calls: async, batched, or in a resource pool. */
   is_concurrent: boolean;
   batch_size: number | null;
   timeout_s: number | null;
@@ -157,7 +154,7 @@ export interface QueryError {
   message: string;
 }
 
-/** Since the last such frame; `running` is how many calls run now. */
+/** Counts since the last such frame; `running` is the number of calls in progress. */
 export interface FunctionCounts {
   calls: number;
   errors: number;
@@ -168,7 +165,7 @@ export interface FunctionCounts {
 }
 
 export type FromWorker =
-  /** `missing` names modules that are not there (any other failure of an import is `failed`). */
+  /** `missing` names missing modules (any other failure of an import is `failed`). */
   | {
       t: "ready";
       protocol: number;
@@ -180,11 +177,11 @@ export type FromWorker =
     }
   /** The application's modules could not be imported; the worker ends. */
   | { t: "failed"; error: WorkerError }
-  /** The worker starts row `row` of a call; sent when a chunk's row has run for 5 ms or more, so that the engine knows
-   *  which row it was when the worker dies or hangs. */
+  /** The worker starts row `row` of a call. Sent when a chunk's row has run for 5 ms or more, so that the engine
+   *  knows the row if the worker dies or hangs. */
   | { t: "at"; call: number; row: number }
   /** Results of `rows.length` rows: `columns[s][k]` is the value of step s for row `rows[k]`; `errors[k]` is null or
-   *  the errors of that row by step name. Sent at least every 20 ms while rows are ready. */
+   *  the errors of that row by step name. Sent at least every 20 ms while rows finish. */
   | {
       t: "rows";
       call: number;
@@ -192,14 +189,14 @@ export type FromWorker =
       columns: WireValue[][];
       errors: (Record<string, WorkerError> | null)[] | null;
     }
-  /** All rows of the call have been answered. */
+  /** All rows of the call have results. */
   | { t: "done"; call: number }
-  /** A call waits for its pool. `attempt` counts from 0; from 1 on the provider has turned the call away, and
-   *  `retry_after_s` is the pause that it named. Answered by `grant`. */
+  /** A call waits for its pool. `attempt` counts from 0. From 1 on, the provider has refused the call, and
+   *  `retry_after_s` is its requested pause. The answer is `grant`. */
   | { t: "acquire"; ask: number; pool: string; attempt: number; retry_after_s: number | null }
-  /** The call that was granted has ended. */
+  /** The granted call has ended. */
   | { t: "release"; ask: number }
-  /** A computed column asks a query of the application; answered by `answer`. */
+  /** A computed column requests a query of the application; the answer is `answer`. */
   | {
       t: "query";
       ask: number;
@@ -207,33 +204,35 @@ export type FromWorker =
       args: Record<string, WireValue>;
       types: Record<string, ColumnType>;
     }
-  /** A function ran past its limit and cannot be stopped: the worker is to be replaced. `call` is null when nobody knows
-   *  whose call it was. */
+  /** A function exceeded its limit and cannot be stopped: replace the worker. `call` is null when the caller is
+   *  unknown. */
   | { t: "overdue"; call: number | null; row: number; function: string; timeout_s: number }
-  /** Sent each second while rows are under way and once when there are none left. */
+  /** Sent each second while rows run, and once after the last row. */
   | { t: "beat"; functions: Record<string, FunctionCounts> }
-  /** An answer begins, with the body's first bytes. */
+  /** A response starts, with the body's first bytes. */
   | { t: "http_start"; call: number; status: number; headers: HttpHeaders; data: Uint8Array; more: boolean }
-  /** More of an answer's body. No more than `HTTP_WINDOW_BYTES` are sent ahead of what was taken. */
+  /** More of a response's body. At most `HTTP_WINDOW_BYTES` are sent before an acknowledgement. */
   | { t: "http_data"; call: number; data: Uint8Array; more: boolean }
-  /** The application took so many bytes of a request's body, of which no more than `HTTP_WINDOW_BYTES` are sent ahead. */
+  /** The application has taken this many bytes of a request's body, of which at most `HTTP_WINDOW_BYTES` are sent
+   *  ahead. */
   | { t: "http_taken"; call: number; bytes: number }
-  /** There is no answer, or it broke off. The call has ended. */
+  /** The response is missing or broke off. The call has ended. */
   | { t: "http_failed"; call: number; failure: HttpFailure }
-  /** What a call runs cannot be stopped: the worker is to be replaced. `is_loop`: nothing else in it can go on. */
+  /** A call cannot be stopped: replace the worker. `is_loop`: it blocks everything else in the worker. */
   | { t: "http_held"; call: number | null; function: string; timeout_s: number; is_loop: boolean }
-  /** The application object has a request for a route of a router in it, by the route's id, or a handler changes rows; answered
-   *  by `route_answer`. `call`: nobody waits for the answer any more when the client of that one has gone. */
+  /** The application object requests a router's route by its id, or a handler changes rows; the answer is
+   *  `route_answer`. `call`: when its client disconnects, no one waits for the answer. */
   | { t: "route"; ask: number; route: string; request: HttpHead; data: Uint8Array; call: number | null }
-  /** The application object is to answer a failure of a handler in it; answered by `route_answer`. */
+  /** The application object asks for the response to a handler's failure; the answer is `route_answer`. */
   | { t: "problem"; ask: number; failure: HttpFailure; id: string }
   /** The rows of a `feed` have been taken. */
   | { t: "fed"; call: number }
-  /** Values of the groups of an aggregation; `errors[k]` is null or why group `groups[k]` has no value. */
+  /** Values of the groups of an aggregation; `errors[k]` is null or the error of group `groups[k]`. */
   | { t: "folded"; call: number; groups: number[]; values: WireValue[]; errors: (WorkerError | null)[] | null };
 
-/** Why a cell has no value. `kind` `memory` asks for the worker's replacement; `skipped` = a column that it reads failed;
- *  `missing` = the application's code has no such function; `timeout` = an async call was cancelled at its limit. */
+/** The reason for the missing value of a cell. `kind`: `memory` asks for the worker's replacement; `skipped`: a
+ *  column that it reads failed; `missing`: the application's code lacks the function; `timeout`: an async call was
+ *  cancelled at its limit. */
 export interface WorkerError {
   kind: "raised" | "wrong_type" | "memory" | "skipped" | "import" | "missing" | "timeout";
   /** Function or operator: `app:excerpt`, `op.truediv`. */

@@ -17,24 +17,24 @@ export interface Statement {
   readonly text: string;
   readonly values?: readonly unknown[];
   readonly name?: string;
-  /** Bytes that the rows of the result may have; a larger one is not read to its end. */
+  /** Maximum bytes of the result's rows. A larger result is not read to its end. */
   readonly most_bytes?: number;
   /**
-   * Takes each row as it comes, in place of the result's `rows`: `bytes` from `start` to `end` are the number of fields (2
-   * bytes, big-endian) and for each field its length (4 bytes; -1 for null) and PostgreSQL's text of it. They are lent for
-   * the time of the call. It must not throw.
+   * Takes each row on arrival, instead of the result's `rows`. `bytes` from `start` to `end` hold the number of fields
+   * (2 bytes, big-endian). Each field follows as its length (4 bytes; -1 for null) and PostgreSQL's text. The bytes are
+   * only valid during the call. It must not throw.
    */
   readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
   /**
-   * Says that what was taken counts no more: the rows come again from the first. Whoever has this, and a name, may go to
-   * PostgreSQL together with others, each still a transaction of its own; it must only read.
+   * Discards the rows taken so far: they are sent again from the first. A statement with this and a name can be
+   * pipelined with others, each in its own transaction. It must only read.
    */
   readonly restart?: () => void;
   /** Cancels the statement, which then throws SqlError 57014. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A result had more bytes than the statement allowed. */
+/** A result exceeded the statement's maximum bytes. */
 export class ResultTooLarge extends Error {
   readonly most_bytes: number;
 
@@ -45,7 +45,7 @@ export class ResultTooLarge extends Error {
   }
 }
 
-/** Rows as arrays of PostgreSQL's own text form, null for null: the engine decodes by the column's type. */
+/** Rows as arrays of PostgreSQL's text form, null for null. The engine decodes them by the column's type. */
 export interface SqlResult {
   readonly rows: readonly (readonly (string | null)[])[];
   readonly row_count: number;
@@ -53,38 +53,39 @@ export interface SqlResult {
 
 /** Runs statements on one connection, in order. */
 export interface SqlConnection {
-  /** @throws SqlError with the SQLSTATE when PostgreSQL refuses; `AppError` database_unavailable when the connection is gone
-   *  before the statement was sent; `AppError` commit_unknown when it broke while a statement was running;
+  /** @throws SqlError with the SQLSTATE when PostgreSQL refuses; `AppError` database_unavailable when the connection
+   *  broke before the statement was sent; `AppError` commit_unknown when it broke while a statement was running;
    *  ResultTooLarge, and the connection is closed. */
   query(statement: Statement): Promise<SqlResult>;
 }
 
 /** A connection between BEGIN and COMMIT. */
 export interface SqlTransaction extends SqlConnection {
-  /** Runs `COPY ... FROM STDIN` with `rows` in PostgreSQL's text format, texts of whole rows, which are asked for as fast as
-   *  PostgreSQL takes them; gives how many they were. What `rows` throws ends it.
+  /** Runs `COPY ... FROM STDIN` with `rows`, texts of whole rows in PostgreSQL's text format. They are pulled as
+   *  fast as PostgreSQL takes them. Returns their number. An error of `rows` ends it.
    *  @throws as `query`; the SqlError has the line of the refused row */
   copy(text: string, rows: Iterable<string> | AsyncIterable<string>): Promise<number>;
 }
 
-/** A pool of connections to one database, session settings `timezone=UTC`, `datestyle=ISO`, `extra_float_digits=1`,
- *  and searches of vectors that keep enough in sight (`hnsw.ef_search`). */
+/** A pool of connections to one database with session settings `timezone=UTC`, `datestyle=ISO`,
+ *  `extra_float_digits=1`. Vector searches use `hnsw.ef_search` of the engine. */
 export interface SqlPool extends SqlConnection, AsyncDisposable {
-  /** Lends one connection for the time of `work`; it is closed rather than reused when `work` throws a lost connection. */
+  /** Lends a connection to `work`. It is closed instead of reused when `work` throws a lost connection. */
   withConnection<T>(work: (connection: SqlConnection) => Promise<T>): Promise<T>;
-  /** Runs `work` between BEGIN and COMMIT; ROLLBACK when it throws. `settings` are statements that go along with BEGIN. */
+  /** Runs `work` between BEGIN and COMMIT, with ROLLBACK when it throws. `settings` are statements that run with
+   *  BEGIN. */
   transaction<T>(work: (connection: SqlTransaction) => Promise<T>, settings?: string): Promise<T>;
-  /** Calls back for each NOTIFY on `channel` until the signal aborts; reconnects by itself and then calls once with "".
-   *  Resolves as soon as it listens. @throws AppError database_unavailable when the first connection cannot be had */
+  /** Calls back for each NOTIFY on `channel` until the signal aborts. Reconnects automatically and then calls once
+   *  with "". Resolves when it is listening. @throws AppError database_unavailable when the first connection fails */
   listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** What PostgreSQL said, with its SQLSTATE. Never shown to a user as it is. */
+/** PostgreSQL's error with its SQLSTATE. Never shown to a user directly. */
 export class SqlError extends Error {
   readonly sqlstate: string;
   readonly constraint: string | undefined;
   readonly column: string | undefined;
-  /** Of a COPY: the refused row, from 1. */
+  /** For a COPY: the refused row, from 1. */
   readonly line: number | undefined;
 
   constructor(
@@ -106,56 +107,57 @@ export class SqlError extends Error {
   }
 }
 
-/** A computation over rows that Python runs: computed columns in an order in which each reads inputs and earlier steps. */
+/** A computation in Python over rows: computed columns in dependency order. Each reads inputs and earlier steps. */
 export interface UdfGraph {
-  /** Same key, same graph; a runner defines it once per worker. */
+  /** Equal keys mean equal graphs. A runner defines a graph once per worker. */
   readonly key: string;
   readonly inputs: readonly { name: string; type: ColumnType; nullable: boolean }[];
   readonly steps: readonly GraphStep[];
   readonly functions: readonly GraphFunction[];
 }
 
-/** Why a row or a cell has no value. `died` comes from the runner, `timeout` and `memory` from either, the rest from the worker. */
+/** The reason for the missing value of a row or cell. `died` comes from the runner, `timeout` and `memory` from
+ *  either, the rest from the worker. */
 export interface UdfError extends Omit<WorkerError, "kind"> {
   readonly kind: WorkerError["kind"] | "died";
 }
 
-/** Values of the graph's steps for one row, each already as its column stores it; `errors` by step name. */
+/** Values of the graph's steps for one row, each in its column's stored form; `errors` by step name. */
 export interface UdfResult {
   readonly values: readonly EngineValue[];
   readonly errors: Readonly<Record<string, UdfError>> | null;
 }
 
-/** Rows that were handed over together and are on their way. What is ready stays as it is. */
+/** Rows that were submitted together and are in progress. Finished results do not change. */
 export interface UdfBatch {
-  /** Rows from the first one on that all have their result. */
+  /** Number of rows, from the first, that all have their result. */
   readonly ready: number;
-  /** `columns[s][k]`: the value of step s for row k, of those that are ready. */
+  /** `columns[s][k]`: the value of step s for row k, for finished rows. */
   readonly columns: readonly (readonly EngineValue[])[];
-  /** The errors of rows that have some, by the row's place, then by step name; in no order. */
+  /** The errors of rows, by row index, then by step name; unordered. */
   readonly errors: ReadonlyMap<number, Readonly<Record<string, UdfError>>>;
-  /** Resolves when all rows have their result, or `ms` have passed.
+  /** Resolves when all rows have their result, or after `ms`.
    *  @throws AppError worker_unavailable, overloaded; the abort's reason */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** An aggregate of the application (`@uda`) over the rows of groups: what `UdfRunner.fold` takes. */
+/** An application aggregate (`@uda`) over the rows of groups, as input of `UdfRunner.fold`. */
 export interface UdfAggregation {
   readonly function: GraphFunction;
   /** Type of the aggregate's value. */
   readonly result: ColumnType;
-  /** What each row brings: the `aggregate` node's args (`name` null), then those of its kwargs that are no literals. */
+  /** The arguments from each row: the `aggregate` node's args (`name` null), then its kwargs that are not literals. */
   readonly args: readonly FoldArgument[];
-  /** The kwargs that are literals, as nodes; parameters of a query are replaced by their values before. */
+  /** The kwargs that are literals, as nodes. Query parameters have been replaced by their values. */
   readonly constants: Readonly<Record<string, Expr>>;
 }
 
-/** An aggregation under way. Its state lives in one worker: when that ends, the fold fails as a whole. */
+/** An aggregation in progress. Its state lives in one worker. If that ends, the whole fold fails. */
 export interface UdfFold extends AsyncDisposable {
-  /** Takes rows: row k belongs to group `groups[k]` (whole numbers of the caller's choice), `columns[i][k]` is its argument
+  /** Takes rows: row k belongs to group `groups[k]` (integers chosen by the caller), `columns[i][k]` is its argument
    *  i. Resolves when more may be sent. @throws AppError worker_died, worker_out_of_memory, function_timeout */
   add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void>;
-  /** Ends the fold: the value or the error of each group that had rows, and of the `groups` named here.
+  /** Ends the fold. Returns the value or the error of each group with rows, and of the `groups` given here.
    *  @throws as `add` */
   finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>>;
 }
@@ -165,8 +167,8 @@ export interface UdfFolded {
   readonly error: UdfError | null;
 }
 
-/** Answers a query that a computed column asks: the value of its `query` node, which is JSON text of a list.
- *  An AppError that it throws is what the cell is told. */
+/** Runs a query of a computed column and returns the value of its `query` node, the JSON text of a list. An AppError
+ *  becomes the cell's error. */
 export type QueryAnswerer = (query: string, args: Readonly<Record<string, EngineValue>>) => Promise<EngineValue>;
 
 export interface UdfStats {
@@ -174,55 +176,56 @@ export interface UdfStats {
   readonly workers: number;
   readonly waiting: number;
   readonly running: number;
-  /** Rows that were answered. */
+  /** Number of answered rows. */
   readonly calls: number;
   readonly restarts: number;
-  /** By function id, since the runner was made; a second late. */
+  /** By function id, since the runner was created; one second late. */
   readonly functions: Readonly<Record<string, FunctionCounts>>;
-  /** By name: calls that run, calls that wait for room. */
+  /** By name: running calls, and calls that wait for a slot. */
   readonly pools: Readonly<Record<string, { readonly running: number; readonly waiting: number }>>;
 }
 
 /**
- * Runs graphs in Python. Rows of many callers are sent together in chunks that adapt to how long they take; results
- * come back per row. Rows of a chunk whose worker died run again one by one; the culprit alone is charged.
+ * Runs graphs in Python. Rows of many callers are sent in shared chunks, sized by how long they take; each row gets its
+ * own result. If a worker dies, the rows of its chunk run again one by one, and only the culprit fails.
  */
 export interface UdfRunner extends AsyncDisposable {
-  /** Runs one row. Resolves also when the function failed (see `errors`).
-   *  @throws AppError worker_unavailable when no worker can be started, with the reason; overloaded when too many rows wait */
+  /** Runs one row. Also resolves when the function failed (see `errors`).
+   *  @throws AppError worker_unavailable when no worker can be started, with the reason; overloaded when too many
+   *  rows wait */
   run(graph: UdfGraph, row: readonly EngineValue[], signal?: AbortSignal): Promise<UdfResult>;
-  /** Runs `rows` rows that come column-wise, `columns[i][k]` being row k's input i, at a cost per row that is a fraction of
-   *  `run`'s. They go behind rows that callers wait for one by one. */
+  /** Runs `rows` rows given by column: `columns[i][k]` is row k's input i. The cost per row is a fraction of
+   *  `run`'s. Single rows of `run` take precedence. */
   runBatch(graph: UdfGraph, columns: readonly (readonly EngineValue[])[], rows: number): UdfBatch;
-  /** Starts the workers ahead of the first call. */
+  /** Starts the workers before the first call. */
   start(): Promise<void>;
-  /** Begins an aggregation in one of the workers, starting it if need be.
-   *  @throws AppError worker_unavailable, overloaded; function_missing when the code has no such aggregate */
+  /** Starts an aggregation in one of the workers, and the worker if necessary.
+   *  @throws AppError worker_unavailable, overloaded; function_missing when the code lacks the aggregate */
   fold(aggregation: UdfAggregation): Promise<UdfFold>;
-  /** Numbers for `/metrics` and for deciding how many rows to hand over at once. */
+  /** Numbers for `/metrics` and for choosing the number of rows per submission. */
   stats(): UdfStats;
 }
 
-/** A request for a function of the application, or for its application object. */
+/** A request for an application function or application object. */
 export interface HandlerRequest {
   readonly head: HttpHead;
   /** The handler that answers; null: the application object. */
   readonly handler: GraphFunction | null;
-  /** How long it may take to begin its answer; null: as long as any function. */
+  /** Time limit for the start of the response; null: that of functions. */
   readonly timeout_ms: number | null;
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
-  /** Ends the handler when the caller is gone. */
+  /** Ends the handler when the caller disconnects. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface HandlerAnswer {
   readonly status: number;
   readonly headers: HttpHeaders;
-  /** Whole, or in pieces as they come. Iteration throws when the answer breaks off; leaving it early ends the handler. */
+  /** Whole, or in pieces. Iteration throws when the response breaks off; stopping early ends the handler. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
-/** The application refused a request in its own words, or could not answer it. */
+/** The application refused a request itself, or failed to answer it. */
 export class HandlerFailed extends Error {
   readonly failure: HttpFailure;
 
@@ -234,18 +237,18 @@ export class HandlerFailed extends Error {
 }
 
 /**
- * Runs hand-written handlers in Python, in processes of their own, so that none of them holds up or ends what computes
- * rows. Many requests are under way in each. A request whose process ends is not sent again: what it has done is unknown.
+ * Runs handlers in separate Python processes, so that none blocks or kills the computation of rows. Each process
+ * handles many requests at once. A request whose process dies is not retried, because its effects are unknown.
  */
 export interface HandlerRunner extends AsyncDisposable {
-  /** Resolves when the answer begins. @throws HandlerFailed; AppError function_timeout, worker_died, worker_unavailable,
-   *  overloaded; the abort's reason */
+  /** Resolves when the response starts. @throws HandlerFailed; AppError function_timeout, worker_died,
+   *  worker_unavailable, overloaded; the abort's reason */
   serve(request: HandlerRequest): Promise<HandlerAnswer>;
-  /** Starts the processes ahead of the first request. */
+  /** Starts the processes before the first request. */
   start(): Promise<void>;
 }
 
-/** Milliseconds since the epoch; injected so that tests move time. */
+/** Milliseconds since the epoch; injected so that tests control time. */
 export interface Clock {
   now(): number;
 }
@@ -258,35 +261,36 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-/** Bytes that are written now and read later, of any size, in little memory. Disposing lets go of it. */
+/** A buffer of any size that is written first and read later, with little memory. Dispose it to release it. */
 export interface Spool extends AsyncDisposable {
-  /** Written so far; text as UTF-8. */
+  /** Bytes written so far; text as UTF-8. */
   readonly bytes: number;
   /** Resolves when more may be written. @throws AppError disk_full */
   write(piece: string | Uint8Array): Promise<void>;
-  /** Gives all that was written, once. */
+  /** Returns everything that was written, once. */
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** Takes down for collectors of traces how requests were answered. */
+/** Records how requests were answered, for trace collectors. */
 export interface RequestTracer {
-  /** Begins the trace of a request: part of the one that its headers name (W3C Trace Context), else a new one. Undefined when it is not sampled. */
+  /** Starts the trace of a request, as part of the one in its headers (W3C Trace Context), else a new one. Undefined
+   *  when it is not sampled. */
   begin(request: TracedRequest): RequestTrace | undefined;
 }
 
 export interface TracedRequest {
   readonly service: string;
   readonly method: string;
-  /** The route's path, with `{name}` where a value stands. */
+  /** The route's path, with `{name}` for parameters. */
   readonly route: string;
   readonly id: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 export interface RequestTrace {
-  /** Names this trace to whoever the request is passed on to. */
+  /** The trace header for forwarded requests. */
   readonly traceparent: string;
-  /** A wait within the request, as it ends. */
+  /** A wait within the request, recorded when it ends. */
   readonly note: NotePart;
   end(status: number): void;
 }

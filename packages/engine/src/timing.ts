@@ -2,10 +2,11 @@ import { performance } from "node:perf_hooks";
 import type { GraphFunction } from "@appdb/contract/worker-protocol";
 import type { SqlPool } from "./ports.ts";
 
-/** What a request waits for. */
+/** The target of a request's wait. */
 export type TimedPart = "db" | "py";
 
-/** Takes down each wait as it ends; times are of `performance.now()`. `functions` are those of the application that Python ran. */
+/** Records each wait when it ends; times are of `performance.now()`. `functions` are the application functions that
+ *  Python ran. */
 export type NotePart = (
   part: TimedPart,
   sinceMs: number,
@@ -13,7 +14,7 @@ export type NotePart = (
   functions: readonly GraphFunction[] | undefined,
 ) => void;
 
-/** Milliseconds that a request waited: for PostgreSQL, its turn in a batch included, and for Python. */
+/** Milliseconds that a request waited for PostgreSQL, including its turn in a batch, and for Python. */
 export class Timing {
   db = 0;
   py = 0;
@@ -33,7 +34,7 @@ export class Timing {
     });
   }
 
-  /** Counts as Python's what of the time until `work` settles is not PostgreSQL's. */
+  /** Counts the time until `work` settles as Python's, minus PostgreSQL's part. */
   restOf<T>(work: Promise<T>): Promise<T> {
     const since = performance.now();
     const { db } = this;
@@ -44,7 +45,7 @@ export class Timing {
     });
   }
 
-  /** The pool, with the time of its statements counted. */
+  /** The pool with timed statements. */
   sql(pool: SqlPool): StatementPool {
     return {
       query: (statement) => this.measure("db", pool.query(statement)),
@@ -59,10 +60,10 @@ export class Timing {
   }
 }
 
-/** What runs statements, by themselves or in a transaction. */
+/** Runs statements, alone or in a transaction. */
 export type StatementPool = Pick<SqlPool, "query" | "transaction">;
 
-/** Counts the time until `work` settles, if somebody wants to know it. */
+/** Counts the time until `work` settles, if the caller wants it. */
 export function measured<T>(
   timing: Timing | undefined,
   part: TimedPart,

@@ -5,7 +5,7 @@ export function canMount(): boolean {
   return process.platform === "linux" && process.getuid?.() === 0 && tryUnshare();
 }
 
-/** Tries it where it harms nobody: in a mount namespace that ends with the command. */
+/** Tries it without side effects: in a mount namespace that ends with the command. */
 function tryUnshare(): boolean {
   return spawnSync("unshare", ["--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).status === 0;
 }

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { socketDsn } from "@appdb/postgres/client/socket-dsn";
 import { readAccess, SUPERUSER } from "@appdb/postgres/cluster/cluster-access";
 
-/** How a test or a measurement looks into a cluster of the product that runs now, as its superuser. `folder` is the one below which clusters lie. */
+/** The superuser DSN of a running cluster of the product, for tests and measurements. `folder` contains the
+ *  clusters. */
 export function clusterDsn(folder: string, database: string): string {
   const cluster = join(folder, "18");
   const [, , , , sockets] = readFileSync(join(cluster, "postmaster.pid"), "utf8").split("\n");

@@ -7,7 +7,7 @@ export interface ServerEvent {
   readonly data: any;
 }
 
-/** Reads server-sent events one by one; comments and `retry` are passed over. */
+/** Reads server-sent events one by one; skips comments and `retry`. */
 export class EventReader implements AsyncDisposable {
   readonly #pieces: AsyncIterator<Uint8Array | string>;
   readonly #decoder = new TextDecoder();
@@ -36,7 +36,7 @@ export class EventReader implements AsyncDisposable {
     }
   }
 
-  /** Leaves the stream. */
+  /** Closes the stream. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pieces.return?.();
   }

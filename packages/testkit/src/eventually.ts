@@ -1,10 +1,11 @@
-/** Between two looks at first; later a tenth of the time that has passed, since what takes long is not missed by some milliseconds. */
+/** Initial interval. Later it is a tenth of the elapsed time, because some milliseconds do not matter for a long
+ *  wait. */
 const FIRST_INTERVAL_MS = 20;
 const LONGEST_INTERVAL_MS = 120;
 
 /**
- * Repeats `check` until it no longer throws, and gives its result. After `timeout_ms` (5 s) it throws what `check` threw last.
- * Looks take from what they wait for: what is there for a moment only is seen with an `interval_ms` of its own.
+ * Repeats `check` until it no longer throws, and returns its result. After `timeout_ms` (5 s) it throws the last error
+ * of `check`. Checks slow down what they wait for. Use a short `interval_ms` for a state that exists only briefly.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,

@@ -8,49 +8,49 @@ import { readPodLog } from "@appdb/pods/driver/pod-log";
 import { specHash } from "@appdb/pods/driver/spec-hash";
 import type { Secret } from "@appdb/system/secret";
 
-/** How pods that are started from now on behave. */
+/** The behaviour of pods that start from now on. */
 export interface FakePodBehaviour {
-  /** `ready` at once when left out; `exits` before it is ready; `silent` never answers; `refused` cannot be started. */
+  /** Default: `ready` at once; `exits` before it is ready; `silent` never answers; `refused` cannot be started. */
   readonly start?: "ready" | "exits" | "silent" | "refused";
-  /** Of the next starts alone; then they are ready. */
+  /** Applies to this number of starts; later ones are ready. */
   readonly times?: number;
   readonly exit?: Partial<PodExit>;
-  /** What it writes to its log before it ends. */
+  /** Its log output before it ends. */
   readonly says?: string;
 }
 
-/** Pods that are files: whoever opens the same folder has the same pods, also after the process that made them was killed. */
+/** Pods as files. All openers of a folder share its pods, also after their process was killed. */
 export interface FakePods {
   readonly driver: PodDriver;
-  /** What a pod that runs answers to whoever has its token; undefined for any other. */
+  /** The response of a running pod to a caller with its token; undefined for others. */
   askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
-  /** The same of a pod of a service. */
+  /** The same for a pod of a service. */
   askService(door: FakeDoor): Promise<ServicePodHealth | undefined>;
-  /** One in which nothing runs ends at once; any other when it is said that nothing does. */
+  /** An idle pod ends at once; another one when `say` reports it as idle. */
   drainService(door: FakeDoor): Promise<boolean>;
   putKeys(door: FakeDoor, snapshot: string): Promise<boolean>;
   behave(behaviour: FakePodBehaviour): void;
-  /** What a pod says of itself from now on. */
+  /** Sets what a pod reports from now on. */
   say(id: string, health: Partial<PodHealth> | Partial<ServicePodHealth>): void;
-  /** Ends the process of a pod, as a crash does. */
+  /** Ends the process of a pod, like a crash. */
   end(id: string, exit?: Partial<PodExit>): void;
-  /** How often a pod was started. */
+  /** Number of starts of a pod. */
   starts(id: string): number;
-  /** Ids of pods that run. */
+  /** Ids of running pods. */
   running(): string[];
-  /** Whether an instance of a service takes no requests any more. */
+  /** Whether an instance of a service has stopped taking requests. */
   isDraining(id: string): boolean;
   /** Ids of pods in the order in which they ended. */
   ends(): string[];
-  /** Databases of which nothing is kept, of those that this process let go of. */
+  /** Databases without any remaining data, of those that this process deleted. */
   forgotten(): string[];
-  /** What a pod was told. */
+  /** The start document of a pod. */
   told(id: string): DatabasePodSpec;
-  /** The same of a pod of a service, and the keys that it was given last. */
+  /** The same for a pod of a service, with the last keys that it got. */
   toldService(id: string): ServicePodSpec & { readonly last_keys: string | undefined };
 }
 
-/** How the API of a pod is reached. */
+/** The address of a pod's API. */
 export interface FakeDoor {
   readonly socket: string;
   readonly token: Secret;
@@ -257,7 +257,7 @@ function readJson<Value>(file: string): Value | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Value) : undefined;
 }
 
-/** Whole or not at all: another process reads it meanwhile. */
+/** Atomic: another process may read it meanwhile. */
 function writeJson(file: string, value: unknown): void {
   writeFileSync(`${file}.${process.pid}`, JSON.stringify(value));
   renameSync(`${file}.${process.pid}`, file);

@@ -2,19 +2,19 @@ import type { EngineValue } from "@appdb/contract/types";
 import { runRowWise } from "@appdb/engine/compute/batch-results";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
 
-/** Computes a step from the graph's inputs and the steps before it, by name; throwing is the function's raising. */
+/** Computes a step from the graph's inputs and earlier steps, by name. A throw is an exception of the function. */
 export type FakeStep = (row: Readonly<Record<string, EngineValue>>) => EngineValue | Promise<EngineValue>;
 
 export interface FakeUdfRunner extends UdfRunner {
-  /** Rows that were run, in order. */
+  /** The rows that were run, in order. */
   readonly calls: readonly (readonly EngineValue[])[];
   readonly is_disposed: boolean;
 }
 
-/** Thrown by a step: the application's code does not have its function. */
+/** Thrown by a step: the application's code lacks its function. */
 export class FunctionGone extends Error {}
 
-/** A UdfRunner without Python: steps are functions of the test. A step without one is an error of the test. */
+/** A UdfRunner without Python: steps are functions of the test. A missing step is an error of the test. */
 export function createFakeUdfRunner(steps: Readonly<Record<string, FakeStep>>): FakeUdfRunner {
   const calls: (readonly EngineValue[])[] = [];
   let isDisposed = false;

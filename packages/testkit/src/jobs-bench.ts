@@ -12,7 +12,8 @@ import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "./fake-u
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, udf } from "./manifest-builder.ts";
 import { openSchemaStage, type SchemaStage } from "./schema-stage.ts";
 
-/** What tests of jobs share: a table `docs` (title, n) in a database of its own for each test, and runners for its jobs. */
+/** Shared setup of job tests: a table `docs` (title, n) in a separate database for each test, and runners for its
+ *  jobs. */
 export interface JobsBench {
   execute(statement: Statement): Promise<void>;
   rows(text: string): Promise<readonly (readonly (string | null)[])[]>;
@@ -23,17 +24,18 @@ export interface JobsBench {
     options?: { readonly recompute?: boolean; readonly runtime_id?: string; readonly target?: string },
   ): Promise<readonly string[]>;
   insertDocs(count: number): Promise<void>;
-  /** What an older release of a service does: null, marked pending, and the job told in the same statement. */
+  /** Acts like an older release of a service: inserts null, marks it pending, and notifies the job in the same
+   *  statement. */
   insertPending(text: string, columns: readonly string[], on?: SqlConnection): Promise<void>;
   /** A transaction that stays open while `work` runs. */
   transaction(work: (connection: SqlConnection) => Promise<void>): Promise<void>;
   deps(parts?: Partial<JobDeps>): JobDeps;
-  /** Runs jobs until those that are named have ended. */
+  /** Runs jobs until the named ones have ended. */
   finish(ids: readonly string[], runner?: JobDeps): Promise<readonly Progress[]>;
   isInAgreement(manifest: Manifest): Promise<boolean>;
 }
 
-/** Registers the hooks that make and drop the database; call it once at the top of a test file. */
+/** Registers the hooks that create and drop the database. Call it once at the top of a test file. */
 export function useJobsBench(): JobsBench {
   let stage: SchemaStage;
 
@@ -116,7 +118,7 @@ export function upperColumn(name: string, of: string): ManifestColumn {
   return aComputed(name, call("string.upper", "string", col(of, "string")));
 }
 
-/** Workers of the test's own, and what they were asked for. */
+/** Workers of the test, and the graphs that they got. */
 export function fakeWorkers(steps: Readonly<Record<string, FakeStep>>): {
   readonly runner: FakeUdfRunner;
   readonly udf: JobDeps["udf"];

@@ -3,7 +3,7 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createFakeUdfRunner } from "./fake-udf-runner.ts";
 import { createSilentLog } from "./silent-log.ts";
 
-/** A process of its own that runs jobs with a slow function until somebody kills it. First argument: the dsn. */
+/** A separate process that runs jobs with a slow function until it is killed. First argument: the dsn. */
 const dsn = process.argv[2];
 if (dsn === undefined) throw new Error("usage: killed-runner.ts <dsn>");
 const runner = createFakeUdfRunner({

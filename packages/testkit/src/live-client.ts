@@ -1,6 +1,6 @@
 import type { EventReader, ServerEvent } from "./event-reader.ts";
 
-/** Rebuilds a list from the events of a live query, as docs/queries-over-http.md says that clients do. */
+/** Rebuilds a list from the events of a live query, as docs/queries-over-http.md describes. */
 export class LiveClient {
   rows: unknown[] = [];
   ids: string[] = [];
@@ -11,7 +11,7 @@ export class LiveClient {
     this.#reader = reader;
   }
 
-  /** Takes the next event; gives its name, undefined at the end. */
+  /** Takes the next event. Returns its name, undefined at the end. */
   async take(): Promise<string | undefined> {
     const event = await this.#reader.next();
     if (event === undefined) return undefined;
@@ -35,7 +35,7 @@ export class LiveClient {
     }
   }
 
-  /** Takes events until the rows are these. @throws when the stream ends before */
+  /** Takes events until the rows match. @throws when the stream ends first */
   async until(rows: unknown): Promise<void> {
     while (JSON.stringify(this.rows) !== JSON.stringify(rows)) {
       if ((await this.take()) === undefined) throw new Error(`The stream ended with ${JSON.stringify(this.rows)}.`);

@@ -9,7 +9,7 @@ import type {
 } from "@appdb/contract/manifest";
 import type { TypeKind } from "@appdb/contract/types";
 
-/** Writes manifests by hand, as short as a test can say them. What is left out has the value of the plainest file. */
+/** Builds short manifests for tests. Omitted parts have the values of a minimal file. */
 export function aManifest(parts: Partial<Manifest> = {}): Manifest {
   return {
     manifest_version: 1,
@@ -27,7 +27,7 @@ export function aManifest(parts: Partial<Manifest> = {}): Manifest {
   };
 }
 
-/** A table whose key is made of the columns that are marked so, in their order. */
+/** A table whose key consists of the marked columns, in order. */
 export function aTable(
   name: string,
   columns: readonly ManifestColumn[],
@@ -48,7 +48,7 @@ export function aTable(
   };
 }
 
-/** A stored column, NOT NULL unless told. */
+/** A stored column; NOT NULL by default. */
 export function aColumn(name: string, kind: TypeKind, parts: Partial<ManifestColumn> = {}): ManifestColumn {
   return {
     name,
@@ -79,7 +79,7 @@ export function anIndex(columns: readonly string[], name: string | null = null):
   return { kind: "btree", name, columns: [...columns], source: { file: "app.py", line: 1 } };
 }
 
-/** A route that stores a row, unless told, at the table's name. */
+/** A route at the table's name; by default it stores a row. */
 export function aRowRoute(
   table: string,
   inputs: readonly string[],
@@ -100,7 +100,7 @@ export function aRowRoute(
   };
 }
 
-/** A function known by `module:name`. */
+/** A function with the id `module:name`. */
 export function aFunction(id: string, kind: TypeKind, parts: Partial<ManifestFunction> = {}): ManifestFunction {
   const [module = "", name = ""] = id.split(":");
   return {
@@ -131,7 +131,7 @@ export function lit(value: string | number | boolean | null, kind: TypeKind): Ex
   return { node: "literal", value, type: { kind }, nullable: value === null };
 }
 
-/** Calls a builtin or an operator; null when an argument is. */
+/** Calls a builtin or an operator; null when an argument is null. */
 export function call(fn: string, kind: TypeKind, ...args: Expr[]): Expr {
   return { node: "call", fn, args, kwargs: {}, type: { kind }, nullable: args.some((arg) => arg.nullable) };
 }

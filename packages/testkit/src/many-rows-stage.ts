@@ -22,7 +22,7 @@ import {
 } from "./routes-stage.ts";
 
 export const PLAIN_INPUTS = ["sku", "n", "price", "ok", "at", "day", "tag", "doc", "blob", "parts", "words"];
-/** Nothing is computed: written by COPY. */
+/** Nothing is computed, so it is written by COPY. */
 export const PLAIN = aTable("plain", [
   aColumn("sku", "string", { primary_key: true }),
   aColumn("n", "int"),
@@ -74,12 +74,12 @@ export const MANY_ROWS_MANIFEST: Manifest = aManifest({
   ],
 });
 
-/** Routes that take many rows, on a database of their own. */
+/** Routes that take many rows, on a separate database. */
 export class ManyRowsStage implements AsyncDisposable {
   readonly #stage: RoutesStage;
   readonly sql: RoutesStage["sql"];
   readonly rows: RoutesStage["rows"];
-  /** Of the columns that Python computes. */
+  /** Steps for the columns that Python computes. */
   readonly steps: RoutesStage["steps"];
   #served: ServedRoutes | undefined;
 
@@ -128,7 +128,7 @@ export class ManyRowsStage implements AsyncDisposable {
   }
 }
 
-/** In small pieces, so that lines and letters are cut. */
+/** In small pieces that split lines and characters. */
 async function* pieces(text: string | Uint8Array, size = 700): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);

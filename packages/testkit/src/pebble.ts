@@ -9,7 +9,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "./eventually.ts";
 
-/** Waits on its standard input: whichever way the tests end, killed ones included, the pipe closes and the server ends. */
+/** Waits on its standard input. However the tests end, even when killed, the pipe closes and the server ends. */
 const GUARD = `
 pebble -config "$1/pebble.json" -dnsserver "$2" >"$1/log" 2>&1 </dev/null &
 server=$!
@@ -17,31 +17,32 @@ read -r _
 kill "$server"
 wait "$server"
 `;
-/** "kid-1" of an account that the authority knows: at least 256 bits. */
+/** The account "kid-1" of the authority: at least 256 bits. */
 export const PEBBLE_BINDING = { kid: "kid-1", key: Buffer.alloc(48, "binding").toString("base64url") } as const;
 
 export interface PebbleOptions {
-  /** Where it looks for tokens, and where for proofs in a handshake. */
+  /** The port where it checks tokens, and the one for TLS-ALPN proofs. */
   readonly http_port: number;
   readonly tls_port: number;
-  /** Of the certificates that it makes. */
+  /** Lifetime of its certificates. */
   readonly life_s?: number;
-  /** Takes only accounts that are bound to `PEBBLE_BINDING`. */
+  /** Only accepts accounts bound to `PEBBLE_BINDING`. */
   readonly needs_binding?: boolean;
 }
 
-/** A certificate authority of the test's own, which really looks at the hosts: every name leads to 127.0.0.1. */
+/** A certificate authority for tests that really validates hosts: every name resolves to 127.0.0.1. */
 export interface Pebble extends AsyncDisposable {
   readonly directory: string;
-  /** File, PEM: who vouches for the directory's https. */
+  /** PEM file: the root for the directory's https. */
   readonly ca_file: string;
-  /** PEM: who vouches for the certificates that it makes. */
+  /** PEM: the root of the certificates that it issues. */
   readonly root: string;
-  /** Whether names are found; nothing can be looked at otherwise. */
+  /** Whether names resolve; otherwise no validation works. */
   setNamesFound(areFound: boolean): void;
 }
 
-/** Why there is no authority here: tests that need one are skipped then and say so; with PEBBLE=required, which .ci/run sets, they fail. */
+/** Why no authority is available. Tests that need one are skipped with this reason. With PEBBLE=required, which
+ *  .ci/run sets, they fail. */
 export function whyNoPebble(): string | undefined {
   const isThere = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "pebble")));
   if (isThere || process.env.PEBBLE === "required") return undefined;
@@ -73,9 +74,9 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   };
   writeFileSync(join(folder, "pebble.json"), JSON.stringify({ pebble: config }));
   const guard = spawn("/bin/sh", ["-c", GUARD, "pebble", folder, `127.0.0.1:${names.port}`], {
-    // it looks at hosts at once; each look is a real one
+    // It validates hosts without a delay, and each time.
     env: { ...process.env, PEBBLE_VA_NOSLEEP: "1", PEBBLE_AUTHZREUSE: "0" },
-    // the shell tells of what it ends
+    // The shell prints a message for each process that it ends.
     stdio: ["pipe", "ignore", "ignore"],
   });
   const ended = once(guard, "exit");
@@ -103,7 +104,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   }
 }
 
-/** Ports that nothing listens at now. */
+/** Ports without a listener now. */
 export async function findFreePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   const ports = await Promise.all(
@@ -120,7 +121,7 @@ export async function findFreePorts(count: number): Promise<number[]> {
 const HEADER_BYTES = 12;
 const TYPE_A = 1;
 
-/** A name server (RFC 1035) that knows one answer: 127.0.0.1, or that there is no such name. */
+/** A name server (RFC 1035) with one answer: 127.0.0.1, or "no such name". */
 async function serveNames() {
   let areFound = true;
   const socket = createSocket("udp4");
@@ -131,11 +132,11 @@ async function serveNames() {
     const isAnswered = areFound && query.readUInt16BE(end + 1) === TYPE_A;
     const header = Buffer.alloc(HEADER_BYTES);
     query.copy(header, 0, 0, 2);
-    // an answer, recursion available; 3: no such name
+    // An answer with recursion available; 3: no such name.
     header.writeUInt16BE(0x8180 | (areFound ? 0 : 3), 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(isAnswered ? 1 : 0, 6);
-    // its name is that of the question, class IN, kept for no time, four bytes
+    // Its name is that of the question, class IN, TTL 0, four bytes.
     const answer = Buffer.from([0xc0, HEADER_BYTES, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1]);
     socket.send(Buffer.concat(isAnswered ? [header, question, answer] : [header, question]), from.port, from.address);
   });

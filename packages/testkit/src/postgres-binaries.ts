@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Finds the folder of `postgres`, `initdb` and `pg_dump`: SERVICE_PG_BIN, else the tool environment of the checkout. */
+/** Finds the folder of `postgres`, `initdb` and `pg_dump`: SERVICE_PG_BIN, else the tool environment of the
+ *  checkout. */
 export function findPostgresBin(env: NodeJS.ProcessEnv = process.env): string {
   const own = env.SERVICE_PG_BIN;
   if (own !== undefined && own !== "") return own;
@@ -13,7 +14,7 @@ export function findPostgresBin(env: NodeJS.ProcessEnv = process.env): string {
   throw new Error(`No PostgreSQL for the tests below ${tools}: run \`npm run setup\`, or set SERVICE_PG_BIN.`);
 }
 
-/** The folder that holds the lock file: tests run from sources, at any depth below it. */
+/** The folder with the lock file: tests run from sources at any depth below it. */
 export function findCheckout(from: string): string {
   let folder = from;
   while (!existsSync(join(folder, "package-lock.json"))) {

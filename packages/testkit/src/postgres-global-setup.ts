@@ -3,12 +3,12 @@ import { startTestPostgres } from "./test-postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The run's own PostgreSQL; test-database.ts makes databases on it. */
+    /** The PostgreSQL of this run; test-database.ts creates databases on it. */
     postgres_dsn: string;
   }
 }
 
-/** vitest's globalSetup: one PostgreSQL for all the test files of a run, stopped and removed at its end. */
+/** vitest's globalSetup: starts one PostgreSQL for all test files of a run, and stops and removes it at the end. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startTestPostgres();
   project.provide("postgres_dsn", server.dsn);

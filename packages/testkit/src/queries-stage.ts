@@ -39,22 +39,22 @@ export interface ServedApp extends AsyncDisposable {
   readonly endpoints: Endpoints;
   get(path: string, options?: AskOptions): Promise<Answer>;
   post(path: string, body: unknown, options?: AskOptions): Promise<Answer>;
-  /** What a route answers to `accept: text/event-stream`. */
+  /** The response of a route to `accept: text/event-stream`. */
   stream(path: string, options?: AskOptions): Promise<EventReader>;
 }
 
 /** An application file, applied to a database and served, with real Python workers. */
 export interface QueriesStage extends ServedApp {
   readonly sql: SqlPool;
-  /** Statements that went to PostgreSQL since the last call. */
+  /** Statements sent to PostgreSQL since the last call. */
   statements(): readonly Statement[];
   /** Serves another version of the file, which has been applied. */
   serve(app: string): Promise<ServedApp>;
-  /** Applies another version of the file; the endpoints stay those of the first. Gives the jobs that it queued. */
+  /** Applies another version of the file; the endpoints stay those of the first. Returns the queued jobs. */
   update(app: string): Promise<readonly string[]>;
-  /** What an update by another version of the file would do. */
+  /** The plan of an update to another version of the file. */
   diff(app: string): Promise<SchemaPlan>;
-  /** Runs jobs until those that are named have ended. @throws what `watchJobs` throws */
+  /** Runs jobs until the named ones have ended. @throws errors of `watchJobs` */
   finish(jobs: readonly string[]): Promise<void>;
 }
 
@@ -154,7 +154,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
   };
 }
 
-/** The pool, with every statement noted. */
+/** The pool, with every statement recorded. */
 function watched(pool: SqlPool, seen: Statement[]): SqlPool {
   return {
     query: (statement) => {

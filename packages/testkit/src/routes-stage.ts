@@ -27,16 +27,16 @@ export interface ServeParts {
 export interface ServedRoutes {
   readonly endpoints: Endpoints;
   send(path: string, request: Partial<RouteRequest>, method?: string): Promise<Answered>;
-  /** Sends text and bytes as they are, everything else as JSON. */
+  /** Sends text and bytes unchanged, everything else as JSON. */
   post(path: string, body: unknown, headers?: RouteRequest["headers"]): Promise<AnsweredJson>;
 }
 
-/** Routes of manifests over a database, with functions of the test in place of Python. */
+/** Routes of manifests on a database, with functions of the test instead of Python. */
 export interface RoutesStage extends SchemaStage {
-  /** What computes each column that needs Python, by its name. */
+  /** The functions of the columns that need Python, by name. */
   readonly steps: Record<string, FakeStep>;
   readonly udf: FakeUdfRunner;
-  /** Serves what has been applied, until the stage is disposed. @throws as `openEndpoints` */
+  /** Serves the applied manifest until the stage is disposed. @throws as `openEndpoints` */
   serve(manifest: Manifest, parts?: ServeParts): Promise<ServedRoutes>;
 }
 

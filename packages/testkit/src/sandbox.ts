@@ -7,9 +7,9 @@ import { afterAll, test } from "vitest";
 import { createSilentLog } from "./silent-log.ts";
 
 /**
- * What a test file of sandboxes makes them with: a control group of its own, which is removed with all below it when its tests
- * have ended. Undefined where this machine lacks something; then a skipped test says what. With SANDBOX=required, which CI
- * sets where it installs what is needed, the tests run and fail.
+ * The setup of a test file with sandboxes: a separate control group, which is removed with its children after the
+ * tests. Undefined if this machine lacks something; then a skipped test names it. With SANDBOX=required, which CI sets
+ * where it installs everything, the tests run and fail.
  */
 export async function useSandbox(): Promise<{ readonly group: string } | undefined> {
   const group = `/appdb-test-${process.pid}-${Date.now().toString(36)}`;

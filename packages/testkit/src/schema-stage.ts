@@ -8,7 +8,7 @@ import { createSilentLog } from "./silent-log.ts";
 import { createTestDatabase } from "./test-database.ts";
 
 export interface StageOptions {
-  /** The system's, unless told. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly statement_timeout_ms?: number;
@@ -21,7 +21,7 @@ export interface SchemaStage extends AsyncDisposable {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Makes the tables what a manifest says. What `options` leave out: the catalog's version as it is, nothing destroyed.
+   * Applies a manifest. Defaults of `options`: the current catalog version, no destructive changes.
    * @throws as `applySchema`
    */
   apply(manifest: Manifest, options?: Partial<Omit<ApplyInput, "manifest">>): ReturnType<typeof applySchema>;
@@ -29,7 +29,7 @@ export interface SchemaStage extends AsyncDisposable {
   count(table: string): Promise<number>;
 }
 
-/** Makes the database and its catalog. */
+/** Creates the database and its catalog. */
 export async function openSchemaStage(options: StageOptions = {}): Promise<SchemaStage> {
   const { clock = { now: Date.now }, log = createSilentLog(), ...pool } = options;
   const database = await createTestDatabase();

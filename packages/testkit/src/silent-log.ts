@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 
-/** A logger that keeps what it was told, for tests that look at it; it prints nothing. */
+/** A logger that records its lines for tests and prints nothing. */
 export function createSilentLog(): Logger & {
   readonly lines: readonly { level: string; message: string; fields: object }[];
 } {

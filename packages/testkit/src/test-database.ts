@@ -6,24 +6,25 @@ import "./postgres-global-setup.ts";
 export interface TestDatabase {
   readonly dsn: string;
   readonly name: string;
-  /** Ends whatever is connected and removes the database. */
+  /** Ends all connections and drops the database. */
   drop(): Promise<void>;
 }
 
-/** What many databases of a run begin with: made once, and copied. */
+/** The common content of many databases of a run: made once, and copied. */
 export interface TestTemplate {
-  /** What decides what is in it. */
+  /** The inputs that determine the content. */
   readonly made_of: string;
-  /** Fills an empty database, and leaves no connection to it. */
+  /** Fills an empty database and closes all connections to it. */
   fill(dsn: string): Promise<void>;
 }
 
-/** Any number: who holds it makes a template. */
+/** An arbitrary number: its holder makes a template. */
 const LOCK = 7_341_905_623;
 const EMPTY =
   "template template0 encoding 'UTF8' locale_provider builtin builtin_locale 'PG_UNICODE_FAST' locale 'C' strategy file_copy";
 
-/** Makes a database with a random name on the run's PostgreSQL, set up as the product sets up its own; empty without a template. */
+/** Creates a database with a random name on the run's PostgreSQL, set up like the product's; empty without a
+ *  template. */
 export async function createTestDatabase(template?: TestTemplate): Promise<TestDatabase> {
   const server = inject("postgres_dsn");
   const name = `test_${randomBytes(6).toString("hex")}`;
@@ -36,14 +37,14 @@ export async function createTestDatabase(template?: TestTemplate): Promise<TestD
   };
 }
 
-/** Answers the name of its database. Processes that ask at once wait for the first. */
+/** Returns the name of its database. Concurrent processes wait for the first. */
 async function ensureTemplate(server: string, { made_of: madeOf, fill }: TestTemplate): Promise<string> {
   const name = `template_${createHash("sha256").update(madeOf).digest("hex").slice(0, 12)}`;
   await using pool = createPgPool({ dsn: server, max: 1, application_name: "testkit" });
   const isThere = async () =>
     (await pool.query({ text: `select from pg_database where datname = '${name}'` })).rows.length > 0;
   if (await isThere()) return name;
-  // one connection: the lock is its own, and goes with it
+  // One connection: the lock belongs to it, and ends with it.
   await pool.query({ text: `select pg_advisory_lock(${LOCK})` });
   if (await isThere()) return name;
   await pool.query({ text: `drop database if exists ${name}_new with (force)` });

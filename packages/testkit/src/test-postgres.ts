@@ -7,13 +7,13 @@ import { findPostgresBin } from "./postgres-binaries.ts";
 
 const run = promisify(execFile);
 
-/** A socket's path holds 107 bytes: a long TMPDIR cannot hold the server's folder. */
+/** A socket path has at most 107 bytes, so a long TMPDIR cannot hold the server's folder. */
 const LONGEST_SOCKET_FOLDER = 80;
 const START_TIMEOUT_MS = 20_000;
 
 /**
- * The server is the child of this script, which waits on its standard input: whichever way the tests end, killed ones
- * included, the pipe closes, and the script stops the server and removes its folder.
+ * The server is a child of this script, which waits on its standard input. However the tests end, even when killed, the
+ * pipe closes. The script then stops the server and removes its folder.
  */
 const GUARD = `
 folder=$1; shift
@@ -28,12 +28,13 @@ wait "$server"
 export interface TestPostgres extends AsyncDisposable {
   /** The server's `postgres` database, as superuser. */
   readonly dsn: string;
-  /** Ends the server as a crash does; its data stays for `start`. */
+  /** Ends the server like a crash; its data stays for `start`. */
   kill(): Promise<void>;
   start(): Promise<void>;
 }
 
-/** Starts a throw-away PostgreSQL in a temp folder on a unix socket, without fsync. It ends with this process at the latest. */
+/** Starts a temporary PostgreSQL in a temp folder on a unix socket, without fsync. It ends with this process at the
+ *  latest. */
 export async function startTestPostgres(): Promise<TestPostgres> {
   const bin = findPostgresBin();
   const folder = makeFolder();
@@ -134,7 +135,7 @@ function serverArguments(data: string, socketFolder: string): string[] {
   return ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
 }
 
-/** PostgreSQL refuses root; under root it runs in a user namespace in which it is nobody. */
+/** PostgreSQL refuses to run as root. Under root it runs in a user namespace with an unprivileged user. */
 function asOrdinaryUser(program: string, args: string[]): [string, string[]] {
   if (process.getuid?.() !== 0) return [program, args];
   return ["unshare", ["-U", "--map-user=65534", "--", program, ...args]];

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Runtime } from "@appdb/contract/runtime";
 import { findCheckout } from "./postgres-binaries.ts";
 
-/** How the code of a folder is run by the Python of the tool environment, with the checkout's library. */
+/** Runs the code of a folder with the Python of the tool environment and the checkout's library. */
 export function testRuntime(projectRoot: string, env: Readonly<Record<string, string>> = {}): Runtime {
   const checkout = findCheckout(import.meta.dirname);
   const tools = join(checkout, ".tools", "lib");

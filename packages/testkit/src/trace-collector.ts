@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A span as OTLP has it in JSON, with its attributes as plain values. */
+/** A span in OTLP's JSON form, with its attributes as plain values. */
 export interface CollectedSpan {
   readonly name: string;
   readonly traceId: string;
@@ -17,7 +17,7 @@ export interface CollectedSpan {
 export interface TraceCollector extends AsyncDisposable {
   /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly url: string;
-  /** What came until now. */
+  /** The spans received so far. */
   readonly spans: readonly CollectedSpan[];
   /** Headers of the last export. */
   headers(): Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ interface Sent {
   }[];
 }
 
-/** A collector of traces that takes OTLP over HTTP, on a port of its own; with another status it takes nothing. */
+/** A trace collector that takes OTLP over HTTP, on its own port. With another status it takes nothing. */
 export async function startTraceCollector(status = 200): Promise<TraceCollector> {
   const spans: CollectedSpan[] = [];
   let headers: Readonly<Record<string, unknown>> = {};

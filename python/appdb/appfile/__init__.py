@@ -1,1 +1,1 @@
-"""From an application file to its manifest, and what a person is told of a file that cannot be read."""
+"""Reads an application file into its manifest, and makes the errors for a file that cannot be read."""

@@ -1,16 +1,16 @@
-"""Keeps a file that was edited just now from being read from its cached bytecode."""
+"""Prevents the use of cached bytecode for a file that was just edited."""
 
-from _frozen_importlib_external import SourceFileLoader  # importlib.machinery's, without loading that
+from _frozen_importlib_external import SourceFileLoader  # Avoids loading importlib.machinery.
 
 _SECONDS = 2
 
 
 def distrust_new_sources():
-    """Makes imports of this process neither write nor read the bytecode of a source changed within the last 2 seconds.
+    """Disables reading and writing bytecode of sources changed within the last 2 seconds, for imports of this process.
 
-    A .pyc file names its source by size and by modification time in whole seconds (two of them on some file systems):
-    of two edits within one second it cannot tell the first from the second. `path_stats` is the documented place for a
-    loader to say that there is no bytecode for a source: it raises OSError, and the source is compiled.
+    A .pyc file identifies its source by size and by modification time in whole seconds (two on some file systems).
+    It cannot distinguish two edits within one second. `path_stats` is the documented place for a loader to report
+    missing bytecode: it raises OSError, and the source is compiled.
     """
     from time import time
 

@@ -28,7 +28,7 @@ class AppFileOutside(AppFileError):
 def manifest(root, app):
     """Returns the manifest of the file `app` (below `root`, or relative to the current folder).
 
-    Raises AppFileError for what the library refuses, and whatever importing the file raises.
+    Raises AppFileError for refused declarations, and any error of importing the file.
     """
     path, module_name = _module_path(root, app)
     module = _load(root, path, module_name)
@@ -95,7 +95,7 @@ def _module_path(root, app):
 def _from(root, path):
     try:
         return os.path.relpath(path, root)
-    except ValueError:  # another drive of Windows: no relative path leads there
+    except ValueError:  # Another drive on Windows: no relative path exists.
         return path
 
 
@@ -117,11 +117,11 @@ def _shadowed(path, module_name):
 
 
 def _visible(module, root):
-    """Bases, routers and queries in the globals of the file and of the project's modules that it imported by name,
-    each once, with what these name in turn."""
+    """Finds bases, routers and queries in the globals of the file and of the project modules that it imported by name.
+    Includes the ones that these refer to; each once."""
     from appdb.declare.model import ModelMeta
 
-    # A file without routes or queries need not load what makes them.
+    # A file without routes or queries need not load their modules.
     serving = sys.modules.get("appdb.serving")
     named_query = sys.modules.get("appdb.queries.named_query")
     bases, routers, queries = {}, {}, {}
@@ -191,7 +191,7 @@ def _services(routers):
 
 
 def _queries(tables, visible):
-    """The queries that are visible, and those that the tables' columns call."""
+    """The visible queries, and those that the tables' columns call."""
     named_query = sys.modules.get("appdb.queries.named_query")
     if named_query is None:
         return []
@@ -220,7 +220,7 @@ def _queries(tables, visible):
 
 
 def _callers(tables, queries):
-    """All expressions of the file, each with where it stands."""
+    """All expressions of the file, each with its place."""
     for table in tables:
         for column in (*table.columns.values(), *table.hidden.values()):
             yield f"column '{column.name}'", column.value
@@ -269,7 +269,8 @@ def _hidden(column, places):
 
 
 def _application(module):
-    """The application object of the file; what finds it is loaded where something of a file's globals looks like one."""
+    """The application object of the file. Its finder is loaded only if one of the file's globals looks like such an
+    object."""
     from appdb.routes.applications import application_of
 
     return application_of(module)
@@ -299,9 +300,9 @@ def _service(name, router, places):
 
 
 def _modules(root):
-    """The project's own files among what was imported: path for people by real path."""
+    """The project's own files among the imported ones: path for people by real path."""
     paths = {}
-    passed_over = os.path.dirname(os.path.abspath(os.__file__)) + os.sep, LIBRARY_FOLDER  # most modules, told by their names: following links takes longer
+    passed_over = os.path.dirname(os.path.abspath(os.__file__)) + os.sep, LIBRARY_FOLDER  # Skips most modules by name.
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(passed_over) and _is_project_file(root, file):

@@ -1,15 +1,15 @@
-"""The manifest's JSON text, without the module `json`: that loads `re` and `enum`, which take longer than all the rest."""
+"""The manifest's JSON text, without the module `json`, whose imports `re` and `enum` take longest."""
 
 try:
-    from _json import encode_basestring_ascii, make_encoder  # json's own
-except ImportError:  # a Python that has them not compiled
+    from _json import encode_basestring_ascii, make_encoder  # The functions of the module json.
+except ImportError:  # A Python without the compiled versions.
     make_encoder = None
 
 
 def dumps(document):
     """Writes a document of dicts, lists, strings, numbers, booleans and None as one line of ASCII.
 
-    Raises ValueError for NaN and infinities, which JSON does not have.
+    Raises ValueError for NaN and infinities, which JSON does not support.
     """
     if make_encoder is None:
         import json

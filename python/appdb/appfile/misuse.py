@@ -1,4 +1,4 @@
-"""What Python's own errors mean when a file gives the library, or Python's code, something that it does not take."""
+"""Explains Python's own errors about wrong arguments of the library, or of Python code that gets a column."""
 
 import re
 
@@ -26,7 +26,8 @@ _STAND_IN = re.compile(r"\b(?:ColumnRef|ParameterRef|Expr)\b")
 
 
 def reworded(error):
-    """(detail, hint) for a TypeError or AttributeError about a call of ours, or a column in Python's own code; else None."""
+    """(detail, hint) for a TypeError or AttributeError about a call of the library, or a column in Python's own code;
+    else None."""
     text = str(error)
     called = _CALLED.match(text)
     if called is not None:
@@ -60,7 +61,7 @@ def _bad_call(called, function):
     takes = f"It takes: {', '.join(known)}." if known else "It takes nothing by name."
     given = called[3]
     if given is None:
-        # Python counts `self` as well.
+        # Python counts `self` too.
         what = "is given too many arguments" if called[2].startswith("takes ") else called[2].replace("missing", "lacks", 1)
         return f"{name}() {what}.", takes
     detail = f"{name}() has no argument '{given}'."

@@ -1,4 +1,4 @@
-"""What a person is told when an application file cannot be read: file, line, the line as written, what to write."""
+"""Makes the error for an application file that cannot be read: file, line, source line, and what to write."""
 
 import builtins
 import os
@@ -13,7 +13,7 @@ from appdb.worker.failures import is_of_environment
 
 
 def error_document(error, root, app):
-    """Returns the `error` part of the answer for whatever importing the file raised."""
+    """Returns the `error` part of the document for any error of importing the file."""
     if isinstance(error, AppFileError):
         source = error.source if error.source is not None else _place(error, root)
         return _document(error.code, error.detail, error.hint, source, root)
@@ -55,12 +55,12 @@ def _worded(error, source, root, app):
     return detail, "Correct the line; code that must not run at import belongs into functions."
 
 
-# How Python words a name that a module of ours does not have; what the module itself said of it is lost.
+# Python's message for a missing name of a library module; it drops the module's own message.
 _OUR_NAME = re.compile(r"cannot import name '(\w+)' from '(appdb(?:\.\w+)*)'")
 
 
 def _failed_import(error):
-    # Python adds where the module's file lies, which is nobody's business.
+    # Python adds the path of the module's file, which is private.
     text = _text(error).replace(f" ({error.path})", "") if error.path else _text(error)
     ours = _OUR_NAME.match(text)
     if ours is not None:
@@ -73,7 +73,7 @@ def _failed_import(error):
     return f"An import failed: {text}.", "Check the name, and that the package's version has it."
 
 
-# Packages that are not called as the module that they bring.
+# Packages whose name differs from that of their module.
 _PACKAGES = {
     "PIL": "pillow",
     "bs4": "beautifulsoup4",
@@ -120,7 +120,7 @@ def _unknown_name(error, source):
         if home is not None:
             return f"The name '{name}' is not imported.", f"Add: from {home} import {name}"
         near = nearest(name, [*known, *_global_names(error)])
-        # Names of Python's own are near to nearly everything.
+        # Builtin names are near to nearly everything.
         if near in dir(builtins) and near not in known and near[:1] != name[:1]:
             near = None
         if known or near:
@@ -131,7 +131,7 @@ def _unknown_name(error, source):
 
 
 def _library_home(name):
-    """The module of the library that has this name, for a file that forgot to import it."""
+    """The library module with this name, for a file without its import."""
     for home in ("appdb", "appdb.functions", "appdb.serving"):
         try:
             getattr(load(home), name)
@@ -184,7 +184,7 @@ def _place(error, root):
 
 
 def _inside(root, filename):
-    if filename.startswith("<"):  # "<frozen os>" is not a file, and would be taken for one of the current folder
+    if filename.startswith("<"):  # "<frozen os>" is not a file, and would look like one in the current folder.
         return False
     path = os.path.realpath(filename)
     parts = path.split(os.sep)
@@ -217,6 +217,6 @@ def _line(path, number):
 def _text(error):
     try:
         text = str(error)
-    except Exception:  # an exception class of the application whose __str__ fails
+    except Exception:  # An exception class of the application whose __str__ fails.
         text = "(its text cannot be printed)"
     return text[:2000].encode("utf-8", "backslashreplace").decode()

@@ -1,16 +1,16 @@
-"""Modules of the project that an import by their name does not give, or not always.
+"""Finds project modules that an import by name does not load, or not always.
 
-The project's folder comes first where Python looks, but Python looks only for what is neither built in nor loaded yet.
+Python searches the project's folder first, but only for modules that are neither built in nor loaded yet.
 """
 
 import os
 import sys
 
-_LIBRARY = ("appdb", "msgpack")  # what a worker loads before it loads the application
+_LIBRARY = ("appdb", "msgpack")  # Modules that a worker loads before the application.
 
 
 def shadowed_modules(root, app):
-    """Returns a warning for each module at the project's root that has the name of one of Python's or of a loaded package."""
+    """Returns a warning for each module at the project's root with the name of a Python module or a loaded package."""
     warnings = []
     for entry in sorted(os.listdir(root)):
         name = entry[:-3] if entry.endswith(".py") else entry
@@ -25,7 +25,7 @@ def shadowed_modules(root, app):
 
 
 def _warning(entry, name, path, loaded):
-    """A list of one warning; an empty one for a module that was imported and has its name alone."""
+    """A list with one warning; empty for an imported module with a unique name."""
     is_standard = name in sys.stdlib_module_names
     whose = "Python's own module" if is_standard else "the installed package"
     file = getattr(loaded, "__file__", None)

@@ -6,7 +6,7 @@ from appdb.declare import deferred
 
 
 class Places:
-    """Turns file names into paths of the project, and finds a function's source text."""
+    """Converts file names to paths of the project, and finds a function's source text."""
 
     def __init__(self, root):
         self._root = root
@@ -15,12 +15,12 @@ class Places:
 
     def of(self, source, module=None):
         name = self._name(source[0])
-        if name is None:  # from an installed package: its module path, as no path of this machine belongs into a manifest
+        if name is None:  # From an installed package: its module path. A manifest has no local paths.
             name = module.replace(".", "/") + ".py" if module else os.path.basename(source[0])
         return {"file": name, "line": source[1]}
 
     def _name(self, filename):
-        """The file's path from the project's root; None when it lies elsewhere. A big file has thousands of places."""
+        """The file's path from the project's root; None if it is elsewhere. A big file has thousands of places."""
         if filename not in self._names:
             path = os.path.realpath(filename)
             inside = below(self._root, path)
@@ -28,7 +28,7 @@ class Places:
         return self._names[filename]
 
     def source_text(self, written):
-        """The lines of a function or class, decorators included; its bytecode and constants where there is no source."""
+        """The lines of a function or class, including decorators; its bytecode and constants if it has no source."""
         file, line = first_line(written)
         lines, ends = self._parsed(file)[:2]
         last = ends.get(line)
@@ -37,7 +37,7 @@ class Places:
         return "\n".join(line.rstrip() for line in lines[line - 1 : last])
 
     def imported_names(self, filename, module):
-        """Full names of what a module's imports name: modules, and what may be modules inside them."""
+        """Full names in a module's imports: modules, and possible modules inside them."""
         found = set()
         for node in self._parsed(filename)[2]:
             if type(node).__name__ == "Import":
@@ -69,7 +69,7 @@ class Places:
 
 
 def first_line(written):
-    """(file, line) of a function or of a class that says where it stands (`source`)."""
+    """(file, line) of a function, or of a class with a known position (`source`)."""
     place = getattr(written, "source", None)
     if place is not None:
         return place
@@ -105,7 +105,7 @@ def below(folder, file):
 def sha256_hex(data):
     """The SHA-256 of bytes, as hex."""
     try:
-        from _sha2 import sha256  # the same function without loading OpenSSL, which takes longer than all the rest
+        from _sha2 import sha256  # The same function without loading OpenSSL, which takes longer than everything else.
     except ImportError:
         try:
             from _sha256 import sha256

@@ -1,1 +1,1 @@
-"""What an application file declares: models, columns, types, indexes, pools."""
+"""The declarations of an application file: models, columns, types, indexes, pools."""

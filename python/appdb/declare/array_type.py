@@ -1,10 +1,10 @@
-"""Array types: how `Array[(768,), Float]` is read, printed, and compared with another."""
+"""Array types: reading `Array[(768,), Float]`, printing, and comparing."""
 
 from appdb.declare.errors import AppFileError
 from appdb.kinds._base import ColumnType
 
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "string")
-# How NumPy and people call them otherwise. A Float of an array is a float32, as embeddings have it.
+# Other names in NumPy and in common use. A Float of an array is a float32, as in embeddings.
 _NAMES = {"str": "string", "str_": "string", "bool_": "bool", "int": "int64", "float": "float64", "double": "float64"}
 _KINDS = {"float": "float32", "int": "int64", "bool": "bool", "string": "string"}
 _MAX_DIMENSIONS = 6
@@ -12,7 +12,7 @@ _HOW = "Write for example db.Array[(768,), db.Float], db.Array[(None, 3), 'int32
 
 
 def array_type(item):
-    """Reads what stands in the brackets of Array. Raises AppFileError for what is not a shape and dtype."""
+    """Parses the brackets of Array. Raises AppFileError for anything but a shape and dtype."""
     if isinstance(item, tuple) and len(item) == 2 and (_is_shape(item[0]) or _is_shape(item[1])):
         shape, dtype = item if _is_shape(item[0]) else (item[1], item[0])
         return {"kind": "array", "dtype": _dtype(dtype), "shape": _shape(shape)}
@@ -22,7 +22,8 @@ def array_type(item):
 
 
 def numpy_hint(hint):
-    """Reads numpy.typing.NDArray[...] as an array type of any shape; None for other hints. numpy.ndarray alone is refused."""
+    """Parses numpy.typing.NDArray[...] as an array type of any shape; None for other hints. Refuses plain
+    numpy.ndarray."""
     origin = getattr(hint, "__origin__", hint)
     if (getattr(origin, "__module__", None), getattr(origin, "__qualname__", None)) != ("numpy", "ndarray"):
         return None
@@ -34,14 +35,14 @@ def numpy_hint(hint):
 
 
 def display_array(array):
-    """Prints an array type as plans do: `Array[(768,), float32]`."""
+    """Prints an array type in the form of plans: `Array[(768,), float32]`."""
     dtype = "str" if array["dtype"] == "string" else array["dtype"]
     shape = array["shape"]
     return f"Array[{dtype}]" if shape is None else f"Array[{tuple(shape)}, {dtype}]"
 
 
 def fits(array, wanted):
-    """Whether every value of one array type is one of another: equal dtypes, and the shape no wider."""
+    """Whether every value of one array type belongs to another: equal dtypes, and a shape that is not wider."""
     if array["dtype"] != wanted["dtype"]:
         return False
     if wanted["shape"] is None or array["shape"] is None:
@@ -76,7 +77,7 @@ def _dtype(value):
         name = _KINDS.get(kind, value.__name__)
     elif isinstance(value, type) and module == "numpy":
         name = value.__name__
-    elif type(value).__module__.partition(".")[0] == "numpy":  # numpy.dtype("<U5") and its like
+    elif type(value).__module__.partition(".")[0] == "numpy":  # numpy.dtype("<U5") and similar ones.
         name = "string" if kind == "U" else getattr(value, "name", repr(value))
     elif value in (int, float, str, bool):
         wanted = {int: "db.Int", float: "db.Float (float32) or 'float64'", str: "db.String", bool: "db.Bool"}[value]

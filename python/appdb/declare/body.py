@@ -1,4 +1,4 @@
-"""The body of a model: the mapping in which Python executes it, so that annotated names are columns on later lines."""
+"""The namespace in which Python executes a model's body, so that annotated names are columns on later lines."""
 
 import sys
 
@@ -10,12 +10,12 @@ from appdb.declare.types import column_type
 from appdb.expressions.expr import ColumnRef, Expr, literal
 from appdb.kinds import DISPLAY, rules
 
-# From 3.14 on annotations are functions that run later (declare/deferred.py).
+# From 3.14 on, annotations are functions that run later (declare/deferred.py).
 DEFERRED = sys.version_info >= (3, 14)
 
 
 class _Annotations(dict):
-    """Receives annotations as the body's lines are executed."""
+    """Receives annotations while the body's lines execute."""
 
     def __init__(self, body):
         super().__init__()
@@ -28,7 +28,7 @@ class _Annotations(dict):
 
 
 class Body(dict):
-    """What a model's body assigns and annotates. `table` is the token that says whose columns these are."""
+    """The assignments and annotations of a model's body. `table` identifies the owner of its columns."""
 
     def __init__(self, table, class_name, frame):
         super().__init__()
@@ -41,7 +41,7 @@ class Body(dict):
         self._file = frame.f_code.co_filename
         self._line = frame.f_lineno
         self._deferred = None
-        self._early = set()  # what was declared because a line read it, before its annotation was evaluated
+        self._early = set()  # Columns declared because a line read them before their annotation was evaluated.
         dict.__setitem__(self, "__annotations__", _Annotations(self))
         if DEFERRED:
             from appdb.declare.deferred import AnnotatedNames
@@ -57,7 +57,7 @@ class Body(dict):
             self._assign(name, value, caller(1))
 
     def __missing__(self, name):
-        # Only annotated names are answered here; all else is looked up outside the class, as Python does.
+        # Only annotated names are answered here; Python looks up all others outside the class.
         if self._deferred is None or self.seen_annotation or self._early is None:
             raise KeyError(name)
         frame = sys._getframe(1)
@@ -78,7 +78,7 @@ class Body(dict):
         self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, None, source)
 
     def close(self):
-        """Ends the body: annotations that run late are read, the columns put in the order of their lines."""
+        """Ends the body: evaluates deferred annotations and sorts the columns by line."""
         if self._deferred is not None and not self.seen_annotation:
             self._declare_late()
             self.columns = dict(sorted(self.columns.items(), key=lambda item: item[1].source[1]))
@@ -87,7 +87,7 @@ class Body(dict):
     def _declare_late(self):
         early, self._early = self._early, None
         annotate = self.get("__annotate_func__") or self.get("__annotate__")
-        late = annotate(1) if annotate else {}  # 1 asks for values, as annotationlib.Format.VALUE does
+        late = annotate(1) if annotate else {}  # 1 requests values, like annotationlib.Format.VALUE.
         for name in late:
             if name not in early:
                 self.annotate(name, late[name], (self._file, self._deferred.line(name) or self._line), self._outer)
@@ -180,7 +180,7 @@ class Body(dict):
 
 
 def open_body(table, class_name, depth):
-    """Makes the mapping for a class statement that is about to be executed `depth` frames up."""
+    """Makes the namespace for a class statement that is about to be executed `depth` frames up."""
     body = Body(table, class_name, sys._getframe(depth + 1))
     Phase.bodies += 1
     return body
@@ -193,7 +193,7 @@ def _default_of(value, kind, name):
 
 
 def _aggregates(node):
-    """True when an aggregate is inside a node."""
+    """True when a node contains an aggregate."""
     if isinstance(node, dict):
         return node.get("node") == "aggregate" or any(map(_aggregates, node.values()))
     return isinstance(node, list) and any(map(_aggregates, node))

@@ -1,7 +1,7 @@
-"""Constants that are another value each time the file is read: `datetime.now()`, `random.random()`, `uuid.uuid4()`.
+"""Constants that differ each time the file is read: `datetime.now()`, `random.random()`, `uuid.uuid4()`.
 
-Each update would find another expression, and each service another table than it was written for. A constant that stands
-in no file of the project is doubtful: the project's modules are then read a second time, and the two readings compared.
+Each update would find another expression, and each service another table than declared. A constant that is not
+written in a project file is doubtful. The project's modules are then read a second time and compared.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _IN_QUERY = "Make it a parameter of the query; for the time of a request use now
 
 
 def refuse_changing(document, root, read):
-    """Raises AppFileError for a constant of the manifest that `read()` makes another one of."""
+    """Raises AppFileError for a constant of the manifest that differs in a second `read()`."""
     texts = _texts(document, root)
     if all(_is_written(value, kind, texts) for place in _places(document) for kind, value in _literals(place[1])):
         return
@@ -30,7 +30,7 @@ def refuse_changing(document, root, read):
 
 
 def _read_again(document, root, read):
-    """The manifest of a second reading; None where the modules cannot be read twice."""
+    """The manifest of a second reading; None if the modules cannot be read twice."""
     files = {os.path.join(root, module["path"]) for module in document["modules"]}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -41,12 +41,12 @@ def _read_again(document, root, read):
             return read()
         except KeyboardInterrupt:
             raise
-        except BaseException:  # code that may run but once (a port, a registry): what it declares is known already
+        except BaseException:  # Code that can run only once (a port, a registry): its declarations are already known.
             return None
 
 
 def _places(document):
-    """(key, expression, source, name for people) of all that may hold constants."""
+    """(key, expression, source, name for people) of everything that may contain constants."""
     for table in document["tables"]:
         for column in table["columns"]:
             for member in ("computed", "default"):
@@ -77,7 +77,7 @@ def _texts(document, root):
 
 
 def _is_written(value, kind, texts):
-    """Whether a constant can be read off the files, so that no second reading is needed."""
+    """Whether a constant is written in the files, so that no second reading is needed."""
     return value is None or rules(kind).is_written(value, texts)
 
 

@@ -1,4 +1,4 @@
-"""Constants in an application file: which Python values a column can hold as they are."""
+"""Constants in an application file: the Python values that a column can hold directly."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
@@ -7,7 +7,7 @@ from appdb.kinds._base import ColumnType
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
 
-# Functions of Python that give another value each time, and what to call instead.
+# Python functions with a new value per call, and their replacements.
 FOR_EACH_ROW = {
     **dict.fromkeys(("datetime.now", "datetime.utcnow", "datetime.today"), "now()"),
     "uuid4": "uuid4()",
@@ -17,7 +17,7 @@ FOR_EACH_ROW = {
 
 
 def plain(value):
-    """A constant without its box: a member of a StrEnum or IntEnum is its text or number, a NumPy scalar its value."""
+    """Unwraps a constant: a member of a StrEnum or IntEnum becomes its text or number, a NumPy scalar its value."""
     if type(value) in (str, int, float, bool, dict, list):
         return value
     if isinstance(value, str):
@@ -32,12 +32,12 @@ def plain(value):
 
 
 def literal_value(value):
-    """Returns (kind, value as it stands in the manifest) of a Python constant."""
+    """Returns (kind, manifest value) of a Python constant."""
     kind = type(value)
     _doubt(kind, value)
     if kind is str:
         if "\0" in value or not _encodable(value):
-            raise AppFileError("A text constant holds a NUL or half a character.", "Take it out of the text.")
+            raise AppFileError("A text constant holds a NUL or half a character.", "Remove it from the text.")
         if "<" in value and ": " in value:
             _refuse_shown(value)
         return "string", value
@@ -68,7 +68,7 @@ def literal_value(value):
 
 
 def _refuse_shown(value):
-    """Refuses a text with what repr() makes of a column."""
+    """Refuses a text that contains the repr() of a column."""
     import re
 
     kinds = "|".join(DISPLAY.values())
@@ -81,7 +81,7 @@ def _refuse_shown(value):
 
 
 def wire_value(kind, value):
-    """A constant of a kind as it stands in the manifest. Raises what the encoder raises where it does not fit."""
+    """A constant of a kind in manifest form. Raises any error of the encoder."""
     from appdb.declare.types import manifest_type
 
     _doubt(type(value), value)
@@ -90,7 +90,7 @@ def wire_value(kind, value):
 
 
 def _doubt(cls, value):
-    """Notes a constant that code may have made, and not a person."""
+    """Records a constant that code may have computed."""
     if cls.__module__ in ("datetime", "uuid") or (cls in (str, int, float) and len(str(value)) > 5) or cls in (dict, list):
         Phase.has_doubtful = True
 
@@ -107,7 +107,7 @@ def _array(value):
 
 
 def literal_text(kind, value, wire):
-    """Prints a constant as a person would write it."""
+    """Prints a constant in source form."""
     return rules(kind).printed(value, wire)
 
 

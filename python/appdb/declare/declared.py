@@ -1,4 +1,4 @@
-"""What a model's body may hold beside annotations and expressions: columns with options, and indexes."""
+"""Declarations in a model's body besides annotations and expressions: columns with options, and indexes."""
 
 import sys
 
@@ -65,7 +65,7 @@ class Column:
 
 
 class Declared:
-    """A column as it was declared."""
+    """A declared column."""
 
     __slots__ = (
         "name", "ref", "value", "default", "primary_key", "comment", "custom_metadata", "renamed_from", "source"
@@ -74,8 +74,8 @@ class Declared:
     def __init__(self, name, ref, value, options, source, default=None):
         self.name = name
         self.ref = ref
-        self.value = value  # the Expr of a computed column, else None
-        self.default = default  # the Expr of what a stored column is given, else None
+        self.value = value  # The Expr of a computed column, else None.
+        self.default = default  # The Expr of a stored column's default, else None.
         self.primary_key = options.primary_key if options else False
         self.comment = options.comment if options else None
         self.custom_metadata = options.custom_metadata if options else None

@@ -1,10 +1,10 @@
-"""Whether calls of functions are being declared (in a model's body) or run (in the worker, in a test)."""
+"""Whether function calls are being declared (in a model's body) or run (in the worker, in a test)."""
 
 
 class Phase:
-    """`bodies` counts the class bodies that are being executed; `running` is set by the worker.
+    """`bodies` counts the class bodies in execution; the worker sets `running`.
 
-    `has_doubtful`: some constant may be another one when the file is read again (declare/changing.py).
+    `has_doubtful`: a constant may differ when the file is read again (declare/changing.py).
     """
 
     bodies = 0

@@ -1,4 +1,4 @@
-"""The default of a stored column: what an insert stores when a request does not name the column."""
+"""The default of a stored column: the stored value when a request omits the column."""
 
 from appdb.declare.constants import FOR_EACH_ROW, literal_text, plain, wire_value
 from appdb.declare.errors import AppFileError
@@ -10,7 +10,8 @@ GENERATORS = frozenset(("uuid.uuid4", "uuid.uuid7", "timestamp.now"))
 
 
 def default_of(value, kind, name):
-    """The expression of the default of column `name`. Raises AppFileError for all but constants of its type, `now()`, `uuid4()` and `uuid7()`."""
+    """The expression of the default of column `name`. Raises AppFileError except for constants of its type, `now()`,
+    `uuid4()` and `uuid7()`."""
     if isinstance(value, Expr):
         return _generated(value, kind, name)
     if callable(value):

@@ -1,14 +1,14 @@
 """Annotated names of a class body, read from its source.
 
-From Python 3.14 on an annotation is not evaluated where it stands, so the body's mapping never sees `title: String`
-pass by. A later line that uses `title` is answered from here instead.
+From Python 3.14 on, an annotation is not evaluated in place, so the body's namespace never sees `title: String`.
+This module answers a later line that uses `title`.
 """
 
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST; the module `ast` itself is slow to load, `_ast` quicker but not free
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST. The module `ast` is slow to load; `_ast` is faster but not free.
 
 
 class AnnotatedNames:
-    """The annotated names of one class statement: where each stands and what its annotation says."""
+    """The annotated names of one class statement: the position and text of each annotation."""
 
     def __init__(self, filename, class_name, line):
         self._filename = filename
@@ -23,7 +23,7 @@ class AnnotatedNames:
         return None if node is None else node.lineno
 
     def annotation(self, name, before_line, scope_globals, scope_locals):
-        """Evaluates the annotation of a name that stands before a line. Raises KeyError where none does."""
+        """Evaluates the annotation of a name before a line. Raises KeyError if there is none."""
         node = self._found[name]
         if node.end_lineno >= before_line:
             raise KeyError(name)
@@ -45,7 +45,7 @@ class AnnotatedNames:
 
 
 def parse(filename):
-    """Parses a source file; None when it cannot be read (an interactive session) or is not valid."""
+    """Parses a source file; None when it is invalid or cannot be read (an interactive session)."""
     try:
         with open(filename, "rb") as file:
             return compile(file.read(), filename, "exec", _ONLY_AST, dont_inherit=True)
@@ -54,7 +54,7 @@ def parse(filename):
 
 
 def walk(node):
-    """Yields a node and all that is inside it."""
+    """Yields a node and all nodes inside it."""
     yield node
     for field in node._fields:
         value = getattr(node, field, None)
@@ -64,7 +64,7 @@ def walk(node):
 
 
 def statements(node):
-    """Yields all statements inside a node. Expressions are not entered: they are most of a tree and hold no statement."""
+    """Yields all statements inside a node. Skips expressions: they are most of a tree and contain no statement."""
     for part in ("body", "orelse", "finalbody", "handlers", "cases"):
         inner = getattr(node, part, None)
         for item in inner if isinstance(inner, list) else ():
@@ -72,11 +72,11 @@ def statements(node):
             yield from statements(item)
 
 
-_latest = None  # (which file, its tree): a file with fifty models is parsed once, not fifty times
+_latest = None  # (file, its tree): a file with fifty models is parsed once, not fifty times.
 
 
 def forget():
-    """Lets go of the latest tree. Whoever stays after the import, the worker, has no use for its megabytes."""
+    """Releases the latest tree. A worker does not need its megabytes after the import."""
     global _latest
     _latest = None
 

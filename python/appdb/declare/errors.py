@@ -1,10 +1,10 @@
-"""The one error that declaring an application raises, and help for its wording."""
+"""The one error of application declarations, and helpers for its texts."""
 
 
 class AppFileError(Exception):
-    """What an application file got wrong: `detail` says what, `hint` what to write instead.
+    """An error in an application file: `detail` describes it, `hint` the correction.
 
-    `source` is (file, line) where the place is known better than the traceback says.
+    `source` is (file, line) if the place is more precise than the traceback's.
     """
 
     code = "app_invalid"
@@ -17,23 +17,23 @@ class AppFileError(Exception):
 
 
 class UnknownAttribute(AppFileError, AttributeError):
-    """An attribute that does not exist; also an AttributeError, so that `hasattr` and `copy` work."""
+    """A missing attribute; also an AttributeError, so that `hasattr` and `copy` work."""
 
 
 def asked_while_running(what):
-    """For parts of queries that a running function writes: it has no database, and asks by queries of the file."""
+    """For query parts in a running function: it has no database, and must use queries of the file."""
     return AppFileError(
         f"{what} is part of a query, which a running function cannot write.",
         "Write it in a function of the file marked @db.query; a handler calls that and gets its rows.",
     )
 
 
-def later(what, instead="Leave it out for now."):
-    """Makes the error for a feature that this version does not have."""
+def later(what, instead="Omit it for now."):
+    """Makes the error for an unsupported feature."""
     return AppFileError(f"{what} is not supported yet.", instead)
 
 
-# What the nearest system keeps past versions of tables by, and has its names for.
+# The most similar system's names for past versions of tables.
 VERSIONS = {
     "create_snapshot": "a snapshot of a table",
     "get_versions": "the versions of a table",
@@ -43,7 +43,7 @@ VERSIONS = {
 
 
 def no_versions(what, wanted):
-    """Makes the error for the names under which elsewhere past versions of tables are kept."""
+    """Makes the error for other systems' names of past table versions."""
     return AppFileError(
         f"{what} does not exist: tables do not keep versions, so appdb does not support {wanted}.",
         "Branches and point-in-time restore will come in a later version; until then, use"
@@ -52,7 +52,7 @@ def no_versions(what, wanted):
 
 
 def get_table(path, *_, **__):
-    """What an application calls that names a table by its path: the path says which of the two is not there."""
+    """The function of applications that name a table by its path. The path shows what is missing."""
     version = path.rpartition(":")[2] if isinstance(path, str) and ":" in path else ""
     if version.isdecimal():
         raise no_versions(f"{path!r}", f"version {version} of a table")
@@ -60,15 +60,15 @@ def get_table(path, *_, **__):
 
 
 def nearest(name, known, likeness=0.6):
-    """Returns the known name that a person most likely meant, or None."""
-    import difflib  # only on the way to an error: it is slow to load
+    """Returns the known name that the user most likely meant, or None."""
+    import difflib  # Only for an error: it is slow to load.
 
     found = difflib.get_close_matches(name, list(known), 1, likeness)
     return found[0] if found else None
 
 
 def did_you_mean(name, known, otherwise):
-    """Words a hint: the nearest known name, or `otherwise` when none is near."""
+    """Makes a hint: the nearest known name, or `otherwise` when none is near."""
     near = nearest(name, known)
     return f"Did you mean '{near}'?" if near else otherwise
 

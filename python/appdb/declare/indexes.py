@@ -1,4 +1,4 @@
-"""What stands in `__indexes__`: B-trees, and embedding indexes, which find rows by likeness."""
+"""The indexes in `__indexes__`: B-trees, and embedding indexes, which find rows by similarity."""
 
 from appdb.declare.declared import Declared, caller
 from appdb.declare.errors import AppFileError, did_you_mean, later, listed
@@ -14,7 +14,7 @@ _HOW = "Write __indexes__ = [db.BtreeIndex(column)]"
 
 
 class BtreeIndex:
-    """An index that makes look-ups, ranges and orders by its columns fast: `__indexes__ = [BtreeIndex(email)]`."""
+    """An index for fast lookups, ranges and orders by its columns: `__indexes__ = [BtreeIndex(email)]`."""
 
     def __init__(self, *columns, name=None, **unknown):
         if unknown:
@@ -29,7 +29,7 @@ class BtreeIndex:
 
 
 class EmbeddingIndex:
-    """An index that finds the rows whose vectors are nearest: `__indexes__ = [EmbeddingIndex(text, embedding=f)]`."""
+    """An index that finds the rows with the nearest vectors: `__indexes__ = [EmbeddingIndex(text, embedding=f)]`."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class EmbeddingIndex:
 
 
 class Btree:
-    """A B-tree as it was declared."""
+    """A declared B-tree."""
 
     def __init__(self, name, columns, source):
         self.name = name
@@ -84,12 +84,12 @@ class Btree:
         self.source = source
 
     def document(self, places):
-        """The index as the manifest lists it."""
+        """The index in the manifest."""
         return {"kind": "btree", "name": self.name, "columns": list(self.columns), "source": places.of(self.source)}
 
 
 class Embedding:
-    """An embedding index as it was declared. `hidden` names the column of the vectors; None: the column itself."""
+    """A declared embedding index. `hidden` names the column of the vectors; None: the column itself."""
 
     def __init__(self, index, column, kind, hidden):
         self.name = index.name
@@ -103,7 +103,7 @@ class Embedding:
         self.source = index.source
 
     def document(self, places):
-        """The index as the manifest lists it."""
+        """The index in the manifest."""
         return {
             "kind": "embedding",
             "name": self.name,
@@ -117,7 +117,7 @@ class Embedding:
 
 
 def declare_indexes(table, declared):
-    """Puts the indexes of a model, and the hidden columns that they need, into its table."""
+    """Adds the indexes of a model, and their hidden columns, to its table."""
     if not isinstance(declared, (list, tuple)):
         raise AppFileError("__indexes__ is a list.", _HOW, table.source)
     for index in declared:
@@ -138,18 +138,18 @@ def _btree(table, index):
     for name in columns:
         kind = table.columns[name].ref._kind
         if not rules(kind).is_indexed:
-            as_text = f"Index a column with its text, {name}.astype(db.String), or take the index out."
+            as_text = f"Index a column with its text, {name}.astype(db.String), or remove the index."
             raise AppFileError(
                 f"Column '{name}' is {DISPLAY[kind]}; a B-tree index does not help there.",
-                as_text if "string" in rules(kind).casts and not rules(kind).is_ordered else "Take the index out.",
+                as_text if "string" in rules(kind).casts and not rules(kind).is_ordered else "Remove the index.",
                 index.source,
             )
     if len(set(columns)) < len(columns):
         raise AppFileError("An index names a column twice.", "Name each column once.", index.source)
     if table.has_default_idxs and len(columns) == 1:
         raise AppFileError(
-            f"Column '{columns[0]}' has an index already, by has_default_idxs=True.",
-            "Take the BtreeIndex or has_default_idxs out.",
+            f"Column '{columns[0]}' already has an index, by has_default_idxs=True.",
+            "Remove the BtreeIndex or has_default_idxs.",
             index.source,
         )
     for other in table.indexes:
@@ -208,7 +208,7 @@ def _called(index, column):
 
 
 def _checked(index, column, kind, hidden, what):
-    """The declaration; `hidden` gives the column for the vectors once it is sure that there can be an index."""
+    """The declaration; `hidden` returns the column for the vectors after all checks."""
     shape = None if kind != "array" or type(kind) is str else kind.type["shape"]
     if shape is None or len(shape) != 1 or shape[0] is None or not kind.type["dtype"].startswith("float"):
         raise AppFileError(
@@ -228,7 +228,7 @@ def _checked(index, column, kind, hidden, what):
 
 
 def _hide(table, index, name, value):
-    """The name of the hidden column with these vectors; indexes that differ in the metric alone share one."""
+    """The name of the hidden column with these vectors. Indexes that only differ in the metric share one."""
     for column in table.hidden.values():
         if column.value._node == value._node and column.precision == index.precision:
             return column.name
@@ -241,7 +241,7 @@ def _hide(table, index, name, value):
 
 
 class Hidden(Declared):
-    """A column that holds the vectors of an index. Computed like any other, and nobody's to read."""
+    """A column with the vectors of an index. Computed like any other, and hidden from users."""
 
     __slots__ = ("precision",)
 
@@ -250,7 +250,7 @@ class Hidden(Declared):
         self.precision = index.precision
 
     def type(self):
-        """Its type as the manifest has it."""
+        """Its type in the manifest."""
         return {**manifest_type(self.value._kind), "vector": self.precision}
 
 

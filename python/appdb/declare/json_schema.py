@@ -1,6 +1,6 @@
-"""Json types with a schema: how `Json[{'a': Int}]` becomes a JSON Schema (draft 2020-12), and how such a one is printed.
+"""Json types with a schema: converts `Json[{'a': Int}]` to a JSON Schema (draft 2020-12), and prints such a schema.
 
-What is printed follows from the schema alone, the same here and in packages/contract/src/display-json.ts.
+The printed form depends only on the schema, equal here and in packages/contract/src/display-json.ts.
 """
 
 from appdb.declare.errors import AppFileError
@@ -12,15 +12,15 @@ _UNIONS = ("UnionType", "Union", "_UnionGenericAlias")
 
 
 def json_schema(item):
-    """Reads what stands in the brackets of Json. Raises AppFileError for what says nothing of a JSON value."""
-    if type(item).__name__ in _UNIONS:  # whether the column may be null stands outside the brackets
+    """Parses the brackets of Json. Raises AppFileError for anything that does not describe a JSON value."""
+    if type(item).__name__ in _UNIONS:  # Whether the column is nullable is written outside the brackets.
         rest = [member for member in item.__args__ if member is not type(None)]
         item = rest[0] if len(rest) == 1 else item
     return _schema(item)
 
 
 def given_schema(document):
-    """Takes a JSON Schema as it is. The engine compiles it and says what is wrong with it."""
+    """Takes a JSON Schema unchanged. The engine compiles it and reports its errors."""
     from appdb.values import to_json
 
     if not isinstance(document, dict):
@@ -35,7 +35,7 @@ def given_schema(document):
 
 
 def display_json(schema):
-    """Prints a schema as plans do: `Json[{'a': Int}]`; `Json[...]` for one that has no shorter form."""
+    """Prints a schema in the form of plans: `Json[{'a': Int}]`; `Json[...]` for one without a short form."""
     if not schema:
         return "Json"
     return f"Json[{_inner(schema) or '...'}]"
@@ -77,7 +77,7 @@ def _schema(item):
     schema = None if kind is None else rules(kind).json_schema
     if schema is not None:
         return dict(schema)
-    raise AppFileError(f"{item!r} says nothing of a JSON value.", _HOW)
+    raise AppFileError(f"{item!r} does not describe a JSON value.", _HOW)
 
 
 def _list(items):
@@ -144,7 +144,7 @@ def _hints(typed_dict):
 
 
 def _part(schema):
-    """Prints a schema inside another; None for one that has no short form."""
+    """Prints a nested schema; None for one without a short form."""
     if schema == {}:
         return "Json"
     if isinstance(schema, dict) and schema.keys() == {"anyOf"} and len(schema["anyOf"]) > 1:
@@ -202,7 +202,7 @@ def _display_object(schema):
     if keys != {"properties", "required", "additionalProperties"} or schema["additionalProperties"] is not False:
         return None
     properties, required = schema["properties"], schema["required"]
-    # As JavaScript sorts text.
+    # In the order of JavaScript's sort.
     optional = sorted(properties.keys() - set(required), key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     parts = [(key, _part(properties.get(key))) for key in [*required, *optional]]
     if any(part is None for _, part in parts):
@@ -212,7 +212,7 @@ def _display_object(schema):
 
 
 def _quoted(value):
-    """A constant in single quotes, with the same escapes in TypeScript."""
+    """A constant in single quotes, with the same escapes as in TypeScript."""
     if not isinstance(value, str):
         return str(value)
     text = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")

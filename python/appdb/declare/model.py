@@ -21,15 +21,15 @@ _LATER_METHODS = frozenset(
     " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
 )
 
-# What runs a query, and what changes rows: no database is at hand while a file is read.
+# Verbs that run a query or change rows: no database is available while a file is read.
 _ROW_VERBS = frozenset("collect show cursor insert update delete".split())
 
-# What a query begins with. A column of that name wins.
+# First verbs of a query. A column with the same name takes precedence.
 VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
 
 
 class Table:
-    """What a model declares."""
+    """The declarations of a model."""
 
     def __init__(self, model, options, source):
         self.model = model
@@ -40,12 +40,12 @@ class Table:
         self.has_default_idxs = options.get("has_default_idxs", False)
         self.renamed_from = _former_name(options)
         self.columns = {}
-        self.hidden = {}  # columns that hold the vectors of indexes
+        self.hidden = {}  # Columns with the vectors of indexes.
         self.indexes = []
 
 
 class ModelMeta(type):
-    """Turns a class body into a Table. Holds no public names: those belong to the columns."""
+    """Converts a class body to a Table. Has no public names: those belong to the columns."""
 
     @staticmethod
     def __prepare__(class_name, bases, **options):
@@ -132,7 +132,7 @@ class ModelMeta(type):
 
 
 def model_base(cls_name="TableModel"):
-    """Makes a new base: the classes that name it are the models of one application."""
+    """Makes a new base: its subclasses are the models of one application."""
     return ModelMeta(cls_name, (), {"__appdb_models__": [], "__module__": __name__, "__qualname__": cls_name})
 
 
@@ -163,9 +163,9 @@ def _check_options(class_name, options):
             f'Write class {class_name}(Base, name="{class_name.lower()}"):',
         )
     if options.get("has_default_idxs", False) not in (True, False):
-        raise AppFileError("has_default_idxs= is True or False.", "Write has_default_idxs=True or leave it out.")
+        raise AppFileError("has_default_idxs= is True or False.", "Write has_default_idxs=True or omit it.")
     if options.get("media_validation") not in (None, "on_write"):
-        raise later("media_validation= other than 'on_write'", "Leave media_validation= out.")
+        raise later("media_validation= other than 'on_write'", "Omit media_validation=.")
     check_comment(options.get("comment"))
     check_metadata(options.get("custom_metadata"))
 
@@ -197,7 +197,7 @@ def _former_name(options):
 
 
 def _refuse_second_heir(named, what):
-    """Refuses two columns, or two tables, that say that they had the same name."""
+    """Refuses two columns, or two tables, with the same previous name."""
     heirs = {}
     for one, former in named:
         if former is None:
@@ -212,7 +212,7 @@ def _refuse_second_heir(named, what):
 
 
 def _dedented(text):
-    """A docstring as a comment: common indentation and blank lines around it taken off."""
+    """A docstring as a comment, without common indentation and outer blank lines."""
     lines = text.expandtabs().splitlines()
     margins = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()]
     margin = min(margins, default=0)

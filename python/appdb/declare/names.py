@@ -1,8 +1,8 @@
-"""Rules for names: those of PostgreSQL, of Python, and the places that the engine keeps for itself."""
+"""Rules for names: those of PostgreSQL and Python, and names reserved by the engine."""
 
 from appdb.declare.errors import AppFileError
 
-MAX_BYTES = 63  # PostgreSQL cuts longer identifiers without a word
+MAX_BYTES = 63  # PostgreSQL truncates longer identifiers silently.
 
 # Columns that every PostgreSQL table has.
 SYSTEM_COLUMNS = frozenset(("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"))
@@ -13,29 +13,29 @@ _HYPHENS = _PLAIN | frozenset("-")
 
 
 def check_column_name(name):
-    """Returns the column's name as stored (lower case); raises AppFileError for one that cannot be a column."""
+    """Returns the column's stored name (lower case). Raises AppFileError for an invalid one."""
     folded = _checked("column", name, _PLAIN)
     if folded in SYSTEM_COLUMNS:
-        raise AppFileError(f"'{name}' cannot be a column's name: PostgreSQL keeps it.", f"Call it '{name}_' or so.")
+        raise AppFileError(f"'{name}' cannot be a column's name: PostgreSQL reserves it.", f"Call it '{name}_'.")
     import keyword
 
     if keyword.iskeyword(name) or keyword.iskeyword(folded):
-        raise AppFileError(f"'{name}' is a word of Python and cannot be a column's name.", f"Call it '{name}_' or so.")
+        raise AppFileError(f"'{name}' is a keyword of Python and cannot be a column's name.", f"Call it '{name}_'.")
     return folded
 
 
 def check_table_name(name):
-    """Returns the table's name as stored (lower case)."""
+    """Returns the table's stored name (lower case)."""
     return _checked("table", name, _HYPHENS)
 
 
 def check_service_name(name):
-    """Returns the service's name as it stands in addresses (lower case)."""
+    """Returns the service's name in addresses (lower case)."""
     return _checked("service", name, _HYPHENS)
 
 
 def check_index_name(name):
-    """Returns the index's name as stored (lower case)."""
+    """Returns the index's stored name (lower case)."""
     return _checked("index", name, _HYPHENS)
 
 

@@ -1,18 +1,18 @@
 """Finds `column is None` in the source of models and queries.
 
-Python decides `is` itself, so the library never sees the test: it is a constant, False for every row. Only the source
-shows it.
+Python evaluates `is` itself, so the library never sees the test: it is the constant False for every row. Only the
+source shows it.
 """
 
 from appdb.declare import deferred
 from appdb.declare.errors import AppFileError
 
-_WRITTEN = (b" is None", b" is not None")  # most files have neither and are not parsed
+_WRITTEN = (b" is None", b" is not None")  # Most files have neither and are not parsed.
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 
 
 def refuse_identity_tests(tables, queries):
-    """Refuses `is None` and `is not None` beside a column, in a model's body and in a query's. Raises AppFileError."""
+    """Refuses `is None` and `is not None` next to a column, in a model's body and in a query's. Raises AppFileError."""
     columns = {table.model: table.columns for table in tables}
     for filename, statements in _by_file(tables, queries).items():
         if not _is_written(filename):
@@ -29,7 +29,8 @@ def refuse_identity_tests(tables, queries):
 
 
 def _by_file(tables, queries):
-    """The class and function statements to look at: their names and first lines by file, with the columns that are bare names there."""
+    """The class and function statements to check: their names and first lines by file, with the bare column names
+    there."""
     found = {}
     for table in tables:
         found.setdefault(table.source[0], {})[table.model, table.source[1]] = table.columns
@@ -42,7 +43,7 @@ def _is_written(filename):
     try:
         with open(filename, "rb") as file:
             text = file.read()
-    except OSError:  # an interactive session has no file
+    except OSError:  # An interactive session has no file.
         return False
     return any(words in text for words in _WRITTEN)
 
@@ -72,7 +73,7 @@ def _refuse_in(node, filename, own, columns):
 
 
 def _column(node, own, columns):
-    """The text of a column as it is written; None for anything else."""
+    """The source text of a column; None for anything else."""
     kind = type(node).__name__
     if kind == "Name":
         return node.id if node.id in own else None

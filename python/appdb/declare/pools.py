@@ -4,14 +4,15 @@ from appdb.declare.errors import AppFileError
 
 
 class ResourcePool:
-    """Limits for calls to a provider: `openai = db.ResourcePool("openai", max_concurrent=20, per_minute=500, retries=3)`.
+    """Limits for calls to a provider: `openai = db.ResourcePool("openai", max_concurrent=20, per_minute=500,
+    retries=3)`.
 
-    Functions name it: `@udf(resource_pool="openai")`. The limits hold across all workers of a service. A call that the
-    provider turns away (429, 503, a time-out) is tried again `retries` times, with growing pauses or after the one that
-    the provider names. Raises AppFileError for limits that let no call through and for a second pool of one name.
+    Functions name it: `@udf(resource_pool="openai")`. The limits apply across all workers of a service. A call that
+    the provider refuses (429, 503, a timeout) is retried `retries` times, with growing pauses or the pause that the
+    provider names. Raises AppFileError for limits that allow no call, and for a second pool with the same name.
     """
 
-    declared = {}  # by name: what the worker tells the engine
+    declared = {}  # By name: what the worker reports to the engine.
 
     def __init__(self, name, *, max_concurrent=None, per_minute=None, retries=3):
         if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
@@ -39,7 +40,7 @@ class ResourcePool:
             )
 
     def document(self):
-        """The pool as the manifest and the worker tell it."""
+        """The pool in the manifest and in the worker protocol."""
         return {
             "name": self.name,
             "max_concurrent": self.max_concurrent,

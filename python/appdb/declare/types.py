@@ -1,7 +1,7 @@
-"""The column types, and how annotations and type hints are read.
+"""The column types, and the parsing of annotations and type hints.
 
-Inside the library a type is its kind (`"string"`, `"int"`), nullability next to it. The kind of a type with parameters
-is a Kind: it equals the plain kind and carries the type as the manifest has it.
+Inside the library a type is its kind (`"string"`, `"int"`), with nullability next to it. The kind of a type with
+parameters is a Kind: it equals the plain kind and has the manifest's type.
 """
 
 from appdb.declare.errors import AppFileError, later
@@ -10,12 +10,12 @@ from appdb.kinds._base import ColumnType, Kind
 
 
 def manifest_type(kind):
-    """The type as the manifest has it."""
+    """The type in the manifest."""
     return kind.type if type(kind) is Kind else {"kind": kind}
 
 
 class Required:
-    """`Required[String]` is String: a column may be null only where it says `| None`."""
+    """`Required[String]` is String: a column is nullable only with `| None`."""
 
     def __class_getitem__(cls, item):
         base, nullable = _split_none(item)
@@ -34,13 +34,13 @@ _UNIONS = ("UnionType", "Union", "_UnionGenericAlias")
 
 
 def display(kind, nullable=False):
-    """Prints a type as a person writes it: `String`, `Int | None`."""
+    """Prints a type in source form: `String`, `Int | None`."""
     text = DISPLAY[kind] if type(kind) is not Kind else rules(kind).display(kind.type)
     return f"{text} | None" if nullable else text
 
 
 def column_type(annotation, name):
-    """Reads a column's annotation: (kind, nullable). Raises AppFileError for all but the library's types."""
+    """Parses a column's annotation: (kind, nullable). Raises AppFileError except for the library's types."""
     base, nullable = _split_none(annotation)
     if isinstance(base, type) and issubclass(base, ColumnType) and base is not ColumnType:
         return _complete(base, f"Column '{name}'"), nullable
@@ -55,13 +55,13 @@ def column_type(annotation, name):
         )
     _refuse_later(base, f"column '{name}'")
     raise AppFileError(
-        f"Column '{name}' has the type {_written(base)}, which is none.",
+        f"Column '{name}' has the type {_written(base)}, which is not a column type.",
         f"Use one of {', '.join(DISPLAY.values())}; add '| None' where it may be null.",
     )
 
 
 def hint_type(hint, where):
-    """Reads a type hint of a function: (kind, nullable). `where` names the place for messages."""
+    """Parses a type hint of a function: (kind, nullable). `where` is the place for messages."""
     base, nullable = _split_none(hint)
     if isinstance(base, type) and issubclass(base, ColumnType) and base is not ColumnType:
         return _complete(base, where), nullable
@@ -101,11 +101,11 @@ def _split_none(annotation):
 
 
 def python_kind(hint):
-    """The kind that one of Python's own types stands for; None for others."""
+    """The kind for one of Python's own types; None for others."""
     origin = getattr(hint, "__origin__", None)
     base = origin if isinstance(origin, type) else hint
     if isinstance(base, type) and base is not dict and dict in base.__mro__:
-        base = dict  # a TypedDict
+        base = dict  # A TypedDict.
     named = (getattr(base, "__module__", None), getattr(base, "__qualname__", None))
     return next((kind for kind in DISPLAY if named in rules(kind).hints), None)
 

@@ -1,1 +1,1 @@
-"""Expressions over columns: how they are built, printed and run."""
+"""Expressions over columns: building, printing and running them."""

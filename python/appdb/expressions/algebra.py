@@ -1,4 +1,4 @@
-"""What operators make of two operands: their types are checked here, and conversions that Python implies are put in."""
+"""The results of operators. Checks the operands' types and adds conversions that Python implies."""
 
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import display
@@ -11,7 +11,7 @@ _BINDS = {"+": SUM, "-": SUM, "**": POWER}
 
 
 def arithmetic(function, sign, left, right):
-    """`left + right` and its like. A Bool counts as an Int, a Json value beside a number as a Float."""
+    """`left + right` and similar. A Bool counts as an Int, a Json value next to a number as a Float."""
     left, right = _operand(sign, left), _operand(sign, right)
     text = infix(left, sign, right, _BINDS.get(sign, PRODUCT))
     binds = _BINDS.get(sign, PRODUCT)
@@ -56,7 +56,7 @@ def rounded(value, digits):
 
 
 def comparison(function, sign, left, right):
-    """`left == right` and its like; beside None, == and != ask for null."""
+    """`left == right` and similar; with None, == and != test for null."""
     if right is None:
         if sign not in ("==", "!="):
             raise AppFileError(f"{left._text} {sign} None has no meaning.", "Write == None or != None.")
@@ -71,12 +71,12 @@ def comparison(function, sign, left, right):
 
 
 def one_of(value, options):
-    """`value.isin(options)`: as SQL's IN, so null where the value is, or where it is none of them and one is null."""
+    """`value.isin(options)`, like SQL's IN: null for a null value, or without a match if an option is null."""
     if isinstance(options, expr.Expr) and options._kind == "json":
         text = f"{inner(value, ATOM)}.isin({options._text})"
         return expr.call("op.in", [expr.cast(value, "json")], "bool", True, text, kwargs={"options": options})
     if isinstance(options, (set, frozenset)):
-        # A set has no order; printed and compared it must have one.
+        # A set has no order; printing and comparison need one.
         options = sorted(options, key=lambda option: (type(option).__name__, repr(option)))
     if not isinstance(options, (list, tuple)):
         raise AppFileError(
@@ -118,7 +118,7 @@ def _of_number(name, function, value, rest):
 
 
 def _number(value):
-    """The operand as a number: what it is already, else the conversion that its type implies."""
+    """The operand as a number, with the conversion that its type implies."""
     if value._kind == "bool":
         return expr.cast(value, "int")
     return expr.cast(value, "float") if value._kind == "json" else value
@@ -127,15 +127,15 @@ def _number(value):
 def _number_kind(sign, left, right):
     if sign == "/" or "float" in (left._kind, right._kind):
         return "float"
-    # A negative constant as exponent gives a fraction, in Python too.
+    # A negative constant exponent gives a fraction, in Python too.
     return "float" if sign == "**" and str(right._node.get("value", "")).startswith("-") else "int"
 
 
 def _alike(parts, is_equality):
-    """The operands of a comparison with their implied conversions; None where they cannot be compared."""
+    """The operands of a comparison with implied conversions; None if they cannot be compared."""
     kinds = {part._kind for part in parts}
     if "array" in kinds:
-        return None  # NumPy compares element by element, which gives no Bool
+        return None  # NumPy compares element by element, which gives no Bool.
     if len(kinds) == 1:
         return parts if is_equality or kinds != {"json"} else None
     if "json" in kinds and is_equality:
@@ -156,7 +156,7 @@ def _operand(sign, value, beside=None):
 
 
 def _constant_of(kind, text):
-    """The constant that a text stands for beside a Timestamp, a Date or a UUID."""
+    """The constant that a text means next to a Timestamp, a Date or a UUID."""
     from appdb.kinds import casting
 
     try:
@@ -182,7 +182,7 @@ def _mismatch(sign, text, *operands):
 
 
 def _conversion(operands):
-    """How one of two operands would be made into the other's type, where that is possible and no constant is meant."""
+    """The conversion of one operand to the other's type, if that is possible and no constant is involved."""
     if len(operands) != 2:
         return None
     for one, other in (operands, operands[::-1]):

@@ -1,4 +1,4 @@
-"""`value.apply(function)`: a call of a function of a module that nobody marked, with one value and nothing else."""
+"""`value.apply(function)`: calls an unmarked function of a module with one value."""
 
 from appdb.declare.declared import caller
 from appdb.declare.errors import AppFileError
@@ -7,12 +7,12 @@ from appdb.expressions.printing import ATOM, inner
 from appdb.udfs.calls import Parameter
 from appdb.udfs.signatures import COROUTINE, Signature, check_body, check_importable, innermost
 
-# What tells such a function's id from that of a UDF.
+# Distinguishes such a function's id from that of a UDF.
 MARK = "#apply"
 
 
 class Applied:
-    """A function as `apply` calls it; to everybody else it is like an Overload (udfs/udf.py)."""
+    """A function in `apply`; used like an Overload (udfs/udf.py)."""
 
     kind = "scalar"
     number = 0
@@ -23,14 +23,14 @@ class Applied:
         self.owner = self.function = function
         self.id = f"{function.__module__}:{function.__qualname__}{MARK}"
         self.written = innermost(function) if hasattr(function, "__code__") else _Unwritten(source)
-        # Null in is null out, and null may come out of it.
+        # A null input gives null, and the result may be null.
         self.parameters = [Parameter("value", "json", mode="positional_only")]
         self.result = ("json", True)
         self.signature = Signature(self.parameters, self.result)
 
 
 class _Unwritten:
-    """Stands for the source of a function that has none in Python, such as `len`."""
+    """Replaces the source of a function without Python source, such as `len`."""
 
     made = object
 
@@ -39,7 +39,8 @@ class _Unwritten:
 
 
 def applied(value, function, col_type):
-    """The expression of a call with `value`. Raises AppFileError for what no other process could find, and without a type."""
+    """The expression of a call with `value`. Raises AppFileError for functions that no other process can find, and
+    without a type."""
     from appdb.expressions.expr import Expr
     from appdb.udfs.udf import Udf
 
@@ -77,7 +78,7 @@ def _check_importable(function):
 
 
 def _result(function, col_type):
-    """The kind of the result: `col_type`, else what the function's own hint says."""
+    """The kind of the result: `col_type`, else the function's own hint."""
     name = function.__qualname__
     if col_type is not None:
         return hint_type(col_type, f"col_type of .apply({name})")[0]

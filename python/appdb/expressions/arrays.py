@@ -1,7 +1,7 @@
-"""Arrays at the column boundary: NumPy arrays or nested lists become what a column stores, and back.
+"""Arrays at the column boundary: conversion of NumPy arrays or nested lists to the stored form, and back.
 
-The stored form is [shape, elements]: the shape as a list, the elements in C order, as little-endian bytes, or as a list of
-text. An array whose outermost list is empty has the shape [0], whatever its other lengths would be.
+The stored form is [shape, elements]: the shape as a list, the elements in C order, as little-endian bytes, or as a
+list of text. An array with an empty outermost list has the shape [0], whatever its other lengths.
 """
 
 import sys
@@ -26,7 +26,7 @@ _MAX_DIMENSIONS = 6
 
 
 def array_encoder(array):
-    """Returns the function from nested lists, or a NumPy array and its like, to the stored form of the array type.
+    """Returns the function from nested lists, or a NumPy array or similar, to the stored form of the array type.
 
     It raises WrongType for other elements, ValueError for another shape, OverflowError beyond the dtype's range.
     """
@@ -51,12 +51,12 @@ def array_encoder(array):
 
 
 def array_decoder(array):
-    """Returns the function from the stored form to a NumPy array of one's own, or to nested lists where NumPy is not."""
+    """Returns the function from the stored form to a new NumPy array, or to nested lists without NumPy."""
     dtype, shape = array["dtype"], array["shape"]
     numpy = _numpy()
 
     def lengths(stored):
-        # Of an array without elements only the outermost length was kept.
+        # For an array without elements, only the outermost length was kept.
         return [0, *(length or 0 for length in shape[1:])] if stored == [0] and shape is not None else stored
 
     def to_numpy(stored):
@@ -72,7 +72,7 @@ def array_decoder(array):
 
 
 def array_json(array, stored):
-    """The JSON text of a stored array, for constants in a manifest; floats as Python prints them."""
+    """The JSON text of a stored array, for constants in a manifest; floats in Python's form."""
     from appdb.values import to_json
 
     return to_json(_nested(_unpacked(array["dtype"], stored[1]), stored[0]))
@@ -94,7 +94,7 @@ def _check_shape(lengths, shape):
     if shape is not None and (
         len(lengths) != len(shape) or any(n is not None and n != m for n, m in zip(shape, lengths))
     ):
-        # The lists of an empty one say nothing of the lengths below it.
+        # The lists of an empty array do not show the lengths below.
         if tuple(lengths) == (0,) and shape[0] in (None, 0):
             return
         raise ValueError(f"expected an array of shape {tuple(shape)}, got shape {tuple(lengths)}")
@@ -178,7 +178,7 @@ def _misfit(dtype, flat, lengths):
 
 
 def _checked(dtype, item, number, lengths):
-    """An element as Python's own scalar: those of NumPy and subclasses are taken out of their boxes."""
+    """An element as Python's own scalar; unwraps NumPy scalars and subclasses."""
     if hasattr(item, "item") and getattr(item, "ndim", None) == 0:
         item = item.item()
     if dtype == "string":

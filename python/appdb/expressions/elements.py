@@ -1,4 +1,4 @@
-"""Json values from parts and parts of Json values, over Python objects: `dict`, `list`, `path` and `item` nodes."""
+"""Json values from parts and parts of Json values, as Python objects: `dict`, `list`, `path` and `item` nodes."""
 
 
 def compile_path(base, steps):
@@ -8,13 +8,13 @@ def compile_path(base, steps):
 
 
 def compile_item(depth):
-    """Returns the closure of the element at hand, which stands behind the row (see `compile_element`)."""
+    """Returns the closure of the current element, which comes after the row (see `compile_element`)."""
     place = -1 - depth
     return lambda row: row[place]
 
 
 def compile_element(closure):
-    """Returns the function that a mapping function calls: (row) -> (element) -> value of the expression over it."""
+    """Returns the function for a mapping function: (row) -> (element) -> value of the expression over it."""
     return lambda row: lambda element: closure((*row, element))
 
 
@@ -53,7 +53,7 @@ def _steps(steps):
 
 
 def _spread(before, part, after):
-    """A slice or a wildcard: a list of what the further steps find in each element; null where there is no list."""
+    """A slice or a wildcard: a list of the results of the further steps in each element; null without a list."""
     reach = _steps(before)
 
     def walk(value):

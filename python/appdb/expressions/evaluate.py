@@ -1,7 +1,7 @@
-"""Runs expression trees (packages/contract/src/expressions.ts): the meaning that every SQL form must agree with.
+"""Runs expression trees (packages/contract/src/expressions.ts). It defines the meaning that every SQL form must match.
 
-A tree is compiled once to closures. A row is a list of stored values (values.py): the inputs, then the steps' results
-in order. Each closure takes the row and returns a Python object, None for null.
+A tree is compiled once to closures. A row is a list of stored values (values.py): the inputs, then the steps'
+results in order. Each closure takes the row and returns a Python object, None for null.
 """
 
 from appdb.expressions.elements import compile_dict, compile_element, compile_item, compile_list, compile_path
@@ -14,8 +14,8 @@ from appdb.worker.calling import Call, CellError, compile_call
 def compile_step(expr, places, functions):
     """Compiles one computed column to a function from a row to the stored value.
 
-    `places` gives each column's index in the row, `functions` each UDF's callable by its id. The compiled function
-    raises CellError where the cell has no value.
+    `places` has each column's index in the row, `functions` each UDF's callable by its id. The compiled function
+    raises CellError if the cell has no value.
     """
     if expr["node"] == "udf":
         return _udf(expr, places, functions, decode=False)
@@ -24,7 +24,7 @@ def compile_step(expr, places, functions):
     value = _compile(expr, places, functions)
     encode, function = encoder(expr["type"]), _name(expr)
     if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in CHECKED:
-        return value  # operators check their own results
+        return value  # Operators check their own results.
 
     def step(row):
         result = value(row)
@@ -54,7 +54,7 @@ def cell_errors_read(expr):
 
 
 def parts_of(expr):
-    """The expressions that an expression is made of."""
+    """The direct parts of an expression."""
     node = expr["node"]
     if node in ("call", "udf", "aggregate"):
         return [*expr["args"], *expr["kwargs"].values()]
@@ -142,7 +142,7 @@ def _may_lack_zone(expr):
 
 
 def _zoned(timestamp):
-    """Gives a time that has lost its zone (`ts.strip_timezone()`) UTC, as a column does, so that it can be compared."""
+    """Adds UTC to a time that has lost its zone (`ts.strip_timezone()`), like a column, so that it can be compared."""
     from datetime import timezone
 
     def zoned(row):
@@ -153,7 +153,7 @@ def _zoned(timestamp):
 
 
 def _mapping(expr, values, element):
-    """A function over the elements of a list: its form gets the list and a function of one element. No list, no value."""
+    """A function over list elements: its form gets the list and a function of one element. Null without a list."""
     from appdb.functions.lists import FUNCTIONS
 
     name, form = expr["fn"], FUNCTIONS[expr["fn"]].python
@@ -192,7 +192,7 @@ def _library_call(expr, args, places, functions):
     called = find(expr["fn"])
     name, form = called.id, called.python
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
-    # A null skips the call where the parameter is not nullable: the signature says which are.
+    # A null skips the call if its parameter is not nullable.
     skipping = _skipping(called.parameters, len(args))
     encode, decode = encoder(expr["type"]), decoder(expr["type"])
     checked = not called.is_trusted
@@ -250,7 +250,7 @@ def _udf(expr, places, functions, decode):
 
 
 def compile_arguments(expr, places, functions):
-    """Compiles a `udf` node for who runs it later: its Call, whose results are as stored."""
+    """Compiles a `udf` node for a later call: its Call, with results in stored form."""
     args = [_compile(arg, places, functions) for arg in expr["args"]]
     kwargs = {key: _compile(arg, places, functions) for key, arg in expr["kwargs"].items()}
     return Call(expr, functions, args, kwargs, decode=False)
@@ -268,7 +268,7 @@ def _query(expr, places, functions):
 
 
 def compile_query(expr, places, functions):
-    """Compiles a `query` node for who asks it later: from a row to (its id, stored values and types by parameter)."""
+    """Compiles a `query` node for a later request: from a row to (its id, stored values and types by parameter)."""
     name = expr["query"]
     types = {key: arg["type"] for key, arg in expr["args"].items()}
     args = {key: compile_step(arg, places, functions) for key, arg in expr["args"].items()}

@@ -1,6 +1,6 @@
-"""Expressions over columns: what `price * n`, `title == "x"` and `doc.tags[0]` become in a model's body.
+"""Expressions over columns: the results of `price * n`, `title == "x"` and `doc.tags[0]` in a model's body.
 
-An Expr carries its manifest node, the type of its value and the text it is printed as. Its own attributes begin with an
+An Expr has its manifest node, the type of its value and its printed text. Its own attributes begin with an
 underscore, because on a Json column every other name is a key of the value.
 """
 
@@ -13,12 +13,12 @@ from appdb.expressions.printing import AND, ATOM, OR, UNARY, inner
 from appdb.kinds import rules
 from appdb.kinds._base import ColumnType
 
-# Deeper trees would exceed what Python, msgpack and PostgreSQL nest.
+# Deeper trees would exceed the nesting limits of Python, msgpack and PostgreSQL.
 _DEEPEST = 200
 
 
 class Expr:
-    """A value of a row, known by its type only. Built in a model's body, computed elsewhere."""
+    """A value of a row with a known type. Built in a model's body, computed elsewhere."""
 
     __slots__ = ("_kind", "_nullable", "_node", "_text", "_binds", "_reads", "_functions", "_depth", "_base")
     __hash__ = object.__hash__
@@ -31,7 +31,7 @@ class Expr:
         self._node = node
         self._text = text
         self._binds = binds
-        self._base = None  # of a path: what its last step is a part of
+        self._base = None  # For a path: the value before its last step.
         reads, depth = (), 0
         functions = () if function is None else (function,)
         for part in parts:
@@ -182,7 +182,7 @@ class Expr:
         )
 
     def __call__(self, *args, **kwargs):
-        # `doc.tags.len()`: on a Json value every name is a key, so its methods are seen when they are called.
+        # `doc.tags.len()`: on a Json value every name is a key, so its methods are recognised when they are called.
         if self._base is None or "key" not in self._node["steps"][-1]:
             raise AppFileError(f"{self._text} is {article(self)} and cannot be called.", self._instead_of_calling())
         from appdb.functions._methods import call_json_method
@@ -194,7 +194,7 @@ class Expr:
 
         if self._base is None and self._text in VERBS:
             return f"The column '{self._text}' hides the verb {self._text}() of queries; give the column another name."
-        return "Leave out the parentheses."
+        return "Omit the parentheses."
 
     def __repr__(self):
         return f"<{display(self._kind, self._nullable)}: {self._text}>"
@@ -243,7 +243,7 @@ class Expr:
 
 
 class ColumnRef(Expr):
-    """A column of a model, as its body and its routes name it."""
+    """A column of a model, as used by its body and its routes."""
 
     __slots__ = ("_name", "_owner", "_computed")
 
@@ -255,9 +255,9 @@ class ColumnRef(Expr):
         self._reads = (self,)
 
     def similarity(self, *value, idx=None, **given):
-        """How alike the column's vector is to that of a value: `Docs.text.similarity(string=q)`; in a query.
+        """The similarity of the column's vector to that of a value: `Docs.text.similarity(string=q)`; in a query.
 
-        A value without its name is taken for the column's own kind.
+        A positional value has the column's own kind.
         """
         from appdb.expressions.similarity import named_value, similarity
 
@@ -277,7 +277,7 @@ def call(function, args, kind, nullable, text, binds=ATOM, kwargs=None):
 
 
 def literal(value):
-    """Makes the expression of a constant, a dict or a list. Raises AppFileError for what no column could hold."""
+    """Makes the expression of a constant, a dict or a list. Raises AppFileError for a value that no column can hold."""
     if isinstance(value, (dict, list, tuple)):
         from appdb.expressions.literals import composed
 
@@ -285,13 +285,13 @@ def literal(value):
     value = plain(value)
     kind, wire = literal_value(value)
     if kind == "float" and value == 0 and str(value) == "-0.0":
-        return -literal(0.0)  # most writers of JSON lose the sign of a zero
+        return -literal(0.0)  # Most JSON writers lose the sign of a zero.
     binds = UNARY if kind in ("int", "float") and value < 0 else ATOM
     return Expr(kind, False, {"node": "literal", "value": wire}, literal_text(kind, value, wire), binds)
 
 
 def null(kind):
-    """Makes the expression of None where a value of `kind` is wanted."""
+    """Makes the expression of None where a value of `kind` is expected."""
     return Expr(kind, True, {"node": "literal", "value": None}, "None")
 
 
@@ -303,9 +303,9 @@ def json_literal(value):
 
 
 def item(depth, name):
-    """The element at hand of a mapping function (`map`, `filter`, `sort`), printed as `name`.
+    """The current element of a mapping function (`map`, `filter`, `sort`), printed as `name`.
 
-    `depth` counts the functions between: 0 is the innermost's.
+    `depth` counts the functions in between: 0 is the innermost function's element.
     """
     return Expr("json", True, {"node": "item", "depth": depth}, name)
 
@@ -325,7 +325,7 @@ def array_literal(kind, value):
 
 
 def lift(value):
-    """Turns an operand into an expression: a constant becomes a literal."""
+    """Converts an operand to an expression: a constant becomes a literal."""
     return value if isinstance(value, Expr) else literal(value)
 
 
@@ -348,17 +348,17 @@ def cast(expr, kind, text=None):
         from appdb.expressions.literals import json_of
 
         return json_of(expr)
-    # A Json value may be null inside, which is only seen when it is there.
+    # A Json value may be null inside, which is only known at run time.
     return call("op.cast", [expr], kind, expr._nullable, text or expr._text, ATOM if text else expr._binds)
 
 
-# What every expression has beside the functions of its type.
+# Methods of every expression, in addition to the functions of its type.
 _OWN = ("astype", "isin", "apply", "similarity")
 _CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
 
 
 def taken_names(kind):
-    """Names that are no keys when they stand behind a dot."""
+    """Names after a dot that are not keys."""
     return (*_OWN, *_CELL_ERRORS)
 
 
@@ -386,5 +386,5 @@ def shown(value):
 
 
 def shortened(text, most=120):
-    """A text in a message, without its middle when it is long."""
+    """A text for a message, without its middle when it is long."""
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"

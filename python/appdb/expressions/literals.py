@@ -1,4 +1,4 @@
-"""Dict and list literals: Json constants, or Json values made of parts where a column stands inside."""
+"""Dict and list literals: Json constants, or Json values with columns inside."""
 
 from appdb.declare.constants import literal_value, plain
 from appdb.declare.errors import AppFileError
@@ -15,7 +15,7 @@ def composed(value):
 
 
 def json_constant(value):
-    """Makes a constant Json value of what JSON itself can hold; None within it is JSON's null."""
+    """Makes a constant Json value from JSON types; None inside is JSON's null."""
     from appdb.values import to_json
 
     try:
@@ -29,7 +29,7 @@ def json_constant(value):
 
 
 def json_of(literal):
-    """Returns the Json constant that a constant of another type becomes beside Json values; it prints as before."""
+    """Converts a constant of another type to a Json constant next to Json values; its printed form stays."""
     from appdb.values import to_json
 
     value = literal._node["value"]
@@ -82,7 +82,7 @@ def _key(key):
 
 
 def _plain(value):
-    """The constant with its dates, times and UUIDs as the text that a Json value holds of them."""
+    """The constant with dates, times and UUIDs as their text in a Json value."""
     if isinstance(value, dict):
         return {_key(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

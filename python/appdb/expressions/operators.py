@@ -1,7 +1,7 @@
 """Operators over Python objects: each is compiled to a closure over its arguments' closures.
 
-A null argument gives null, except where an operator says otherwise. Ints stay in 64 bits and Floats finite: what leaves
-those is an error of the cell.
+A null argument gives null unless documented otherwise. Ints must fit 64 bits and Floats must be finite; otherwise
+the cell fails.
 """
 
 from appdb.values import checked_float, checked_int
@@ -70,7 +70,7 @@ def _negate(args, expr, failure):
 
 
 def _of_number(name, operate):
-    """abs and round: the type stays, so that the result of a Float is one."""
+    """abs and round: the type stays, so a Float gives a Float."""
 
     def compile_of_number(args, expr, failure):
         check = _CHECKS[expr["type"]["kind"]]
@@ -90,7 +90,7 @@ def _of_number(name, operate):
 
 
 def _round(value, digits=0):
-    # round(x) of a Float would be an int; a Float that is rounded stays one, its sign too.
+    # round(x) of a Float would be an int; a rounded Float stays a Float with its sign.
     return round(value, digits)
 
 
@@ -118,7 +118,7 @@ def _in(args, expr, failure):
 
 
 def one_of_list(value, options):
-    """`op.in` over the elements of a Json value; null where that is not a list."""
+    """`op.in` over the elements of a Json value; null if it is not a list."""
 
     def in_list(row):
         found, others = value(row), options(row)
@@ -132,7 +132,7 @@ def one_of_list(value, options):
 
 
 def _constants(options, expr):
-    """The options as a set where all of them are constants without null that a set tells apart as == does; else None."""
+    """The options as a set, if all are non-null constants that a set distinguishes like ==; else None."""
     literals = [arg["node"] == "literal" and arg["value"] is not None for arg in expr["args"][1:]]
     if not options or not all(literals) or expr["args"][0]["type"]["kind"] == "json":
         return None
@@ -188,7 +188,7 @@ def _is_not_null(args, expr, failure):
 def _power(a, b):
     if type(a) is int and type(b) is int:
         if b > 63 and not -2 < a < 2:
-            raise OverflowError("the result does not fit an Int (64 bits)")  # said before it is computed
+            raise OverflowError("the result does not fit an Int (64 bits)")  # Reported before it is computed.
     result = a**b
     if type(result) is complex:
         raise ValueError("a negative number to a fractional power is not a Float")
@@ -196,7 +196,7 @@ def _power(a, b):
 
 
 def _equal(a, b):
-    """Equality of Json values: as ==, but true is no 1."""
+    """Equality of Json values: like ==, but true is not 1."""
     if type(a) is bool or type(b) is bool:
         return a is b
     if type(a) is dict and type(b) is dict:

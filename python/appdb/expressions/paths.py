@@ -5,11 +5,11 @@ from appdb.declare.errors import AppFileError
 from appdb.expressions import expr
 from appdb.expressions.printing import ATOM, inner, key_text, slice_text
 
-_MOST = 2**31  # PostgreSQL's own steps reach no farther
+_MOST = 2**31  # PostgreSQL's own steps have this limit.
 
 
 def item_of(base, step):
-    """Returns the expression of `base[step]`. Raises AppFileError for what is not a step."""
+    """Returns the expression of `base[step]`. Raises AppFileError for an invalid step."""
     if base._kind != "json":
         raise AppFileError(
             f"{base._text}[{_shown(step)}] takes a part of {expr.article(base)}; only a Json value has parts.",
@@ -18,7 +18,7 @@ def item_of(base, step):
     if isinstance(step, str):
         if step == "*":
             return _path(base, {"wildcard": True}, "['*']")
-        literal_value(plain(step))  # refuses what no text of a column may hold
+        literal_value(plain(step))  # Refuses a text that no column can hold.
         return key_of(base, plain(step))
     if type(step) is int and abs(step) < _MOST:
         return _path(base, {"index": step}, f"[{step}]")

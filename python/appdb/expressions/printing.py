@@ -1,6 +1,6 @@
-"""How expressions are printed: as Python would read them again, with parentheses only where its grammar needs them."""
+"""Prints expressions in valid Python, with parentheses only where its grammar needs them."""
 
-# How tightly printed forms bind, as in Python's grammar.
+# Binding strength of printed forms, as in Python's grammar.
 ATOM, POWER, UNARY, PRODUCT, SUM, AND, OR, COMPARE = 8, 7, 6, 5, 4, 3, 2, 1
 
 
@@ -11,7 +11,7 @@ def inner(expr, least):
 
 def infix(left, sign, right, binds):
     """Prints `left sign right`."""
-    # Everything binds to the left but **, whose exponent may carry a sign; comparisons would make a chain.
+    # All operators are left-associative except **, whose exponent may have a sign. Comparisons would form a chain.
     first, second = binds, binds + 1
     if binds == POWER:
         first, second = ATOM, UNARY
@@ -21,7 +21,7 @@ def infix(left, sign, right, binds):
 
 
 def key_text(key, taken):
-    """Prints a step to a key of a Json value: `.name`, or `['a b']` where no attribute can be called so."""
+    """Prints a step to a key of a Json value: `.name`, or `['a b']` for a key that is not a valid attribute."""
     from keyword import iskeyword
 
     plain = key.isascii() and key.isidentifier() and not key.startswith("_") and not iskeyword(key)

@@ -1,4 +1,4 @@
-"""`column.similarity(string=...)`: how alike a column's vectors in an embedding index and another one are."""
+"""`column.similarity(string=...)`: compares a column's vectors in an embedding index with another vector."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, did_you_mean, later, listed
@@ -41,7 +41,7 @@ def similarity(column, given, idx):
 
 
 def named_value(column, values, given):
-    """The arguments of `similarity()` by name: one without a name is of the column's kind, or a vector."""
+    """The named arguments of `similarity()`: a positional one has the column's kind, or is a vector."""
     if not values:
         return given
     text = f"{column._text}.similarity"
@@ -70,7 +70,7 @@ def _index(column, idx):
         return found[0]
     if idx not in names:
         known = [name for name in names if name is not None]
-        otherwise = f"It has {listed(known)}." if known else "Leave idx= out: it has one, without a name."
+        otherwise = f"It has {listed(known)}." if known else "Omit idx=: it has one, without a name."
         raise AppFileError(
             f"Column '{column._name}' has no embedding index {idx!r}.", did_you_mean(str(idx), known, otherwise)
         )
@@ -78,7 +78,7 @@ def _index(column, idx):
 
 
 def _value(column, index, text, name, value):
-    """What the index's function makes a vector of."""
+    """The input of the index's function."""
     if index.hidden is None:
         raise AppFileError(
             f"{text}({name}=) needs a function that makes vectors, and the index is on vectors themselves.",

@@ -1,4 +1,4 @@
-"""What to write where Python asks a column for its truth value: `if`, `and`, `in`, `max()`."""
+"""Advice for places where Python needs the truth value of a column: `if`, `and`, `in`, `max()`."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ _COMPARING = ("max", "min", "sorted", "any", "all")
 
 
 def no_truth_value(text):
-    """Makes the error for an expression whose truth value is asked for while the file is read."""
+    """Makes the error for an expression whose truth value is needed while the file is read."""
     return AppFileError(f"{text} has no truth value while the file is read; a row gives it one.", _hint())
 
 
@@ -19,7 +19,7 @@ def _hint():
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(LIBRARY_FOLDER):
         frame = frame.f_back
     asking = _instruction(frame)
-    import linecache  # only on the way to an error
+    import linecache  # Only for an error.
     import re
 
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)

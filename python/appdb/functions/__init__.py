@@ -1,11 +1,11 @@
 """The library's functions: `from appdb.functions import upper`, or `import appdb.functions as fn` and `fn.json.len`.
 
-Each namespace is a module. Functions of text, those that make UUIDs and `now` may also be named without theirs, except where a
-function of the top level has the same name (`count`).
+Each namespace is a module. Functions of text, those that make UUIDs and `now` are also available without their
+namespace, except where the top level has a function of the same name (`count`).
 """
 
 _NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid", "array")
-_AT_TOP = ("string", "uuid")  # namespaces whose functions may be named without it, where _TOP has no other of the name
+_AT_TOP = ("string", "uuid")  # Namespaces whose functions are available without it, unless _TOP has the same name.
 _TOP = {
     **dict.fromkeys(("sum", "count", "min", "max", "mean", "make_list"), "_aggregates"),
     **dict.fromkeys(("map", "filter", "sort"), "lists"),
@@ -28,7 +28,7 @@ def __getattr__(name):
     if name in _NAMESPACES:
         return load(f"appdb.functions.{name}")
     if name.startswith("_"):
-        raise AttributeError(name)  # a module of ours that is about to be imported, or one of Python's own names
+        raise AttributeError(name)  # A library module that is about to be imported, or a builtin name.
     if name in _TOP:
         return getattr(load(f"appdb.functions.{_TOP[name]}"), name)
     for home in _AT_TOP:

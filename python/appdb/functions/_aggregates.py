@@ -1,4 +1,4 @@
-"""Values of many rows, for queries: `sum(price)`, `count(id)`. A null is left out; without a value the result is null."""
+"""Values of many rows, for queries: `sum(price)`, `count(id)`. Nulls are skipped; without values the result is null."""
 
 import builtins
 
@@ -12,14 +12,14 @@ _ORDERED = ("string", "int", "float", "bool", "timestamp", "date")
 
 
 class Aggregate:
-    """An aggregate of the library. Over a column it gives an expression; `plain` does its work on Python values."""
+    """An aggregate of the library. Over a column it gives an expression; `plain` handles Python values."""
 
     __slots__ = ("name", "kinds", "result", "nullable", "plain")
 
     def __init__(self, name, kinds, result=None, nullable=True, plain=None):
         self.name = name
-        self.kinds = kinds  # of its argument; None takes any
-        self.result = result  # kind of what it gives; None gives its argument's
+        self.kinds = kinds  # Kinds of its argument; None allows any.
+        self.result = result  # Kind of its result; None: that of its argument.
         self.nullable = nullable
         self.plain = plain
 
@@ -62,7 +62,7 @@ class Aggregate:
         return f"<aggregate {self.name}>"
 
 
-# A file that imports `sum` from here may still use it on a list inside its own functions.
+# A file that imports `sum` from here can still use it on a list inside its own functions.
 sum = Aggregate("sum", _NUMBERS, plain=builtins.sum)
 min = Aggregate("min", _ORDERED, plain=builtins.min)
 max = Aggregate("max", _ORDERED, plain=builtins.max)

@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-"""Values of many rows, for queries: `sum(price)`, `count(id)`. A null is left out; without a value the result is null."""
+"""Values of many rows, for queries: `sum(price)`, `count(id)`. Nulls are skipped; without values the result is null."""
 
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""How functions that take any arguments bind a call: loaded when one of them is called over columns."""
+"""Binding of calls for functions with arbitrary arguments; loaded on the first call over columns."""
 
 from appdb.declare.errors import AppFileError, did_you_mean
 from appdb.expressions.expr import lift, null
 from appdb.udfs.calls import bind
 
-# Options of textwrap that fill() and wrap() pass to it; constants only.
+# Options of textwrap that fill() and wrap() pass on; constants only.
 _WRAP_OPTIONS = {
     "initial_indent": str,
     "subsequent_indent": str,
@@ -24,7 +24,7 @@ def bind_format(name, parameters, args, kwargs):
     if not args:
         raise AppFileError(f"{name}() is called without its text.", "Write format('{} and {}', a, b)")
     text, _, skips = bind(name, parameters, args[:1], {})
-    # A null among the others does not skip the call: it prints as None.
+    # A null among the other arguments does not skip the call: it prints as None.
     rest = [null("string") if arg is None else lift(arg) for arg in args[1:]]
     named = {key: null("string") if arg is None else lift(arg) for key, arg in kwargs.items()}
     return [*text, *rest], named, skips

@@ -1,4 +1,4 @@
-"""A function of the library: its declaration, and what a call of it over columns or over plain values gives."""
+"""A function of the library: its declaration, and its results over columns or plain values."""
 
 from appdb.declare.declaring import Phase
 from appdb.expressions.expr import call
@@ -28,7 +28,7 @@ class Builtin:
         self.is_trusted = is_trusted
 
     def __getattr__(self, name):
-        # The hints are read when the signature is first needed: a file uses few functions of a namespace.
+        # Hints are read on first use, because a file uses few functions of a namespace.
         if name not in _SIGNATURE:
             raise AttributeError(name)
         self.parameters, (self.kind, self.nullable) = signature(self.python)
@@ -39,7 +39,7 @@ class Builtin:
             return self.python(*args, **kwargs)
         binds = bind if self.binding is None else _own_binding(self.binding)
         positional, named, skips = binds(self.name, self.parameters, args, kwargs)
-        # Several namespaces have a `len` and an `abs`: printed, each is told apart.
+        # Several namespaces have a `len` and an `abs`; the printed form must distinguish them.
         home = self.id.partition(".")[0]
         shown = self.name if home in _AT_TOP or _TOP.get(self.name) == home else self.id
         text = printed(shown, positional, named)
@@ -61,11 +61,11 @@ class Namespace:
     def function(self, examples=(), *, is_method=True, is_property=False, binding=None, is_trusted=False):
         """Declares a function by its Python form: the signature is that of its type hints, which are never evaluated.
 
-        `examples` are its tests: the arguments, then the result or the class of the exception. Values of the types that
-        have no literal in Python are written as text (python/tests/test_function_examples.py).
-        `is_method`: it is also a method of its first argument; `is_property`: one that is read without parentheses.
-        `binding`: one that takes any arguments; its own binding in _bindings.py has this name.
-        `is_trusted`: a column can hold each of its results, so that they are not checked.
+        `examples` are its tests: the arguments, then the result or the class of the exception. Values of types
+        without a Python literal are written as text (python/tests/test_function_examples.py). `is_method`: it is
+        also a method of its first argument; `is_property`: read without parentheses. `binding`: it takes arbitrary
+        arguments; its binding in _bindings.py has this name. `is_trusted`: a column can hold each result, so results
+        are not checked.
         """
 
         def declare(python):
@@ -77,7 +77,7 @@ class Namespace:
         return declare
 
     def unknown(self, name):
-        """What the module's `__getattr__` does: raises the error for a function that the namespace does not have."""
+        """For the module's `__getattr__`: raises the error for a missing function."""
         if name.startswith("_"):
             raise AttributeError(name)
         from appdb._later import later_function

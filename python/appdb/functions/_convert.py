@@ -1,4 +1,4 @@
-"""Conversions written as a function."""
+"""Conversions in function form."""
 
 from __future__ import annotations
 

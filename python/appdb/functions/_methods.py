@@ -2,7 +2,7 @@
 
 from appdb.declare.errors import AppFileError, did_you_mean
 
-# In which namespaces the methods of a value of each kind are looked for.
+# The namespaces with the methods of a value, by kind.
 _HOMES = {
     "string": ("string",),
     "int": ("math", "timestamp", "date"),
@@ -14,7 +14,7 @@ _HOMES = {
     "array": ("array",),
 }
 
-# What other libraries call a method.
+# Other libraries' names of methods.
 _ELSEWHERE = {
     "includes": "contains",
     "has": "contains",
@@ -30,7 +30,7 @@ _ELSEWHERE = {
 }
 
 
-# What other libraries have as a method, and what to write here.
+# Methods of other libraries, and their replacements here.
 _OTHERWISE = {
     **dict.fromkeys(("like", "ilike"), "Write .contains(...), .startswith(...) or .match(...)."),
     **dict.fromkeys(("desc", "asc"), "Write order_by(Model.column, asc=False) for a descending order."),
@@ -41,7 +41,7 @@ _OTHERWISE = {
 
 
 def instead_of(kind, name):
-    """A hint for a method that another library has by this name; None where there is no such method here."""
+    """A hint for another library's method with this name; None if no such method is known."""
     if name in _OTHERWISE:
         return _OTHERWISE[name]
     wanted = _ELSEWHERE.get(name)
@@ -51,7 +51,7 @@ def instead_of(kind, name):
 
 
 def attribute(expr, name):
-    """Returns the method or property `name` of a value, None where its type has none."""
+    """Returns the method or property `name` of a value; None if its type has none."""
     function = _method(expr._kind, name)
     if function is None:
         return None
@@ -64,7 +64,7 @@ def names(kind):
 
 
 def call_json_method(base, name, args, kwargs):
-    """Calls a method of a Json value; raises AppFileError for a name that is none."""
+    """Calls a method of a Json value; raises AppFileError for an unknown name."""
     method = _method("json", name)
     if method is not None:
         return method(base, *args, **kwargs)

@@ -1,6 +1,6 @@
 """Functions of arrays, each also a method: `to_list(embedding)` is `embedding.to_list()`.
 
-An array is NumPy's where it is installed, and nested lists where it is not.
+An array is NumPy's if that is installed, otherwise nested lists.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def make_date(year: int, month: int, day: int) -> date:
 
 @function([("2024-12-30", "2024-12-30"), ("2024-12-30", " ", "seconds", "2024-12-30")])
 def isoformat(self: date, /, sep: str = "T", timespec: str = "auto") -> str:
-    return self.isoformat()  # a date has no time that the other two could be about
+    return self.isoformat()  # A date has no time for the other two options.
 
 
 @function([("2024-12-30", "%d.%m.%y", "30.12.24")])

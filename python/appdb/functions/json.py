@@ -1,6 +1,6 @@
-"""Functions of Json values, each but `dumps` and `make_list` also a method: `len(doc.tags)` is `doc.tags.len()`.
+"""Functions of Json values; all but `dumps` and `make_list` are also methods: `len(doc.tags)` is `doc.tags.len()`.
 
-A value that the function is not made for is a TypeError, as in Python.
+A value of an unsupported type raises TypeError, as in Python.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def contains(self: Json, /, value: Json) -> bool:
 
 @function([([1, 2, 1], 1, 2), ("aa", "a", TypeError)])
 def count(self: Json, /, value: Json) -> int:
-    """How often a list has the element."""
+    """How often a list contains the element."""
     return _a("count", list, self).count(value)
 
 
@@ -68,7 +68,7 @@ def flatten(self: Json, /) -> Json:
     + [({}, "a", {"b": [1]}, {"b": [1]}), (None, "a", 3, 3), (None, "a", {"b": [1]}, {"b": [1]})]
 )
 def get(self: Json | None, /, key: str, default: Json | None = None) -> Json | None:
-    """The value under a key; `default` where the key is missing."""
+    """The value under a key; `default` if the key is missing."""
     return self.get(key, default) if type(self) is dict else default
 
 
@@ -92,7 +92,7 @@ def keys(self: Json, /) -> Json:
 
 @function([([1, 2], 2), ({"a": 1}, 1), ("é🎉", 2), (5, TypeError)])
 def len(self: Json, /) -> int:
-    """How many elements, keys or characters the value has."""
+    """Number of elements, keys or characters of the value."""
     if type(self) in (dict, list, str):
         return builtins.len(self)
     raise TypeError(f"len wants a list, an object or text, not {_NAMES[type(self)]}")
@@ -114,7 +114,7 @@ def mean(self: Json, /) -> float | None:
 
 @function([({"a": 1, "b": 3}, {"a": 2}, {"a": 2, "b": 3}), ([1], {"a": 2}, TypeError), (None, {"a": 2}, None)])
 def merge(self: Json | None, /, other: Json | None) -> Json | None:
-    """The first object with the keys of the second put in."""
+    """The first object, updated with the keys of the second."""
     if self is None or other is None:
         return None
     return {**_a("merge", dict, self), **_a("merge", dict, other)}
@@ -148,7 +148,7 @@ def dumps(obj: Json, /) -> str:
 
 
 def _total(numbers):
-    # Python's own sum() of floats differs between its versions; this one is exact until the last rounding.
+    # Python's sum() of floats differs between versions; this one is exact until the last rounding.
     import math
 
     if all(type(number) is int for number in numbers):

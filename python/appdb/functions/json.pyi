@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-"""Functions of Json values, each but `dumps` and `make_list` also a method: `len(doc.tags)` is `doc.tags.len()`."""
+"""Functions of Json values; all but `dumps` and `make_list` are also methods: `len(doc.tags)` is `doc.tags.len()`."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ def contains(self: Any, /, value: Any) -> Bool:
     """Whether a list has the element, or an object the key."""
 
 def count(self: Any, /, value: Any) -> Int:
-    """How often a list has the element."""
+    """How often a list contains the element."""
 
 def flatten(self: Any, /) -> Json:
     """A list with the elements of its lists in their places, one level deep."""
 
 def get(self: Any, /, key: Text, default: Any = None) -> Json:
-    """The value under a key; `default` where the key is missing."""
+    """The value under a key; `default` if the key is missing."""
 
 def is_empty(self: Any, /) -> Bool:
     """Whether the value is null, or an empty list, object or text."""
@@ -36,7 +36,7 @@ def keys(self: Any, /) -> Json:
     """The keys of an object."""
 
 def len(self: Any, /) -> Int:
-    """How many elements, keys or characters the value has."""
+    """Number of elements, keys or characters of the value."""
 
 def max(self: Any, /) -> Float:
     """The largest number of a list; null for an empty one."""
@@ -45,7 +45,7 @@ def mean(self: Any, /) -> Float:
     """The mean of a list of numbers; null for an empty one."""
 
 def merge(self: Any, /, other: Any) -> Json:
-    """The first object with the keys of the second put in."""
+    """The first object, updated with the keys of the second."""
 
 def min(self: Any, /) -> Float:
     """The smallest number of a list; null for an empty one."""

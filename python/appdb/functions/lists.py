@@ -1,7 +1,7 @@
 """Functions over the elements of a list in a Json value: `map(doc.tags, lambda tag: tag.name)`; also methods of it.
 
-The function that is given is called once, while the file is read, with a stand-in for the element. Of a value that is
-no list the result is null.
+The given function is called once, while the file is read, with a placeholder for the element. If the value is not a
+list, the result is null.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {}
 
-# How the element is called in printed forms, by how many functions it is nested in.
+# Printed names of the element, by nesting depth.
 _LETTERS = ("x", "y", "z", "u", "v", "w")
 
 
 class _Nesting:
-    """How many functions over elements are being written down at this moment."""
+    """The current nesting depth of functions over elements."""
 
     depth = 0
 
 
 class _Mapping:
-    """One of map, filter and sort. Over a Json value it gives an expression, over plain values what Python's own does."""
+    """One of map, filter and sort. Over a Json value it gives an expression, over plain values it acts like Python's
+    own."""
 
     __slots__ = ("name", "python", "parameters", "kind", "nullable", "build", "plain")
     is_method, is_property = True, False
@@ -56,7 +57,7 @@ class _Mapping:
 
 
 def _mapping(build, plain):
-    """Declares a function over elements by what it makes of a list; that is called in a worker alone.
+    """Declares a function over elements by its operation on a list, which only runs in a worker.
 
     `build` makes the expression of a call over columns, `plain` the result of a call over plain values.
     """
@@ -102,7 +103,7 @@ def _body(name, function):
         )
     level = _Nesting.depth
     letter = _LETTERS[level] if level < len(_LETTERS) else f"x{level}"
-    # Counted from outside, below zero, while functions are nested; _placed makes of it a depth from inside.
+    # While functions are nested, depths are negative and counted from outside; _placed converts them.
     element = item(-1 - level, letter)
     missing = None
     _Nesting.depth += 1
@@ -139,7 +140,7 @@ def _over(name, expr, body, text, kwargs=None):
 
 
 def _placed(node, nesting):
-    """Copies a tree in which each element is named by the depth of its function, seen from where it is read."""
+    """Copies a tree and numbers each element by the depth of its function, seen from where it is read."""
     if isinstance(node, (list, tuple)):
         return [_placed(part, nesting) for part in node]
     if not isinstance(node, dict):
@@ -159,22 +160,22 @@ def _sorted(values, key=None, *, asc=True):
 
 @_mapping(_map, builtins.map)
 def map(expr: Json | None, fn: Callable[[Any], Any]) -> Json | None:
-    """What `fn` gives for each element; null where the value is not a list."""
+    """The results of `fn` for each element; null if the value is not a list."""
     return [fn(element) for element in expr]
 
 
 @_mapping(_filter, builtins.filter)
 def filter(expr: Json | None, predicate: Callable[[Any], Any]) -> Json | None:
-    """The elements for which `predicate` holds; null where the value is not a list."""
+    """The elements for which `predicate` holds; null if the value is not a list."""
     return [element for element in expr if predicate(element)]
 
 
 @_mapping(_sort, _sorted)
 def sort(expr: Json | None, key: Callable[[Any], Any] | None = None, *, asc: bool = True) -> Json | None:
-    """The elements in the order of their keys, nulls last (first if not `asc`); null where the value is not a list."""
+    """The elements sorted by their keys, nulls last (first if not `asc`); null if the value is not a list."""
     keyed = [(key(element), element) for element in expr]
     known = [pair for pair in keyed if pair[0] is not None]
     known.sort(key=lambda pair: pair[0], reverse=not asc)
     nulls = [element for value, element in keyed if value is None]
-    # As in the order of a query: nulls last, and first the other way round.
+    # As in a query: nulls last, and first in descending order.
     return [element for _, element in known] + nulls if asc else nulls + [element for _, element in known]

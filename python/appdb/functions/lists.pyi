@@ -9,10 +9,10 @@ from appdb import Json
 FUNCTIONS: dict[str, Any]
 
 def map(expr: Any, fn: Callable[[Any], Any]) -> Json:
-    """What `fn` gives for each element; null where the value is not a list."""
+    """The results of `fn` for each element; null if the value is not a list."""
 
 def filter(expr: Any, predicate: Callable[[Any], Any]) -> Json:
-    """The elements for which `predicate` holds; null where the value is not a list."""
+    """The elements for which `predicate` holds; null if the value is not a list."""
 
 def sort(expr: Any, key: Callable[[Any], Any] | None = None, *, asc: bool = True) -> Json:
-    """The elements in the order of their keys, nulls last (first if not `asc`); null where the value is not a list."""
+    """The elements sorted by their keys, nulls last (first if not `asc`); null if the value is not a list."""

@@ -1,6 +1,6 @@
-"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int given for a Float is converted.
+"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int argument for a Float is converted.
 
-A Float function makes a float of what Python's own returns as an int.
+A Float function returns a float where Python's own returns an int.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int given for a Float is converted."""
+"""Functions of numbers, each also a method: `sqrt(area)` is `area.sqrt()`. An Int argument for a Float is converted."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Functions of text, each also a method of a String column: `upper(title)` is `title.upper()`.
 
-A null in an argument that is not nullable gives null. Each function returns what Python's own returns.
+A null in an argument that is not nullable gives null. Each function returns the same as Python's own.
 """
 
 from __future__ import annotations

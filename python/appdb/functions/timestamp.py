@@ -1,7 +1,7 @@
 """Functions of timestamps, each also a method or, for its parts, a property: `ts.year`, `ts.weekday()`.
 
-A stored timestamp is in UTC, and so are its parts; `astimezone` gives it another zone for what is called on its result.
-One that has lost its zone counts as UTC.
+A stored timestamp and its parts are in UTC. `astimezone` sets another zone for calls on its result. A timestamp
+without a zone counts as UTC.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _timestamp = Namespace("timestamp")
 function, FUNCTIONS = _timestamp.function, _timestamp.functions
 __getattr__ = _timestamp.unknown
 
-_TS = "2024-12-30T23:30:15.123456Z"  # of the examples
+_TS = "2024-12-30T23:30:15.123456Z"  # For the examples.
 
 
 @function([(_TS, 2024)], is_property=True)
@@ -62,7 +62,7 @@ def date(self: datetime, /) -> dt.date:
 
 @function([(_TS, "Asia/Tokyo", _TS), (_TS, "No/Where", KeyError)])
 def astimezone(self: datetime, /, tz: str) -> datetime:
-    """The same moment in the zone `tz` ('Europe/Paris'), for what is called on the result."""
+    """The same moment in the zone `tz` ('Europe/Paris'), for calls on the result."""
     from zoneinfo import ZoneInfo
 
     return _zoned(self).astimezone(ZoneInfo(tz))
@@ -70,7 +70,7 @@ def astimezone(self: datetime, /, tz: str) -> datetime:
 
 @function([(_TS, _TS)])
 def strip_timezone(self: datetime, /) -> datetime:
-    """The time as it is written, without its zone."""
+    """The local time without its zone."""
     return self.replace(tzinfo=None)
 
 
@@ -160,7 +160,7 @@ def posix_timestamp(self: datetime, /) -> float:
 
 @function(is_method=False)
 def now() -> datetime:
-    """The time: of a new row, when it is stored, which it keeps; in a query, when it is asked."""
+    """The current time. For a new row: when it is stored, and kept. In a query: when it runs."""
     from datetime import datetime, timezone
 
     return datetime.now(timezone.utc)

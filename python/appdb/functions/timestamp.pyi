@@ -20,10 +20,10 @@ def microsecond(self: Any, /) -> Int: ...
 def date(self: Any, /) -> Date: ...
 
 def astimezone(self: Any, /, tz: Text) -> Timestamp:
-    """The same moment in the zone `tz` ('Europe/Paris'), for what is called on the result."""
+    """The same moment in the zone `tz` ('Europe/Paris'), for calls on the result."""
 
 def strip_timezone(self: Any, /) -> Timestamp:
-    """The time as it is written, without its zone."""
+    """The local time without its zone."""
 
 def replace(
     self: Any,
@@ -63,4 +63,4 @@ def posix_timestamp(self: Any, /) -> Float:
     """Seconds since 1970."""
 
 def now() -> Timestamp:
-    """The time: of a new row, when it is stored, which it keeps; in a query, when it is asked."""
+    """The current time. For a new row: when it is stored, and kept. In a query: when it runs."""

@@ -1,4 +1,4 @@
-"""Functions that make and print UUIDs. In a model they are made once, at insert, and kept."""
+"""Functions that make and print UUIDs. In a model they run once, at insert, and the row keeps the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __getattr__ = _uuid.unknown
 
 
 class _Uuid7:
-    """The stamp of the last version 7 UUID of this process: they grow within it."""
+    """The time of the last version 7 UUID of this process: UUIDs increase within it."""
 
     last = 0
 
@@ -27,7 +27,7 @@ def hex(self: UUID, /) -> str:
 
 @function([("0189dcf9-7e8b-7000-8000-00000000000f", "0189dcf9-7e8b-7000-8000-00000000000f")])
 def to_string(self: UUID, /) -> str:
-    """A UUID as it is usually written, with hyphens."""
+    """A UUID in its usual form, with hyphens."""
     return str(self)
 
 
@@ -41,12 +41,12 @@ def uuid4() -> UUID:
 
 @function(is_method=False)
 def uuid7() -> UUID:
-    """A UUID that sorts by the time of its making."""
+    """A UUID that sorts by creation time."""
     from os import urandom
     from time import time_ns
     from uuid import UUID
 
-    # 48 bits of milliseconds, 12 of their fraction, 62 at random.
+    # 48 bits of milliseconds, 12 of their fraction, 62 random.
     milliseconds, rest = divmod(time_ns(), 1_000_000)
     _Uuid7.last = stamp = max(milliseconds << 12 | rest * 4096 // 1_000_000, _Uuid7.last + 1)
     random = int.from_bytes(urandom(8), "big") >> 2

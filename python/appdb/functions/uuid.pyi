@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-"""Functions that make and print UUIDs. In a model they are made once, at insert, and kept."""
+"""Functions that make and print UUIDs. In a model they run once, at insert, and the row keeps the value."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ def hex(self: Any, /) -> String:
     """The 32 hexadecimal digits of a UUID."""
 
 def to_string(self: Any, /) -> String:
-    """A UUID as it is usually written, with hyphens."""
+    """A UUID in its usual form, with hyphens."""
 
 def uuid4() -> UUID:
     """A random UUID."""
 
 def uuid7() -> UUID:
-    """A UUID that sorts by the time of its making."""
+    """A UUID that sorts by creation time."""

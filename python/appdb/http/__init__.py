@@ -1,1 +1,1 @@
-"""Hand-written handlers and application objects: requests, answers, OpenAPI."""
+"""Handlers and application objects: requests, responses, OpenAPI."""

@@ -1,4 +1,4 @@
-"""From what a handler returned or raised to the frames of an answer."""
+"""Converts a handler's result or exception to the frames of a response."""
 
 import re
 from inspect import isasyncgen, isgenerator
@@ -24,11 +24,11 @@ class Answer:
 
 
 class BadAnswer(Exception):
-    """A handler's answer that cannot be sent."""
+    """A handler's result that cannot be sent."""
 
 
 def answer_of(value, status=200, adapter=None):
-    """The Answer for what a handler returned. Raises BadAnswer, which says what is wrong with it."""
+    """The Answer for a handler's result. Raises BadAnswer with the problem."""
     if isinstance(value, Response):
         return _answer_of_response(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -64,12 +64,12 @@ def _answer_of_response(response):
 
 
 def checked_headers(pairs):
-    """Headers as they may be sent, names in lower case. Raises BadAnswer for what would end or split a line."""
+    """Checked headers, with names in lower case. Raises BadAnswer for anything that would end or split a line."""
     found = []
     for name, value in pairs:
         name, value = _latin(name).lower(), _latin(value)
         if not _TOKEN.fullmatch(name):
-            raise BadAnswer(f"the header name {name[:60]!r} is none")
+            raise BadAnswer(f"the header name {name[:60]!r} is not valid")
         if not _VALUE.fullmatch(value):
             raise BadAnswer(f"the header '{name}' holds a control character or one beyond ISO 8859-1")
         found.append((name, value.strip()))
@@ -81,7 +81,7 @@ def _latin(text):
 
 
 def to_json(value):
-    """JSON bytes of a value: dataclasses, pydantic models, times, enums and the like included. Raises BadAnswer."""
+    """JSON bytes of a value, including dataclasses, pydantic models, times and enums. Raises BadAnswer."""
     import json
 
     try:
@@ -116,7 +116,7 @@ def _plain(value):
 
 
 def piece_of(item):
-    """One piece of a streamed body as bytes. Other values than text and bytes are lines of JSON."""
+    """One piece of a streamed body as bytes. Values other than text and bytes become lines of JSON."""
     if isinstance(item, str):
         return item.encode("utf-8", "replace")
     if isinstance(item, (bytes, bytearray, memoryview)):
@@ -125,18 +125,18 @@ def piece_of(item):
 
 
 def media_of(item):
-    """The content type of a stream that says none, by its first piece."""
+    """The content type of a stream without one, by its first piece."""
     if isinstance(item, str):
         return "text/plain; charset=utf-8"
     return "application/octet-stream" if isinstance(item, (bytes, bytearray, memoryview)) else "application/x-ndjson"
 
 
 def failure_of(error, handler, root):
-    """What the engine is told of an exception, and whether it belongs into the log."""
+    """The engine's failure for an exception, and whether to log it."""
     import json
 
     failure, is_logged = _failure_of(error, handler, root)
-    # Text that is no UTF-8, such as the name of a file, could not be sent.
+    # Text that is not UTF-8, such as a file name, could not be sent.
     return json.loads(json.dumps(failure, ensure_ascii=False).encode("utf-8", "replace")), is_logged
 
 
@@ -144,7 +144,7 @@ def _failure_of(error, handler, root):
     if isinstance(error, Refused):
         return {**_failure(error.code, error.detail), "hint": error.hint, "errors": error.errors or None}, False
     problem = getattr(error, "problem", None)
-    if isinstance(error, HTTPError) and problem is not None:  # the engine's own, of what the handler asked it
+    if isinstance(error, HTTPError) and problem is not None:  # The engine's own error, for a request of the handler.
         told = {name: problem[name] for name in ("hint", "errors", "meta") if problem.get(name) is not None}
         return {**_failure(problem["code"], problem["detail"]), **told}, False
     status = getattr(error, "status_code", None)
@@ -155,7 +155,7 @@ def _failure_of(error, handler, root):
             told = f"The handler {handler} raised {type(error).__name__} {status}, which cannot be sent: {bad}."
             return _failed(handler, "BadAnswer", told, None), True
     if isinstance(error, BadAnswer):
-        return _failed(handler, "BadAnswer", f"The handler {handler} gave no answer: {error}.", None), True
+        return _failed(handler, "BadAnswer", f"The handler {handler} returned no response: {error}.", None), True
     if isinstance(error, Missing):
         return _failure("function_missing", f"The handler {handler} is missing: {error}."), True
     kind = type(error).__name__
@@ -179,12 +179,12 @@ def _told(error, status):
 
 
 def _failed(handler, kind, detail, at):
-    hint = "The service's log has where it was raised." if at is None else "The service's log has the whole story."
+    hint = "The service's log shows where it was raised." if at is None else "For details, see the service's log."
     return {**_failure("function_failed", detail), "hint": hint, "meta": {"function": handler, "type": kind, "at": at}}
 
 
 def too_late(handler, limit):
-    """The failure of a handler that ran past its time limit."""
+    """The failure of a handler that exceeded its time limit."""
     failure = _failure("function_timeout", f"The handler {handler} ran longer than {limit:g} s.")
     return {**failure, "meta": {"function": handler, "timeout_s": limit}}
 

@@ -1,4 +1,4 @@
-"""One HTTP request in the worker: its body as it comes, whatever answers it, and the answer as it goes out."""
+"""One HTTP request in the worker: its incoming body, its handler, and its outgoing response."""
 
 import asyncio
 import contextvars
@@ -12,40 +12,40 @@ from appdb.http.types import Request
 from appdb.worker.asking import present_call
 from appdb.worker.awaiting import Driven
 
-WINDOW = 1 << 20  # HTTP_WINDOW_BYTES of the protocol
-REQUEST_ID = "appdb.request"  # where the scope of an application object has the service's own id of the request
+WINDOW = 1 << 20  # HTTP_WINDOW_BYTES of the protocol.
+REQUEST_ID = "appdb.request"  # The key of the service's request id in an application object's scope.
 _PIECE = 1 << 18
-_GRACE_S = 1.0  # a call that goes on for so long after it was cancelled cannot be stopped
+_GRACE_S = 1.0  # A call that continues for this long after its cancellation cannot be stopped.
 _END = object()
 
 
 class Call:
-    """A request under way. Plain functions run in a thread of the pool, all else in the event loop's thread."""
+    """A running request. Plain functions run in a thread of the pool, everything else in the event loop's thread."""
 
     def __init__(self, worker, frame, route):
         self.id = frame["call"]
         self.head = frame["request"]
         self.limit = frame["timeout_s"]
-        self.route = route  # the HandlerRoute that answers, or None: the application object
+        self.route = route  # The HandlerRoute that answers, or None: the application object.
         self.name = route.id if route is not None else worker.app_name
         self.is_gone = False
         self.has_started = False
-        self.has_ended = False  # written with the worker's lock held
-        self.thread = None  # (its ident, since when) while a plain function runs
+        self.has_ended = False  # Written with the worker's lock held.
+        self.thread = None  # (its ident, start time) while a plain function runs.
         self.is_late = False
         self._worker = worker
-        self.task = None  # in the event loop, once it runs there
+        self.task = None  # Set in the event loop when it runs there.
         self._late = None
         self._body = [frame["data"]] if frame["data"] else []
         self._more = frame["more"]
         self._has_received = False
-        self._pending = None  # status and headers that an application sent, before the first of the body
+        self._pending = None  # Status and headers from an application, before the first part of the body.
         self._wake = None
-        self._in_pool = None  # what a thread of the pool does for a call of the event loop
+        self._in_pool = None  # The work of a pool thread for a call of the event loop.
         self._sent = self._taken = 0
 
     def run_plain(self):
-        """Answers by a plain function; called in a thread of the pool, with the body whole."""
+        """Answers with a plain function; called in a pool thread, with the whole body."""
         if self.is_gone:
             self._worker.end(self)
             return
@@ -54,7 +54,7 @@ class Call:
         try:
             value = self.route.call(self._request())
             answer = None if _is_asgi(value) else answer_of(value, self.route.status, self.route.adapter)
-        except BaseException as error:  # SystemExit is this request's own
+        except BaseException as error:  # SystemExit belongs to this request.
             self.fail(error)
             return
         finally:
@@ -77,7 +77,7 @@ class Call:
         if kind == "http_body":
             if frame["data"]:
                 self._body.append(frame["data"])
-                if self.route is not None:  # a handler gets it whole
+                if self.route is not None:  # A handler gets it whole.
                     self._tell_taken(len(frame["data"]))
             self._more = frame["more"]
         elif kind == "http_taken":
@@ -86,24 +86,24 @@ class Call:
             self.is_gone = True
             if self.task is not None and self.route is not None:
                 self.task.cancel()
-            elif self.task is not None:  # the application is told, and has time
+            elif self.task is not None:  # The application is notified and gets some time.
                 self._worker.loop.call_later(self.limit, self.task.cancel)
         if self._wake is not None:
             self._wake.set()
 
     def fail(self, error):
-        """Tells the engine why there is no answer, or no more of it."""
+        """Reports to the engine that the response is missing or broke off."""
         try:
             failure, is_logged = failure_of(error, self.name, self._worker.root)
-            # A framework answers 500 itself before it raises what the application raised.
+            # A framework sends 500 itself before it re-raises the application's exception.
             if is_logged and (self.route is None or not self.has_ended):
-                traceback.print_exception(error)  # into the service's log
+                traceback.print_exception(error)  # Goes to the service's log.
             self._worker.end(self, {"t": "http_failed", "call": self.id, "failure": failure})
         except BaseException:
-            give_up("a failure could not be told")
+            give_up("a failure could not be reported")
 
     def fail_late(self):
-        """Tells the engine that the call ran past its limit."""
+        """Reports to the engine that the call exceeded its limit."""
         self._worker.end(self, {"t": "http_failed", "call": self.id, "failure": too_late(self.name, self.limit)})
 
     def _request(self):
@@ -140,7 +140,7 @@ class Call:
             self._worker.tell_held(self.id, self.name, self.limit, False)
 
     async def _answer(self):
-        """Answers by a handler: its whole body first, then its result."""
+        """Answers with a handler: its whole body first, then its result."""
         if self._more:
             self._tell_taken(sum(map(len, self._body)))
         while self._more:
@@ -191,7 +191,7 @@ class Call:
                 item = await self._next(items, is_async)
             self._worker.end(self, {"t": "http_data", "call": self.id, "data": b"", "more": False})
         finally:
-            if self._in_pool is not None:  # it was left in the middle of a piece: only then can it be closed
+            if self._in_pool is not None:  # It stopped in the middle of a piece, so it must be closed.
                 if self.is_gone:
                     self._worker.end(self)
                 await self._in_pool
@@ -223,7 +223,7 @@ class Call:
             self._worker.send({"t": "http_data", "call": self.id, "data": piece, "more": True})
 
     async def in_thread(self, work, *args):
-        """Runs a plain function in a thread of the pool, within the call's time limit."""
+        """Runs a plain function in a pool thread, within the call's time limit."""
         done = self._worker.loop.create_future()
         context = contextvars.copy_context()
 
@@ -232,7 +232,7 @@ class Call:
             try:
                 outcome = context.run(work, *args), None
             except BaseException as error:
-                # A future takes no StopIteration.
+                # A future cannot hold StopIteration.
                 outcome = None, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error
             finally:
                 self.thread = None
@@ -240,14 +240,14 @@ class Call:
 
         self._worker.threads.submit(run)
         self._in_pool = done
-        # Who is cancelled waits no more; what runs in the thread goes on.
+        # A cancelled caller stops waiting; the thread continues.
         value, error = await asyncio.shield(done)
         self._in_pool = None
         if error is not None:
             raise error
         return value
 
-    # As ASGI has it.
+    # The ASGI interface.
 
     def scope(self, state):
         """The connection scope of this request."""
@@ -273,7 +273,7 @@ class Call:
         }
 
     async def receive(self):
-        """The next event: a part of the body, or that the client is gone."""
+        """The next event: a part of the body, or the client's disconnect."""
         while not self.is_gone and not self.has_ended:
             if not self._has_received and (self._body or not self._more):
                 data, self._body = b"".join(self._body), []
@@ -289,12 +289,12 @@ class Call:
         """Takes an event of the answer."""
         kind = event["type"]
         if self.is_gone:
-            raise ConnectionResetError("the client is gone")
+            raise ConnectionResetError("the client has disconnected")
         if self.has_ended:
             return
         if kind == "http.response.start":
             if self._pending is not None or self.has_started:
-                raise BadAnswer("it began its response twice")
+                raise BadAnswer("it started its response twice")
             self._pending = (_status(event["status"]), checked_headers(event.get("headers", ())))
             return
         if kind != "http.response.body":
@@ -311,7 +311,7 @@ class Call:
                 return
             await self._start(status, headers)
         elif not self.has_started:
-            raise BadAnswer("it sent a body before its response began")
+            raise BadAnswer("it sent a body before its response started")
         await self._send_piece(data)
         if not more:
             self._worker.end(self, {"t": "http_data", "call": self.id, "data": b"", "more": False})
@@ -323,7 +323,7 @@ class Call:
 
 
 def _is_asgi(value):
-    """Whether a handler returned a response of Starlette's, which sends itself."""
+    """Whether a handler returned a Starlette response, which sends itself."""
     return hasattr(value, "raw_headers") and callable(value)
 
 

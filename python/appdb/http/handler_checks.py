@@ -1,4 +1,4 @@
-"""What a hand-written route may say: its path with parameters, its options. Raises AppFileError."""
+"""Checks of a handler route: its path with parameters, its options. Raises AppFileError."""
 
 from appdb.declare.errors import AppFileError, did_you_mean, listed
 
@@ -9,12 +9,12 @@ _ELSEWHERE = "dependencies responses response_class operation_id callbacks opena
 
 
 def check_options(method, options):
-    """Raises AppFileError for an option that a hand-written route does not have, or a value that it cannot have."""
+    """Raises AppFileError for an unknown option of a handler route, or an invalid value."""
     for name in options:
         if name in _ELSEWHERE:
             raise AppFileError(
                 f"A handler of a router has no {name}=.",
-                "Write app = fastapi.FastAPI() and include such routes there, or leave it out.",
+                "Write app = fastapi.FastAPI() and include such routes there, or omit it.",
             )
         if name not in _OPTIONS:
             raise AppFileError(
@@ -44,7 +44,7 @@ def check_tags(tags):
 
 
 def without_parameters(path):
-    """The path with a letter in the place of each parameter. Raises AppFileError for a part that is none."""
+    """The path with a letter instead of each parameter. Raises AppFileError for an invalid part."""
     names, parts = [], []
     for part in path.split("/"):
         if "{" not in part and "}" not in part:
@@ -54,7 +54,7 @@ def without_parameters(path):
         if ":" in name:
             raise AppFileError(
                 f"The path '{path}' says how '{name.partition(':')[0]}' is written.",
-                "Take the ':' and what follows it out; the parameter's type hint says it.",
+                "Remove the ':' and the text after it; the parameter's type hint declares the type.",
             )
         if not (part.startswith("{") and part.endswith("}") and name.isidentifier() and name.isascii()):
             raise AppFileError(f"The path '{path}' has the part '{part}'.", "A parameter is a whole part: /items/{item_id}")

@@ -1,6 +1,6 @@
 """Handlers of a router with FastAPI's parameters: Body, Cookie, Depends, File, Form, Header, Path, Query, UploadFile.
 
-FastAPI itself reads such a request, as it does in an application object; errors and answers are those of a router.
+FastAPI itself parses such a request, as in an application object; errors and responses are those of a router.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def _is_marked(hint):
 
 
 class FastApiHandler:
-    """A function whose arguments FastAPI reads. Raises AppFileError for a signature that it does not take."""
+    """A function whose arguments FastAPI parses. Raises AppFileError for an unsupported signature."""
 
     def __init__(self, function, outer, path, method, options):
         check_importable(function, "a handler")
@@ -58,11 +58,11 @@ class FastApiHandler:
         self._route = self._made(path, method, options)
 
     def answer(self, request):
-        """What answers a request: an application of ASGI, which sends its response."""
+        """The ASGI application that sends the response of a request."""
         return _Answer(self._route, request.path_params)
 
     def operation(self, options):
-        """The operation object, as in OpenAPI, without errors and id."""
+        """The operation object in OpenAPI form, without errors and id."""
         from fastapi.openapi.utils import get_openapi
 
         from appdb.http.handler_pydantic import _inlined
@@ -86,7 +86,7 @@ class FastApiHandler:
             if part in read:
                 found[part] = _inlined({"$defs": schemas, "part": _renamed(read[part])})["part"]
         status = "3XX" if _redirects(self) else str(options.get("status_code") or 200)
-        description = options.get("response_description") or "The answer."
+        description = options.get("response_description") or "Response."
         found["responses"] = {status: {"description": description, **_content(self, options)}}
         return found
 
@@ -126,7 +126,7 @@ class FastApiHandler:
             )
         except AppFileError:
             raise
-        except Exception as error:  # whatever FastAPI finds wrong with a signature
+        except Exception as error:  # Any problem that FastAPI finds in a signature.
             detail = f"FastAPI does not take the handler {self.function.__name__}: {_first_line(str(error))}."
             hint = "Correct its parameters, or write the types that a router reads."
             if "python-multipart" in str(error):
@@ -135,7 +135,7 @@ class FastApiHandler:
 
 
 class _Answer:
-    """Like a response of Starlette's: it sends itself."""
+    """Sends itself, like a Starlette response."""
 
     raw_headers = ()
 
@@ -149,7 +149,7 @@ class _Answer:
         from fastapi.exceptions import RequestValidationError
 
         try:
-            # What FastAPI's own application does around a route: files of a form are closed after the answer.
+            # FastAPI's own application does this around a route: files of a form are closed after the response.
             async with AsyncExitStack() as stack:
                 scope = {**scope, "path_params": dict(self._path_params), "fastapi_middleware_astack": stack}
                 await self._route.app(scope, receive, send)
@@ -161,12 +161,13 @@ def _misfit(found):
     errors = [("".join(f"/{part}" for part in one["loc"][1:]), f"{one['msg']}.") for one in found]
     if any(one["type"] == "json_invalid" for one in found):
         return Refused("invalid_json", "The body is not JSON.")
-    detail = errors[0][1] if len(errors) == 1 else f"{len(errors)} values do not fit."
+    detail = errors[0][1] if len(errors) == 1 else f"{len(errors)} values are invalid."
     return Refused("invalid_request", detail, errors)
 
 
 def _endpoint(function, outer):
-    """The function as FastAPI calls it: with its own signature, hints read, and answers of this library turned into FastAPI's."""
+    """The function as FastAPI calls it: with its own signature and parsed hints, and with results converted to
+    FastAPI's."""
     from inspect import signature
 
     is_async = bool(function.__code__.co_flags & COROUTINE)
@@ -175,7 +176,7 @@ def _endpoint(function, outer):
         if is_async:
             return _given(await outer(**arguments))
         call = present_call.get(None)
-        # FastAPI's own threads have no time limit, and one that is stuck would be lost to the process.
+        # FastAPI's own threads have no time limit, and a stuck one would be lost to the process.
         run = asyncio.to_thread if call is None else call.in_thread
         return _given(await run(partial(outer, **arguments)))
 
@@ -203,7 +204,7 @@ def _given(value):
 
 
 def _renamed(node):
-    """References into the document's components as those into definitions next to the part."""
+    """Rewrites references into the document's components as references to definitions next to the part."""
     if isinstance(node, list):
         return [_renamed(item) for item in node]
     if not isinstance(node, dict):

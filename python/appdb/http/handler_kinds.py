@@ -1,6 +1,6 @@
-"""What a type hint of a handler asks of a value: reading it from a URL's text or from JSON, and its JSON Schema.
+"""Handler type hints: parses values from a URL's text or from JSON, and makes their JSON Schema.
 
-Own code for what Python itself has; anything else is pydantic's, where that is installed.
+Own code handles Python's own types; pydantic, if installed, handles the others.
 """
 
 from appdb.declare.errors import nearest
@@ -10,7 +10,7 @@ _INT64 = 1 << 63
 
 
 class Misfit(ValueError):
-    """A value that does not fit; `errors` are (pointer below the value, sentence)."""
+    """An invalid value; `errors` are (pointer below the value, sentence)."""
 
     def __init__(self, detail, pointer=""):
         super().__init__(detail)
@@ -18,11 +18,11 @@ class Misfit(ValueError):
 
 
 class Unknown(TypeError):
-    """A type hint that says nothing of a value."""
+    """A type hint that does not describe a value."""
 
 
 class Kind:
-    """Reads values of one type. `from_text` is None for what a URL cannot hold."""
+    """Parses values of one type. `from_text` is None if a URL cannot hold it."""
 
     __slots__ = ("from_text", "from_json", "schema", "is_list", "nullable")
 
@@ -46,7 +46,7 @@ def kind_of(hint):
         return _union(hint)
     if getattr(hint, "_name", None) == "Any" or name == "_AnyMeta" or hint is object:
         return Kind(_same, _same, {})
-    if hasattr(hint, "__metadata__"):  # Annotated: what stands beside the type is pydantic's to read
+    if hasattr(hint, "__metadata__"):  # Annotated: pydantic handles the metadata next to the type.
         from appdb.http.handler_pydantic import pydantic_kind
 
         return pydantic_kind(hint) or kind_of(origin)
@@ -149,7 +149,7 @@ def _bool(value):
 
 
 def _parsed(parse, what, schema):
-    """A Kind of values that stand as texts in JSON as well."""
+    """A Kind of values that are texts in JSON too."""
 
     def from_text(text):
         try:
@@ -233,7 +233,7 @@ def _union(hint):
                     return getattr(member, read)(value)
                 except Misfit:
                     continue
-            raise Misfit(f"{_shown(value)} is none of what is taken here.")
+            raise Misfit(f"{_shown(value)} matches none of the accepted types.")
 
         return from_any
 
@@ -248,7 +248,7 @@ def _list(item):
             raise Misfit(f"Expected a list, got {_shown(value)}.")
         return _each(enumerate(value), item.from_json)
 
-    # The texts of a parameter that a URL repeats.
+    # The texts of a repeated URL parameter.
     from_text = None if item.from_text is None else (lambda texts: _each(enumerate(texts), item.from_text))
     return Kind(from_text, from_json, {"type": "array", "items": item.schema}, is_list=True)
 
@@ -332,7 +332,7 @@ def _object(members, required, make, title):
             raise misfit
         try:
             return make(values)
-        except ValueError as error:  # a dataclass that checks itself
+        except ValueError as error:  # A dataclass that validates itself.
             raise Misfit(str(error) or f"Expected a {title}.") from None
 
     return Kind(

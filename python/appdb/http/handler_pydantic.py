@@ -1,4 +1,4 @@
-"""Type hints of handlers that pydantic reads, where it is installed: its models, and whatever else it knows."""
+"""Handler type hints for pydantic, if installed: its models, and other types that it supports."""
 
 import sys
 
@@ -6,7 +6,7 @@ from appdb.http.handler_kinds import Kind, Misfit, escaped
 
 
 def pydantic_kind(hint):
-    """A Kind by pydantic's own rules; None when it is not installed or does not know the type either."""
+    """A Kind by pydantic's own rules; None when it is not installed or does not support the type either."""
     if "pydantic" not in sys.modules:
         try:
             import pydantic  # noqa: F401
@@ -38,7 +38,7 @@ def pydantic_kind(hint):
 
 
 def _inlined(schema):
-    """A schema without references into itself: it stands inside a larger document. A model inside itself is any object."""
+    """A schema without internal references, as part of a larger document. A recursive model is any object."""
     definitions = schema.get("$defs", {})
 
     def walk(node, open_names):

@@ -1,7 +1,7 @@
-"""Finds queries that a handler writes in its own body, which no database is asked.
+"""Finds queries in the body of a handler, which would run without a database.
 
-A handler gets rows by calling a function marked @db.query. `Docs.select(...).collect()` would fail with the first request;
-only the source shows it before.
+A handler gets rows by calling a function marked @db.query. `Docs.select(...).collect()` would fail on the first
+request; only the source shows it earlier.
 """
 
 import sys
@@ -41,18 +41,18 @@ def refuse_queries_in_handlers(routers, application, root):
 
 
 def _endpoints(owner):
-    """The functions of an application object, with those of what is mounted in it."""
+    """The functions of an application object, including mounted ones."""
     found = []
     for route in getattr(owner, "routes", None) or ():
         endpoint = getattr(route, "endpoint", None)
-        # FastAPI keeps an included router whole, behind a route of its own.
+        # FastAPI keeps an included router whole, in a wrapper route.
         inner = getattr(route, "original_router", route)
         found += [endpoint] if endpoint is not None else _endpoints(inner)
     return found
 
 
 def _hooks(application):
-    """What an application object runs when it starts and ends."""
+    """The startup and shutdown functions of an application object."""
     router = getattr(application, "router", None)
     hooks = [*(getattr(router, "on_startup", None) or ()), *(getattr(router, "on_shutdown", None) or ())]
     return [*hooks, getattr(router, "lifespan_context", None)]
@@ -81,12 +81,12 @@ def _refuse_in(part, function, filename):
         )
 
 
-# Where a value is used at once; elsewhere, as in asyncio.gather(...), it may be awaited later.
+# Places where a value is used at once; elsewhere, as in asyncio.gather(...), it may be awaited later.
 _USES = ("Expr", "Return", "Subscript", "Attribute", "For", "comprehension", "Compare", "BinOp", "FormattedValue")
 
 
 def _refuse_unawaited(node, function, filename):
-    """Refuses the use of what a query or a change of rows gives, where nothing awaits it."""
+    """Refuses the use of an unawaited result of a query or a change of rows."""
     for field in node._fields:
         value = getattr(node, field, None)
         for item in value if isinstance(value, list) else (value,):
@@ -117,7 +117,7 @@ def _asked(node, function):
 
 
 def _resolved(node, function):
-    """What a name, or a name of a module, stands for in a function; None for anything that is known only while it runs."""
+    """The object of a name, or of a name in a module, in a function; None if it is only known at run time."""
     kind = type(node).__name__
     if kind == "Name":
         code = function.__code__

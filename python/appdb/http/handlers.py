@@ -1,4 +1,4 @@
-"""Hand-written handlers: what each takes from a request, read from its signature, and how OpenAPI describes it."""
+"""Handlers: the arguments of each, read from its signature, and its OpenAPI description."""
 
 from appdb.declare.errors import AppFileError, did_you_mean
 from appdb.http.handler_kinds import Kind, Misfit, Unknown, kind_of
@@ -13,14 +13,14 @@ _HINTS = {
     "invalid_request": "/openapi.json says what the route takes.",
     "unsupported_media_type": "Send the header: content-type: application/json",
 }
-# A body of a megabyte may hold a hundred thousand values that do not fit, or one name that long.
+# A body of a megabyte can contain a hundred thousand invalid values, or one very long name.
 _MAX_ERRORS = 20
 _LONGEST = 1000
 
 
 class Refused(Exception):
-    """A request that does not fit a handler: `errors` are pairs of pointer and sentence, of which the first are told; `code`
-    one of errors.ts."""
+    """An invalid request for a handler. `errors` are pairs of pointer and sentence, of which the first are reported;
+    `code` is from errors.ts."""
 
     def __init__(self, code, detail, errors=()):
         super().__init__(detail)
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Argument:
-    """A parameter of a handler and where its value comes from."""
+    """A parameter of a handler and the source of its value."""
 
     __slots__ = ("name", "source", "kind", "default")
 
@@ -43,12 +43,12 @@ class Argument:
 
     @property
     def is_required(self):
-        """True when a request must give it."""
+        """True when a request must set it."""
         return self.default is _NO_DEFAULT
 
 
 class Handler:
-    """A function that answers requests. Raises AppFileError when its signature says nothing of a request."""
+    """A function that answers requests. Raises AppFileError for a signature without request types."""
 
     def __init__(self, function, path, method):
         self.function = function
@@ -59,7 +59,7 @@ class Handler:
         self._takes_request = any(one.source is REQUEST for one in self.arguments)
 
     def read(self, request):
-        """The keyword arguments for a request. Raises Refused, with an entry for each that does not fit."""
+        """The keyword arguments for a request. Raises Refused, with an entry for each invalid value."""
         given, errors = {}, []
         for name, text in request.path_params.items():
             self._take(given, errors, name, lambda kind, text=text: kind.from_text(text))
@@ -79,8 +79,8 @@ class Handler:
                 if one.source is not BODY or len(self._bodies) > 1:
                     errors.append((f"/{one.name}", f"The parameter '{one.name}' is required."))
         if errors:
-            first = f"; `errors` names the first {_MAX_ERRORS}" if len(errors) > _MAX_ERRORS else ""
-            detail = errors[0][1] if len(errors) == 1 else f"{len(errors)} values do not fit{first}."
+            first = f"; `errors` lists the first {_MAX_ERRORS}" if len(errors) > _MAX_ERRORS else ""
+            detail = errors[0][1] if len(errors) == 1 else f"{len(errors)} values are invalid{first}."
             raise Refused("invalid_request", detail, errors)
         return given
 
@@ -112,11 +112,11 @@ class Handler:
 
     def _unknown(self, name):
         known = [one.name for one in self.arguments if one.source is not REQUEST]
-        return f"No parameter named '{name}'. {did_you_mean(name, known, 'Leave it out.')}"
+        return f"No parameter named '{name}'. {did_you_mean(name, known, 'Omit it.')}"
 
 
 def path_names(path):
-    """The names of a path's parameters, in their order."""
+    """The names of a path's parameters, in order."""
     return [part[1:-1] for part in path.split("/") if part.startswith("{") and part.endswith("}")]
 
 
@@ -130,18 +130,18 @@ def json_of(request):
         raise Refused("unsupported_media_type", f"The request has {sent}; the handler takes application/json.")
     try:
         value = json.loads(request.data, parse_constant=_refuse_constant)
-        if b"\\u" in request.data:  # which alone makes text that cannot be stored or sent again
+        if b"\\u" in request.data:  # Only this makes text that cannot be stored or sent again.
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except UnicodeDecodeError:
         raise Refused("invalid_json", "The body is not UTF-8.") from None
     except UnicodeEncodeError:
-        detail = "The body contains half of a surrogate pair, which is not a valid character."
+        detail = "The body contains a lone surrogate, which is not a valid character."
         raise Refused("invalid_request", detail, [("", detail)]) from None
     except RecursionError:
         raise Refused("invalid_json", "The body is nested too deep.") from None
     except ValueError as error:
-        what = str(error).partition("; use sys.")[0]  # of numbers with thousands of digits
+        what = str(error).partition("; use sys.")[0]  # For numbers with thousands of digits.
         raise Refused("invalid_json", f"The body is not JSON: {what}.") from None
 
 
@@ -165,7 +165,7 @@ def _arguments(function, names_in_path, method):
         raise refused(function, f"The handler {function.__name__} takes *args or **kwargs.", "Name each parameter.")
     if code.co_posonlyargcount:
         raise refused(
-            function, f"The handler {function.__name__} has positional-only parameters.", "Take the '/' out."
+            function, f"The handler {function.__name__} has positional-only parameters.", "Remove the '/'."
         )
     hints, count = _hints(function), code.co_argcount
     names = code.co_varnames[: count + code.co_kwonlyargcount]
@@ -227,7 +227,7 @@ def _is_request(hint):
 
 
 def operation(handler, path, options):
-    """The operation object of a handler, as in OpenAPI, without errors and id."""
+    """The operation object of a handler in OpenAPI form, without errors and id."""
     function = handler.function
     doc = _dedented(function.__doc__)
     summary = options.get("summary") or _first_line(doc) or _sentence(options.get("name") or function.__name__)
@@ -246,7 +246,7 @@ def operation(handler, path, options):
     if body is not None:
         found["requestBody"] = body
     status = "3XX" if _redirects(handler) else str(options.get("status_code") or 200)
-    found["responses"] = {status: {"description": options.get("response_description") or "The answer.", **_content(handler, options)}}
+    found["responses"] = {status: {"description": options.get("response_description") or "Response.", **_content(handler, options)}}
     return found
 
 
@@ -294,7 +294,7 @@ def _content(handler, options):
     if hint is bytes:
         return {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
     if handler.function.__code__.co_flags & (GENERATOR | ASYNC_GENERATOR):
-        return {}  # the first piece says what it is; generators of clients warn of "*/*"
+        return {}  # The first piece determines the type; client generators warn about "*/*".
     if isinstance(hint, type) and issubclass(hint, Response):
         media = hint.media_type
         if media is None:
@@ -318,7 +318,7 @@ def _first_line(text):
 
 
 def check_function(function, path):
-    """Raises AppFileError unless a route can be given this function."""
+    """Raises AppFileError unless a route accepts this function."""
     if not hasattr(function, "__code__"):
         shown = getattr(function, "__name__", type(function).__name__)
         raise AppFileError(

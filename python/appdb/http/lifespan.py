@@ -4,11 +4,11 @@ import asyncio
 
 
 class LifespanFailed(Exception):
-    """The application object said that it cannot start."""
+    """The application object reported a failed startup."""
 
 
 class Lifespan:
-    """Runs an application's lifespan in the event loop. An application that has none goes without."""
+    """Runs an application's lifespan in the event loop. An application without one is skipped."""
 
     def __init__(self, app, state):
         self._app = app
@@ -18,7 +18,7 @@ class Lifespan:
         self._started = self._stopped = None
 
     async def startup(self):
-        """Returns when the application is ready. Raises LifespanFailed, or what it raised."""
+        """Returns when the application is ready. Raises LifespanFailed, or the application's error."""
         loop = asyncio.get_running_loop()
         self._started, self._stopped = loop.create_future(), loop.create_future()
         self._events.put_nowait({"type": "lifespan.startup"})
@@ -29,11 +29,11 @@ class Lifespan:
             if message is not None:
                 import sys
 
-                sys.stderr.write(message + "\n")  # Starlette's is a whole traceback
+                sys.stderr.write(message + "\n")  # Starlette's message is a whole traceback.
                 raise LifespanFailed((message.strip().splitlines() or ["its startup failed"])[-1])
 
     async def shutdown(self):
-        """Returns when the application has ended what it began."""
+        """Returns when the application has shut down."""
         if self._task is None or self._task.done():
             return
         self._events.put_nowait({"type": "lifespan.shutdown"})
@@ -44,11 +44,11 @@ class Lifespan:
         try:
             await self._app(scope, self._events.get, self._send)
         except Exception:
-            # Before its startup: it knows no lifespan, which is its right.
+            # Before its startup: it does not support lifespan, which is allowed.
             if self._started.done() and self._started.result() is None:
                 import traceback
 
-                traceback.print_exc()  # into the service's log
+                traceback.print_exc()  # Goes to the service's log.
 
     async def _send(self, event):
         kind = event["type"]

@@ -1,10 +1,10 @@
-"""What hand-written handlers are given and may answer: Request, Response and its kin, HTTPError."""
+"""Types for handlers: Request, Response and related classes, HTTPError."""
 
 from appdb.declare.errors import AppFileError
 
 
 class Headers(dict):
-    """Headers by their name in lower case; looked up in any case. Of a repeated one all values, joined by a comma."""
+    """Headers by lower-case name, with case-insensitive lookup. Values of a repeated header are joined by a comma."""
 
     def __getitem__(self, name):
         return super().__getitem__(name.lower())
@@ -18,18 +18,18 @@ class Headers(dict):
 
 
 class Body(bytes):
-    """The bytes of a body, which may be called too, as handlers for FastAPI do: `await request.body()`."""
+    """The bytes of a body. It is also callable, as in handlers for FastAPI: `await request.body()`."""
 
     is_async = False
 
     def __call__(self):
-        """The bytes themselves; in an `async def` handler to be awaited."""
+        """The bytes themselves; awaitable in an `async def` handler."""
         return _given(bytes, self, self.is_async)
 
 
 class Request:
-    """A request, as a handler with a parameter of this type gets it. `body` are its bytes, whole. What its methods return
-    is awaited in an `async def` handler, as the answers of queries are."""
+    """A request, for a handler with a parameter of this type. `body` has its whole bytes. In an `async def` handler,
+    results of its methods are awaitable, like query results."""
 
     __slots__ = ("method", "path", "path_params", "headers", "query", "query_lists", "data", "client", "id", "is_async")
 
@@ -52,7 +52,7 @@ class Request:
 
     @property
     def body(self):
-        """The body's bytes; `await request.body()` gives them too."""
+        """The body's bytes; `await request.body()` returns them too."""
         body = Body(self.data)
         body.is_async = self.is_async
         return body
@@ -62,7 +62,7 @@ class Request:
         return _given(bytes.decode, self.data, self.is_async)
 
     def json(self):
-        """The body's JSON value. What is not valid JSON is refused as a request that does not fit."""
+        """The body's JSON value. Invalid JSON is refused as an invalid request."""
         from appdb.http.handlers import json_of
 
         return _given(json_of, self, self.is_async)
@@ -77,7 +77,7 @@ async def _later(read, source):
 
 
 class Response:
-    """An answer in all its parts. `content` is text, bytes, or something that yields them: it is then sent piece by piece."""
+    """A response in all its parts. `content` is text, bytes, or an iterator of them, which is streamed."""
 
     media_type = None
 
@@ -96,7 +96,7 @@ class StreamingResponse(Response):
 
 
 class JSONResponse(Response):
-    """A Response whose content is any value that JSON has."""
+    """A Response with any JSON value as content."""
 
     media_type = "application/json"
 
@@ -121,7 +121,7 @@ class RedirectResponse(Response):
 
 
 class HTTPError(Exception):
-    """Raised in a handler: the request is answered with this status. `detail` says why; text, or any JSON."""
+    """Raise it in a handler to answer with this status. `detail` is the reason: text, or any JSON."""
 
     def __init__(self, status_code, detail=None, headers=None):
         if type(status_code) is not int or not 400 <= status_code <= 599:
@@ -145,12 +145,12 @@ def _query(search):
         return {}
     from urllib.parse import parse_qs
 
-    return parse_qs(search, keep_blank_values=True, errors="replace")  # Node takes 16 KiB of it
+    return parse_qs(search, keep_blank_values=True, errors="replace")  # Node limits it to 16 KiB.
 
 
 def no_websockets(what):
-    """The error of whoever declares a WebSocket."""
+    """The error for a declared WebSocket."""
     return AppFileError(
-        f"{what} would be a WebSocket; services have none.",
-        "To be told of changes, open a query route as a live query: GET it with the header accept: text/event-stream",
+        f"{what} would be a WebSocket, which services do not support.",
+        "For updates, open a query route as a live query: GET it with the header accept: text/event-stream",
     )

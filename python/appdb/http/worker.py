@@ -1,7 +1,7 @@
 """A worker that answers HTTP requests: handlers of routers, or the application object of the file.
 
-The main thread runs the event loop, one thread reads frames, one watches time limits, and a few run plain functions.
-Requests are answered in whatever order they are ready.
+The main thread runs the event loop, one thread reads frames, one checks time limits, and a few run plain functions.
+Requests finish in any order.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _GRACE_S = 1.0
 
 
 class HttpWorker:
-    """Serves `http` frames until the input ends. `current` is the one of this process."""
+    """Serves `http` frames until the input ends. `current` is the worker of this process."""
 
     current = None
 
@@ -34,14 +34,14 @@ class HttpWorker:
         self.threads = Threads(_THREADS, "handler")
         self.app = None
         self.app_name = None
-        self.body_bytes = None  # of a route of a router in the application
+        self.body_bytes = None  # For a router's route in the application.
         self.state = {}
         self._is_over = False
         self._lifespan = None
         self._asks = {}
         self._last_ask = 0
         HttpWorker.current = self
-        self.present = None  # what the loop's thread runs now: call, function, limit, since
+        self.present = None  # The current work of the loop's thread: call, function, limit, start time.
         self._limit_s = limit_s
         self._outbox = Outbox(writer, project_root)
         self._calls = {}
@@ -50,7 +50,7 @@ class HttpWorker:
         self._tick_at = None
 
     def open_application(self, wanted):
-        """Loads the application object and begins its lifespan. Raises what it raises."""
+        """Loads the application object and starts its lifespan. Raises its errors."""
         from appdb.http.lifespan import Lifespan
         from appdb.routes.applications import load_application
 
@@ -60,17 +60,17 @@ class HttpWorker:
         self.loop.run_until_complete(self._lifespan.startup())
 
     def listen(self, reader):
-        """Reads frames from now on: the application object may ask for rows while it starts."""
+        """Starts reading frames: the application object may request rows while it starts."""
         threading.Thread(target=self._read, args=(reader,), name="frames", daemon=True).start()
 
     def serve(self):
-        """Runs the event loop; returns when the engine asks for the end or is gone."""
+        """Runs the event loop; returns when the engine requests the end or has died."""
         asyncio.set_event_loop(self.loop)
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
         while not self._is_over:
             try:
                 self.loop.run_forever()
-            except BaseException:  # SystemExit in a task that a handler left behind ends no worker
+            except BaseException:  # SystemExit in a task that a handler left behind does not end the worker.
                 continue
 
     def send(self, frame):
@@ -78,7 +78,7 @@ class HttpWorker:
         self._outbox.send(frame)
 
     def end(self, call, *frames):
-        """Ends a call with its last frames, once: what comes later is dropped."""
+        """Ends a call with its last frames, once; later frames are dropped."""
         with self._outbox.lock:
             if call.has_ended:
                 return
@@ -87,18 +87,18 @@ class HttpWorker:
             call.has_ended = True
         running = call.thread
         if running is None or running[0] == threading.get_ident():
-            self._calls.pop(call.id, None)  # else _look_at_thread does, when its thread has ended or is given up
+            self._calls.pop(call.id, None)  # Otherwise _look_at_thread does this later.
 
     def tell_held(self, call, function, limit, is_loop):
-        """Asks the engine for another worker: something here cannot be stopped."""
+        """Requests another worker from the engine: a call cannot be stopped."""
         self.send({"t": "http_held", "call": call, "function": function, "timeout_s": limit, "is_loop": is_loop})
 
     def _read(self, reader):
         try:
             while (frame := reader.read()) is not None and frame["t"] != "exit":
                 self._take(frame)
-        except BaseException:  # no memory for a frame, or for a thread
-            give_up("requests cannot be read any more")
+        except BaseException:  # No memory for a frame or a thread.
+            give_up("requests can no longer be read")
         self.loop.call_soon_threadsafe(self._stop)
 
     def _take(self, frame):
@@ -116,7 +116,7 @@ class HttpWorker:
         self._ending = self.loop.create_task(self._shut_down())
 
     async def _shut_down(self):
-        # Those whose client is gone clean up after themselves.
+        # Calls without a client clean up after themselves.
         left = [call.task for call in list(self._calls.values()) if call.is_gone and call.task is not None]
         if left:
             await asyncio.wait(left, timeout=_GRACE_S)
@@ -128,7 +128,7 @@ class HttpWorker:
             self.loop.stop()
 
     async def ask(self, frame):
-        """Sends a frame that the engine answers, and returns that answer; in the loop's thread."""
+        """Sends a request frame to the engine and returns its answer; in the loop's thread."""
         self._last_ask += 1
         waiting = self._asks[self._last_ask] = self.loop.create_future()
         self.send({**frame, "ask": self._last_ask})
@@ -140,14 +140,14 @@ class HttpWorker:
             waiting.set_result(frame)
 
     async def ask_route(self, route, scope, body):
-        """Has the engine answer a request by a route that it compiled: (status, headers, body)."""
-        call = present_call.get(None)  # its client may leave
+        """Runs a request on a route that the engine compiled: (status, headers, body)."""
+        call = present_call.get(None)  # Its client may disconnect.
         number = None if call is None else call.id
         frame = await self.ask({"t": "route", "route": route, "request": head_of(scope), "data": body, "call": number})
         return frame["status"], frame["headers"], frame["data"]
 
     async def answer_inside(self, route, scope, body):
-        """Answers a request by a handler of a router inside the application object: (status, headers, body)."""
+        """Answers a request with a router's handler inside the application object: (status, headers, body)."""
         request = Request(head_of(scope), body, route.is_async)
         try:
             if route.is_async:
@@ -161,11 +161,11 @@ class HttpWorker:
         except Exception as error:
             failure, is_logged = failure_of(error, route.id, self.root)
             if is_logged:
-                traceback.print_exception(error)  # into the service's log
+                traceback.print_exception(error)  # Goes to the service's log.
         return await self._ask_problem(failure, request.id)
 
     async def refuse_body(self, scope):
-        """The answer to a body that is larger than a route may take: (status, headers, body)."""
+        """The response to a body above a route's limit: (status, headers, body)."""
         failure = {
             **{"code": "payload_too_large", "status": None, "headers": [], "errors": None},
             "detail": f"The body is larger than {self.body_bytes} bytes.",
@@ -234,7 +234,7 @@ class HttpWorker:
             self.tell_held(call.id, call.name, call.limit, False)
 
     def _look_at_loop(self, now):
-        """Tells when the loop's thread does not come back to the loop."""
+        """Reports when the loop's thread does not return to the loop."""
         present = self.present
         if present is not None and now - present[3] > present[2]:
             self._tell_loop(*present)
@@ -254,7 +254,7 @@ class HttpWorker:
 
 
 def head_of(scope):
-    """A request's head, as the protocol has it, from the scope of an application object."""
+    """A request's head in protocol form, from the scope of an application object."""
     root_path = scope.get("root_path", "")
     path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]

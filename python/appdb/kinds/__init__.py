@@ -1,18 +1,18 @@
-"""The kinds of column types, one module each: all that the library knows about the values of one.
+"""The kinds of column types, one module each: everything that the library knows about the values of one.
 
-A module is loaded when something is first asked of its kind, so that reading a file loads the few that it uses.
+A module is loaded on the first use of its kind, so that reading a file loads only the kinds that it uses.
 """
 
 from appdb import TYPE_NAMES
 
-# By kind, how a person calls the type: String, Int.
+# The name of the type for people, by kind: String, Int.
 DISPLAY = {name.lower(): name for name in TYPE_NAMES}
 _loaded = {}
 _named = {}
 
 
 def rules(kind):
-    """Returns what the library knows about the values of a kind (_base.py)."""
+    """Returns the Rules of a kind."""
     found = _loaded.get(kind)
     if found is None:
         from appdb._imports import load
@@ -22,12 +22,12 @@ def rules(kind):
 
 
 def casting(source, target):
-    """Returns the function that converts a value of one kind to another (`astype`); it raises where it cannot."""
+    """Returns the function that converts a value of one kind to another (`astype`); it raises on failure."""
     return rules(source).casts[target]
 
 
 def kind_named(name):
-    """Returns the kind of a type by the name that a hint gives it: the library's (`Json`) or Python's (`str`)."""
+    """Returns the kind for a type name in a hint: the library's (`Json`) or Python's (`str`)."""
     found = _named.get(name)
     if found is None:
         own = (kind for kind in DISPLAY if DISPLAY[kind] == name)

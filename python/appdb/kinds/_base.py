@@ -1,4 +1,4 @@
-"""What the modules of the kinds are made of: the annotation of a type, and the rules of its values."""
+"""The building blocks of the kinds: the annotation of a type, and the rules of its values."""
 
 from appdb.declare.errors import AppFileError
 
@@ -15,7 +15,7 @@ class Kind(str):
 
 
 class ColumnType:
-    """A column type; used as an annotation, never made into an object."""
+    """A column type; used as an annotation, never instantiated."""
 
     kind = ""
 
@@ -26,39 +26,39 @@ class ColumnType:
 
 
 def parametrised(cls, full):
-    """The class of a type with parameters. Raises AppFileError where it has some already."""
+    """The class of a type with parameters. Raises AppFileError if it already has some."""
     if type(cls.kind) is Kind:
         from appdb.declare.types import display
 
-        raise AppFileError(f"{display(cls.kind)} has its brackets already.", f"Write {cls.__name__}[...] once.")
+        raise AppFileError(f"{display(cls.kind)} already has its brackets.", f"Write {cls.__name__}[...] once.")
     return type(cls.__name__, (cls,), {"kind": Kind(full), "__module__": cls.__module__})
 
 
 class Rules:
-    """What a kind says of its values. Each kind gives all of it, so that a new one has forgotten nothing."""
+    """The rules of a kind's values. Each kind must give all of them, so that a new one is complete."""
 
     __slots__ = (
-        "python",  # how Python's own type is called where a result is reported as wrong
-        "hints",  # Python's classes that stand for the kind in type hints, by module and name
-        "display",  # from a manifest's type with parameters, how a person writes it; None: there are none
-        "lacks",  # what a type without parameters lacks, and what to write; None: nothing
-        "encoder",  # from a manifest's type, the function from a Python object to the stored form
-        "decoder",  # the function back, or None where they are the same
-        "from_wire",  # reads a value that came as an int, where the kind has none; else None
-        "to_literal",  # from a stored value and the manifest's type, the literal of a manifest
-        "from_literal",  # from a literal and the manifest's type, the stored form
-        "is_shared",  # whether every row may have the same Python object of a constant
-        "printed",  # a constant as a person would write it, from the Python value and its literal
-        "casts",  # by kind that a value converts to, the function that does (`astype`)
-        "is_ordered",  # whether rows can be sorted and grouped by it, and told apart
-        "is_key",  # whether it can be a primary key
-        "is_indexed",  # whether a B-tree helps there
-        "is_embedded",  # whether an embedding index can be over it
-        "is_zoned",  # whether Python objects may have a time zone
-        "is_text_in_json",  # whether JSON carries values as texts that Python has objects for
-        "json_schema",  # what stands for it within a Json type; None: nothing
-        "instead",  # what to write instead of a constant that is another one each time; None: the usual
-        "is_written",  # whether a constant can be read off the texts of the files
+        "python",  # Name of Python's own type, for the error of a wrong result.
+        "hints",  # Python classes for the kind in type hints, by module and name.
+        "display",  # Prints a manifest type with parameters in source form; None: there are none.
+        "lacks",  # The error and hint for a type without parameters; None: parameters are optional.
+        "encoder",  # From a manifest type: the function from a Python object to the stored form.
+        "decoder",  # The function back, or None if both forms are equal.
+        "from_wire",  # Converts a value that arrived as an int, if the kind has none; else None.
+        "to_literal",  # From a stored value and the manifest type: the manifest literal.
+        "from_literal",  # From a literal and the manifest type: the stored form.
+        "is_shared",  # Whether all rows can share one Python object of a constant.
+        "printed",  # A constant in source form, from the Python value and its literal.
+        "casts",  # The conversion functions by target kind (`astype`).
+        "is_ordered",  # Whether rows can be sorted, grouped and compared by it.
+        "is_key",  # Whether it can be a primary key.
+        "is_indexed",  # Whether a B-tree helps.
+        "is_embedded",  # Whether an embedding index can be over it.
+        "is_zoned",  # Whether Python objects can have a time zone.
+        "is_text_in_json",  # Whether values with their own Python class are texts in JSON.
+        "json_schema",  # Its schema inside a Json type; None: none.
+        "instead",  # Advice instead of a constant that changes each time; None: the usual advice.
+        "is_written",  # Whether a constant is written in the files' text.
     )
 
     def __init__(self, **given):
@@ -74,15 +74,15 @@ def same(value):
 
 
 def as_it_is(value, type):
-    """The stored form and the literal are one."""
+    """The stored form equals the literal."""
     return value
 
 
 def no_decoder(type):
-    """The stored form is the Python object."""
+    """The stored form equals the Python object."""
     return None
 
 
 def repr_of(value, literal):
-    """A constant as Python writes it."""
+    """A constant in Python's repr."""
     return repr(value)

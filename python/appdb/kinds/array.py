@@ -44,7 +44,7 @@ def _from_literal(literal, type):
 
 RULES = Rules(
     python="an array (numpy.ndarray, or nested lists)",
-    hints=(),  # numpy_hint() of declare/array_type.py reads them
+    hints=(),  # numpy_hint() of declare/array_type.py handles them.
     display=_display,
     lacks=("an Array without a dtype.", "Write db.Array[(768,), db.Float], or db.Array[db.Float] for any shape."),
     encoder=_encoder,
@@ -52,7 +52,7 @@ RULES = Rules(
     from_wire=None,
     to_literal=_to_literal,
     from_literal=_from_literal,
-    is_shared=False,  # a function may change it
+    is_shared=False,  # A function may change it.
     printed=lambda value, literal: literal,
     casts={},
     is_ordered=False,

@@ -1,4 +1,4 @@
-"""Date: days of the calendar."""
+"""Date: calendar days."""
 
 from appdb.kinds._base import ColumnType, Rules, as_it_is
 from appdb.kinds.timestamp import is_time_written

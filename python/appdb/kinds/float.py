@@ -1,4 +1,4 @@
-"""Float: finite numbers of 64 bits."""
+"""Float: finite 64-bit numbers."""
 
 from appdb.kinds._base import ColumnType, Rules, as_it_is, no_decoder, repr_of, same
 from appdb.values import INFINITY, checked_int, plain_scalar
@@ -25,7 +25,7 @@ RULES = Rules(
     lacks=None,
     encoder=lambda type: from_float,
     decoder=no_decoder,
-    from_wire=float,  # a whole number may come as an int
+    from_wire=float,  # A whole number may arrive as an int.
     to_literal=as_it_is,
     from_literal=lambda literal, type: float(literal),
     is_shared=True,

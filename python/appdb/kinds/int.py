@@ -1,4 +1,4 @@
-"""Int: integers of 64 bits."""
+"""Int: 64-bit integers."""
 
 from appdb.kinds._base import ColumnType, Rules, no_decoder, repr_of, same
 from appdb.values import INT_MAX, INT_MIN, plain_scalar, short_int

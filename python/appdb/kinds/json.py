@@ -1,4 +1,4 @@
-"""Json: any JSON, with a JSON Schema or without."""
+"""Json: any JSON, with or without a JSON Schema."""
 
 from appdb.kinds._base import ColumnType, Rules, as_it_is, parametrised, repr_of, same
 from appdb.kinds.string import from_string, is_text_written
@@ -17,7 +17,7 @@ class Json(ColumnType):
 
     @classmethod
     def schema(cls, document):
-        """A Json type whose values meet a JSON Schema (draft 2020-12): `doc: db.Json.schema({"type": "object"})`."""
+        """A Json type whose values match a JSON Schema (draft 2020-12): `doc: db.Json.schema({"type": "object"})`."""
         from appdb.declare.json_schema import given_schema
 
         return cls._of(given_schema(document))
@@ -34,7 +34,7 @@ def _display(type):
 
 
 def json_encoder(_type=None):
-    """Returns the function to JSON text: key order kept, keys text, numbers finite, None inside as null."""
+    """Returns the function to JSON text: key order is kept, keys are text, numbers finite, None inside is null."""
     import json
 
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_item).encode
@@ -45,7 +45,7 @@ def json_encoder(_type=None):
             return encode(value)
         if isinstance(value, str):
             return encode(from_string(value))
-        text = encode(value)  # a number, a bool, or an object that _item refuses
+        text = encode(value)  # A number, a bool, or an object that _item refuses.
         return None if text == "null" else text
 
     return from_json
@@ -58,10 +58,10 @@ def _decoder(_type):
 
 
 def _check(value):
-    """Refuses what the encoder would change without a word: keys that are no text, NUL, halves of characters."""
+    """Refuses values that the encoder would change silently: keys that are not text, NUL, lone surrogates."""
     if isinstance(value, str):
         if "\0" in value:
-            raise ValueError("text inside the JSON value holds a NUL character, which no column can store")
+            raise ValueError("text inside the JSON value contains a NUL character, which no column can store")
         if not value.isascii():
             refuse_surrogates(value)
     elif isinstance(value, dict):
@@ -125,7 +125,7 @@ RULES = Rules(
     from_wire=None,
     to_literal=as_it_is,
     from_literal=as_it_is,
-    is_shared=False,  # a function may change it
+    is_shared=False,  # A function may change it.
     printed=repr_of,
     casts={
         "string": _text,
@@ -135,7 +135,7 @@ RULES = Rules(
         "timestamp": _from_text("timestamp"),
         "date": _from_text("date"),
         "uuid": _from_text("uuid"),
-        "json": same,  # the schema is the engine's to check
+        "json": same,  # The engine checks the schema.
     },
     is_ordered=False,
     is_key=False,

@@ -14,7 +14,7 @@ def from_string(value):
             return from_string(plain_scalar(value, "str"))
         value = str.__str__(value)
     if "\0" in value:
-        raise ValueError("text holds a NUL character, which no column can store")
+        raise ValueError("text contains a NUL character, which no column can store")
     if not value.isascii():
         refuse_surrogates(value)
     return value
@@ -39,7 +39,7 @@ def _uuid(text):
 
 
 def is_text_written(value, texts):
-    """Whether the parts of a text that look made up stand in the files."""
+    """Whether the possibly generated parts of a text are written in the files."""
     import re
 
     return all(part in texts for part in re.findall(r"(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{6,}", value))

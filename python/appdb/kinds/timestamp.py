@@ -1,4 +1,4 @@
-"""Timestamp: instants to the microsecond, in UTC."""
+"""Timestamp: instants with microseconds, in UTC."""
 
 from appdb.kinds._base import ColumnType, Rules, as_it_is
 from appdb.values import wrong_type
@@ -9,7 +9,7 @@ class Timestamp(ColumnType):
 
 
 def parse_timestamp(text):
-    """Reads ISO text; a time without a zone is UTC."""
+    """Parses ISO text; a time without a zone is UTC."""
     from datetime import datetime, timezone
 
     value = datetime.fromisoformat(text)
@@ -25,7 +25,7 @@ def _encoder(type=None):
         if not isinstance(value, datetime):
             raise wrong_type(value, "datetime")
         if value.tzinfo is None or value.utcoffset() is None:
-            value = value.replace(tzinfo=utc)  # a time without a zone is UTC
+            value = value.replace(tzinfo=utc)  # A time without a zone is UTC.
         else:
             value = value.astimezone(utc)
         text = datetime.isoformat(value)
@@ -45,7 +45,7 @@ def _iso(value):
 
 
 def is_time_written(value, texts):
-    """Whether the numbers of a time, those up to 12 left out, stand in the files."""
+    """Whether the numbers of a time, except those up to 12, are written in the files."""
     import re
 
     return all(str(int(part)) in texts for part in re.findall(r"[0-9]+", value) if int(part) > 12)

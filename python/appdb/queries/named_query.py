@@ -1,4 +1,4 @@
-"""`@query`: a function that returns a query, run once with stand-ins for its parameters when the file is read."""
+"""`@query`: a function that returns a query, run once with placeholders for its parameters when the file is read."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
@@ -11,7 +11,7 @@ _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0
 
 
 class ParameterRef(Expr):
-    """What a parameter is while the body of a query runs: a value that comes with each request."""
+    """A parameter while the body of a query runs: a value that comes with each request."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ class ParameterRef(Expr):
 
 
 class NamedQuery:
-    """A query known by its module and name. Called with columns it gives an expression: the list of its rows."""
+    """A query with an id of module and name. Called with columns it gives an expression: the list of its rows."""
 
     def __init__(self, function, return_scalar):
         self.function = function
@@ -41,7 +41,7 @@ class NamedQuery:
                 function,
                 f"The query {function.__name__} has return_scalar=True and selects "
                 f"{len(self.document['select'])} values.",
-                "Select one value, or leave return_scalar= out.",
+                "Select one value, or omit return_scalar=.",
             )
 
     def _run_body(self):

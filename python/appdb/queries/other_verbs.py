@@ -1,10 +1,10 @@
-"""What a person is told who writes a verb of another library: `filter`, `first`, `having`."""
+"""Advice for users of other libraries' verbs: `filter`, `first`, `having`."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import UnknownAttribute, asked_while_running, did_you_mean
 from appdb.queries.query import VERBS
 
-# Verbs that have another name here.
+# Verbs with another name here.
 _RENAMED = {
     **dict.fromkeys(("filter", "filter_by", "find"), "where"),
     **dict.fromkeys(("sort", "sort_by", "orderby", "order"), "order_by"),
@@ -12,12 +12,12 @@ _RENAMED = {
     **dict.fromkeys(("take", "top"), "limit"),
     "unique": "distinct",
 }
-# Verbs that are written otherwise here, with what to write.
+# Verbs with another form here, and what to write.
 _OTHERWISE = {
     "offset": "Write limit(n, offset=...).",
     "first": "Write head(1), and one_row=True at the route.",
     "one": "Write one_row=True at the route.",
-    "all": "Leave it out: a query gives all rows.",
+    "all": "Omit it: a query returns all rows.",
     "aggregate": "Write select(n=count()), with aggregates of appdb.functions.",
     "having": "Sort by the aggregate and cut with limit(); groups have no filter.",
 }
@@ -26,7 +26,7 @@ _CHANGE = ("insert", "update", "delete")
 
 
 def is_verb_elsewhere(name):
-    """Whether other systems have a verb of this name, which is written otherwise here."""
+    """Whether other systems have a verb of this name, which has another form here."""
     return name in _RENAMED or name in _OTHERWISE
 
 
@@ -37,11 +37,11 @@ def unknown_verb(what, name, model=None):
         if Phase.running:
             return asked_while_running(f"{owner}.{name}()")
         return UnknownAttribute(
-            f"{owner}.{name}() runs a query, and no database is at hand while the file is read.",
-            "Leave it out: a function marked @db.query returns the query itself.",
+            f"{owner}.{name}() runs a query, and no database is available while the file is read.",
+            "Omit it: a function marked @db.query returns the query itself.",
         )
     if name in _CHANGE and model is not None:
-        what = "a function that computes cannot" if Phase.running else "no database is at hand while the file is read"
+        what = "a function that computes cannot" if Phase.running else "no database is available while the file is read"
         return UnknownAttribute(
             f"{owner}.{name}() changes rows, and {what}.",
             f"Call it in a handler of a router, or declare a route: router.add_{name}_route({model}, ...)",

@@ -1,7 +1,7 @@
 """Queries over models: `Docs.where(Docs.n > 1).select(Docs.title)`, and `@query`, which names one.
 
-A Query is what its verbs have said so far; each verb gives a new one. Nothing runs here: the manifest carries the query
-(packages/contract/src/query.ts), the engine makes one statement of it.
+A Query holds the calls of its verbs so far; each verb returns a new one. Nothing runs here: the manifest contains
+the query (packages/contract/src/query.ts), and the engine compiles it to one statement.
 """
 
 from appdb.declare.declaring import Phase
@@ -23,7 +23,7 @@ _JOINS = {
 
 
 class Query:
-    """What to read from one model or several. Immutable."""
+    """A read from one model or several. Immutable."""
 
     __slots__ = ("_models", "_joins", "_where", "_groups", "_selected", "_distinct", "_order", "_bounds", "_drawn")
 
@@ -63,7 +63,7 @@ class Query:
         return self._with(_where=condition if self._where is None else self._where & condition)
 
     def select(self, *values, **named):
-        """Chooses what a row of the result holds: columns and expressions, and `alias=expression`."""
+        """Chooses the values of a result row: columns and expressions, and `alias=expression`."""
         if self._selected is not None:
             raise AppFileError("select() is called twice in one query.", "Name all values in one select().")
         chosen = [(None, _value("select", value)) for value in values]
@@ -77,7 +77,7 @@ class Query:
         return self._with(_selected=tuple(chosen))
 
     def order_by(self, *values, asc=True, **unknown):
-        """Sorts by `values`, ascending or not. A later order_by() sorts what the earlier ones leave equal."""
+        """Sorts by `values`, ascending or not. A later order_by() sorts rows that are equal in the earlier ones."""
         if unknown:
             raise AppFileError(
                 f"order_by() has no option {next(iter(unknown))}=.", "Write asc=False for a descending order."
@@ -98,7 +98,7 @@ class Query:
         return self._with(_order=(*self._order, *keys))
 
     def _key(self, where, value):
-        """What rows are sorted or grouped by. Raises AppFileError for a column's name as text."""
+        """A sort or group key. Raises AppFileError for a column's name as text."""
         if isinstance(value, str):
             name, sign, direction = value.lstrip("-"), value[:1] == "-", value.lower().endswith(" desc")
             model, name = self._models[0].__name__, name.split(" ")[0]
@@ -107,7 +107,7 @@ class Query:
         return _value(where, value)
 
     def limit(self, n, offset=None):
-        """Takes at most `n` rows, after leaving out the first `offset`; both are whole numbers or parameters."""
+        """Takes at most `n` rows after skipping the first `offset`; both are whole numbers or parameters."""
         bounds = {**self._bounds, "limit": _bound("limit", "n", n)}
         if offset is not None:
             bounds["offset"] = _bound("limit", "offset", offset)
@@ -124,7 +124,7 @@ class Query:
         return self._with(_bounds={**self._bounds, "tail": _bound("tail", "n", n)})
 
     def group_by(self, *values):
-        """Makes one row of all rows in which `values` are the same; select() then takes them and aggregates."""
+        """Makes one row of all rows with equal `values`; select() then takes them and aggregates."""
         if self._groups:
             raise AppFileError("group_by() is called twice in one query.", "Name all values in one group_by().")
         if not values:
@@ -140,7 +140,7 @@ class Query:
         return self._with(_groups=groups)
 
     def join(self, other, on=None, how="inner"):
-        """Puts the rows of another model beside these: `A.join(B, on=A.id == B.a_id, how="left")`."""
+        """Joins the rows of another model: `A.join(B, on=A.id == B.a_id, how="left")`."""
         model = _model("join", other)
         kind = _JOINS.get(how) if isinstance(how, str) else None
         if kind is None:
@@ -156,11 +156,11 @@ class Query:
         return self._with(_models=(*self._models, model), _joins=(*self._joins, (kind, model, condition)))
 
     def distinct(self):
-        """Leaves out rows that are the same as another one in everything that is selected."""
+        """Removes rows that equal another one in all selected values."""
         return self._with(_distinct=True)
 
     def sample(self, n=None, fraction=None, seed=None):
-        """Draws rows at random: `n` of them, or each with the chance `fraction`. The same seed draws the same rows."""
+        """Samples rows: `n` of them, or each with the probability `fraction`. Equal seeds give equal samples."""
         if (n is None) == (fraction is None):
             raise AppFileError("sample() takes n= or fraction=.", "Write sample(n=100) or sample(fraction=0.1)")
         if n is not None and (type(n) is not int or n < 0):
@@ -170,7 +170,7 @@ class Query:
         if seed is not None and (type(seed) is not int or abs(seed) >= 2**53):
             raise AppFileError(f"sample(seed=) is a whole number, not {seed!r}.", "Write sample(n=100, seed=1)")
         if self._drawn is not None:
-            raise AppFileError("sample() is called twice in one query.", "Draw once.")
+            raise AppFileError("sample() is called twice in one query.", "Sample once.")
         return self._with(_drawn={"n": n, "fraction": None if fraction is None else float(fraction), "seed": seed})
 
     def count(self):
@@ -179,8 +179,8 @@ class Query:
 
         if self._groups or self._distinct or self._bounds:
             raise AppFileError(
-                "count() counts rows as where() leaves them; here it follows group_by(), distinct() or limit().",
-                "Take those out, or select an aggregate: .group_by(...).select(n=count())",
+                "count() counts rows after where(); here it follows group_by(), distinct() or limit().",
+                "Remove those, or select an aggregate: .group_by(...).select(n=count())",
             )
         return self._with(_selected=(("count", count()),), _order=())
 
@@ -208,7 +208,7 @@ class Query:
     __hash__ = object.__hash__
 
     def document(self):
-        """The query as the manifest holds it. Raises AppFileError where its clauses do not fit together."""
+        """The query in manifest form. Raises AppFileError for clauses that conflict."""
         names = TableNames(self._models)
         selected = self._named()
         self._check_reads()
@@ -348,11 +348,11 @@ def _model(where, model):
 def _join_condition(models, model, on, kind):
     if kind == "cross":
         if on is not None:
-            raise AppFileError("A cross join has no on=.", 'Take on= or how="cross" out.')
+            raise AppFileError("A cross join has no on=.", 'Remove on= or how="cross".')
         return None
     if on is None:
         raise AppFileError("join() has no on=.", f"Write join({model.__name__}, on=A.column == {model.__name__}.column)")
-    if isinstance(on, ColumnRef) and on._kind != "bool":  # the column that both have
+    if isinstance(on, ColumnRef) and on._kind != "bool":  # The common column.
         other = model.__appdb_table__.columns.get(on._name)
         if other is None:
             raise AppFileError(

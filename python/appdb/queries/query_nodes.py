@@ -1,8 +1,8 @@
-"""Expression nodes inside a query: whose columns they read, what they are called, what a group leaves of them."""
+"""Expression nodes inside a query: the owners of their columns, their names, and their form in a group."""
 
 
 class TableNames:
-    """The names by which a query's columns name their tables."""
+    """The names of tables in a query's columns."""
 
     def __init__(self, models):
         self._tables = [model.__appdb_table__ for model in models]
@@ -42,12 +42,12 @@ def walk(node):
 
 
 def contains(node, kind):
-    """True when a node of a kind is inside."""
+    """True when a node of this kind is inside."""
     return any(inner["node"] == kind for inner in walk(node))
 
 
 def unplaced(node, groups):
-    """The name of a column that is neither grouped by nor inside of an aggregate; None when there is none."""
+    """The name of a column that is neither grouped by nor inside an aggregate; None when there is none."""
     if isinstance(node, list):
         parts = node
     elif not isinstance(node, dict) or node.get("node") == "aggregate" or any(node == group for group in groups):
@@ -65,7 +65,7 @@ def unplaced(node, groups):
 
 
 def default_name(node, place):
-    """What a selected expression without alias is called."""
+    """The default name of a selected expression."""
     kind = node["node"]
     if kind == "column":
         return node["name"]

@@ -1,4 +1,5 @@
-"""The kinds of routes, one module each: the methods of a router that declare one, what they refuse, and what the manifest says.
+"""The kinds of routes, one module each: the methods of a router that declare one, their checks, and their manifest
+form.
 
-`appdb.serving.Router` lists the methods. A hand-written route (`handler`) is loaded by the first.
+`appdb.serving.Router` lists the methods. A handler route (`handler`) is loaded on first use.
 """

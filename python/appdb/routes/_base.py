@@ -1,4 +1,4 @@
-"""What every kind of route has, and what a route may say: its path and its options. Checks raise AppFileError."""
+"""The common parts of all kinds of routes, and the checks of path and options. Checks raise AppFileError."""
 
 from appdb.declare.errors import AppFileError, did_you_mean, later
 
@@ -7,17 +7,17 @@ _RESERVED = ("/health", "/openapi.json")
 
 
 class Route:
-    """A kind says by attributes of its class what its routes may say, and by `_parts` what is its own in the manifest."""
+    """A kind declares the options of its routes by class attributes, and its own manifest part by `_parts`."""
 
     __slots__ = ("method", "path", "background", "source")
     kind = None
-    option_names = ()  # of the methods that declare it
-    example = None  # of a declaration
-    in_path = "Send the value in the body."  # in place of a parameter
-    may_be_prefix = False  # its path may be empty behind a prefix
-    models = ()  # that the route names
+    option_names = ()  # Options of the declaring methods.
+    example = None  # An example of a declaration.
+    in_path = "Send the value in the body."  # Advice instead of a path parameter.
+    may_be_prefix = False  # Its path may be empty after a prefix.
+    models = ()  # Models that the route names.
     queries = ()
-    handler = None  # that answers
+    handler = None  # The function that answers.
 
     def __init__(self, method, path, background, source):
         self.method = method
@@ -27,11 +27,11 @@ class Route:
 
     @staticmethod
     def without_parameters(path):
-        """Returns the path with a letter in the place of each parameter that the kind knows. Raises AppFileError."""
+        """Returns the path with a letter instead of each supported parameter. Raises AppFileError."""
         return path
 
     def document(self):
-        """The route as in the manifest, without its source."""
+        """The route in manifest form, without its source."""
         return {
             "kind": self.kind,
             "method": self.method,
@@ -42,7 +42,7 @@ class Route:
 
 
 def checked_options(kind, options):
-    """The Background of a route, None without one. Raises AppFileError for an option that it does not have (yet)."""
+    """The Background of a route, None without one. Raises AppFileError for an unknown or unsupported option."""
     for name, value in options.items():
         if name == "background":
             continue
@@ -65,7 +65,7 @@ def checked_options(kind, options):
 
 
 def checked_prefix(prefix):
-    """`prefix` if it is one. Raises AppFileError."""
+    """Returns `prefix` if it is valid. Raises AppFileError."""
     if not isinstance(prefix, str):
         raise AppFileError(f"prefix= is text, not {type(prefix).__name__}.", 'Write prefix="/v1"')
     if prefix == "":
@@ -79,12 +79,12 @@ def checked_prefix(prefix):
 
 
 def shape_of(path):
-    """The path without the names of its parameters: two routes of one shape are one."""
+    """The path without the names of its parameters: two routes of one shape are equal."""
     return "/".join("{}" if part.startswith("{") else part for part in path.split("/"))
 
 
 def check_path(kind, path):
-    """Raises AppFileError unless `path` is one that a route of this kind can have."""
+    """Raises AppFileError unless `path` is valid for this kind of route."""
     if not isinstance(path, str):
         example = kind.example or f'add_{kind.kind}_route(Model, path="/items")'
         raise AppFileError(f"The route has no path ({path!r}).", f"Write {example}")
@@ -96,7 +96,7 @@ def check_path(kind, path):
     wrong = [mark for mark in path if mark not in _PATH_MARKS]
     if wrong:
         raise AppFileError(
-            f"The path '{path}' holds {wrong[0]!r}.", "Use letters a-z, digits and - _ . ~ between the slashes."
+            f"The path '{path}' contains {wrong[0]!r}.", "Use letters a-z, digits and - _ . ~ between the slashes."
         )
     if "//" in path or (path.endswith("/") and path != "/") or "/./" in path + "/" or "/../" in path + "/":
         raise AppFileError(
@@ -105,6 +105,6 @@ def check_path(kind, path):
 
 
 def check_full_path(full):
-    """Raises AppFileError for a path, prefix included, that every service answers itself."""
+    """Raises AppFileError for a full path that every service reserves."""
     if full in _RESERVED or full.startswith("/_"):
-        raise AppFileError(f"The path {full} is kept for the service itself.", "Choose another path.")
+        raise AppFileError(f"The path {full} is reserved for the service itself.", "Choose another path.")

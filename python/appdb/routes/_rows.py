@@ -1,4 +1,4 @@
-"""Routes over a model: what those that take values of a row and answer values of it have in common. Raises AppFileError."""
+"""The common parts of routes over a model that take and return values of a row. Raises AppFileError."""
 
 from appdb.declare.errors import AppFileError, did_you_mean, listed
 from appdb.declare.model import ModelMeta
@@ -25,13 +25,13 @@ class ModelRoute(Route):
 
 
 class RowRoute(ModelRoute):
-    """One route over a model: a row of it in by `inputs`, its `outputs` out."""
+    """One route over a model: takes values of a row as `inputs`, returns its `outputs`."""
 
     __slots__ = ("inputs", "outputs", "on_error", "answerer", "export")
 
     @classmethod
     def declare(cls, router, model, path, inputs, outputs, options, source, on_error="abort", function=None):
-        """Adds such a route to a router and returns the function that makes its answers, None without one."""
+        """Adds such a route to a router and returns the function that makes its responses, None without one."""
         check_on_error(on_error)
         export = _export(cls, options)
         background = checked_options(cls, options)
@@ -46,7 +46,7 @@ class RowRoute(ModelRoute):
         return function
 
     def _check(self, table):
-        """Refuses inputs that cannot be."""
+        """Refuses impossible inputs."""
 
     def _parts(self):
         return {
@@ -60,7 +60,7 @@ class RowRoute(ModelRoute):
 
 
 class NewRowRoute(RowRoute):
-    """A route that takes a new row. Its kind says by `_needed` which stored columns a request must bring, and why."""
+    """A route for a new row. Its kind defines by `_needed` which stored columns a request must have, and why."""
 
     __slots__ = ()
 
@@ -101,13 +101,13 @@ def check_model(kind, model):
 
 
 def check_on_error(on_error):
-    """Raises AppFileError unless `on_error` is one of its two words."""
+    """Raises AppFileError unless `on_error` is 'abort' or 'ignore'."""
     if on_error not in ("abort", "ignore"):
         raise AppFileError(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", 'Write on_error="ignore"')
 
 
 def names_of(what, table, columns):
-    """Names of columns that were given as columns or names. Raises AppFileError for unknown and doubled ones."""
+    """Column names of a list of columns or names. Raises AppFileError for unknown and repeated ones."""
     if isinstance(columns, (str, Expr)) or not hasattr(columns, "__iter__"):
         raise AppFileError(f"{what}= is a list of columns.", f"Write {what}=[{table.model}.column]")
     names = []
@@ -152,21 +152,21 @@ def _name_of(what, table, column):
 
 
 def _may_be_left_out(column):
-    """Whether a request may store a row without a value for a stored column."""
+    """Whether a request may omit the value of a stored column."""
     return column.ref._nullable or column.default is not None
 
 
 def read_by(table, names):
     """The stored columns that the named ones are computed from, in declared order."""
     wanted = set(names)
-    for column in reversed(table.columns.values()):  # a column reads earlier ones only
+    for column in reversed(table.columns.values()):  # A column only reads earlier ones.
         if column.name in wanted and column.value is not None:
             wanted.update(ref._name for ref in column.value._reads)
     return [c.name for c in table.columns.values() if c.name in wanted and c.value is None]
 
 
 def _export(kind, options):
-    """Takes `export_sql=` out of the options of a route that may have it."""
+    """Takes `export_sql=` from the options of a route that supports it."""
     if options.get("export_sql") is None:
         return options.pop("export_sql", None)
     from appdb.routes.sql_export import export_of

@@ -1,6 +1,6 @@
-"""Functions that make the answer of a route: `@router.insert_route(Docs, path="/docs")` above a def.
+"""Functions that make the response of a route: `@router.insert_route(Docs, path="/docs")` above a def.
 
-They run in the worker, as the last step of the row's own graph, before anything is stored.
+They run in the worker, as the last step of the row's graph, before anything is stored.
 """
 
 from appdb.declare.errors import AppFileError, did_you_mean, listed
@@ -17,9 +17,9 @@ from appdb.udfs.signatures import (
 )
 from appdb.declare.types import display, hint_type
 
-# What tells such a function's id from that of a UDF.
+# Distinguishes such a function's id from that of a UDF.
 MARK = "#answer"
-# By id: every such function of the modules that were imported.
+# By id: every such function of the imported modules.
 known = {}
 
 
@@ -35,7 +35,7 @@ class Answerer:
         self.response = _response(function)
 
     def document(self):
-        """As in the manifest."""
+        """In manifest form."""
         function = self.function
         return {
             "id": self.id,
@@ -47,7 +47,7 @@ class Answerer:
 
 
 class Answered:
-    """Such a function as the worker calls it; to everybody else it is like an Overload (udfs/udf.py)."""
+    """Such a function as the worker calls it; used like an Overload (udfs/udf.py)."""
 
     kind = "scalar"
     number = 0
@@ -59,7 +59,7 @@ class Answered:
         self.id = f"{function.__module__}:{function.__qualname__}{MARK}"
         self.is_async = self.is_concurrent = bool(inner.__code__.co_flags & COROUTINE)
         self.function = _waited(function) if self.is_async else _run(function)
-        # It is called for every row: null is a value like others.
+        # It is called for every row: null is an ordinary value.
         self.parameters = [Parameter(name, "json", True, mode="keyword_only") for name in _names(inner)]
         self.result = ("json", True)
 
@@ -67,7 +67,7 @@ class Answered:
 def answerer_of(function, table, outputs, may_fail):
     """The Answerer of a function and the outputs of its route: `outputs`, or the columns that it takes if that is None.
 
-    `may_fail` says that computed cells may be null. Raises AppFileError for what the function cannot be given.
+    `may_fail`: computed cells can be null. Raises AppFileError for parameters that the function cannot get.
     """
     _check_function(function)
     inner = innermost(function)
@@ -107,7 +107,7 @@ def _check_function(function):
     check_importable(inner, "a route's function")
     name, code = inner.__name__, inner.__code__
     if code.co_flags & (GENERATOR | ASYNC_GENERATOR):
-        raise refused(inner, f"{name} yields; the answer of a route is one value.", "Return a list instead.")
+        raise refused(inner, f"{name} yields; the response of a route is one value.", "Return a list instead.")
     if code.co_flags & (VARARGS | VARKEYWORDS):
         raise refused(inner, f"{name} takes *args or **kwargs.", "Name each output that it takes.")
     if code.co_argcount:
@@ -137,7 +137,7 @@ def _check_type(function, hints, column, may_fail):
 
 
 def _keep(answerer):
-    """One module may have several functions of one name, and another process finds one by its name."""
+    """A module cannot have several functions of one name, because another process finds a function by its name."""
     before = known.get(answerer.id)
     if before is not None and _place(before.function) != _place(answerer.function):
         raise refused(
@@ -159,7 +159,7 @@ def _names(function):
 
 
 def _response(function):
-    """The JSON Schema of what a function returns; None when it does not say."""
+    """The JSON Schema of a function's result; None when it is not declared."""
     from appdb.http.handler_kinds import Unknown, kind_of
     from appdb.http.handlers import _hints
 
@@ -192,7 +192,7 @@ def _waited(function):
 
 
 def plain(value):
-    """A value of dicts, lists, texts and numbers for one that may hold dataclasses, pydantic models, times and the like."""
+    """Converts dataclasses, pydantic models, times and similar to dicts, lists, texts and numbers."""
     kind = type(value)
     if kind in (str, int, float, bool) or value is None:
         return value
@@ -206,7 +206,7 @@ def plain(value):
 
 
 def _key(key):
-    """As in JSON, where every key is a text."""
+    """Like JSON, where every key is a text."""
     if key is None or type(key) is bool:
         return {None: "null", True: "true", False: "false"}[key]
     return str(key) if type(key) in (int, float) else key

@@ -1,4 +1,4 @@
-"""An application object of the person's own: found in the file's globals, told in the manifest with its routers."""
+"""The user's own application object: found in the file's globals, described in the manifest with its routers."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ _ASGI = ("scope", "receive", "send")
 def application_of(module):
     """(name, object) of the ASGI application in a module's globals, or None. Raises AppFileError for several."""
     found = [(name, value) for name, value in vars(module).items() if not name.startswith("_") and _is_asgi(value)]
-    whole = [(name, value) for name, value in found if hasattr(value, "router")]  # FastAPI's and its kin's
+    whole = [(name, value) for name, value in found if hasattr(value, "router")]  # FastAPI's and similar ones.
     candidates = {id(value): (name, value) for name, value in reversed(whole or found)}
     if len(candidates) > 1:
         named = [(name, value) for name, value in candidates.values() if name == "app"]
@@ -38,7 +38,7 @@ def _is_asgi(value):
 
 
 def application_service(module, name, app, routers, places, root):
-    """The service of a file with an application object, as in the manifest."""
+    """The manifest form of the service with an application object."""
     for route in (route for _, router in routers for route in router._routes):
         if getattr(route, "check_name", None) is not None:
             route.check_name()
@@ -46,7 +46,7 @@ def application_service(module, name, app, routers, places, root):
         if not router._is_included:
             raise AppFileError(
                 f"The router '{variable}' is not in the application object '{name}'.",
-                f"Write {name}.include_router({variable}), or take one of them out of the file.",
+                f"Write {name}.include_router({variable}), or remove one of them from the file.",
                 router._source,
             )
     openapi = _openapi(app, name, module)
@@ -80,7 +80,7 @@ def application_service(module, name, app, routers, places, root):
 
 
 def route_id(router, route, root):
-    """How a route in an application object is called across processes: its place in the code, method and path."""
+    """The id of a route in an application object across processes: its place in the code, method and path."""
     file = os.path.relpath(os.path.realpath(route.source[0]), root).replace(os.sep, "/")
     return f"{file}:{route.source[1]} {route.method.upper()} {router._prefix}{route.path}"
 
@@ -99,11 +99,11 @@ def _openapi(app, name, module):
         detail = f"The description of the application object '{name}' is not valid JSON: {error}."
     except Exception as error:
         detail = f"The application object '{name}' cannot describe itself: {type(error).__name__}: {error}."
-    raise AppFileError(detail, f"{name}.openapi() has to return an OpenAPI document.", (module.__file__, 1)) from None
+    raise AppFileError(detail, f"{name}.openapi() must return an OpenAPI document.", (module.__file__, 1)) from None
 
 
 def _taken_paths(openapi):
-    """Where the routes of routers lie in the application object, by id; takes the marks out of its description."""
+    """The paths of routers' routes in the application object, by id; removes the marks from its description."""
     found = {}
     for path, operations in ((openapi or {}).get("paths") or {}).items():
         for operation in operations.values():
@@ -124,8 +124,8 @@ def load_application(wanted):
 
 
 def become_fastapi(router):
-    """Makes a router one of FastAPI's too, as `app.include_router(router)` wants it: with its routes, and the same object,
-    by which FastAPI finds it again."""
+    """Makes a router work as FastAPI's in `app.include_router(router)`: with its routes, and as the same object, by
+    which FastAPI recognises it."""
     from fastapi import APIRouter
     from fastapi import Request as FastRequest
     from starlette.responses import Response as FastResponse
@@ -160,7 +160,7 @@ def _endpoint(router, route, request_type, response_type):
 
         worker = HttpWorker.current
         if worker is None:
-            raise RuntimeError("routes of a router are answered in a service alone")
+            raise RuntimeError("routes of a router are only answered in a service")
         body = await _body_of(request, worker.body_bytes)
         if body is None:
             status, headers, data = await worker.refuse_body(request.scope)
@@ -178,7 +178,7 @@ def _endpoint(router, route, request_type, response_type):
 
 
 async def _body_of(request, most):
-    """The whole body, or None for one of more than `most` bytes, whose rest is left."""
+    """The whole body, or None for one of more than `most` bytes, whose rest is not read."""
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)

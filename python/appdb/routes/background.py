@@ -1,4 +1,4 @@
-"""`Background`: a route that answers at once with a job, and does its work behind it."""
+"""`Background`: a route that answers at once with a job, which does the work later."""
 
 from appdb.declare.errors import AppFileError, did_you_mean
 
@@ -6,7 +6,7 @@ _DAY = 86_400
 
 
 class Background:
-    """How the jobs of a route are done: `attempts` that may fail, and seconds for which a result is told after its end."""
+    """Settings of a route's jobs: maximum `attempts`, and the time in seconds for which a result is available."""
 
     __slots__ = ("attempts", "expires")
 
@@ -21,12 +21,12 @@ class Background:
         self.expires = _whole("expires", expires, 365 * _DAY)
 
     def document(self):
-        """As in the manifest."""
+        """In manifest form."""
         return {"attempts": self.attempts, "expires_s": self.expires}
 
 
 def background_of(value):
-    """The Background that a route's `background=` means; None without one. Raises AppFileError."""
+    """The Background for a route's `background=`; None without one. Raises AppFileError."""
     if value is None or value is False:
         return None
     if value is True:

@@ -16,11 +16,11 @@ class ComputeRoute(NewRowRoute):
 
 
 def add_compute_route(self, model, path=None, inputs=None, outputs=None, **options):
-    """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as of an insert route."""
+    """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as in an insert route."""
     ComputeRoute.declare(self, model, path, inputs, outputs, options, caller(1))
 
 
 def compute_route(self, model, path=None, inputs=None, outputs=None, **options):
-    """Decorator: a compute route whose answer is what the function returns. As `insert_route` otherwise."""
+    """Decorator: a compute route whose response is the function's result. Otherwise like `insert_route`."""
     source = caller(1)
     return lambda function: ComputeRoute.declare(self, model, path, inputs, outputs, options, source, function=function)

@@ -7,7 +7,7 @@ from appdb.routes._rows import ModelRoute, check_model, key_of, names_of
 
 
 class DeleteRoute(ModelRoute):
-    """One route over a model: values in by `match_columns`, the number of the rows that had them out."""
+    """One route over a model: takes values of `match_columns`, returns the number of deleted rows."""
 
     __slots__ = ("match_columns",)
     kind = "delete"
@@ -18,10 +18,10 @@ class DeleteRoute(ModelRoute):
 
 
 def add_delete_route(self, model, path=None, match_columns=None, **options):
-    """Serves POST `path`: deletes the rows that have all values of a body and answers `{"num_rows": n}`.
+    """Serves POST `path`: deletes the rows with all values of a body and returns `{"num_rows": n}`.
 
-    A body names each of `match_columns`, by default the primary key; null finds rows without a value. Raises
-    AppFileError for an empty list, and for a model without a key where no columns are named.
+    A body has each of `match_columns`, by default the primary key; null matches rows without a value. Raises
+    AppFileError for an empty list, and for a model without a key if no columns are named.
     """
     background = checked_options(DeleteRoute, options)
     check_model(DeleteRoute, model)
@@ -32,7 +32,7 @@ def add_delete_route(self, model, path=None, match_columns=None, **options):
 
 
 def _columns(model, path, match_columns):
-    """The columns by which the route finds its rows, as names. Raises AppFileError where there are none."""
+    """The names of the columns by which the route finds its rows. Raises AppFileError without any."""
     table = model.__appdb_table__
     if match_columns is None:
         key = key_of(table)

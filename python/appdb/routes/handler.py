@@ -1,4 +1,4 @@
-"""Hand-written handlers as routes: how a router keeps one, and how the worker finds it again by its name."""
+"""Handlers as routes: how a router keeps one, and how the worker finds it again by its name."""
 
 from appdb.declare.errors import AppFileError
 from appdb.http.handler_checks import check_options, without_parameters
@@ -6,12 +6,12 @@ from appdb.http.handlers import Handler, check_function, operation
 from appdb.routes._base import Route
 from appdb.udfs.signatures import innermost
 
-_ASYNC = 0x80 | 0x200  # coroutine, async generator
+_ASYNC = 0x80 | 0x200  # Coroutine, async generator.
 _HOME = "__appdb_routes__"
 
 
 class HandlerRoute(Route):
-    """One route of a handler. A function may have several: `number` says which, in the order of its decorators."""
+    """One route of a handler. A function may have several: `number` is its index, in the order of the decorators."""
 
     kind = "handler"
     example = '@router.get("/items")'
@@ -39,13 +39,14 @@ class HandlerRoute(Route):
         self.adapter = _adapter(options.get("response_model"))
 
     def call(self, request):
-        """Reads the arguments from a request and calls the function. Raises Refused for what does not fit."""
+        """Reads the arguments from a request and calls the function. Raises Refused for invalid ones."""
         if self.for_fastapi:
             return self.handler.answer(request)
         return self.function(**self.handler.read(request))
 
     def check_name(self):
-        """Raises AppFileError when the module has another thing by the function's name: nobody would find this one."""
+        """Raises AppFileError when the module has another object under the function's name, so that a lookup would miss
+        it."""
         import sys
 
         name = self.handler.function.__name__
@@ -53,7 +54,7 @@ class HandlerRoute(Route):
         # An included router has copies of its routes.
         if not any(route.handler is self.handler for route in getattr(found, _HOME, ())):
             raise AppFileError(
-                f"The handler {name} of {self.path} is covered by something else of that name.",
+                f"The handler {name} of {self.path} is hidden by another object of that name.",
                 "Give each handler its own name.",
                 self.source,
             )

@@ -1,4 +1,4 @@
-"""Routers inside routers, and which pages of other origins may call a service."""
+"""Routers inside routers, and CORS rules."""
 
 import copy
 
@@ -8,7 +8,7 @@ from appdb.routes._base import checked_prefix
 
 
 def include(router, other, prefix, tags):
-    """Takes the routes of `other` into `router`, their paths behind `prefix`. They are then no service of their own."""
+    """Adds the routes of `other` to `router`, with their paths after `prefix`. They are then not a separate service."""
     from appdb.serving import Router
 
     if not isinstance(other, Router):
@@ -34,7 +34,7 @@ def include(router, other, prefix, tags):
 
 
 def refuse_late(router):
-    """Raises AppFileError for a route of a router that was included already: it would be nowhere."""
+    """Raises AppFileError for a route of a router that was already included: it would be unreachable."""
     if router._is_included:
         raise AppFileError(
             "A route is added to a router that was included before.", "Move include_router() below the routes."
@@ -48,10 +48,10 @@ def checked_tags(tags):
 
 
 class Cors:
-    """Which pages of other origins a browser lets call a service: `Router(cors=Cors(["https://app.example"]))`.
+    """CORS rules: origins that may call a service from a browser: `Router(cors=Cors(["https://app.example"]))`.
 
-    `methods` and `headers` are those that such a page may use, by default all methods of the routes and the headers that
-    services know; with `credentials` the browser sends cookies along; `max_age` is for how many seconds it may remember.
+    `methods` and `headers` are the allowed ones, by default all methods of the routes and the headers that services
+    support. With `credentials` the browser sends cookies. `max_age` is the cache time in seconds.
     """
 
     def __init__(self, origins, methods=None, headers=None, credentials=False, max_age=600):
@@ -64,13 +64,13 @@ class Cors:
             raise AppFileError("credentials= is True or False, max_age= seconds up to a day.", "Write max_age=600")
         if credentials and "*" in self.origins:
             raise AppFileError(
-                "cors= lets every page use the credentials of a visitor.", "Name the origins, or leave credentials= out."
+                "cors= lets every page use the credentials of a visitor.", "Name the origins, or omit credentials=."
             )
         self.credentials = credentials
         self.max_age = max_age
 
     def document(self):
-        """As in the manifest."""
+        """In manifest form."""
         return {
             "origins": self.origins,
             "methods": self.methods,
@@ -81,7 +81,7 @@ class Cors:
 
 
 def checked_cors(cors):
-    """`cors=` of a router as in the manifest. Raises AppFileError."""
+    """`cors=` of a router in manifest form. Raises AppFileError."""
     if cors is None:
         return None
     return (cors if isinstance(cors, Cors) else Cors([cors] if isinstance(cors, str) else cors)).document()

@@ -16,22 +16,21 @@ class InsertRoute(NewRowRoute):
 
 
 def add_insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
-    """Serves POST `path`: stores one row and answers its `outputs`, computed columns included.
+    """Serves POST `path`: stores one row and returns its `outputs`, including computed columns.
 
     `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
-    default. A computed column that fails refuses the row; with `on_error="ignore"` the row is stored, the cell is
-    null, and its error is kept beside it. Raises AppFileError when a column is unknown, a needed one is left out, or
-    the path is taken.
+    default. A failed computed column refuses the row. With `on_error="ignore"` the row is stored, and the cell is
+    null with its error. Raises AppFileError for unknown columns, missing required ones, and paths in use.
     """
     InsertRoute.declare(self, model, path, inputs, outputs, options, caller(1), on_error)
 
 
 def insert_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
-    """Decorator: an insert route whose answer is what the function returns.
+    """Decorator: an insert route whose response is the function's result.
 
-    The function is given the outputs as keyword-only arguments, by default those that it names, before the row is
-    stored: if it raises, nothing is. It is returned unchanged. Raises AppFileError as `add_insert_route`, and for
-    parameters that are no outputs or of another type.
+    The function gets the outputs as keyword-only arguments, by default those that it names, before the row is
+    stored: if it raises, nothing is stored. It is returned unchanged. Raises AppFileError like `add_insert_route`,
+    and for parameters that are not outputs or have another type.
     """
     check_on_error(on_error)
     source = caller(1)

@@ -1,4 +1,4 @@
-"""Routes that answer the rows of a query."""
+"""Routes that return the rows of a query."""
 
 from appdb.declare.declared import caller
 from appdb.declare.errors import AppFileError, did_you_mean, listed
@@ -9,7 +9,7 @@ _PAGES = ("page_size", "cursor")
 
 
 class QueryRoute(Route):
-    """One route over a query: values of the parameters `inputs` in, rows out."""
+    """One route over a query: takes values of the parameters `inputs`, returns rows."""
 
     __slots__ = ("query", "inputs", "one_row")
     kind = "query"
@@ -32,17 +32,17 @@ class QueryRoute(Route):
 
 
 def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
-    """Serves `path`: runs a function marked @query and answers `{"rows": [...]}`, the bare list of a scalar query.
+    """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
-    `inputs` are the parameters that a request may give, by default all. With `one_row=True` the answer is the row
-    itself: 404 where there is none, 409 where there are several. `method` is "post" (parameters in the body) or
-    "get" (in the URL). Raises AppFileError for unknown parameters and paths that are taken.
+    `inputs` are the parameters that a request can set, by default all. With `one_row=True` the response is the row
+    itself: 404 without a row, 409 for several. `method` is "post" (parameters in the body) or "get" (in the URL).
+    Raises AppFileError for unknown parameters and paths in use.
     """
     background = checked_options(QueryRoute, options)
     _check_query(query)
     verb = method.lower() if isinstance(method, str) else method
     if verb not in ("post", "get"):
-        raise AppFileError(f"method={method!r} is none of a query route.", 'Write method="get" or method="post"')
+        raise AppFileError(f"method={method!r} is not a query route method.", 'Write method="get" or method="post"')
     if one_row is not True and one_row is not False:
         raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
     self._take_path(QueryRoute, path, verb)
@@ -63,13 +63,13 @@ def _check_query(query):
 
 
 def _inputs(query, inputs, path):
-    """The parameters of `query` that a route takes. Raises AppFileError for unknown, doubled and missing ones."""
+    """The parameters of `query` that a route takes. Raises AppFileError for unknown, repeated and missing ones."""
     parameters = {parameter.name: parameter for parameter in query.parameters}
     for name in _PAGES:
         if name in parameters:
             raise AppFileError(
-                f"The query {query.__name__} has a parameter '{name}', by which clients of {path} ask for pages.",
-                "Call the parameter otherwise.",
+                f"The query {query.__name__} has a parameter '{name}', which is reserved for pages in {path}.",
+                "Rename the parameter.",
             )
     if inputs is None:
         return [*parameters]

@@ -10,11 +10,11 @@ _MISSING = object()
 
 
 class SqlExport:
-    """Where an insert or update route also writes the outputs of a stored row: a table of a PostgreSQL database.
+    """The table of a PostgreSQL database to which an insert or update route also writes the outputs of a stored row.
 
-    `db_connect` is `"env:NAME"`, a variable of the service's environment that holds a URL, or the URL itself
-    (`postgresql://user@host/db`); a password belongs in the variable. `method` is "insert", "update" (the row of the
-    target's primary key) or "merge" (update it, or insert it). Raises AppFileError for anything else.
+    `db_connect` is `"env:NAME"`, a variable of the service's environment with a URL, or the URL itself
+    (`postgresql://user@host/db`); put a password in the variable. `method` is "insert", "update" (the row with the
+    target's primary key) or "merge" (update or insert it). Raises AppFileError for anything else.
     """
 
     __slots__ = ("_document", "has_password")
@@ -29,7 +29,7 @@ class SqlExport:
         method = options.get("method", "insert")
         if method not in _METHODS:
             raise AppFileError(
-                f"method={method!r} is none of SqlExport.", 'Write method="insert", "update" or "merge"'
+                f"method={method!r} is not a method of SqlExport.", 'Write method="insert", "update" or "merge"'
             )
         schema = options.get("db_schema")
         connect, self.has_password = _connect(options.get("db_connect", _MISSING))
@@ -44,18 +44,18 @@ class SqlExport:
         return f"SqlExport(table={self._document['table']!r}, method={self._document['method']!r})"
 
     def document(self):
-        """The export as in the manifest."""
+        """The export in manifest form."""
         return self._document
 
 
 def export_of(kind, options):
-    """Takes `export_sql` out of a route's options: the SqlExport, or None. Raises AppFileError."""
+    """Takes `export_sql` from a route's options: the SqlExport, or None. Raises AppFileError."""
     export = options.pop("export_sql", None)
     if export is None:
         return None
     if "export_sql" not in kind.option_names:
         raise AppFileError(
-            f"export_sql= is an option of insert and update routes; a {kind.kind} route stores no row.", "Leave it out."
+            f"export_sql= is an option of insert and update routes; a {kind.kind} route stores no row.", "Omit it."
         )
     if not isinstance(export, SqlExport):
         shown = type(export).__name__
@@ -64,7 +64,7 @@ def export_of(kind, options):
 
 
 def export_warnings(routers):
-    """A sentence for each URL with a password that stands in the code."""
+    """A warning for each URL with a password in the code."""
     routes = [route for router in routers for route in router._routes if getattr(route, "export", None) is not None]
     return [
         f"{route.path} exports to a URL with a password, which is visible in the code and in the service's files: "
@@ -88,7 +88,7 @@ def _connect(value):
         scheme = url.scheme
     except ValueError:
         scheme, has_password = "", False
-    # The text of the URL never goes into a message: it may hold a password.
+    # The URL never appears in a message: it may contain a password.
     if scheme not in ("postgresql", "postgres"):
         of = f"a URL of {scheme}" if scheme and "://" in value else "no URL"
         raise AppFileError(

@@ -1,4 +1,4 @@
-"""Routes that change a row which is there."""
+"""Routes that change an existing row."""
 
 from appdb.declare.declared import caller
 from appdb.declare.errors import AppFileError, listed
@@ -28,7 +28,7 @@ class UpdateRoute(RowRoute):
                 _check_input(table, key, makes_key, name, self.path)
         if not names:
             raise AppFileError(
-                f"The route {self.path} has no inputs: there is nothing that it could change.",
+                f"The route {self.path} has no inputs, so it cannot change anything.",
                 "Name a stored column that is not of the primary key in inputs=.",
             )
         return names
@@ -38,18 +38,18 @@ class UpdateRoute(RowRoute):
 
 
 def add_update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
-    """Serves POST `path`: changes the row of a primary key and answers its `outputs`, by default all columns.
+    """Serves POST `path`: changes the row of a primary key and returns its `outputs`, by default all columns.
 
-    A body is the key and any of `inputs`, by default all other columns that are not computed: what it leaves out
-    keeps its value, null clears. What is computed from changed columns is computed again; if that fails the row stays
-    as it was, or, with `on_error="ignore"`, the cell is null and its error is kept beside it. 404 where there is no
-    such row. Raises AppFileError for a model without a key, and for inputs of the key or computed ones.
+    A body has the key and any of `inputs`, by default all other columns that are not computed. Omitted fields keep
+    their values; null clears. Dependent columns are recomputed. If that fails the row stays unchanged, or, with
+    `on_error="ignore"`, the cell is null with its error. 404 if the row does not exist. Raises AppFileError for a
+    model without a key, and for inputs of the key or computed ones.
     """
     UpdateRoute.declare(self, model, path, inputs, outputs, options, caller(1), on_error)
 
 
 def update_route(self, model, path=None, inputs=None, outputs=None, on_error="abort", **options):
-    """Decorator: an update route whose answer is what the function returns. As `insert_route` otherwise."""
+    """Decorator: an update route whose response is the function's result. Otherwise like `insert_route`."""
     source = caller(1)
     return lambda function: UpdateRoute.declare(self, model, path, inputs, outputs, options, source, on_error, function)
 

@@ -1,1 +1,1 @@
-"""The application's functions and aggregates: how they are declared, and how a call of one is bound."""
+"""The application's functions and aggregates: their declaration, and the binding of calls."""

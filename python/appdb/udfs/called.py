@@ -1,4 +1,4 @@
-"""The functions that columns and queries call, as the manifest describes them."""
+"""The functions that columns and queries call, in manifest form."""
 
 import os
 import sys
@@ -12,14 +12,14 @@ from appdb.udfs.code_text import code_text
 
 
 def called_functions(expressions):
-    """The functions of the application in `(where, expression or None)` pairs, by id, each found again under its name.
+    """The application functions in `(where, expression or None)` pairs, by id, each found again under its name.
 
-    Raises AppFileError for one whose module has another thing under its name, and for an unknown resource pool.
+    Raises AppFileError if a module has another object under the name, and for an unknown resource pool.
     """
     found = {}
     for where, expression in expressions:
         for function in expression._functions if expression is not None else ():
-            if function.id in found or not hasattr(function, "owner"):  # a query is not a function of the worker's
+            if function.id in found or not hasattr(function, "owner"):  # A query is not a function of the worker.
                 continue
             found[function.id] = function
             _check_found(function, where)
@@ -28,13 +28,13 @@ def called_functions(expressions):
 
 
 def function_documents(functions, places, modules):
-    """The functions as the manifest lists them; `modules` has the project's files: shown path by real path."""
+    """The functions in the manifest; `modules` has the project's files: shown path by real path."""
     users = _Users(places, modules)
     return [_document(functions[id], places, users) for id in sorted(functions)]
 
 
 def query_document(query, places):
-    """A query as the manifest lists it."""
+    """A query in the manifest."""
     return {
         "id": query.id,
         "module": query.__module__,
@@ -141,7 +141,7 @@ def _default(parameter, name, place):
 
 
 class _Users:
-    """Which of the project's files a module's code may use: its own and those that it imports, however far."""
+    """The project files that a module's code may use: its own and its imports, transitively."""
 
     def __init__(self, places, modules):
         self._places = places
@@ -150,7 +150,7 @@ class _Users:
         self._all = {}
 
     def of(self, module):
-        """Paths as the manifest's `modules` has them, sorted."""
+        """Sorted paths, as in the manifest's `modules`."""
         if module not in self._all:
             seen, waiting = set(), [module]
             while waiting:
@@ -164,7 +164,7 @@ class _Users:
     def _imports(self, module):
         if module not in self._direct:
             path = self._path(module)
-            # What `from pkg.part import x` runs of the packages on the way is used too.
+            # `from pkg.part import x` also runs and uses the parent packages.
             parents = [module[:at] for at, sign in enumerate(module) if sign == "."]
             named = self._places.imported_names(path, module) if path is not None else ()
             self._direct[module] = [*parents, *(name for name in named if name in sys.modules)]

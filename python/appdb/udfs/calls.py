@@ -1,4 +1,4 @@
-"""Signatures, and how a call over columns is bound to one: shared by the library's functions and by UDFs."""
+"""Signatures, and the binding of calls over columns, for library functions and UDFs."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, did_you_mean
@@ -22,15 +22,15 @@ class Parameter:
 
     @property
     def goes_by_place(self):
-        """In a printed call: parameters without default go by position, the others by name."""
+        """In a printed call, parameters without default are positional, the others named."""
         return self.mode == "positional_only" or (self.mode == "positional" and self.default is NO_DEFAULT)
 
 
 def bind(display_name, parameters, args, kwargs):
     """Binds a call: (positional Exprs, keyword Exprs, whether a null can skip the call).
 
-    One call has one form: parameters without default go by position, the others by name, in the signature's order.
-    Raises AppFileError for what Python would refuse and for arguments of another type.
+    A call has one canonical form: parameters without default are positional, the others named, in the signature's
+    order. Raises AppFileError for calls that Python would refuse and for arguments of another type.
     """
     given = by_name(display_name, parameters, args, kwargs)
     positional, named, skips = [], {}, False
@@ -57,9 +57,9 @@ def bind(display_name, parameters, args, kwargs):
 
 
 def in_order(display_name, parameters, args, kwargs, fixed):
-    """Arguments of a call of a function some of whose parameters are `fixed`: (args, kwargs) as the function takes them.
+    """Arguments of a call of a function with some `fixed` parameters: (args, kwargs) as the function takes them.
 
-    Positional arguments go to the parameters that are not fixed; `kwargs` has those that are.
+    Positional arguments go to the parameters that are not fixed; `kwargs` has the fixed ones.
     """
     free = [p for p in parameters if p.mode != "keyword_only" and p.name not in fixed]
     if len(args) > len(free):
@@ -89,7 +89,7 @@ def printed(name, args, kwargs):
 
 
 def has_columns(args, kwargs):
-    """True when a call must become an expression: it has columns among its arguments or stands in a model's body."""
+    """True when a call must become an expression: it has column arguments or is in a model's body."""
     if Phase.bodies:
         return True
     for arg in args:
@@ -102,7 +102,7 @@ def has_columns(args, kwargs):
 
 
 def by_name(display_name, parameters, args, kwargs):
-    """The arguments of a call by the names of their parameters. Raises AppFileError for those that there are not."""
+    """The arguments of a call by parameter name. Raises AppFileError for unknown ones."""
     places = [p for p in parameters if p.mode != "keyword_only"]
     if len(args) > len(places):
         raise AppFileError(
@@ -133,7 +133,7 @@ def _argument(display_name, parameter, value):
         return null(parameter.kind)
     if parameter.kind == "json" and isinstance(value, (dict, list, tuple)):
         return json_literal(value)
-    # A function of ours takes any array; one of the application says which.
+    # A library function takes any array; an application function declares which.
     is_any_array = parameter.kind == "array" and type(parameter.kind) is str
     if parameter.kind == "array" and not is_any_array and not isinstance(value, Expr):
         return array_literal(parameter.kind, value)
@@ -164,5 +164,5 @@ def _array_argument(display_name, parameter, expr):
     )
 
 
-# Bool is a kind of Int, Int a kind of Float; a Json value is looked at when it is there.
+# Bool converts to Int, Int to Float; a Json value is checked at run time.
 IMPLIED = (("bool", "int"), ("int", "float"))

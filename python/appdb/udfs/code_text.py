@@ -1,11 +1,11 @@
-"""The text by which the code of a user function is known: its own, and what of its module it calls."""
+"""The text that identifies the code of a user function: its own code, and the parts of its module that it calls."""
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
 def code_text(written, places):
-    """The function's lines, then those of the functions and classes of its own module that it reaches, and the plain
-    constants that it names. Another module's code is known by its file's digest instead."""
+    """The function's lines, then those of the functions and classes of its module that it reaches, and the plain
+    constants that it names. Another module's code is identified by its file's digest."""
     texts = [places.source_text(written)]
     module = _module_of(written)
     seen = {id(_innermost(written))}
@@ -24,7 +24,7 @@ def code_text(written, places):
 
 
 def _named(written):
-    """(name, value) of the globals that a function's or a class's code names."""
+    """(name, value) of the globals in a function's or a class's code."""
     for function in _functions(written):
         names, codes = set(), [function.__code__]
         while codes:
@@ -45,7 +45,7 @@ def _functions(written):
 
 
 def _innermost(value):
-    """What stands below markers and decorators: `made` is the class of an aggregate, `__wrapped__` a function's own."""
+    """The object below markers and decorators: `made` is the class of an aggregate, `__wrapped__` a function's own."""
     value = getattr(value, "made", value)
     while hasattr(getattr(value, "__wrapped__", None), "__code__"):
         value = value.__wrapped__

@@ -1,4 +1,4 @@
-"""`@expr_udf`: a function whose body is an expression; a call stands for that expression over its arguments."""
+"""`@expr_udf`: a function whose body is an expression; a call means that expression over its arguments."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
@@ -20,7 +20,7 @@ class ExprUdf:
         self.__wrapped__ = function
         self.written = innermost(function)
         self.signature = signature_of(self.written, "expression", wants_result=False)
-        # The body must make an expression of whatever it is given; what it does wrong is told where it stands.
+        # The body must make an expression of any arguments; errors are reported at its place.
         stand_ins = {
             p.name: Expr(p.kind, p.nullable, {"node": "parameter", "name": p.name}, p.name)
             for p in self.signature.parameters

@@ -1,4 +1,4 @@
-"""Which of a function's signatures a call takes, whatever the order they were declared in."""
+"""Chooses the signature of a function for a call, independent of the order of declaration."""
 
 from appdb.declare.array_type import fits
 from appdb.declare.errors import AppFileError
@@ -10,10 +10,10 @@ from appdb.udfs.signatures import refused
 
 
 def choose(name, overloads, args, kwargs):
-    """The overload whose types are nearest to the arguments; None where none fits.
+    """The overload whose types are nearest to the arguments; None if none matches.
 
-    The exact type wins over a wider one (Int over Float, anything over Json), then what may be null over what may not
-    where the argument may be, then the signature that leaves fewer defaults. Raises AppFileError where two remain.
+    The exact type wins over a wider one (Int over Float, anything over Json). Next, a nullable parameter wins for a
+    nullable argument. Then the signature with fewer unused defaults wins. Raises AppFileError if two remain.
     """
     fitting = [overload for overload in overloads if _fits(name, overload, args, kwargs)]
     if len(fitting) < 2:
@@ -31,9 +31,9 @@ def choose(name, overloads, args, kwargs):
 
 
 def check_pairs(name, overloads):
-    """Refuses the last of the overloads if there are calls for which it and one before it are equally near.
+    """Refuses the last overload if some calls are equally near to it and an earlier one.
 
-    A pair like (Int, Float) and (Float, Int) stands where a signature declared before takes what both would.
+    A pair like (Int, Float) and (Float, Int) is allowed if an earlier signature takes the calls that match both.
     """
     *before, added = overloads
     for other in before:
@@ -59,7 +59,7 @@ def _fits(name, overload, args, kwargs):
 
 
 def _source(value):
-    """What an argument is: (kind, whether it may be null). The kind of None is None."""
+    """The type of an argument: (kind, whether it may be null). The kind of None is None."""
     if value is None:
         return None, True
     if isinstance(value, (dict, list, tuple)):
@@ -71,7 +71,8 @@ def _source(value):
 
 
 def _is_nearer(one, other, given):
-    """Whether a signature is at least as near in every argument and nearer in some. `given`: (place or name, kind, null)."""
+    """Whether a signature is at least as near in every argument and nearer in some. `given`: (place or name, kind,
+    null)."""
     pairs = [(_parameter(one, at), _parameter(other, at), kind, null) for at, kind, null in given]
     steps = [_compare(a.kind, b.kind, kind) for a, b, kind, _ in pairs]
     if any(steps):
@@ -87,7 +88,8 @@ def _parameter(overload, at):
 
 
 def _compare(one, other, source):
-    """-1 if the first kind is nearer to the source, 1 if the other is, 0 if they are the same; 2 if nothing says which."""
+    """-1 if the first kind is nearer to the source, 1 if the other is, 0 if they are equal, 2 if they cannot be
+    compared."""
     if manifest_type(one) == manifest_type(other):
         return 0
     if source is None:
@@ -101,7 +103,7 @@ def _compare(one, other, source):
 
 
 def _distance_of_json(kind, source):
-    """A Json value is looked at when it is there, so that no other type is nearer to it than another."""
+    """A Json value is checked at run time, so no other type is nearer to it than another."""
     if kind != "json":
         return 3
     if manifest_type(kind) == manifest_type(source):
@@ -110,7 +112,7 @@ def _distance_of_json(kind, source):
 
 
 def _takes(wide, kind):
-    """Whether a parameter takes every value of another kind, as its like."""
+    """Whether a parameter takes every value of another kind."""
     if wide == "array" == kind:
         return type(wide) is str or (type(kind) is Kind and fits(kind.type, wide.type))
     if wide == "json":
@@ -119,7 +121,7 @@ def _takes(wide, kind):
 
 
 def _common_calls(one, other):
-    """The calls that both take by their types, one for each number of positional arguments."""
+    """The calls that match both by type, one for each number of positional arguments."""
     places, others = _places(one), _places(other)
     by_name = {p.name for p in (*one.parameters, *other.parameters) if _is_required_by_name(p)}
     for count in range(min(len(places), len(others)) + 1):
@@ -156,7 +158,7 @@ def _is_required_by_name(parameter):
 
 
 def _common(one, other):
-    """The widest kind that parameters of both kinds take; None where there is none but Json that is yet to be looked at."""
+    """The widest kind that parameters of both kinds take; None if there is only Json, which is checked at run time."""
     if manifest_type(one) == manifest_type(other) or _takes(other, one):
         return one
     return other if _takes(one, other) else None

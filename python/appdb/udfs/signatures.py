@@ -1,4 +1,4 @@
-"""Signatures of a person's functions: parameters and result, read from type hints, and who may be one at all."""
+"""Signatures of user functions: parameters and result from type hints, and checks of the functions."""
 
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import hint_type
@@ -27,7 +27,7 @@ class Batch:
 
 
 class Signature:
-    """Parameters, and the result as (kind, nullable). `batched` holds the names of the parameters that are lists."""
+    """Parameters, and the result as (kind, nullable). `batched` has the names of the list parameters."""
 
     __slots__ = ("parameters", "result", "batched", "result_batched")
 
@@ -45,14 +45,15 @@ class Signature:
 
 
 def innermost(function):
-    """The function as it was written, below decorators that keep it as `__wrapped__` (functools.wraps)."""
+    """The function as written, below decorators that keep it as `__wrapped__` (functools.wraps)."""
     while hasattr(getattr(function, "__wrapped__", None), "__code__"):
         function = function.__wrapped__
     return function
 
 
 def check_importable(function, what, place=None):
-    """Refuses what another process could not find by its module and name. `place` is a class's, else the function's own."""
+    """Refuses functions that another process could not find by module and name. `place` is a class's, else the
+    function's own."""
     name, qualified = function.__name__, function.__qualname__
     if name == "<lambda>":
         raise refused(function, f"A lambda cannot be {what}: no other process can import it.", "Write it with def.")
@@ -80,9 +81,9 @@ def check_body(function):
 
 
 def signature_of(function, what="UDF", skip=0, substitution=None, wants_result=True):
-    """Reads a function's signature. `skip` leaves out leading parameters (self); `substitution` replaces type variables.
+    """Reads a function's signature. `skip` omits leading parameters (self); `substitution` replaces type variables.
 
-    Raises AppFileError where a parameter or the result has no hint that a column type stands for.
+    Raises AppFileError if a parameter or the result has no hint of a column type.
     """
     parameters, batched = parameters_of(function, what, skip, substitution)
     hints = _hints(function)
@@ -150,7 +151,7 @@ def _typed(function, hint, where, substitution):
 
 
 def _substituted(hint, substitution):
-    """Replaces a type variable, also the one of `T | None`."""
+    """Replaces a type variable, also in `T | None`."""
     if type(hint).__name__ in ("UnionType", "Union", "_UnionGenericAlias"):
         found = None
         for member in hint.__args__:
@@ -161,7 +162,7 @@ def _substituted(hint, substitution):
 
 
 def refused(function, detail, hint, place=None):
-    """Makes the error of a function that cannot be taken, at its line."""
+    """Makes the error of a refused function, at its line."""
     if place is None:
         code = function.__code__
         place = (code.co_filename, code.co_firstlineno)

@@ -1,4 +1,4 @@
-"""`@uda`: an aggregate of the application, a class that takes rows one by one and then says its value."""
+"""`@uda`: an aggregate of the application, a class that takes rows one by one and then returns its value."""
 
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, later
@@ -10,7 +10,7 @@ _EXAMPLE = "Write: class total(db.Aggregator): with update(self, n: int) -> None
 
 
 class Aggregator:
-    """The base of aggregates: `__init__` begins a group, `update` takes a row, `value` ends it."""
+    """The base of aggregates: `__init__` starts a group, `update` takes a row, `value` ends it."""
 
     def update(self, *args):
         """Takes the values of one row."""
@@ -22,7 +22,7 @@ class Aggregator:
 
 
 class Uda:
-    """An aggregate known by its module and name. Over columns it gives an expression of a query."""
+    """An aggregate with an id of module and name. Over columns it gives an expression of a query."""
 
     kind = "aggregate"
     number = 0
@@ -47,7 +47,7 @@ class Uda:
 
     @property
     def owner(self):
-        """What the module holds under the aggregate's name."""
+        """The object in the module under the aggregate's name."""
         return self
 
     def __call__(self, *args, **kwargs):
@@ -90,9 +90,9 @@ def uda(
 ):
     """Marks a class with `update()` and `value()` as an aggregate: `@uda class total(db.Aggregator):`.
 
-    `update` takes the values of a row; a row with a null where `update` takes none is passed over. Parameters of
-    `__init__` are given by name and are constants. Raises AppFileError when another process could not import the class,
-    and for orders and windows, which come later.
+    `update` takes the values of a row; rows with a null for a non-nullable parameter are skipped. Parameters of
+    `__init__` are named and constant. Raises AppFileError when another process could not import the class, and for
+    orders and windows, which are not supported yet.
     """
     if requires_order_by or not allows_std_agg:
         raise later("An aggregate that wants its rows in an order (requires_order_by=, allows_std_agg=False)")
@@ -119,7 +119,7 @@ def _method(made, name):
 
 
 def _settings(made, taken):
-    """Parameters of `__init__`, each by name and with a default or given in every call."""
+    """Parameters of `__init__`: named, and optional or given in every call."""
     begin = made.__init__
     if begin is object.__init__:
         return []
@@ -140,12 +140,12 @@ def _result(value):
 
 
 def _place(made):
-    """Where the class stands: its first method's file, the line of its first decorator."""
+    """The place of the class: its first method's file, the line of its first decorator."""
     import sys
 
     module = sys.modules.get(made.__module__)
     file = getattr(module, "__file__", None)
-    line = getattr(made, "__firstlineno__", None)  # Python 3.13 and newer
+    line = getattr(made, "__firstlineno__", None)  # Python 3.13 and newer.
     if line is None and file is not None:
         from appdb.declare.deferred import parse, statements
 

@@ -11,7 +11,7 @@ _MAX_TIMEOUT_S = 3600
 
 
 class Overload:
-    """One signature of a UDF. `number` counts from 0; the id of the others than the first ends in `#1`, `#2` ..."""
+    """One signature of a UDF. `number` counts from 0; ids after the first end in `#1`, `#2` ..."""
 
     def __init__(self, udf, function, signature, number):
         self.udf = udf
@@ -31,16 +31,16 @@ class Overload:
 
     @property
     def owner(self):
-        """What the module holds under the function's name."""
+        """The object in the module under the function's name."""
         return self.udf
 
     @property
     def is_concurrent(self):
-        """True when many of its calls run at once, beside other functions."""
+        """True when many of its calls run at once, in parallel with other functions."""
         return self.is_async or self.batch_size is not None or self.resource_pool is not None
 
     def call(self, args, kwargs):
-        """The expression of a call over columns. Raises AppFileError when the arguments do not fit."""
+        """The expression of a call over columns. Raises AppFileError for arguments that do not match."""
         name = self.udf.__name__
         positional, named, skips = bind(name, self.parameters, args, kwargs)
         if self.batch_size is not None:
@@ -66,7 +66,7 @@ class Overload:
 
 
 class Udf:
-    """A function known by its module and name. Over columns it gives an expression, over plain values it just runs."""
+    """A function with an id of module and name. Over columns it gives an expression, over plain values it just runs."""
 
     def __init__(self, function, batch_size=None, timeout_s=None, resource_pool=None, substitutions=(None,)):
         self.function = function
@@ -85,7 +85,7 @@ class Udf:
         self.parameters, self.result = self.overloads[0].parameters, self.overloads[0].result
 
     def overload(self, function):
-        """Adds a signature: `@f.overload` above another def. A call takes the one whose types are nearest."""
+        """Adds a signature: `@f.overload` above another def. A call takes the one with the nearest types."""
         if not hasattr(function, "__code__"):
             raise AppFileError(f"@{self.__name__}.overload marks no function written with def.", "Write it with def.")
         check_body(innermost(function))
@@ -110,12 +110,12 @@ class Udf:
         if overload is not None:
             return overload.call(args, kwargs)
         raise AppFileError(
-            f"{self.__name__}({_shown(args, kwargs)}) fits none of the signatures of {self.__name__}.",
+            f"{self.__name__}({_shown(args, kwargs)}) matches none of the signatures of {self.__name__}.",
             f"It has: {'; '.join(overload.signature.shown(self.__name__) for overload in self.overloads)}",
         )
 
     def _run(self, args, kwargs):
-        """Runs the overload that plain values fit, by the same rule as columns."""
+        """Runs the overload that matches plain values, by the same rule as for columns."""
         overload = self._choose(args, kwargs)
         return (self if overload is None else overload).function(*args, **kwargs)
 
@@ -138,7 +138,7 @@ class Udf:
 
 
 class Using:
-    """A UDF with some of its parameters fixed. Prints, and computes, as the call with them written out."""
+    """A UDF with some fixed parameters. Prints, and computes, like the call with them written out."""
 
     def __init__(self, udf, fixed):
         known = [parameter.name for overload in udf.overloads for parameter in overload.parameters]
@@ -175,19 +175,19 @@ class Using:
 
 
 def udf(function=None, *, batch_size=None, timeout=None, resource_pool=None, type_substitutions=None, **options):
-    """Marks a function as one that computes columns: `@udf` above a function with type hints, at the top of a module.
+    """Marks a function that computes columns: `@udf` above a function with type hints, at the top of a module.
 
-    `async def` lets many calls be under way at once. `batch_size` hands over lists of rows (`db.Batch[T]`), `timeout`
-    limits one call (seconds), `resource_pool` names the pool whose limits its calls keep to, `type_substitutions` gives
-    one signature for each dict from type variables to types. Raises AppFileError when another process could not import
-    the function by its module and name, when a hint stands for no column type, and for options of later versions.
+    `async def` allows many concurrent calls. `batch_size` passes lists of rows (`db.Batch[T]`), `timeout` limits one
+    call (seconds), `resource_pool` names the pool that limits its calls, `type_substitutions` gives one signature
+    for each dict from type variables to types. Raises AppFileError when another process could not import the
+    function by module and name, when a hint is not a column type, and for unsupported options.
     """
     if options:
         name = next(iter(options))
         known = "batch_size timeout resource_pool type_substitutions".split()
         if nearest(name, known) is not None:
             raise AppFileError(f"@udf has no option '{name}'.", did_you_mean(name, known, ""))
-        raise later(f"@udf({', '.join(f'{name}=' for name in options)})", "Leave it out.")
+        raise later(f"@udf({', '.join(f'{name}=' for name in options)})", "Omit it.")
     settings = {
         "batch_size": _batch_size(batch_size),
         "timeout_s": _timeout(timeout),
@@ -219,7 +219,7 @@ def _check_batches(function, signature, batch_size):
         return
     if not signature.batched:
         detail = f"The UDF {name} has a batch_size and no parameter that is a batch."
-        raise refused(function, detail, "Declare what differs by row as db.Batch[str], or another type.")
+        raise refused(function, detail, "Declare parameters that differ by row as db.Batch[str], or another type.")
     if not signature.result_batched:
         detail = f"The UDF {name} has a batch_size; its result must be a batch too."
         raise refused(function, detail, "Write -> db.Batch[str], or another type, and return a list.")

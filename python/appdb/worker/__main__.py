@@ -1,9 +1,9 @@
 """`python -m appdb.worker`: a long-lived process that computes columns with the application's functions.
 
-Started and fed by the engine (packages/python-runtime/src/workers) over inherited pipes; the frames are those of
-packages/contract/src/worker-protocol.ts. One thread computes, row by row; a second one wakes every few milliseconds to
-send what is ready and to say which row takes long (worker/watching.py). Async and batched functions, and those that keep to
-a pool, run in an event loop's thread (worker/flow.py).
+The engine (packages/python-runtime/src/workers) starts it and sends frames over inherited pipes;
+packages/contract/src/worker-protocol.ts defines the frames. One thread computes, row by row. A second one wakes
+every few milliseconds to send finished results and to name slow rows (worker/watching.py). Async and batched
+functions, and those in a pool, run in an event loop's thread (worker/flow.py).
 """
 
 import os
@@ -24,7 +24,7 @@ def main():
     os.close(nothing)
     _outlive_nobody()
 
-    # Loaded only now: whatever they print must not reach the engine.
+    # Loaded only now: its output must not reach the engine.
     from appdb.worker.frames import FrameReader, FrameWriter
 
     reader, writer = FrameReader(source), FrameWriter(out)
@@ -69,7 +69,7 @@ def _start(init, writer, reader):
                 if not is_missing(module, error):
                     raise
                 missing[module] = worker_error(module, error, root, "missing")
-    except BaseException as error:  # SystemExit among them: the application ended the import
+    except BaseException as error:  # Includes SystemExit: the application ended the import.
         writer.write({"t": "failed", "error": worker_error(module, error, root, "import")})
         return False
     if init["http"] is not None and not _open_http(init, writer, reader):
@@ -96,7 +96,7 @@ def _start(init, writer, reader):
 
 
 def _open_http(init, writer, reader):
-    """Makes what answers requests, and begins the lifespan of the application object; False when that failed."""
+    """Makes the HTTP server part and starts the lifespan of the application object; False when that failed."""
     from appdb.declare.declaring import Phase
     from appdb.http.worker import HttpWorker
     from appdb.worker.failures import worker_error
@@ -116,7 +116,7 @@ def _open_http(init, writer, reader):
 
 
 def _limit_memory(more):
-    """Bounds what the process may allocate from here on. Linux alone counts it; elsewhere the engine watches it."""
+    """Limits the process's memory from here on. Only Linux counts it; elsewhere the engine monitors it."""
     if not sys.platform.startswith("linux") or more <= 0:
         return
     import resource
@@ -127,7 +127,7 @@ def _limit_memory(more):
 
 
 def _outlive_nobody():
-    """Lets an interrupt of the terminal to the engine, which ends its workers; and dies with the engine, on Linux."""
+    """Leaves a terminal interrupt to the engine, which ends its workers. On Linux, the worker dies with the engine."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -138,7 +138,7 @@ def _outlive_nobody():
 
             ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
         except (ImportError, OSError, AttributeError):
-            return  # the end of its input still ends it, once it reads again
+            return  # The end of its input still ends it at the next read.
         if os.getppid() != parent:
             os._exit(0)
 

@@ -1,6 +1,6 @@
-"""What handlers ask of the engine while they run: rows of a query, changes of a table's rows.
+"""Requests of handlers to the engine while they run: rows of a query, changes of a table's rows.
 
-A plain function waits for the answer; in an async one it is awaited: `rows = await newest(5)`.
+A plain function waits for the answer; an async one awaits it: `rows = await newest(5)`.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from appdb.kinds import rules
 from appdb.udfs.calls import by_name
 from appdb.values import decoder, encoder
 
-present_call = ContextVar("appdb.call")  # the Call that is answered, in its thread or task and those that begin there
+present_call = ContextVar("appdb.call")  # The Call in progress, in its thread or task and those started there.
 
 
 class Refused(HTTPError):
-    """What the engine did not do for a handler, with its `code` of the error catalogue. Not caught, it answers the request."""
+    """A request that the engine refused, with its `code` of the error catalogue. If not caught, it is the response."""
 
     def __init__(self, problem):
         super().__init__(problem["status"], problem["detail"])
@@ -35,7 +35,7 @@ def worker_of_handlers():
 
 
 def ask_query(query, args, kwargs):
-    """The rows of a query as a list of dicts, or of values where it has return_scalar. Raises Refused, AppFileError."""
+    """The rows of a query as a list of dicts, or of values with return_scalar. Raises Refused, AppFileError."""
     given = by_name(query.__name__, query.parameters, args, kwargs)
     values, types = {}, {}
     for parameter in query.parameters:
@@ -46,7 +46,7 @@ def ask_query(query, args, kwargs):
 
 
 def _argument(query, parameter, kind, value):
-    """A parameter's value for the engine. Text is taken as JSON carries a UUID, a date or a time. Raises Refused."""
+    """A parameter's value for the engine. Accepts the JSON text of a UUID, a date or a time. Raises Refused."""
     if value is None:
         return None
     try:
@@ -74,7 +74,7 @@ def ask_write(table, verb, rows):
         "client": None,
         "id": "inside",
     }
-    # A thread of the application's own knows of no request.
+    # A thread of the application itself has no request.
     call = present_call.get(None)
     if call is not None:
         head["id"] = call.head["id"]
@@ -83,18 +83,18 @@ def ask_write(table, verb, rows):
 
 
 def model_verb(table, name):
-    """What `Model.insert`, `Model.update` and `Model.delete` are in a handler."""
+    """The implementation of `Model.insert`, `Model.update` and `Model.delete` in a handler."""
 
     def insert(rows):
-        """Stores a row, or a list of rows: all of them or none. Gives them back as they were stored."""
+        """Stores a row, or a list of rows: all of them or none. Returns the stored rows."""
         return ask_write(table, "insert", _checked(rows, "insert"))
 
     def update(values):
-        """Changes the row that has the key in `values`; columns that are left out keep their values. Gives the row back."""
+        """Changes the row with the key in `values`; omitted columns keep their values. Returns the row."""
         return ask_write(table, "update", _checked(values, "update", dict))
 
     def delete(**key):
-        """Deletes the row with this key and gives the number of rows that were deleted."""
+        """Deletes the row with this key and returns the number of deleted rows."""
         names = [column.name for column in table.columns.values() if column.primary_key]
         if sorted(key) != sorted(names):
             raise AppFileError(

@@ -1,4 +1,4 @@
-"""Calls that are waited for: async functions, functions in a resource pool, queries. In the event loop's thread."""
+"""Calls that are awaited: async functions, functions in a resource pool, queries. In the event loop's thread."""
 
 import asyncio
 from functools import partial
@@ -8,15 +8,15 @@ from appdb.worker.calling import CellError
 from appdb.worker.failures import TooLate
 from appdb.worker.providers import LONGEST_PAUSE_S, turned_away
 
-# An async call that goes on for so long after it was cancelled cannot be stopped.
+# An async call that continues for this long after its cancellation cannot be stopped.
 _GRACE_S = 1.0
-# Threads for functions that wait for a provider and are not async.
+# Threads for non-async functions that wait for a provider.
 _THREADS = 64
 _THREAD_STACK = 1 << 20
 
 
 class QueryFailed(Exception):
-    """A query of the application that has no result."""
+    """A query of the application that failed."""
 
 
 class Awaiting:
@@ -30,10 +30,10 @@ class Awaiting:
         self._asks = {}
         self._last_ask = 0
         self._threads = None
-        self.present = None  # what the loop's thread runs now, of a person's code: (call, row), function, limit, since
+        self.present = None  # The current user code in the loop's thread: (call, row), function, limit, start time.
 
     async def run(self, call, args, kwargs, key, rows=1):
-        """Runs a function once its pool lets it, again when its provider turned it away. Raises CellError."""
+        """Runs a function when its pool allows it, and retries after a provider's refusal. Raises CellError."""
         overload = call.overload
         if overload.resource_pool is None:
             return await self._once(call, args, kwargs, key, rows)
@@ -60,7 +60,7 @@ class Awaiting:
                 self._send({"t": "release", "ask": ask})
 
     async def query(self, name, args, types):
-        """Asks the engine for a query's result. Raises CellError when it has none."""
+        """Requests a query's result from the engine. Raises CellError on failure."""
         ask, answered = self._ask()
         self._send({"t": "query", "ask": ask, "query": name, "args": args, "types": types})
         value, error = await answered
@@ -126,7 +126,7 @@ class Awaiting:
         self.tell_overdue(key, call.id, limit)
 
     def tell_overdue(self, key, function, limit):
-        """Asks the engine for the worker's end: a call cannot be stopped."""
+        """Asks the engine to end the worker: a call cannot be stopped."""
         of, row = key if key is not None else (None, 0)
         self._send({"t": "overdue", "call": of, "row": row, "function": function, "timeout_s": limit})
 
@@ -147,7 +147,7 @@ class Awaiting:
     def _work(self, call, args, kwargs, done):
         try:
             outcome = call.function(*args, **kwargs), None
-        except BaseException as error:  # SystemExit and KeyboardInterrupt are this row's own
+        except BaseException as error:  # SystemExit and KeyboardInterrupt belong to this row.
             outcome = None, error
         self._loop.call_soon_threadsafe(_resolve, done, outcome)
 
@@ -158,7 +158,7 @@ class Awaiting:
             from concurrent.futures import ThreadPoolExecutor
 
             self._threads = ThreadPoolExecutor(_THREADS, "function")
-        before = threading.stack_size(_THREAD_STACK)  # the worker's memory limit counts stacks
+        before = threading.stack_size(_THREAD_STACK)  # The worker's memory limit counts stacks.
         try:
             self._threads.submit(work, *args)
         finally:
@@ -166,7 +166,7 @@ class Awaiting:
 
 
 class Driven:
-    """A coroutine that says when it runs: one that holds the loop for too long can be named."""
+    """A coroutine that records when it runs, so that one that blocks the loop too long can be named."""
 
     def __init__(self, awaitable, awaiting, what):
         self._awaitable = awaitable

@@ -1,10 +1,10 @@
-"""Batched functions: rows that wait for the same step are handed over together. In the event loop's thread."""
+"""Batched functions: rows that wait for the same step are passed together. In the event loop's thread."""
 
 from appdb.values import WrongType
 from appdb.worker.calling import CellError
 from appdb.worker.failures import TooLate
 
-# Batches of one step that run at once, where the function is async.
+# Maximum concurrent batches of one step, if the function is async.
 _BATCHES = 4
 
 
@@ -20,7 +20,7 @@ class _Waiting:
 
 
 class Batches:
-    """Collects rows by step. A batch leaves when it is full, and when none of the step runs: no row waits for a timer."""
+    """Collects rows by step. A batch starts when it is full, or when none of the step runs."""
 
     def __init__(self, loop, awaiting, settle, spawn):
         self._loop = loop
@@ -36,7 +36,7 @@ class Batches:
             waiting = self._steps[step] = _Waiting()
         waiting.rows.append((row, arguments))
         if not waiting.is_due:
-            # Rows that come in this turn of the loop leave together.
+            # Rows that arrive in this turn of the loop start together.
             waiting.is_due = True
             self._loop.call_soon(self._leave, step, waiting)
 
@@ -62,7 +62,7 @@ class Batches:
             results = await self._awaiting.run(call, args, kwargs, (first.call.id, first.number), len(rows))
         except CellError as error:
             if len(rows) > 1 and call.overload.resource_pool is None and not isinstance(error.cause, TooLate):
-                # One bad row must not take the others with it. Calls to a provider cost too much to be tried in parts.
+                # One bad row must not fail the others. Provider calls are too expensive to be split.
                 half = len(rows) // 2
                 await self._compute(step, rows[:half])
                 await self._compute(step, rows[half:])
@@ -100,7 +100,7 @@ def together(call, rows):
 
 
 def checked(call, results, count):
-    """The results as a list. Raises CellError when there is not one for each row."""
+    """The results as a list. Raises CellError unless there is one for each row."""
     try:
         given = list(results) if not isinstance(results, (str, bytes, dict)) else None
     except TypeError:

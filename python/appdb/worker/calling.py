@@ -1,4 +1,4 @@
-"""Calls of a person's functions while rows are computed: arguments, nulls that skip a call, checked results, counts."""
+"""Calls of user functions while rows are computed: arguments, nulls that skip a call, checked results, counts."""
 
 from time import monotonic
 
@@ -7,7 +7,7 @@ from appdb.values import WrongType, decoder, encoder
 
 
 class CellError(Exception):
-    """A cell without a value: `function` is what failed, `cause` what it raised (WrongType for a wrong result)."""
+    """A cell without a value: `function` is what failed, `cause` its exception (WrongType for a wrong result)."""
 
     def __init__(self, function, cause):
         super().__init__(function)
@@ -16,7 +16,8 @@ class CellError(Exception):
 
 
 class Counts:
-    """Of one function, since the worker began; `running` is how many of its calls run now. Written by one thread."""
+    """Counts of one function since the worker's start; `running` is the number of its current calls. Written by one
+    thread."""
 
     __slots__ = ("calls", "errors", "rows", "seconds", "retries", "running")
 
@@ -25,7 +26,7 @@ class Counts:
         self.seconds = 0.0
 
     def since(self, before):
-        """What was added since `before`, a dict that this brings up to date."""
+        """The difference to `before`, a dict that this updates."""
         added = {"running": self.running}
         for name in ("calls", "errors", "rows", "seconds", "retries"):
             now = getattr(self, name)
@@ -35,7 +36,7 @@ class Counts:
 
 
 class Limited:
-    """The call of a function with a time limit of its own that runs in the main thread: (id, limit, since), or None."""
+    """The running call, in the main thread, of a function with its own time limit: (id, limit, start time), or None."""
 
     now = None
 
@@ -53,7 +54,7 @@ class Callees(dict):
 
 
 class Call:
-    """A `udf` node, compiled: what it takes from a row and what becomes of its result."""
+    """A compiled `udf` node: the arguments from a row, and the handling of its result."""
 
     def __init__(self, expr, functions, args, kwargs, decode):
         self.id = expr["function"]
@@ -77,7 +78,7 @@ class Call:
         return values, named
 
     def finish(self, result):
-        """The result as it is stored, or as the expression around it takes it. Raises CellError for a wrong type."""
+        """The result in stored form, or as the expression around it takes it. Raises CellError for a wrong type."""
         if result is None:
             if self.overload.result[1]:
                 return None
@@ -92,7 +93,7 @@ class Call:
 
 
 def compile_call(expr, functions, args, kwargs, decode):
-    """Returns the closure of a call: from a row to its value, null without a call where a null skips it."""
+    """Returns the closure of a call: from a row to its value; a null that skips the call gives null."""
     call = Call(expr, functions, args, kwargs, decode)
     if call.overload.is_concurrent:
         return _waited_for(call, functions)
@@ -114,7 +115,7 @@ def compile_call(expr, functions, args, kwargs, decode):
 
 
 def counted(call):
-    """The function with its counts kept, and its time limit known while it runs. Raises CellError for what it raises."""
+    """The function with counts, and with its time limit visible while it runs. Raises CellError for its exceptions."""
     name, function, counts, limit = call.id, call.function, call.counts, call.overload.timeout_s
 
     def run(*args, **kwargs):
@@ -124,7 +125,7 @@ def counted(call):
         began = monotonic()
         try:
             return function(*args, **kwargs)
-        except BaseException as error:  # SystemExit and KeyboardInterrupt are this row's own
+        except BaseException as error:  # SystemExit and KeyboardInterrupt belong to this row.
             counts.errors += 1
             raise CellError(name, error) from error
         finally:
@@ -145,7 +146,7 @@ def counted(call):
 
 
 def _waited_for(call, functions):
-    """A concurrent function where its result is needed at once, as over the elements of a list."""
+    """A concurrent function whose result is needed at once, as over the elements of a list."""
 
     def wait(row):
         arguments = call.arguments(row)
@@ -155,7 +156,7 @@ def _waited_for(call, functions):
 
 
 def _skipped_by_null(overload, args, kwargs):
-    """Places and names of the arguments whose null skips the call: those of parameters that are not nullable."""
+    """Indexes and names of the arguments whose null skips the call: those of non-nullable parameters."""
     by_place = [parameter for parameter in overload.parameters if parameter.mode != "keyword_only"]
     by_name = {parameter.name: parameter for parameter in overload.parameters}
     places = [place for place in range(len(args)) if not by_place[place].nullable]

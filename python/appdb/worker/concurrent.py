@@ -1,7 +1,7 @@
-"""Concurrent graphs: those in which a function is async, batched or in a resource pool, or a column asks a query.
+"""Concurrent graphs: those with a function that is async, batched or in a resource pool, or a column that uses a query.
 
-Such calls are taken out of the expressions that they stand in and become steps of their own, so that a row can wait
-for one while others run. Their results are hidden columns; what reads one fails as the call itself did.
+Such calls are extracted from their expressions and become separate steps, so that a row can wait for one while
+others run. Their results are hidden columns; a reader of a failed one fails like the call itself.
 """
 
 from appdb.expressions.evaluate import cell_errors_read, columns_read, compile_arguments, compile_query, compile_step, parts_of
@@ -12,13 +12,13 @@ INLINE, MAIN, CALL, BATCH, QUERY = "inline", "main", "call", "batch", "query"
 
 
 class Step:
-    """One step. `needs` are the steps that must be done before, `reads` those whose failure fails it too."""
+    """One step. `needs` are the steps that must finish first, `reads` those whose failure fails it too."""
 
     __slots__ = ("at", "place", "name", "is_visible", "kind", "run", "needs", "reads", "watching")
 
 
 class ConcurrentGraph:
-    """The steps of a graph, in an order in which each needs earlier ones only. A row has the inputs, then all steps."""
+    """The steps of a graph in dependency order. A row has the inputs, then all steps."""
 
     def __init__(self, frame, functions, project_root):
         self.inputs = frame["inputs"]
@@ -41,14 +41,14 @@ class ConcurrentGraph:
         return skipped(error) if self.steps[failed].is_visible else error
 
     def cause(self, step, failed, causes):
-        """The column for which a step that reads the failed one has no value: {name: column}. A call of the column's
-        own that failed is no other column."""
+        """The column because of which a step that reads the failed one has no value: {name: column}. A failed call of
+        the column itself is not another column."""
         read = self.steps[failed]
         column = causes.get(read.name, read.name if read.is_visible else None)
         return {} if column is None else {step.name: column}
 
     def _lowered(self, expr, steps):
-        """The expression without concurrent calls; those become hidden steps before it."""
+        """The expression without concurrent calls, which become hidden steps before it."""
         expr = self._parts_lowered(expr, steps)
         if not self._is_concurrent(expr) or has_item(expr):
             return expr
@@ -71,7 +71,7 @@ class ConcurrentGraph:
         step.watching = watching_errors(watched, list(self._step_of), self._places)
         places = {**self._places, **{read: self.width + n for n, read in enumerate(watched)}}
         step.kind, step.run = self._compiled(expr, places)
-        # In the order in which they are computed: the first that failed is the cause that is told.
+        # In computation order: the first failed one is the reported cause.
         step.reads = sorted(self._step_of[read] for read in columns_read(expr) if read in self._step_of)
         step.needs = {*step.reads, *(self._step_of[column] for column, _ in watched if column in self._step_of)}
         self._places[name] = step.place
@@ -89,21 +89,21 @@ class ConcurrentGraph:
 
 
 def is_concurrent(frame, functions):
-    """True when a graph has to run as a ConcurrentGraph."""
+    """True when a graph must run as a ConcurrentGraph."""
     if any(function.is_concurrent for function in functions.values()):
         return True
     return any(node["node"] == "query" for step in frame["steps"] for node in nodes(step["expr"]))
 
 
 def nodes(expr):
-    """Yields an expression and all that it is made of."""
+    """Yields an expression and all its parts."""
     yield expr
     for part in parts_of(expr):
         yield from nodes(part)
 
 
 def has_item(expr):
-    """True when an expression is over the element at hand of a mapping function around it."""
+    """True when an expression reads the current element of an enclosing mapping function."""
     return any(node["node"] == "item" for node in nodes(expr))
 
 

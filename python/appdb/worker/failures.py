@@ -1,4 +1,4 @@
-"""Worker errors: why a cell has no value, in the protocol's form."""
+"""Worker errors: the reason for the missing value of a cell, in protocol form."""
 
 import os
 
@@ -13,15 +13,15 @@ class TooLate(TimeoutError):
 
 
 class Missing(Exception):
-    """The application's code has no such function."""
+    """The application's code lacks the function."""
 
 
-# What an exception of ours is told as: (kind, class name).
+# The protocol form of the library's own exceptions: (kind, class name).
 _TOLD = {WrongType: ("wrong_type", "TypeError"), TooLate: ("timeout", "TimeoutError"), Missing: ("missing", "Missing")}
 
 
 def worker_error(function, error, project_root, kind=None):
-    """Describes what `function` raised: class, message, and the innermost line of the project's own files."""
+    """Describes an exception of `function`: class, message, and the innermost line of the project's own files."""
     own = _TOLD.get(type(error), ("memory" if isinstance(error, MemoryError) else "raised", type(error).__name__))
     return {
         "kind": kind or own[0],
@@ -38,12 +38,12 @@ def skipped(cause):
 
 
 def message_of(error):
-    """What an exception says of itself, fit to be sent."""
+    """An exception's message in a form that can be sent."""
     if isinstance(error, MemoryError) and not error.args:
         return "out of memory"
     try:
         text = str(error)
-    except Exception as inner:  # an exception class of the application whose __str__ fails
+    except Exception as inner:  # An exception class of the application whose __str__ fails.
         text = f"(its text cannot be printed: {type(inner).__name__})"
     if is_of_environment(error):
         text += " is not a variable of the environment"
@@ -53,7 +53,7 @@ def message_of(error):
 
 
 def is_of_environment(error):
-    """Whether a variable was looked for in os.environ that is not set."""
+    """Whether a missing variable of os.environ was read."""
     if not isinstance(error, KeyError) or error.__traceback__ is None:
         return False
     trace = error.__traceback__

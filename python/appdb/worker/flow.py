@@ -1,7 +1,8 @@
-"""Rows of concurrent graphs: each goes as far as it can, waits for its calls, and is sent when all its steps are done.
+"""Rows of concurrent graphs: each proceeds as far as possible, waits for its calls, and is sent when all its steps are
+done.
 
-All of this runs in one thread, that of the event loop. Plain functions among the steps run in the process's main thread
-(worker/running.py), functions in a resource pool that are not async in threads of their own.
+All of this runs in the event loop's thread. Plain functions among the steps run in the process's main thread
+(worker/running.py). Non-async functions in a resource pool run in separate threads.
 """
 
 import asyncio
@@ -18,11 +19,11 @@ _WAITING, _BEGUN, _DONE = 0, 1, 2
 
 
 class Flow:
-    """The rows under way. `send(*frames)` writes; `to_main(key, limit, work)` runs `work()` in the main thread."""
+    """The rows in progress. `send(*frames)` writes; `to_main(key, limit, work)` runs `work()` in the main thread."""
 
     def __init__(self, send, to_main, root, limit_s):
         self.loop = asyncio.new_event_loop()
-        # Each is counted by one thread alone, whatever the loop is held up by.
+        # One thread alone counts each, even if the loop is blocked.
         self._taken = 0
         self._sent = 0
         self._send = send
@@ -35,11 +36,11 @@ class Flow:
 
     @property
     def rows(self):
-        """How many rows are under way, those included that the loop has not seen yet."""
+        """Number of rows in progress, including those that the loop has not seen yet."""
         return self._taken - self._sent
 
     def run(self, frame, graph):
-        """Begins the rows of a `run` frame; called from another thread."""
+        """Starts the rows of a `run` frame; called from another thread."""
         self._taken += frame["n"]
         self.loop.call_soon_threadsafe(self._begin_call, frame, graph)
 
@@ -60,7 +61,7 @@ class Flow:
         return result if overload.batch_size is None else checked(call, result, 1)[0]
 
     def query(self, name, args, types):
-        """Asks a query and waits for its result; called from the main thread. Raises CellError."""
+        """Requests a query and waits for its result; called from the main thread. Raises CellError."""
         return asyncio.run_coroutine_threadsafe(self.awaiting.query(name, args, types), self.loop).result()
 
     def _serve(self):
@@ -68,7 +69,7 @@ class Flow:
         while True:
             try:
                 self.loop.run_forever()
-            except BaseException:  # SystemExit in a task that a function left behind ends no worker
+            except BaseException:  # SystemExit in a task that a function left behind does not end the worker.
                 continue
 
     def _begin_call(self, frame, graph):
@@ -81,11 +82,11 @@ class Flow:
             self._advance(_Row(call, number, [*values, *empty]))
 
     def _advance(self, row):
-        """Goes on with a row. What fails here is a fault of ours; the row is answered all the same, or it would wait for ever."""
+        """Continues a row. An internal error here still answers the row, which would otherwise wait forever."""
         try:
             self._begin_ready(row)
         except BaseException as error:
-            traceback.print_exc()  # into the log of whoever started the worker
+            traceback.print_exc()  # Goes to the log of the worker's parent.
             told = worker_error("worker", error, self._root)
             for step in row.call.graph.steps:
                 if row.state[step.at] != _DONE:
@@ -94,7 +95,7 @@ class Flow:
             self._ready(row)
 
     def _begin_ready(self, row):
-        """Begins all steps that may; the results of those that are quick are there for the next."""
+        """Starts all steps that can run; results of quick ones are available to the next."""
         state = row.state
         for step in row.call.graph.steps:
             if state[step.at] == _WAITING and all(state[at] == _DONE for at in step.needs):
@@ -163,7 +164,7 @@ class Flow:
         self._advance(row)
 
     def _set(self, row, step, value, error):
-        if row.state[step.at] == _DONE:  # given up meanwhile
+        if row.state[step.at] == _DONE:  # Given up meanwhile.
             return
         row.values[step.place] = value
         if error is not None:
@@ -184,7 +185,7 @@ class Flow:
         call.ready.append(row)
 
     def _flush(self, call):
-        """Sends the rows of a call that became ready in this turn of the loop."""
+        """Sends the rows of a call that finished in this turn of the loop."""
         rows, call.ready = call.ready, []
         call.left -= len(rows)
         self._sent += len(rows)
@@ -194,7 +195,7 @@ class Flow:
             return
         except MemoryError as error:
             too_large = error
-        # Some result is too large to be packed: the others still go, that one is answered by an error.
+        # Some result is too large to be packed. The others are still sent; that one gets an error.
         for row in rows:
             try:
                 self._send(_frame(call, [row]))
@@ -208,7 +209,7 @@ class Flow:
 
 
 class _Call:
-    """The rows of one `run` frame: how many are not sent, and those that are ready."""
+    """The rows of one `run` frame: the number of unsent ones, and the finished ones."""
 
     __slots__ = ("id", "graph", "left", "ready")
 
@@ -220,7 +221,7 @@ class _Call:
 
 
 class _Row:
-    """Values of the inputs and of the steps that are done; errors by step; which column failed first, by name."""
+    """Values of the inputs and finished steps; errors by step; the name of the column that failed first."""
 
     __slots__ = ("call", "number", "values", "state", "errors", "causes", "left")
 

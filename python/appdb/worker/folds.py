@@ -1,4 +1,4 @@
-"""Aggregations: rows of a query go to the aggregates of their groups, in the main thread, as they come."""
+"""Aggregations: rows of a query go to the aggregates of their groups, in the main thread, on arrival."""
 
 from time import monotonic
 
@@ -12,7 +12,7 @@ from appdb.worker.loading import loaded
 
 
 class Folds:
-    """The aggregations under way, by call."""
+    """The aggregations in progress, by call."""
 
     def __init__(self, send, project_root, counts):
         self._send = send
@@ -35,7 +35,7 @@ class Folds:
 
 
 class _Fold:
-    """One aggregate over groups of rows. A group whose aggregate raised has no value; the others go on."""
+    """One aggregate over groups of rows. A group whose aggregate raised has no value; the others continue."""
 
     def __init__(self, frame, project_root, counts):
         self._root = project_root
@@ -69,7 +69,7 @@ class _Fold:
         self._encode = encoder(manifest_type(aggregate.result[0]))
 
     def feed(self, groups, columns):
-        """Takes rows; one with a null where the aggregate takes none is passed over."""
+        """Takes rows; skips those with a null for a non-nullable parameter."""
         if self._broken is not None:
             self._errors.update(dict.fromkeys(groups, self._broken))
             return

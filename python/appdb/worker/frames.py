@@ -28,7 +28,7 @@ class FrameReader:
     def _fill(self, size):
         buffer = self._buffer
         while len(buffer) < size:
-            # A large frame is read in large parts: a pipe gives 64 KiB at a time, a socket more.
+            # A large frame is read in large parts: a pipe returns 64 KiB at a time, a socket more.
             data = os.read(self._descriptor, max(65536, min(size - len(buffer), 1 << 20)))
             if not data:
                 return False
@@ -44,13 +44,13 @@ class FrameWriter:
         self._packer = msgpack.Packer(use_bin_type=True)
 
     def write(self, *frames):
-        """Writes frames whole, in one go. Raises MemoryError before anything of them was written."""
+        """Writes frames whole, in one go. Raises MemoryError before any byte was written."""
         parts = []
         for frame in frames:
             try:
                 body = self._packer.pack(frame)
             except BaseException:
-                self._packer = msgpack.Packer(use_bin_type=True)  # what was packed by then stays in its buffer
+                self._packer = msgpack.Packer(use_bin_type=True)  # Its buffer keeps what was packed before.
                 raise
             parts.append(len(body).to_bytes(4, "big"))
             parts.append(body)

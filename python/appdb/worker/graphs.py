@@ -5,7 +5,7 @@ from appdb.kinds import rules
 from appdb.worker.calling import CellError
 from appdb.worker.failures import skipped, worker_error
 
-# The input that holds a row's stored cell errors, where a step reads one of a column that is no step.
+# The input with a row's stored cell errors, if a step reads one of a column that is not a step.
 _STORED_ERRORS = "_errors"
 
 
@@ -21,7 +21,7 @@ class Graph:
         self._steps, self._reads = [], []
         for number, step in enumerate(frame["steps"]):
             watched = cell_errors_read(step["expr"])
-            # What these say stands behind the row while the step runs.
+            # Their values come after the row while the step runs.
             behind = {read: len(self.inputs) + number + at for at, read in enumerate(watched)}
             compiled = compile_step(step["expr"], {**places, **behind}, functions)
             self._steps.append((compiled, watching_errors(watched, self.names[:number], places)))
@@ -51,16 +51,16 @@ class Graph:
         return errors
 
     def failure(self, error, number=0):
-        """Words what a step raised."""
+        """The error for a step's exception."""
         if isinstance(error, CellError):
             return worker_error(error.function, error.cause, self._root)
         return worker_error(self.names[number], error, self._root)
 
 
 def watching_errors(reads, before, places):
-    """Returns the function that puts cell errors behind a row; None where a step reads none.
+    """Returns the function that appends cell errors to a row; None if a step reads none.
 
-    Those of earlier steps are of this very run, all others are stored with the row.
+    Errors of earlier steps are from this run, all others are stored with the row.
     """
     if not reads:
         return None
@@ -71,7 +71,7 @@ def watching_errors(reads, before, places):
         behind = []
         for column, part in reads:
             error = _as_stored(errors.get(column), causes.get(column)) if column in before else kept.get(column)
-            # A cell that is pending has no error yet: a word stands in its place.
+            # A pending cell has a plain word instead of an error.
             behind.append(error.get(part) if isinstance(error, dict) else None)
         return [*row, *behind]
 
@@ -79,7 +79,7 @@ def watching_errors(reads, before, places):
 
 
 def _as_stored(error, cause):
-    """An error as it will stand in the row: that of a cell which reads a failed one names the cause."""
+    """An error in its stored form: that of a reader of a failed cell names the cause."""
     if cause is None:
         return error
     return {"type": "CellError", "message": f"{cause} has no value: {error['type']}: {error['message']}"}
@@ -92,13 +92,13 @@ def _parsed(text):
 
 
 def wire_readers(inputs):
-    """The inputs whose values may come as an int and are none, by place, with the functions that read those."""
+    """The inputs whose values may wrongly arrive as an int, by index, with their conversion functions."""
     found = [(n, rules(column["type"]["kind"]).from_wire) for n, column in enumerate(inputs)]
     return [(n, read) for n, read in found if read is not None]
 
 
 class Broken:
-    """A graph that could not be compiled: each of its rows is answered with the reason."""
+    """A graph that could not be compiled: each of its rows gets the error."""
 
     def __init__(self, frame, error):
         self.names = [step["name"] for step in frame["steps"]]

@@ -1,4 +1,4 @@
-"""Functions of a graph, found in the application's modules."""
+"""Finds functions of a graph in the application's modules."""
 
 import sys
 
@@ -6,7 +6,7 @@ from appdb.worker.failures import Missing
 
 
 def loaded(function):
-    """The Overload or Uda of a GraphFunction. Raises Missing when its module or its name is gone."""
+    """The Overload or Uda of a GraphFunction. Raises Missing when its module or its name no longer exists."""
     module = module_of(function["module"])
     name, _, number = function["id"].partition(":")[2].partition("#")
     found = getattr(module, name, None)
@@ -28,7 +28,7 @@ def loaded(function):
 
 
 def described(modules):
-    """What the engine must know of the functions in the modules' globals."""
+    """The engine's required facts on the functions in the modules' globals."""
     from appdb.udfs.udf import Udf
 
     found = {}
@@ -54,7 +54,7 @@ def _shown(overload):
 
 
 def _answered(function):
-    """The function of a route; importing its module has made it known."""
+    """The function of a route, registered by the import of its module."""
     from appdb.routes.answerers import MARK, Answered, known
 
     answerer = known.get(function["id"].removesuffix(MARK))
@@ -75,5 +75,5 @@ def module_of(name):
 
 
 def is_missing(module, error):
-    """True when the module itself, or a package that it lies in, is not there."""
+    """True when the module itself, or a parent package, is missing."""
     return isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")

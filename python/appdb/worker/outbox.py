@@ -1,15 +1,15 @@
-"""What a worker writes: one frame after the other, whichever thread it comes from."""
+"""The output of a worker: one frame after the other, from any thread."""
 
 import _thread
 import time
 
 from appdb.worker.failures import worker_error
 
-TICK = 0.005  # a row that runs longer is named to the engine
+TICK = 0.005  # A row that runs longer is reported to the engine.
 
 
 class Outbox:
-    """Writes frames under a lock. `lock` is held by whoever writes, and while the rows of a call are looked at."""
+    """Writes frames under a lock. `lock` is held while writing, and while the rows of a call are inspected."""
 
     def __init__(self, writer, project_root):
         self.lock = _thread.allocate_lock()
@@ -17,7 +17,7 @@ class Outbox:
         self._root = project_root
 
     def send(self, *frames):
-        """Writes frames. Raises MemoryError before anything of them was written."""
+        """Writes frames. Raises MemoryError before any byte was written."""
         with self.lock:
             self._writer.write(*frames)
 
@@ -33,7 +33,7 @@ class Outbox:
         self._writer.write(done)
 
     def send_ready(self, call, ready):
-        """Sends the rows that are ready and were not sent; the lock is held."""
+        """Sends the finished rows that were not sent; the lock is held."""
         if ready > call.sent:
             try:
                 self._writer.write(call.rows(call.sent, ready))
@@ -43,7 +43,7 @@ class Outbox:
             call.sent_at = time.monotonic()
 
     def name(self, call, row):
-        """Tells the engine which row runs, once; the lock is held."""
+        """Reports to the engine which row runs, once; the lock is held."""
         if call.named != row:
             self._writer.write({"t": "at", "call": call.id, "row": row})
             call.named = row
@@ -53,7 +53,7 @@ class Outbox:
         self._writer.write(frame)
 
     def _send_singly(self, call, ready, error):
-        """Some result is too large to be packed: the others still go, that one is answered by an error."""
+        """Some result is too large to be packed. The others are still sent; that one gets an error."""
         for row in range(call.sent, ready):
             try:
                 self._writer.write(call.rows(row, row + 1))

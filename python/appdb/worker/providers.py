@@ -1,13 +1,13 @@
-"""What exceptions of providers' libraries say: whether a call was turned away, and how long to wait."""
+"""Interprets exceptions of provider libraries: whether a call was refused, and how long to wait."""
 
-# A longer pause is not waited for: whoever sent the row has gone by then.
+# Longer pauses are not waited for: the sender of the row has disconnected by then.
 LONGEST_PAUSE_S = 120.0
 
 
 def turned_away(error):
-    """None when the call failed for good; else the pause in seconds that the provider names, 0.0 when it names none.
+    """None when the call failed permanently; else the provider's pause in seconds, 0.0 when it names none.
 
-    Turned away are calls answered by 429 or 503, calls whose error says `retry_after`, and calls that timed out.
+    Refused calls are those with status 429 or 503, with a `retry_after`, or with a timeout.
     """
     response = getattr(error, "response", None)
     pause = _seconds(getattr(error, "retry_after", None))
@@ -44,12 +44,12 @@ def _seconds(value):
         except ValueError:
             return None
         return seconds if 0 <= seconds < float("inf") else None
-    total = getattr(value, "total_seconds", None)  # a timedelta
+    total = getattr(value, "total_seconds", None)  # A timedelta.
     return None if total is None else max(0.0, total())
 
 
 def _until(text):
-    """Seconds until an HTTP date; None when the text is none."""
+    """Seconds until an HTTP date; None when the text is not one."""
     from datetime import datetime, timezone
     from email.utils import parsedate_to_datetime
 

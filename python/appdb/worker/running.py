@@ -1,4 +1,4 @@
-"""The worker's main thread: rows of plain graphs one after the other, plain functions among concurrent rows, folds."""
+"""The worker's main thread: rows of plain graphs in sequence, plain functions of concurrent rows, folds."""
 
 import time
 
@@ -12,7 +12,7 @@ from appdb.worker.watching import Watch
 
 
 class Runner:
-    """Runs what frames ask for. With the first concurrent graph the frames are read by a thread of their own."""
+    """Runs the requests in frames. After the first concurrent graph, a separate thread reads the frames."""
 
     def __init__(self, writer, project_root, limit_s):
         self._root = project_root
@@ -26,7 +26,7 @@ class Runner:
         self._watch = Watch(self._outbox, self._counts, limit_s)
 
     def serve(self, reader):
-        """Serves frames until the input ends or the engine asks for the end."""
+        """Serves frames until the input ends or the engine requests the end."""
         while self._flow is None:
             frame = reader.read()
             if frame is None or frame["t"] == "exit":
@@ -42,7 +42,7 @@ class Runner:
                 self._take(work)
 
     def _read(self, reader):
-        """Hands frames on: concurrent rows to the event loop at once, whatever the main thread is busy with."""
+        """Dispatches frames: concurrent rows go to the event loop at once, even if the main thread is busy."""
         while (frame := reader.read()) is not None and frame["t"] != "exit":
             kind = frame["t"]
             if kind in ("grant", "answer"):
@@ -63,7 +63,7 @@ class Runner:
             self._fold(frame)
 
     def _define(self, frame):
-        """Compiles a graph. One that cannot be compiled answers each of its rows with the reason."""
+        """Compiles a graph. Each row of an invalid graph gets the error."""
         function = frame["functions"][0]["id"] if frame["functions"] else "graph"
         try:
             overloads = {}
@@ -92,7 +92,7 @@ class Runner:
         return self._flow
 
     def _to_main(self, key, limited, work):
-        """Has the main thread run a plain function of a concurrent row; `limited` is (function, limit) where it is known."""
+        """Runs a plain function of a concurrent row in the main thread; `limited` is (function, limit) if known."""
 
         def run():
             self._watch.step = (key, limited, time.monotonic())
@@ -115,8 +115,8 @@ class Runner:
         self._watch.end(call)
 
     def _before_row(self, call, row):
-        """Called before each row while rows are slow. Whoever was named is answered before the next row begins: a
-        row that then holds the interpreter for ever cannot be mistaken for the one before it."""
+        """Called before each row while rows are slow. A named row is answered before the next one starts. A row that
+        then blocks the interpreter forever cannot be mistaken for the previous one."""
         now = time.monotonic()
         with self._outbox.lock:
             self._outbox.send_ready(call, row)
@@ -146,14 +146,14 @@ class Call:
         self.sent_at = time.monotonic()
         self.named = -1
         self.is_slow = False
-        self.began_at = 0.0  # when the present row began; known only while rows are slow
+        self.began_at = 0.0  # Start of the current row; known only while rows are slow.
         self._graph = graph
         self._columns = frame["columns"]
         self._results = [[] for _ in graph.names]
         self._errors = {}
 
     def compute(self, before_row):
-        """Fills the results. Each row is appended whole before `row` moves on."""
+        """Computes the results. Each row is appended completely before `row` advances."""
         graph = self._graph
         if isinstance(graph, Broken):
             for row in range(self.n):
@@ -199,13 +199,13 @@ class Call:
             results.append(value)
 
     def fail(self, row, error):
-        """Puts an error in the place of a row's results."""
+        """Replaces a row's results by an error."""
         for results in self._results:
             results[row] = None
         self._errors[row] = dict.fromkeys(self._graph.names, error)
 
     def rows(self, start, stop):
-        """The frame that carries the results of some rows."""
+        """The frame with the results of some rows."""
         errors = None
         if self._errors:
             errors = [self._errors.get(row) for row in range(start, stop)]

@@ -1,13 +1,13 @@
-"""A small pool of threads whose work may hang: a thread that does is given up and another takes its place."""
+"""A small pool of threads whose work may hang. A hanging thread is given up and replaced."""
 
 import threading
 from queue import SimpleQueue
 
-_STACK = 1 << 20  # the worker's memory limit counts stacks
+_STACK = 1 << 20  # The worker's memory limit counts stacks.
 
 
 class Threads:
-    """Runs pieces of work in up to `most` threads, in the order in which they come."""
+    """Runs pieces of work in up to `most` threads, in order of arrival."""
 
     def __init__(self, most, name):
         self._most = most
@@ -15,18 +15,18 @@ class Threads:
         self._queue = SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._free = 0  # threads that wait, less the pieces of work that are there for them
+        self._free = 0  # Waiting threads, minus the pieces of work assigned to them.
         self._given_up = set()
 
     def submit(self, work):
-        """Has a thread call `work()`, which must not raise. Raises RuntimeError or MemoryError when there can be none."""
+        """Runs `work()` in a thread; it must not raise. Raises RuntimeError or MemoryError when no thread can start."""
         with self._lock:
             if self._free > 0 or self._threads >= self._most or not self._has_started():
                 self._free -= 1
             self._queue.put(work)
 
     def give_up(self, thread):
-        """Stops counting on a thread (`threading.get_ident()`) that hangs; it ends when its work does."""
+        """Gives up a hanging thread (`threading.get_ident()`); it ends when its work does."""
         with self._lock:
             if thread not in self._given_up:
                 self._given_up.add(thread)
@@ -38,7 +38,7 @@ class Threads:
     def _has_started(self):
         try:
             self._start()
-        except (RuntimeError, MemoryError):  # the limits of the process: the threads that are there take it in turn
+        except (RuntimeError, MemoryError):  # The limits of the process: the existing threads share the work.
             if self._threads == 0:
                 raise
             return False

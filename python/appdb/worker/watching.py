@@ -1,4 +1,4 @@
-"""The worker's second thread: it sends what is ready, names slow rows, and tells what runs past its limit."""
+"""The worker's second thread: it sends finished results, names slow rows, and reports exceeded limits."""
 
 import _thread
 import time
@@ -6,16 +6,16 @@ import time
 from appdb.worker.calling import Limited
 from appdb.worker.outbox import TICK
 
-_FLUSH = 0.02  # results wait no longer than this
-_SLOW_TICK = 0.05  # while only async calls are under way
-_IDLE_S = 0.2  # then this thread sleeps until the next call
-_HELD_S = 0.3  # this thread wakes more often where the interpreter is free
-_BEAT = 1.0  # how often the engine hears that the interpreter runs, and the counts of functions
+_FLUSH = 0.02  # Maximum delay of results.
+_SLOW_TICK = 0.05  # While only async calls are in progress.
+_IDLE_S = 0.2  # After that time this thread sleeps until the next call.
+_HELD_S = 0.3  # This thread wakes more often if the interpreter is free.
+_BEAT = 1.0  # Interval of the reports that the interpreter runs, with the counts of functions.
 
 
 class Watch:
-    """Wakes every few milliseconds while something runs. `call` is the plain call that runs, `step` a plain function
-    of a concurrent row: (key, (function, limit) or None, since); `flow` has the concurrent rows."""
+    """Wakes every few milliseconds while something runs. `call` is the running plain call. `step` is a plain function
+    of a concurrent row: (key, (function, limit) or None, start time). `flow` has the concurrent rows."""
 
     def __init__(self, outbox, counts, limit_s):
         self.step = None
@@ -28,7 +28,7 @@ class Watch:
         self._beat_at = 0.0
         self._named = None
         self._overdue = None
-        self._turn = None  # asked of the event loop: (when, list that it empties)
+        self._turn = None  # A request to the event loop: (when, list that it empties).
         self._looked_at = 0.0
         self._parked = False
         self._wake = _thread.allocate_lock()
@@ -36,7 +36,7 @@ class Watch:
         _thread.start_new_thread(self._run, ())
 
     def begin(self, call):
-        """Takes the call that begins."""
+        """Takes the call that starts."""
         with self._outbox.lock:
             self._call = call
             self._rouse()
@@ -83,12 +83,12 @@ class Watch:
         return self.flow is not None and self.flow.rows > 0
 
     def _look(self, call, seen, seen_at):
-        """Sends what is ready and finds out whether rows are slow. Returns which row ran, and when; the lock is held."""
+        """Sends finished results and detects slow rows. Returns which row ran, and when; the lock is held."""
         row, now = call.row, time.monotonic()
         is_same_call = seen is not None and seen[0] == call.id
         if is_same_call and (now - seen_at) / max(1, row - seen[1]) >= TICK:
             call.is_slow = True
-        # Read again after `is_slow` was set: a row that begins from now on names itself.
+        # Read again after `is_slow` was set: later rows name themselves.
         is_same_row = is_same_call and call.row == row == seen[1]
         if is_same_row or now - call.sent_at >= _FLUSH:
             self._outbox.send_ready(call, row)
@@ -97,7 +97,7 @@ class Watch:
         return (call.id, row), now
 
     def _look_at_limits(self, call, now):
-        """Names the plain function of a concurrent row that takes long, and tells what ran past its limit."""
+        """Names a slow plain function of a concurrent row, and reports exceeded limits."""
         step, limited = self.step, Limited.now
         if step is not None and step[0] is not None and now - step[2] >= TICK and self._named is not step:
             self._named = step
@@ -116,9 +116,9 @@ class Watch:
             self._look_at_loop(now)
 
     def _look_at_loop(self, now):
-        """Tells of an event loop that takes no turn for longer than a call may run, though no call of a row holds it: a
-        task or a callback that some function left behind does."""
-        # While this thread did not run either, something held the interpreter: the loop had no chance to take a turn.
+        """Reports an event loop that is blocked for longer than a call may run, although no row's call blocks it. The
+        cause is a task or callback that a function left behind."""
+        # This thread did not run either, so something blocked the interpreter, and the loop could not run.
         was_held = now - self._looked_at > _HELD_S
         self._looked_at = now
         turn = self._turn
@@ -140,7 +140,7 @@ class Watch:
         self._outbox.write({"t": "overdue", "call": call, "row": row, "function": function, "timeout_s": limit})
 
     def _beat(self, now):
-        """Tells the counts of functions that did something; with rows under way also that there is nothing to tell."""
+        """Reports the counts of active functions; while rows run, also without news."""
         functions = {}
         for name, counts in list(self._counts.items()):
             added = counts.since(self._told.setdefault(name, {}))

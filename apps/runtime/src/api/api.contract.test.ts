@@ -284,7 +284,7 @@ test("a plan names services that it breaks and a restart the missing step", {
   await client.call("serviceRestart", { body: { name: "breaks/ingest" } });
   expect(await findService(client, "breaks/ingest")).toMatchObject({
     state: "FAILED",
-    error: "The service was started for other tables than breaks has now: docs.",
-    hint: "Start it as app.py is now: cli service update app.py breaks",
+    error: "The tables of breaks have changed since the service was started: docs.",
+    hint: "Update the service from the current app.py: cli service update app.py breaks",
   });
 });

@@ -87,7 +87,7 @@ test("a new database stores rows of a schema with functions across restarts", {
   expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [] });
   const { manifest } = read.json<{ manifest: object }>();
   const check = async () => (await pod.ask("POST", "/v1/schema/check", { manifest, folders: [] })).json();
-  expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "there is no table docs" }] });
+  expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "table docs is missing" }] });
   const applied = await pod.ask("POST", "/v1/schema/apply", { ...(await planned(files)), allow_destructive: false });
   expect(applied.lines().at(-1)).toMatchObject({
     event: "done",
@@ -140,7 +140,7 @@ test("refuses requests without the pod's token and keeps the socket private", as
 
 test("reports missing objects by their public names", async () => {
   const missing = await pod.ask("GET", "/v1/tables/reports%2Fdocs");
-  expect(missing.json()).toMatchObject({ status: 404, detail: "There is no table cloud://acme:main/reports/docs." });
+  expect(missing.json()).toMatchObject({ status: 404, detail: "Table cloud://acme:main/reports/docs does not exist." });
   const tree = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: "0".repeat(64) });
   expect(tree.json()).toMatchObject({ code: "blobs_missing" });
   const broken = harness.putTree({ "app.py": "import appdb\nnonsense(" });
@@ -277,7 +277,7 @@ test("a failed upgrade names the step and keeps rows and a copy", {
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toMatch(
-    /error: Step \d+ of bringing the database to version \S+ failed: .*Nothing of it was changed\./,
+    /error: Step \d+ of the upgrade to version \S+ failed: .*Nothing was changed\./,
   );
   expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
 

@@ -5,19 +5,20 @@ import type { Progress } from "../routes/local.ts";
 
 type Field<Key extends string, Value, Given> = [Given] extends [never] ? unknown : { readonly [key in Key]: Value };
 
-/** What a call of a route takes: values of its path, its query, its body. */
+/** The input of a call: values of the path, the query, the body. */
 export type InputOf<R extends CheckedRoute> = Field<"params", Record<ParamOf<R["path"]>, string>, ParamOf<R["path"]>> &
   (R extends { readonly body: infer Schema extends z.ZodType } ? { readonly body: z.input<Schema> } : unknown) &
   (R extends { readonly query: infer Schema extends z.ZodType }
     ? { readonly query?: Partial<Record<keyof z.output<Schema>, string | number | undefined>> }
     : unknown) & {
-    /** In place of `body`: what goes over the wire as it is. */
+    /** Replaces `body`: sent unchanged. */
     readonly sent?: Sent;
   };
 
 type Sent = string | Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array>;
 
-/** What it answers: the document, each line of `lines`, the last one of `events`; undefined for a route that answers 204. */
+/** The result of a call: the document, each line of `lines`, or the last line of `events`. Undefined for a route
+ *  that returns 204. */
 export type AnswerOf<R extends CheckedRoute> = R extends { readonly answer: infer Schema extends z.ZodType }
   ? z.output<Schema>
   : undefined;
@@ -30,14 +31,14 @@ type InLines<A extends Api> = {
   [Name in keyof A]: A[Name] extends { readonly answers: "lines" } ? Name : never;
 }[keyof A];
 
-/** What the client needs of a `Response`. */
+/** The parts of a `Response` that the client needs. */
 export interface Fetched {
   readonly status: number;
   text(): Promise<string>;
   readonly body: AsyncIterable<Uint8Array> | null;
 }
 
-/** What the client needs of `fetch`; the global one fits. Rejects when the connection cannot be made or breaks. */
+/** The parts of `fetch` that the client needs; the global one fits. Rejects when the connection fails or breaks. */
 export type FetchLike<Answer extends Fetched = Fetched, Body = string | Uint8Array<ArrayBuffer>> = (
   url: string,
   init: {
@@ -49,39 +50,39 @@ export type FetchLike<Answer extends Fetched = Fetched, Body = string | Uint8Arr
   },
 ) => Promise<Answer>;
 
-/** How an API is reached, and what its failures are called. */
+/** The transport of an API, and the errors for its failures. */
 export interface Transport<Answer extends Fetched = Fetched> {
-  /** What goes before the path. */
+  /** The prefix of the path. */
   readonly url: string;
   // biome-ignore lint/suspicious/noExplicitAny: which bodies a transport takes depends on the routes of its API
   readonly fetch: FetchLike<Answer, any>;
-  /** Asked before each request, because sessions are refreshed. */
+  /** Called before each request, because sessions are refreshed. */
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
-  /** The error of a request that did not reach the API, or whose answer did not come back. */
+  /** The error of a request that did not reach the API, or whose response was lost. */
   lost(route: Route, cause: unknown): Error;
-  /** The error once the signal aborts; by default `interrupted`. */
+  /** The error after the signal aborts; by default `interrupted`. */
   interrupted?(cause: unknown): Error;
-  /** The error of an answer that this API never gives. */
+  /** The error of a response that this API never sends. */
   failed(route: Route, what: string, cause?: unknown): Error;
-  /** The error of `events` that ended without a last line, where more than `failed` is to be said. */
+  /** The error of `events` that ended without a last line, where `failed` is not enough. */
   unfinished?(route: Route, params: Readonly<Record<string, string>>): Error;
-  /** Checks a document where the API is not trusted. By default answers are taken as they are typed. */
+  /** Checks a document if the API is not trusted. By default responses are not checked. */
   check?(schema: Schema, document: unknown): unknown;
-  /** Lines end with the signal; by default they throw `interrupted`. */
+  /** Lines end with the signal. By default they throw `interrupted`. */
   readonly ends_by_signal?: boolean;
-  /** The longest line of an answer. */
+  /** Maximum length of a line in a response. */
   readonly most_line_length?: number;
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Makes a repeated request the same one, whatever became of the first. */
+  /** Makes a request safe to retry, whatever happened to the first attempt. */
   readonly idempotency_key?: string;
-  /** The version that is to be changed, as `etag` said it. */
+  /** The version to change, from `etag`. */
   readonly if_match?: string;
-  /** How many bytes of the body went out so far, where the transport counts them. */
+  /** Bytes of the body sent so far, if the transport counts them. */
   readonly onSent?: (bytes: number) => void;
-  /** Headers that this call has in addition to those of the transport. */
+  /** Headers of this call in addition to those of the transport. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Called for each `progress` line of `events`. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
@@ -89,40 +90,40 @@ export interface CallOptions {
 
 /** An API as typed calls. */
 export interface Client<A extends Api, Answer extends Fetched = Fetched> {
-  /** The answer; of `events` what its last line brings. */
+  /** Returns the response; for `events`, the content of the last line. */
   call<Name extends keyof A & string>(
     name: Name,
     input: InputOf<A[Name]>,
     options?: CallOptions,
   ): Promise<AnswerOf<A[Name]>>;
-  /** The answer as it was sent: rows hold numbers that `JSON.parse` would round. */
+  /** Returns the response text: rows can hold numbers that `JSON.parse` would round. */
   text<Name extends keyof A & string>(name: Name, input: InputOf<A[Name]>, options?: CallOptions): Promise<string>;
-  /** All items of a list, page by page. */
+  /** Yields all items of a list, page by page. */
   each<Name extends Listing<A> & string>(
     name: Name,
     input: InputOf<A[Name]>,
     options?: CallOptions,
   ): AsyncIterable<ItemOf<A[Name]>>;
-  /** A list as it grows, from behind the item `after`; ends with the signal. */
+  /** Follows a growing list after the item `after`; ends with the signal. */
   follow<Name extends Listing<A> & string>(
     name: Name,
     input: InputOf<A[Name]>,
     after: string | undefined,
     signal: AbortSignal,
   ): AsyncIterable<ItemOf<A[Name]>>;
-  /** An answer in lines as they come; ends with the answer, or with the signal. */
+  /** Yields the lines of a response; ends with the response, or with the signal. */
   lines<Name extends InLines<A> & string>(
     name: Name,
     input: InputOf<A[Name]>,
     signal: AbortSignal,
   ): AsyncIterable<AnswerOf<A[Name]>>;
-  /** The lines of an answer of `events`, for the one that passes them on, once the API has taken the request. */
+  /** Yields the lines of `events` for forwarding, after the API has accepted the request. */
   events<Name extends keyof A & string>(
     name: Name,
     input: InputOf<A[Name]>,
     options?: CallOptions,
   ): Promise<AsyncIterable<object>>;
-  /** The answer of status 2xx before anything of it is read. */
+  /** Returns the 2xx response before its body is read. */
   open<Name extends keyof A & string>(name: Name, input: InputOf<A[Name]>, options?: CallOptions): Promise<Answer>;
 }
 
@@ -133,15 +134,14 @@ interface AnyInput {
   readonly sent?: Sent;
 }
 
-/** One line of an answer in `lines` or `events`. */
+/** One line of a response in `lines` or `events`. */
 type Line = Progress | { readonly event: "done" } | { readonly event: "error"; readonly problem: Problem };
 
 const NDJSON = { accept: "application/x-ndjson" };
 
 /**
- * Makes a client of an API. `routes` are without schemas where the transport checks nothing.
- *
- * Every call may throw what the API answers (`fromProblem`), what the transport makes of a failure, interrupted with the signal.
+ * Makes a client of an API. `routes` have no schemas if the transport checks nothing.
+ * Every call may throw the API's error (`fromProblem`), an error of the transport, or interrupted with the signal.
  */
 export function createClient<A extends Api, Answer extends Fetched = Fetched>(
   routes: { readonly [Name in keyof A]: Route },
@@ -152,7 +152,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
   async function open(route: CheckedRoute, input: AnyInput, options: CallOptions = {}): Promise<Answer> {
     const { idempotency_key: key, if_match: ifMatch, onSent, signal } = options;
     const body = input.sent ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
-    // a stream is passed on from a request, whose type is one of the headers of the call
+    // A forwarded stream has its type in the headers of the call.
     const hasType = body !== undefined && !(typeof body === "object" && Symbol.asyncIterator in body);
     const headers = {
       ...(await transport.headers()),
@@ -175,7 +175,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     if (answer.status >= 200 && answer.status < 300) return answer;
     const problem = parseProblem(await textOf(route, answer, signal));
     if (problem !== undefined) throw fromProblem(problem);
-    throw transport.failed(route, `the answer has status ${answer.status} and is not a problem document`);
+    throw transport.failed(route, `the response has status ${answer.status} and is not a problem document`);
   }
 
   async function call(route: CheckedRoute, input: AnyInput, options: CallOptions = {}): Promise<unknown> {
@@ -183,7 +183,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     const text = await textOf(route, await open(route, input, options), options.signal);
     if (text !== "") return check(route, parse(route, text));
     if (route.answer !== undefined && transport.check !== undefined)
-      throw transport.failed(route, "the answer is empty");
+      throw transport.failed(route, "the response is empty");
     return undefined;
   }
 
@@ -198,7 +198,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
       }
     }
     const unfinished = transport.unfinished?.(route, input.params ?? {});
-    throw unfinished ?? transport.failed(route, "the answer ended before the work did");
+    throw unfinished ?? transport.failed(route, "the response ended before the work did");
   }
 
   async function* readLines(route: CheckedRoute, input: AnyInput, signal: AbortSignal): AsyncGenerator<unknown> {
@@ -253,7 +253,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     }
   }
 
-  /** Lines of an answer as they come, whole however they are cut. */
+  /** Yields whole lines of a response, however the network splits them. */
   async function* textLines(
     route: CheckedRoute,
     answer: Fetched,
@@ -268,7 +268,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
         const end = text.lastIndexOf("\n");
         if (end >= 0) yield* (rest + text.slice(0, end)).split("\n");
         rest = end < 0 ? rest + text : text.slice(end + 1);
-        if (rest.length > most) throw new Error("A line of the answer is too long.");
+        if (rest.length > most) throw new Error("A line of the response is too long.");
       }
     } catch (cause) {
       throw lost(route, signal, cause);
@@ -291,7 +291,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     try {
       return JSON.parse(text);
     } catch (cause) {
-      throw transport.failed(route, "the answer is not JSON", cause);
+      throw transport.failed(route, "the response is not JSON", cause);
     }
   }
 
@@ -300,7 +300,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     return transport.check(route.answer, document);
   }
 
-  // The conditional types of Client say what the API's own table says; the compiler cannot follow that for any name.
+  // The conditional types of Client match the API's table; the compiler cannot verify that for an arbitrary name.
   const client: Client<Record<string, CheckedRoute>, Answer> = {
     call: (name, input, options) => call(routeOf(name), input, options) as Promise<never>,
     text: async (name, input, options) =>

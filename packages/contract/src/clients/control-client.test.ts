@@ -3,7 +3,7 @@ import type { LogLine } from "../routes/control-databases.ts";
 import type { FetchLike } from "./client.ts";
 import { createControlClient } from "./control-client.ts";
 
-test("log lines come whole, however the connection cuts them", async () => {
+test("log lines are whole, however the connection splits them", async () => {
   const sent = new TextEncoder().encode(`${line(1, "zwölf")}\n${line(2, "two")}\n`);
   const client = clientOver(async function* () {
     for (const byte of sent) yield Uint8Array.of(byte);
@@ -11,7 +11,7 @@ test("log lines come whole, however the connection cuts them", async () => {
   expect(await collect(client.lines("databaseLogs", { params: MAIN }, open()))).toEqual(["zwölf", "two"]);
 });
 
-test("a log whose connection breaks gives the lines before, then says that the server does not answer", async () => {
+test("a log with a broken connection yields its lines, then an error", async () => {
   const client = clientOver(async function* () {
     yield new TextEncoder().encode(`${line(1, "one")}\n{"number": 2, "li`);
     throw new Error("connection reset");
@@ -24,7 +24,7 @@ test("a log whose connection breaks gives the lines before, then says that the s
   expect(seen).toEqual(["one"]);
 });
 
-test("rows keep every digit on both ways", async () => {
+test("rows keep every digit in both directions", async () => {
   const bodies: unknown[] = [];
   const fetch: FetchLike = async (_, { body }) => {
     bodies.push(body);

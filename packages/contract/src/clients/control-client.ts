@@ -5,24 +5,25 @@ import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 import { type AnswerOf, type Client, createClient, type FetchLike, type InputOf } from "./client.ts";
 
 export type ControlClient = Client<typeof CONTROL_API>;
-/** What a call of a route takes: values of its path, its query, its body. */
+/** The input of a call: values of the path, the query, the body. */
 export type CallInput<Name extends ControlRouteName> = InputOf<(typeof CONTROL_API)[Name]>;
-/** What it answers; undefined for a route that answers 204. */
+/** The result of a call; undefined for a route that returns 204. */
 export type CallAnswer<Name extends ControlRouteName> = AnswerOf<(typeof CONTROL_API)[Name]>;
 
 export interface ControlClientOptions {
-  /** Without a slash at its end; empty for a page that the server itself serves. */
+  /** Without a trailing slash; empty for a page that the server itself serves. */
   readonly url: string;
-  /** Where the address was set, for the error of a server that does not answer: `SERVICE_API_URL`. */
+  /** The source of the address, for the error of an unreachable server: `SERVICE_API_URL`. */
   readonly url_source: string;
-  /** `X-api-key` or `authorization`; asked before each request, because sessions are refreshed. */
+  /** `X-api-key` or `authorization`. Called before each request, because sessions are refreshed. */
   readonly credential: () => Promise<Readonly<Record<string, string>>>;
   readonly fetch?: FetchLike;
 }
 
 /**
- * Makes a client of the control plane. Answers are taken as they are typed: the server checks what it sends. A call may throw
- * server_unreachable when nothing listens at the address, server_failed when the answer is none of a control plane.
+ * Makes a client of the control plane. Responses are not checked: the server checks what it sends. A call may throw
+ * server_unreachable when nothing listens at the address, or server_failed for a response that is not from a control
+ * plane.
  */
 export function createControlClient(options: ControlClientOptions): ControlClient {
   const { credential, fetch: given = fetch, url, url_source: source } = options;
@@ -54,7 +55,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
   });
 }
 
-/** What the system says; a refused connection says no more than that nothing answers. */
+/** The system's message. A refused connection has none beyond "nothing responds". */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error) || !("code" in cause) || cause.code === "ECONNREFUSED") return "";
   return `: ${cause.message}`;

@@ -6,7 +6,7 @@ import { createLocalClient } from "./local-client.ts";
 
 type Sent = { url: string; method: string; headers: Record<string, string>; body?: unknown };
 
-/** Answers each call with the chunks given, cut as a network may cut them. */
+/** Answers each call with the given chunks. */
 function answering(status: number, chunks: (string | Error)[]): { fetch: FetchLike; sent: Sent[] } {
   const sent: Sent[] = [];
   const fetch: FetchLike = async (url, init) => {
@@ -21,7 +21,7 @@ function answering(status: number, chunks: (string | Error)[]): { fetch: FetchLi
   return { fetch, sent };
 }
 
-/** An answer whose text is read as its pieces are. */
+/** A response whose text is read in pieces. */
 function fetched(status: number, body: AsyncIterable<Uint8Array>): Fetched {
   return {
     status,
@@ -70,7 +70,7 @@ describe("the client of the local daemon", () => {
     expect(sent[0]?.body).toBeUndefined();
   });
 
-  test("reads progress lines and the plan at the end, however the lines are cut", async () => {
+  test("reads progress lines and the final plan, however lines are split", async () => {
     const progress = { event: "progress", table: "docs", column: "x", rows_done: 1, rows_total: 2 };
     const text = `${JSON.stringify(progress)}\n\n${JSON.stringify({ event: "done", plan })}\n`;
     const { client } = clientOf(200, [text.slice(0, 7), text.slice(7, 80), text.slice(80)]);
@@ -93,7 +93,7 @@ describe("the client of the local daemon", () => {
     expect((await refusal(client.call("schemaPlan", { body: {} as never }))).code).toBe("catalog_moved");
   });
 
-  test("an answer that ends early, is no JSON or is none of a daemon is told as such", async () => {
+  test("reports a truncated, invalid or foreign response", async () => {
     const early = clientOf(200, ['{"event":"progress"}\n']).client.call("schemaApply", { body: {} as never });
     expect((await refusal(early)).message).toContain("ended before");
     expect((await refusal(clientOf(200, ["<html>"]).client.call("health", {}))).code).toBe("daemon_failed");
@@ -102,7 +102,7 @@ describe("the client of the local daemon", () => {
     expect((await refusal(broken)).message).toContain("connection broke");
   });
 
-  test("a daemon that is gone is daemon_not_running, by the real fetch too", async () => {
+  test("a stopped daemon is daemon_not_running, with the real fetch too", async () => {
     const refused: FetchLike = async () => {
       throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
     };
@@ -114,7 +114,7 @@ describe("the client of the local daemon", () => {
     );
   });
 
-  test("what was interrupted is told as such, before the answer and in the midst of it", async () => {
+  test("reports an interruption before and during the response", async () => {
     const interrupt = new AbortController();
     const body = (async function* () {
       yield new TextEncoder().encode('{"event":"log","line":"a"}\n');
@@ -133,7 +133,7 @@ describe("the client of the local daemon", () => {
     expect((await refusal(real.call("health", {}, { signal: AbortSignal.abort() }))).code).toBe("interrupted");
   });
 
-  test("log lines come one by one, letters that were cut in two among them", async () => {
+  test("yields log lines one by one, with split characters restored", async () => {
     const bytes = new TextEncoder().encode(`{"event":"log","line":"ä"}\n{"event":"log","line":"b"}\n`);
     const at = bytes.indexOf(0xc3) + 1;
     const body = (async function* () {

@@ -14,9 +14,9 @@ export interface LocalClientOptions {
 }
 
 /**
- * Makes a client of the daemon on 127.0.0.1:`port`. Answers are taken as they are typed: the daemon is started by this very
- * version. A call may throw daemon_not_running when nothing listens, daemon_failed when the connection broke during the call
- * or the answer is none of a daemon.
+ * Makes a client of the daemon on 127.0.0.1:`port`. Responses are not checked: the daemon has the same version. A call
+ * may throw daemon_not_running when nothing listens, or daemon_failed when the connection broke or the response is not
+ * from a daemon.
  */
 export function createLocalClient({ port, token, fetch: given = fetch }: LocalClientOptions): LocalClient {
   const failed = (
@@ -47,7 +47,7 @@ export function createLocalClient({ port, token, fetch: given = fetch }: LocalCl
   });
 }
 
-/** node:http throws the system error itself, `fetch` hangs it below a TypeError. */
+/** node:http throws the system error itself; `fetch` wraps it in a TypeError. */
 function isRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ("code" in error && error.code === "ECONNREFUSED") || isRefused(error.cause);

@@ -6,7 +6,7 @@ const AT = "2026-11-23T10:00:00.000Z";
 const good: HostCertificate = { state: "good", issued_at: AT, expires_at: AT, error: null, next_order_at: null };
 const failed = { error: "DNS problem", next_order_at: AT };
 
-test("a certificate is spoken of when clients refuse it or will, with why and when it is ordered again", () => {
+test("reports a certificate that clients refuse or will refuse", () => {
   expect(noteOnCertificate(null)).toBeUndefined();
   expect(noteOnCertificate(good)).toBeUndefined();
   const reasons = ["DNS problem", `It is ordered again at ${AT}`];
@@ -17,7 +17,7 @@ test("a certificate is spoken of when clients refuse it or will, with why and wh
   });
   expect(noteOnCertificate({ ...good, ...failed, state: "ended" })).toMatchObject({ reasons, is_down: true });
   expect(noteOnCertificate({ ...good, state: "missing" })).toMatchObject({
-    text: "its certificate is being ordered; calls fail until it is there",
+    text: "its certificate is being ordered; calls fail until it is issued",
     reasons: [],
     is_down: true,
   });

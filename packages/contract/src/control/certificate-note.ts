@@ -1,16 +1,16 @@
 import type { HostCertificate } from "../routes/control-services.ts";
 
-/** What a person should know of a host's certificate. */
+/** A note for people on a host's certificate. */
 export interface CertificateNote {
-  /** Begins in lower case and has no full stop. */
+  /** Begins in lower case, without a full stop. */
   readonly text: string;
-  /** The authority's words and when it is asked again, a sentence each; empty where no order failed. */
+  /** The authority's message and the next order, one sentence each; empty if no order failed. */
   readonly reasons: readonly string[];
   /** Clients cannot call the host now. */
   readonly is_down: boolean;
 }
 
-/** Where clients would refuse a host, or will; undefined while all is well. */
+/** A note for a host that clients refuse or will refuse; undefined while all is well. */
 export function noteOnCertificate(certificate: HostCertificate | null): CertificateNote | undefined {
   if (certificate === null) return undefined;
   const { error, expires_at: expiresAt, next_order_at: nextOrderAt, state } = certificate;
@@ -20,7 +20,7 @@ export function noteOnCertificate(certificate: HostCertificate | null): Certific
   if (state === "missing") {
     return note(
       error === null
-        ? "its certificate is being ordered; calls fail until it is there"
+        ? "its certificate is being ordered; calls fail until it is issued"
         : "no certificate could be ordered, and calls fail",
       true,
     );

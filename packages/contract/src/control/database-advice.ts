@@ -1,27 +1,27 @@
 import { type AppError, appError } from "../errors.ts";
 import type { DatabaseState } from "../routes/control-databases.ts";
 
-/** What to do next where a database's state does not allow what was asked. */
+/** The next step when a database's state does not allow a request. */
 const ADVICE: Readonly<Record<DatabaseState, (uri: string) => string>> = {
   PROVISIONING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
   UPDATING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
-  AVAILABLE: (uri) => `Look at it: cli db status ${uri}`,
+  AVAILABLE: (uri) => `Check its state: cli db status ${uri}`,
   STOPPING: (uri) => `Wait until it has stopped, then: cli db start ${uri}`,
   STOPPED: (uri) => `Wake it first: cli db start ${uri}`,
   STARTING: (uri) => `Wait until it is AVAILABLE: cli db status ${uri}`,
   FAILED: (uri) =>
     `Correct the project and build again: cli db build-image ${uri}   or try to start it: cli db retry ${uri}`,
-  DELETING: (uri) => `Take the deletion back: cli db undelete ${uri}`,
+  DELETING: (uri) => `Restore it: cli db undelete ${uri}`,
 };
 
 export const NO_LOCK_WARNING = "Without uv.lock or requirements.txt the image has the base library alone.";
 
-/** The command that leads on from a state. */
+/** The command that resolves a state. */
 export function adviseOn(state: DatabaseState, uri: string): string {
   return ADVICE[state](uri);
 }
 
-/** The error of a database that must be AVAILABLE for something; `verb` ends the sentence: `updated`. */
+/** The error of a database that must be AVAILABLE; `verb` completes the sentence: `updated`. */
 export function notAvailable(uri: string, state: DatabaseState, verb: string): AppError {
   return appError("database_not_available", {
     detail: `${uri} is ${state}; it must be AVAILABLE to be ${verb}.`,

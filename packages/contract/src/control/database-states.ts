@@ -1,20 +1,20 @@
 import type { DatabaseState } from "../routes/control-databases.ts";
 
-/** What people ask for, and what the reconciler sees. */
+/** User requests, and observations of the reconciler. */
 export const DATABASE_EVENTS = {
-  update: "an update was asked for",
-  build_image: "another build of the image was asked for",
-  start: "a start was asked for, or a request woke it",
-  stop: "a stop was asked for, or it was idle for long enough",
-  restart: "a restart was asked for",
-  retry: "another try was asked for",
-  delete: "its deletion was asked for",
-  undelete: "its deletion was taken back",
-  ready: "its pod answers",
+  update: "an update was requested",
+  build_image: "another build of the image was requested",
+  start: "a start was requested, or a request woke it",
+  stop: "a stop was requested, or it was idle long enough",
+  restart: "a restart was requested",
+  retry: "a retry was requested",
+  delete: "its deletion was requested",
+  undelete: "its deletion was cancelled",
+  ready: "its pod responds",
   build_failed: "its image could not be built",
-  start_failed: "its pod could not be started, or ended again and again",
+  start_failed: "its pod could not be started, or ended repeatedly",
   stopped: "its pods have ended",
-  lost: "its pod does not answer any more",
+  lost: "its pod no longer responds",
 } as const;
 export type DatabaseEvent = keyof typeof DATABASE_EVENTS;
 
@@ -37,11 +37,11 @@ const REFUSE_ALL = {
 } as const satisfies Record<DatabaseEvent, Next>;
 
 /**
- * From a state, by an event, to the next state. A request that leads to the state that it finds is granted and does nothing.
- * Total: the compiler asks for every cell. docs/databases.md is printed from here, and the dashboard offers by it.
+ * State and event to next state. A request for the current state succeeds and does nothing. Total: the compiler demands
+ * every cell. docs/databases.md is generated from it, and the dashboard offers actions by it.
  */
 export const DATABASE_TRANSITIONS = {
-  // made for the first time, or built again after its first build failed
+  // Created for the first time, or rebuilt after a failed first build.
   PROVISIONING: {
     ...REFUSE_ALL,
     delete: "DELETING",
@@ -54,7 +54,7 @@ export const DATABASE_TRANSITIONS = {
     ...REFUSE_ALL,
     delete: "DELETING",
     ready: "AVAILABLE",
-    // it goes on with the image that it has; last_build says what happened
+    // It continues with its current image; last_build has the result.
     build_failed: "AVAILABLE",
     start_failed: "FAILED",
     lost: "UPDATING",
@@ -89,7 +89,7 @@ export const DATABASE_TRANSITIONS = {
     stop: "STOPPING",
     retry: "STARTING",
     delete: "DELETING",
-    // it came back by itself: a machine that was short of memory, for example
+    // It recovered automatically, for example from a memory shortage on the machine.
     ready: "AVAILABLE",
     start_failed: "FAILED",
     lost: "FAILED",

@@ -27,12 +27,12 @@ export interface Grant {
 const GRANT_VERBS = ["access", "manage"] as const;
 export type GrantVerb = (typeof GRANT_VERBS)[number];
 
-/** By the number of parts behind the database; more parts name a service. */
+/** By the number of parts after the database; more parts name a service. */
 const SCOPES = ["database", "services"] as const;
 
 const EXAMPLE = "access:cloud://acme:main/services/ingest";
 
-/** Reads one grant. @throws invalid_grant with what is wrong with the text */
+/** Parses one grant. @throws invalid_grant with the reason */
 export function parseGrant(text: string): Grant {
   const [verb, address] = splitVerb(text);
   const slash = address.indexOf("/", HOSTED_SCHEME.length);
@@ -56,7 +56,7 @@ export function parseGrant(text: string): Grant {
   };
 }
 
-/** What somebody wants to do with a service; the name of no service asks for all of the database. */
+/** An action on a service; no service name means the whole database. */
 export interface GrantNeed {
   readonly verb: GrantVerb;
   readonly organization: string;
@@ -64,7 +64,7 @@ export interface GrantNeed {
   readonly service: string | null;
 }
 
-/** Whether one of the grants covers what is needed. */
+/** Whether one of the grants covers the need. */
 export function grantsAllow(grants: readonly Grant[], need: GrantNeed): boolean {
   return grants.some(
     (grant) =>
@@ -78,7 +78,7 @@ export function grantsAllow(grants: readonly Grant[], need: GrantNeed): boolean 
 function splitVerb(text: string): [GrantVerb, string] {
   const colon = text.indexOf(":");
   const verb = GRANT_VERBS.find((known) => known === text.slice(0, colon));
-  if (verb === undefined) throw invalid(text, "It begins with access: or manage:.");
+  if (verb === undefined) throw invalid(text, "It must begin with access: or manage:.");
   return [verb, text.slice(colon + 1)];
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Documents around images: what the builder keeps beside one, and what it reads of uv. */
+/** Documents about images: the builder's record of an image, and the parts of uv's output that it reads. */
 const imagePackageSchema = z.object({ name: z.string(), version: z.string() });
 export type ImagePackage = z.infer<typeof imagePackageSchema>;
 
@@ -15,16 +15,17 @@ export type SystemPart = z.infer<typeof systemPartSchema>;
 export const builtImageSchema = z.object({
   /** `3.12.8` */
   python: z.string(),
-  /** The interpreter that it was made from, and the folder of its installation: whoever runs the image sees that folder too. */
+  /** Its base interpreter and the folder of that installation. A sandbox that runs the image must include the
+   *  folder. */
   base_python: z.string(),
   python_prefix: z.string(),
   packages: z.array(imagePackageSchema),
   system: systemPartSchema.nullable(),
   bytes: z.int(),
-  /** Folders are files too; of images that older versions built nobody counted them. */
+  /** Folders count as files. Images of older versions have no count. */
   files: z.int().default(0),
   built_at: z.iso.datetime(),
-  /** Whether its packages came from the cache of all organizations. */
+  /** Whether its packages came from the cache shared by all organizations. */
   is_shared: z.boolean(),
 });
 export type BuiltImage = z.infer<typeof builtImageSchema>;
@@ -39,14 +40,14 @@ const lockedFileSchema = z.object({
   hash: z.string().regex(/^sha(256|384|512):[0-9a-f]{64,128}$/),
 });
 
-/** A uv.lock that takes everything from indexes, each file by its address and hash. */
+/** A uv.lock with all packages from indexes, each file with its URL and hash. */
 export const indexedLockSchema = z.object({
   package: z
     .array(
       z.object({
         source: z.union([
           z.strictObject({ registry: z.string() }),
-          // the project itself, of which nothing is installed
+          // The project itself, of which nothing is installed.
           z.strictObject({ virtual: z.string() }),
           z.strictObject({ editable: z.literal(".") }),
         ]),

@@ -18,7 +18,7 @@ const file = (path: string, size = 1): TreeEntry => ({
 });
 const link = (path: string, to: string): TreeEntry => ({ path, size: 0, is_executable: false, chunks: [], link: to });
 
-test("a project of files, folders, empty files, big files and links inside of it is taken", () => {
+test("accepts files, folders, empty and big files, and links inside the tree", () => {
   const entries = [
     file("app.py"),
     file("pkg/__init__.py", 0),
@@ -30,7 +30,7 @@ test("a project of files, folders, empty files, big files and links inside of it
   expect(findTreeProblem(entries)).toBeUndefined();
 });
 
-test("links to links, through links and to nothing inside of the project are taken", () => {
+test("accepts links to links, through links and to missing paths inside the tree", () => {
   const entries = [
     file("lib/v2/x.py"),
     link("lib/v1", "v2"),
@@ -42,7 +42,7 @@ test("links to links, through links and to nothing inside of the project are tak
   expect(findTreeProblem(entries)).toBeUndefined();
 });
 
-test("a tree of as many long links as it may have is checked", { timeout: 60_000 }, () => {
+test("checks a tree with the maximum number of long links", { timeout: 60_000 }, () => {
   const deep = `${"a/".repeat(127)}b`;
   const links = Array.from({ length: MAX_TREE_FILES - 1 }, (_, n) => link(`l${n}`, `${"a/../".repeat(63)}a`));
   expect(findTreeProblem([file(deep), ...links])).toBeUndefined();
@@ -64,7 +64,7 @@ test.each([
   ["a long path", [file(`${"a/".repeat(600)}b`)], "is longer than 1024 bytes"],
   ["a deep path", [file(`${"a/".repeat(128)}b`)], "is deeper than 128 names"],
   ["a link of many steps", [link("a", `${"./".repeat(128)}b`)], "is a link of more than 128 names"],
-  ["a path twice", [file("a"), file("a")], "a path is in it twice"],
+  ["a path twice", [file("a"), file("a")], "it contains a path twice"],
   ["a link to an absolute path", [link("a", "/etc")], '"a" is a link to an absolute or impossible path'],
   [
     "a link by half a character to another name",
@@ -97,11 +97,11 @@ test.each([
   ["too few chunks", [{ ...file("a", CHUNK_BYTES + 1), chunks: [DIGEST] }], '"a" has 1 chunks; 2 belong to its size'],
   ["too many files", Array.from({ length: MAX_TREE_FILES + 1 }, (_, n) => file(`f${n}`)), "it has 50001 files"],
   ["too many bytes", [file("a", MAX_TREE_BYTES), file("b")], `the maximum is ${MAX_TREE_BYTES}`],
-])("%s is refused by name", (_what, entries, problem) => {
+])("refuses %s by name", (_what, entries, problem) => {
   expect(findTreeProblem(entries)).toContain(problem);
 });
 
-test("the same files have the same text, in whatever order they are found, and a changed bit is another one", () => {
+test("equal files give equal texts in any order; a changed bit does not", () => {
   const entries = [file("b"), file("B"), file("a/c"), file("é")];
   expect(treeText([...entries].reverse())).toBe(treeText(entries));
   expect(treeText([{ ...file("b"), is_executable: true }, ...entries.slice(1)])).not.toBe(treeText(entries));

@@ -1,8 +1,9 @@
 import { LinkFollower, placeEntries } from "./tree-links.ts";
 
 /**
- * Project files as they travel: a tree is the list of its entries sorted by path (by code units), and its digest is the SHA-256 of its
- * canonical JSON (`treeText`). A file's bytes are cut into chunks; each chunk is a blob of the organization, named by its SHA-256.
+ * The transfer format of project files. A tree is the list of its entries sorted by path (by code units). Its digest is
+ * the SHA-256 of its canonical JSON (`treeText`). A file's bytes are split into chunks. Each chunk is a blob of the
+ * organization, named by its SHA-256.
  */
 export const CHUNK_BYTES = 8 * 1024 * 1024;
 export const MAX_TREE_FILES = 50_000;
@@ -13,14 +14,14 @@ const MAX_PART_BYTES = 255;
 export const MAX_PATH_PARTS = 128;
 
 export interface TreeEntry {
-  /** From the project's root, parts divided by `/`. */
+  /** Relative to the project root, with parts separated by `/`. */
   readonly path: string;
   /** Bytes; 0 for a link. */
   readonly size: number;
   readonly is_executable: boolean;
   /** SHA-256 of each chunk in hex, in order; none for an empty file and for a link. */
   readonly chunks: readonly string[];
-  /** Where a symbolic link leads, relative to its folder and inside of the tree; null for a file. */
+  /** Target of a symbolic link, relative to its folder and inside the tree; null for a file. */
   readonly link: string | null;
 }
 
@@ -33,14 +34,14 @@ export function treeText(entries: readonly TreeEntry[]): string {
 }
 
 /**
- * What is wrong with a tree, for a person; undefined for one that may be unpacked. Links are followed over the entries of the tree, so that no
- * path of the unpacked tree leads out of it. Work grows with the length of the paths and links alone.
+ * The problem of a tree, for people; undefined if it can be unpacked. Links are followed over the tree's entries, so
+ * that no unpacked path leaves the tree. The work is linear in the length of the paths and links.
  */
 export function findTreeProblem(entries: readonly TreeEntry[]): string | undefined {
   if (entries.length > MAX_TREE_FILES) return `it has ${entries.length} files; the maximum is ${MAX_TREE_FILES}`;
   const bytes = entries.reduce((sum, entry) => sum + entry.size, 0);
   if (bytes > MAX_TREE_BYTES) return `its files have ${bytes} bytes together; the maximum is ${MAX_TREE_BYTES}`;
-  if (new Set(entries.map(({ path }) => path)).size !== entries.length) return "a path is in it twice";
+  if (new Set(entries.map(({ path }) => path)).size !== entries.length) return "it contains a path twice";
   for (const entry of entries) {
     const problem = findPathProblem(entry.path) ?? findEntryProblem(entry);
     if (problem !== undefined) return describe(entry.path, problem);
@@ -60,8 +61,8 @@ function describe(path: string, problem: string): string {
 }
 
 /**
- * The text by which an environment names a part of a tree: a line for each file at or below `part`, with its digests. Undefined when nothing is
- * there, and for a text of more than `most_length` characters.
+ * The text that represents a part of a tree in an environment: a line per file at or below `part`, with its digests.
+ * Undefined when the part is missing, and for a text of more than `most_length` characters.
  */
 export function listTreePart(
   entries: readonly TreeEntry[],
@@ -91,7 +92,7 @@ export function linksOf(entries: readonly TreeEntry[]): ReadonlySet<string> {
   return new Set(entries.flatMap(({ link, path }) => (link === null ? [] : [path])));
 }
 
-/** The first link that a path is, or lies below; undefined when there is none. Costs a look-up for each name of the path. */
+/** The first link on a path; undefined when there is none. Costs one lookup per name in the path. */
 export function findLinkOnWay(links: ReadonlySet<string>, path: string): string | undefined {
   for (let end = path.indexOf("/"); end !== -1; end = path.indexOf("/", end + 1)) {
     if (links.has(path.slice(0, end))) return path.slice(0, end);
@@ -99,7 +100,7 @@ export function findLinkOnWay(links: ReadonlySet<string>, path: string): string 
   return links.has(path) ? path : undefined;
 }
 
-/** As `sort()` orders the lines without their ends. */
+/** The order of `sort()` on the lines without line breaks. */
 function byLine(a: string, b: string): number {
   return compareTexts(a.slice(0, -1), b.slice(0, -1));
 }
@@ -109,7 +110,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** What is wrong with a path of a project, for a person; undefined for one that stays inside of it on every system. */
+/** The problem of a project path, for people; undefined if it stays inside the project on every system. */
 export function findPathProblem(path: string): string | undefined {
   if (path === "" || path.startsWith("/") || path.endsWith("/")) return "is not a path relative to the project's root";
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return "has control characters or is not well-formed text";
@@ -130,7 +131,7 @@ function findEntryProblem({ chunks, link, size }: TreeEntry): string | undefined
     return chunks.length === count ? undefined : `has ${chunks.length} chunks; ${count} belong to its size`;
   }
   if (size !== 0 || chunks.length > 0) return "is a link and has bytes";
-  // the disk has another name for text that is not well formed, and another entry may have that name
+  // The disk has another name for malformed text, and another entry may have that name.
   const isPossible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link) && link.isWellFormed();
   if (!isPossible || isLonger(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
   return link.split("/").length > MAX_PATH_PARTS ? `is a link of more than ${MAX_PATH_PARTS} names` : undefined;
@@ -138,6 +139,6 @@ function findEntryProblem({ chunks, link, size }: TreeEntry): string | undefined
 
 /** Whether a text has more bytes of UTF-8. */
 function isLonger(text: string, bytes: number): boolean {
-  // a code unit takes three bytes at the most
+  // A code unit takes at most three bytes.
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }

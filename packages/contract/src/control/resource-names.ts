@@ -4,7 +4,7 @@ import { HOSTED_SCHEME, MAX_NAME_LENGTH } from "../names.ts";
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_SECRET_NAME = 128;
-/** Settings of the product itself: a secret of that name would change how a service runs. */
+/** Settings of the product: a secret with such a name would change how a service runs. */
 const RESERVED_PREFIX = "SERVICE_";
 const SHOWN = 60;
 
@@ -19,8 +19,8 @@ export function parseKeyName(text: string): string {
 }
 
 /**
- * A secret's name: what an environment variable is called, at most 128 characters.
- * @throws invalid_name; secret_reserved for SERVICE_ in whatever case
+ * A secret's name: that of an environment variable, at most 128 characters.
+ * @throws invalid_name; secret_reserved for SERVICE_ in any case
  */
 export function parseSecretName(text: string): string {
   if (text.length > MAX_SECRET_NAME || !SECRET_NAME.test(text)) {
@@ -33,12 +33,12 @@ export function parseSecretName(text: string): string {
   if (!text.toUpperCase().startsWith(RESERVED_PREFIX)) return text;
   throw appError("secret_reserved", {
     detail: `${text} cannot be the name of a secret: names that begin with ${RESERVED_PREFIX}, in upper or lower case, are settings of the product.`,
-    hint: "Choose a name with another beginning.",
+    hint: "Choose a name that begins differently.",
     meta: { name: text },
   });
 }
 
-/** The address of a hosted database, made of names that were parsed before. */
+/** The address of a hosted database, made of parsed names. */
 export function databaseUriOf(organization: string, database: string): string {
   return `${HOSTED_SCHEME}${organization}:${database}`;
 }

@@ -1,15 +1,15 @@
 import type { ServiceState } from "../routes/control-services.ts";
 
-/** What people ask for, and what the reconciler sees. */
+/** User requests, and observations of the reconciler. */
 export const SERVICE_EVENTS = {
-  update: "an update or a rollback was asked for",
-  restart: "a restart was asked for",
-  stop: "a stop was asked for",
-  retry: "another try was asked for",
+  update: "an update or a rollback was requested",
+  restart: "a restart was requested",
+  stop: "a stop was requested",
+  retry: "a retry was requested",
   ready: "its pod serves",
-  start_failed: "its pod could not be started, or ended again and again",
+  start_failed: "its pod could not be started, or ended repeatedly",
   stopped: "its pods have ended, or its database went to sleep",
-  lost: "its pod does not serve any more",
+  lost: "its pod no longer serves",
   woken: "its database is awake again",
 } as const;
 export type ServiceEvent = keyof typeof SERVICE_EVENTS;
@@ -29,11 +29,11 @@ const REFUSE_ALL = {
 } as const satisfies Record<ServiceEvent, Next>;
 
 /**
- * From a state, by an event, to the next state. A request that leads to the state that it finds is granted; one that is under way is
- * replaced by it. Total: the compiler asks for every cell. docs/services.md is printed from here, and the dashboard offers by it.
+ * State and event to next state. A request for the current state succeeds; it replaces one in progress. Total: the
+ * compiler demands every cell. docs/services.md is generated from it, and the dashboard offers actions by it.
  */
 export const SERVICE_TRANSITIONS = {
-  // made for the first time
+  // Created for the first time.
   DEPLOYING: {
     ...REFUSE_ALL,
     update: "DEPLOYING",
@@ -43,7 +43,7 @@ export const SERVICE_TRANSITIONS = {
     stopped: "STOPPED",
     lost: "DEPLOYING",
   },
-  // nothing of it serves
+  // No instance serves.
   STARTING: {
     ...REFUSE_ALL,
     update: "STARTING",
@@ -55,14 +55,14 @@ export const SERVICE_TRANSITIONS = {
     lost: "STARTING",
     woken: "STARTING",
   },
-  // one instance serves, another is being started
+  // One instance serves, another is starting.
   UPDATING: {
     ...REFUSE_ALL,
     update: "UPDATING",
     restart: "UPDATING",
     stop: "STOPPING",
     ready: "AVAILABLE",
-    // the instance that serves goes on
+    // The serving instance continues.
     start_failed: "AVAILABLE",
     stopped: "STOPPED",
     lost: "STARTING",

@@ -1,25 +1,25 @@
 import type { TreeEntry } from "./project-tree.ts";
 
-/** Links that one path may follow. Linux counts the same way and refuses more. */
+/** Maximum number of links on one path. Linux counts in the same way and refuses more. */
 export const MAX_LINK_STEPS = 40;
-/** Folders that a tree may have. A folder is a file of the disk too. */
+/** Maximum number of folders in a tree. A folder also is a file on the disk. */
 export const MAX_TREE_FOLDERS = 50_000;
 
-/** A file, a link or a folder of a tree. A folder has neither a size nor chunks, and exists only because entries lie in it. */
+/** A file, a link or a folder of a tree. A folder has no size or chunks; it exists only because it contains entries. */
 export interface TreeNode {
   readonly kind: "folder" | "file" | "link";
   readonly parent: TreeNode | null;
   readonly children: Map<string, TreeNode>;
-  /** Where a link leads, as it is written. */
+  /** The target of a link, as written. */
   readonly link: string;
 }
 
-/** Where a link ends after every link on its way was followed. */
+/** The end of a link after all links on its way were followed. */
 export interface LinkEnd {
   readonly node: TreeNode;
-  /** Folders below `node` that are no entries of the tree. The link leads to nothing unless this is 0. */
+  /** Folders below `node` that are not entries of the tree. Unless this is 0, the link is dangling. */
   readonly missing: number;
-  /** Links that were followed. */
+  /** Number of followed links. */
   readonly steps: number;
 }
 
@@ -30,17 +30,18 @@ export interface PlacedEntry {
 
 export interface TreeNodes {
   readonly placed: readonly PlacedEntry[];
-  /** The first entry that cannot lie where it says, and why. */
+  /** The first misplaced entry, with the reason. */
   readonly problem: { readonly path: string; readonly text: string } | undefined;
 }
 
-/** Places the entries of a tree in its folders. The paths must be well formed and distinct. Work grows with the length of the paths alone. */
+/** Places the entries of a tree in its folders. The paths must be well formed and distinct. The work is linear in
+ *  the length of the paths. */
 export function placeEntries(entries: readonly TreeEntry[]): TreeNodes {
   const root = makeNode("folder", null, "");
   const placed: PlacedEntry[] = [];
   let folders = 0;
   const stop = (path: string, text: string) => ({ placed, problem: { path, text } });
-  // files and links first: a folder that has the name of one is then found, in whatever order the entries come
+  // Files and links first, so that a folder with the same name is found in any order of entries.
   const leaves = new Set(entries.map(({ path }) => path));
   for (const entry of entries) {
     const { link, path } = entry;
@@ -68,12 +69,12 @@ export function placeEntries(entries: readonly TreeEntry[]): TreeNodes {
   return { placed, problem: undefined };
 }
 
-/** Follows links over the entries of one tree, as the system follows them on the disk. Each link is followed once. */
+/** Follows links over the entries of one tree, like the file system. Each link is followed once. */
 export class LinkFollower {
   readonly #known = new Map<TreeNode, LinkEnd | string>();
   readonly #open = new Set<TreeNode>();
 
-  /** Where a link ends; a text that says what is wrong with a link that leaves the tree at any step, or never ends. */
+  /** The end of a link, or the problem of a link that leaves the tree at any step or never ends. */
   follow(link: TreeNode): LinkEnd | string {
     const known = this.#known.get(link);
     if (known !== undefined) return known;

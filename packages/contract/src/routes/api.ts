@@ -1,32 +1,32 @@
 import type * as z from "zod";
 
 /**
- * A route as all sides need it: the client, the server, the pages of docs. The schemas of an API are a table of their own, which
- * `defineApi` joins: the command needs the routes alone, and loading zod costs it a quarter of its start.
+ * A route for all sides: the client, the server, the generated docs. The schemas of an API are a separate table, which
+ * `defineApi` joins. The command only needs the routes, and loading zod would cost it a quarter of its start.
  */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
-  /** Takes a body that is read piece by piece, of this type; as long as it keeps coming it may take any time. */
+  /** Takes a streamed body of this type. It may take any time while data arrives. */
   readonly streams?: "application/x-tar" | "application/json";
-  /** Takes text in place of JSON. */
+  /** Takes text instead of JSON. */
   readonly takes?: "text/plain";
   /**
-   * What it answers in place of one JSON document. `lines`: NDJSON as it comes up, each line an `answer`. `events`: NDJSON,
-   * `progress` lines, then exactly one `done` with the `answer`, or one `error`. `text`: text for Prometheus.
+   * The form of a response that is not one JSON document. `lines`: streamed NDJSON, each line an `answer`. `events`:
+   * NDJSON, `progress` lines, then exactly one `done` with the `answer`, or one `error`. `text`: text for Prometheus.
    */
   readonly answers?: "lines" | "events" | "text";
 }
 
 export type Schema = z.ZodType;
 
-/** What a route takes and answers. */
+/** The input and output of a route. */
 export interface RouteSchemas {
   readonly params?: Schema;
   readonly query?: Schema;
-  /** Of a request; absent where none is taken. */
+  /** For a request; absent where none is taken. */
   readonly body?: Schema;
-  /** Of the answer of `status`. */
+  /** For the response with `status`. */
   readonly answer?: Schema;
   /** 200 when absent. */
   readonly status?: 200 | 201 | 202 | 204;
@@ -64,20 +64,20 @@ export type ParamOf<Path extends string> = Path extends `${string}:${infer Param
     ? Param
     : never;
 
-/** A part of a request when it was parsed. */
+/** A parsed part of a request. */
 export type Parsed<R extends CheckedRoute, Part extends "body" | "query"> = R extends {
   readonly [key in Part]: infer Schema extends z.ZodType;
 }
   ? z.output<Schema>
   : undefined;
 
-/** The document that a handler answers with. */
+/** The document that a handler returns. */
 export type Answered<R extends CheckedRoute> = R extends { readonly answer: infer Schema extends z.ZodType }
   ? z.input<Schema>
   : // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is one of a route that answers 204
     void;
 
-/** A path with its parameters, encoded, and its query. */
+/** A path with its encoded parameters and its query. */
 export function urlOf(
   path: string,
   params: Readonly<Record<string, string>> = {},

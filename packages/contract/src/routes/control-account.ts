@@ -7,13 +7,13 @@ const presentPassword = z.string().min(1).max(200);
 export const factorCodeSchema = z.string().trim().min(6).max(40);
 
 export const accountSecuritySchema = z.object({
-  /** False for people who sign in by the OIDC provider alone. */
+  /** False for people who only sign in by the OIDC provider. */
   has_password: z.boolean(),
-  /** Since when codes are asked at sign-in; null without a second factor. */
+  /** When the second factor was enabled; null without one. */
   second_factor_since: time.nullable(),
-  /** Recovery codes that were not used. */
+  /** Number of unused recovery codes. */
   recovery_codes: z.int(),
-  /** Until when dangerous acts need no confirmation in this session. */
+  /** Until then, dangerous actions need no confirmation in this session. */
   confirmed_until: time,
 });
 export type AccountSecurity = z.infer<typeof accountSecuritySchema>;
@@ -30,12 +30,12 @@ export const factorBeginSchema = z.strictObject({ password: presentPassword });
 export const begunFactorSchema = z.object({
   /** Base 32, to type into an authenticator app. */
   secret: z.string(),
-  /** `otpauth://totp/...`, what a QR code says. */
+  /** `otpauth://totp/...`, the content of the QR code. */
   uri: z.string(),
 });
 export type BegunFactor = z.infer<typeof begunFactorSchema>;
 export const factorEnableSchema = z.strictObject({ code: factorCodeSchema });
-/** The only answer that holds recovery codes. */
+/** The only response with recovery codes. */
 export const enabledFactorSchema = z.object({ recovery_codes: z.array(z.string()) });
 export type EnabledFactor = z.infer<typeof enabledFactorSchema>;
 export const factorDisableSchema = z.strictObject({ password: presentPassword, code: factorCodeSchema });

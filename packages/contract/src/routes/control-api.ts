@@ -19,7 +19,8 @@ const gone = { status: 204 } as const;
 const serviceAccepted = { answer: services.hostedServiceChangeSchema, status: 202 } as const;
 const accepted = { answer: databases.databaseChangeSchema, status: 202 } as const;
 
-/** What each route of the control plane takes and answers: the server checks by it and prints its OpenAPI document from it. */
+/** The input and output of each control plane route. The server checks requests with it and generates its OpenAPI
+ *  document from it. */
 export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   service: { answer: bodies.serverInfoSchema },
   whoami: { answer: bodies.whoamiSchema },

@@ -3,7 +3,7 @@ import { onErrorSchema } from "../jobs.ts";
 import { resourcesSchema } from "../pod-spec.ts";
 import { databaseEntrySchema } from "../service-toml.ts";
 
-/** Bodies of what concerns databases (control-paths.ts). Times are ISO 8601 in UTC. */
+/** Bodies of database routes (control-paths.ts). Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -26,7 +26,7 @@ export const podSchema = z.object({
   state: z.enum(POD_STATES),
   restarts: z.int(),
   started_at: time.nullable(),
-  /** Why it is not READY, for a person. */
+  /** Why it is not READY, for people. */
   reason: z.string().nullable(),
   memory_bytes: z.int().nullable(),
 });
@@ -52,15 +52,15 @@ export const databaseSchema = z.object({
   organization: z.string(),
   state: z.enum(DATABASE_STATES),
   created_at: time,
-  /** Grows with each change that was asked for. */
+  /** Increments with each requested change. */
   generation: z.int(),
-  /** What it runs with. */
+  /** Current resources. */
   resources: resourcesSchema,
-  /** What it shall run with; the same unless an update goes on. */
+  /** Desired resources; different only during an update. */
   desired_resources: resourcesSchema,
   image: imageSchema,
   project: projectSchema.nullable(),
-  /** Null when none was ever built. */
+  /** Null before the first build. */
   last_build: z
     .object({
       state: z.enum(["running", "succeeded", "failed"]),
@@ -74,7 +74,7 @@ export const databaseSchema = z.object({
   /** `15m`, `never`. */
   sleep_after: z.string(),
   wake_on_request: z.boolean(),
-  /** Why it is awake, or that it sleeps by itself: `2 connections`, `idle 3m; sleeps in 12m`; null while it is stopped. */
+  /** Why it is awake, or when it will sleep: `2 connections`, `idle 3m; sleeps in 12m`; null while it is stopped. */
   awake_because: z.string().nullable(),
   usage: z
     .object({
@@ -84,12 +84,12 @@ export const databaseSchema = z.object({
       is_disk_full: z.boolean(),
     })
     .nullable(),
-  /** Over all of its pods since it was made, as of half a minute ago at the most: processors' time, and time awake. */
+  /** Sums over all of its pods since its creation, at most half a minute old: CPU time, and time awake. */
   used: z.object({ cpu_seconds: z.number(), awake_seconds: z.number() }),
   pods: z.array(podSchema),
-  /** What is worked at now. */
+  /** The operation in progress. */
   operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
-  /** When its storage goes for good; set while it is DELETING. */
+  /** When its storage is deleted permanently; set while it is DELETING. */
   purged_at: time.nullable(),
 });
 export type Database = z.infer<typeof databaseSchema>;
@@ -102,16 +102,16 @@ export const treeEntrySchema = z.strictObject({
   link: z.string().max(1_024).nullable(),
 });
 
-/** Files of an environment. */
+/** Maximum files of an environment. */
 export const MAX_ENVIRONMENT_FILES = 64;
-/** Characters of all files of an environment together. */
+/** Maximum characters of all files of an environment together. */
 export const MAX_ENVIRONMENT_LENGTH = 8_000_000;
 
 export const environmentSchema = z.strictObject({
   source: z.enum(["uv.lock", "requirements.txt"]).nullable(),
   /**
-   * Texts as they are hashed: of pyproject.toml without [tool.service]. A path that ends in `/` stands for what lies there in the project
-   * and is built into the image: its text lists the files with their digests.
+   * Texts as they are hashed; pyproject.toml without [tool.service]. A path that ends in `/` is a folder of the project
+   * that is built into the image: its text lists the files with their digests.
    */
   files: z
     .array(z.strictObject({ path: z.string().max(1_024), text: z.string().max(MAX_ENVIRONMENT_LENGTH) }))
@@ -126,12 +126,12 @@ export const environmentSchema = z.strictObject({
 
 export type EnvironmentDocument = z.infer<typeof environmentSchema>;
 
-/** The entry of service.toml without its name; what an entry leaves out stays as it is. */
+/** The entry of service.toml without its name. Omitted fields keep their values. */
 export const databaseSettingsSchema = databaseEntrySchema.omit({ name: true });
 
 export const databasePlanRequestSchema = z.strictObject({
   settings: databaseSettingsSchema,
-  /** The files as they are where the command runs. */
+  /** The files on the command's machine. */
   files: z.array(treeEntrySchema).max(50_000),
   environment: environmentSchema,
 });
@@ -141,9 +141,9 @@ export const databaseOpSchema = z.object({
   target: z.enum(["database", "image", "files", "resources", "settings"]),
   op: z.enum(["create", "build", "upload", "change"]),
   severity: z.enum(["additive", "destructive"]),
-  /** A sentence's rest: `the image will be built: uv.lock changed`. */
+  /** The end of a sentence: `the image will be built: uv.lock changed`. */
   description: z.string(),
-  /** Lines below it, for a person: which lines of the lock changed, which files. */
+  /** Details for people, one per line: changed lines of the lock, or files. */
   lines: z.array(z.string()),
   requires_restart: z.boolean(),
   details: z.record(z.string(), z.unknown()),
@@ -159,7 +159,7 @@ export const databasePlanSchema = z.object({
   generation: z.int(),
   resolution: z.enum(["up_to_date", "create", "update"]),
   ops: z.array(databaseOpSchema),
-  /** Files of which the service lacks bytes, and how many bytes these are. */
+  /** Files with bytes that the service lacks, and the number of these bytes. */
   missing_files: z.int(),
   missing_bytes: z.int(),
   warnings: z.array(z.string()),
@@ -170,20 +170,20 @@ export type DatabasePlan = z.infer<typeof databasePlanSchema>;
 
 export const databaseUpdateRequestSchema = z.strictObject({
   ...databasePlanRequestSchema.shape,
-  /** Of the plan that was shown: `generation_moved` when it is another one by now. */
+  /** From the shown plan; another value is refused: `generation_moved`. */
   expected_generation: z.int(),
   allow_destructive: z.boolean().default(false),
 });
 export type DatabaseUpdateRequest = z.input<typeof databaseUpdateRequestSchema>;
 
 /**
- * Without a body the image is built from the files and the environment that the database has. Settings count for a database that is
- * FAILED, which no update can change: it may be given more of a resource, and what its entry says of the rest.
+ * Without a body, the image is built from the current files and environment of the database. Settings count for a
+ * FAILED database, which no update can change: it can get more of a resource, and the other settings of its entry.
  */
 export const databaseBuildImageRequestSchema = databasePlanRequestSchema.nullish();
 export type DatabaseBuildImageRequest = z.input<typeof databaseBuildImageRequestSchema>;
 
-/** What was asked for and is worked at; `operation` is null when there was nothing to do. */
+/** The accepted change; `operation` is null when there was nothing to do. */
 export const databaseChangeSchema = z.object({
   database: databaseSchema,
   operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
@@ -191,32 +191,33 @@ export const databaseChangeSchema = z.object({
 export type DatabaseChange = z.infer<typeof databaseChangeSchema>;
 
 export const databaseDeleteQuerySchema = z.strictObject({
-  /** `1` removes the storage at once, not after the days in which it can be undeleted. */
+  /** `1` deletes the storage at once, without the days in which it can be undeleted. */
   now: z.enum(["0", "1"]).default("0"),
 });
 
 export const blobMissingSchema = z.strictObject({ digests: z.array(sha256).max(50_000) });
 export const blobMissingAnswerSchema = z.object({ missing: z.array(z.string()) });
-/** `PUT blobs`: `application/x-tar`, an entry a blob, its name the digest, at most CHUNK_BYTES each; what was stored before a cut stays. */
+/** `PUT blobs`: `application/x-tar`, one entry per blob, named by its digest, at most CHUNK_BYTES each. Blobs stored
+ *  before an interruption stay. */
 export const blobUploadAnswerSchema = z.object({ stored: z.int(), bytes: z.int() });
 
 const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
-/** Answers NDJSON of `LogLine`s, the oldest first, and follows with `follow=1`. */
+/** The response is NDJSON of `LogLine`s, oldest first; it follows with `follow=1`. */
 export const databaseLogsQuerySchema = z.strictObject({
   /** `pod`, or the output of builds. */
   source: z.enum(["pod", "build"]).default("pod"),
   tail: count(200, 10_000),
-  /** No lines older than that. */
+  /** Maximum age of the lines. */
   since_s: z.coerce.number().int().min(1).max(31_536_000).optional(),
   follow: z.enum(["0", "1"]).default("0"),
 });
 export const operationLogQuerySchema = z.strictObject({
-  /** The number of the last line that was seen. */
+  /** The number of the last line that the client has. */
   after: z.coerce.number().int().min(0).default(0),
   follow: z.enum(["0", "1"]).default("0"),
 });
 export const logLineSchema = z.object({
-  /** Grows by one a line within an operation; 0 in a pod's log. */
+  /** Increments by one per line within an operation; 0 in a pod's log. */
   number: z.int(),
   at: time,
   level: z.enum(["debug", "info", "warn", "error"]),
@@ -228,12 +229,13 @@ const fileDigests = z.record(z.string().max(1_024), sha256);
 export const hostedSchemaPlanRequestSchema = z.strictObject({
   app_file: z.string().max(1_000),
   folders: z.array(z.string().max(63)).max(20),
-  /** Diff: the tree as it is where the command runs, whose chunks were uploaded. Null: the database's own files. */
+  /** Diff: the tree on the command's machine, with uploaded chunks. Null: the database's own files. */
   files: z.array(treeEntrySchema).max(50_000).nullable(),
-  /** Update: SHA-256 of whole files where the command runs, by path; those that the application imports must be the database's. */
+  /** Update: SHA-256 of whole files on the command's machine, by path. Those that the application imports must match
+   *  the database's. */
   file_digests: fileDigests.nullable(),
   recompute: z.boolean().default(false),
-  /** A preparation that has succeeded, whose files and image are planned for; `files` is null then. */
+  /** A succeeded preparation, whose files and image the plan uses; `files` is then null. */
   preparation: z.uuid().optional(),
 });
 export type HostedSchemaPlanRequest = z.input<typeof hostedSchemaPlanRequestSchema>;

@@ -1,22 +1,22 @@
 import type { RoutePermission } from "../permissions.ts";
 import type { Route } from "./api.ts";
 
-/** The longest body of most routes. */
+/** Maximum body size of most routes. */
 export const BODY_BYTES = 300_000;
-/** Of routes that take a list of a project's files. */
+/** For routes that take a list of a project's files. */
 export const TREE_BODY_BYTES = 32_000_000;
 
-/** A line of the table of routes. */
+/** An entry of the table of routes. */
 export interface ControlRoute extends Route, More {
   readonly permission: RoutePermission;
-  /** First words of its entry in the OpenAPI document. */
+  /** The summary in the OpenAPI document. */
   readonly summary: string;
 }
 
 interface More extends Pick<Route, "answers" | "streams"> {
-  /** Keys with `manage` grants may call it too, for the services that they were granted. */
+  /** Keys with `manage` grants may also call it, for their granted services. */
   readonly by_grant?: true;
-  /** The longest body that it takes, where `BODY_BYTES` do not suffice. */
+  /** Maximum body size, where it is more than `BODY_BYTES`. */
   readonly body_bytes?: number;
 }
 
@@ -46,41 +46,41 @@ function line<const Method extends Route["method"]>(method: Method) {
 
 /**
  * Methods, paths and permissions of the control plane's API (schemas: control-api.ts). The command needs the paths
- * without the schemas. `:org` is an organization's name, of which the caller is a member: any other answers
- * `organization_not_found`, whether it exists or not. What lists answers `{items, next}` and takes `?limit=&cursor=`.
- * Sign-up, sign-in, device flow and password reset are under `AUTH_PATH` (docs/identity.md).
+ * without the schemas. `:org` is the name of an organization of the caller. Any other name gives
+ * `organization_not_found`, whether it exists or not. Lists return `{items, next}` and take `?limit=&cursor=`. Sign-up,
+ * sign-in, device flow and password reset are under `AUTH_PATH` (docs/identity.md).
  */
 export const CONTROL_ROUTES = {
-  service: get("/v1/service", "public", "What this server is"),
-  whoami: get("/v1/whoami", "signed_in", "Who the credential is"),
-  /** Makes the first account by the one-time token that the server printed; sets the session cookie. */
-  setUp: post("/v1/setup", "public", "Make the first account"),
+  service: get("/v1/service", "public", "Describe this server"),
+  whoami: get("/v1/whoami", "signed_in", "Show who the credential belongs to"),
+  /** Creates the first account with the one-time token that the server printed; sets the session cookie. */
+  setUp: post("/v1/setup", "public", "Create the first account"),
 
-  sessionList: get("/v1/sessions", "signed_in", "List one's own sessions"),
+  sessionList: get("/v1/sessions", "signed_in", "List your sessions"),
   sessionRevoke: remove("/v1/sessions/:id", "signed_in", "End a session"),
   sessionSwitch: put("/v1/session/org", "signed_in", "Switch the session to an organization"),
   accountShow: get("/v1/account/security", "signed_in", "Show how one's own account is secured"),
-  passwordChange: post("/v1/account/password", "signed_in", "Change one's own password"),
-  /** Proves the person again, for acts that answer `reauthentication_required`. */
-  sessionConfirm: post("/v1/session/confirm", "signed_in", "Confirm one's identity in the session"),
+  passwordChange: post("/v1/account/password", "signed_in", "Change your password"),
+  /** Proves the person's identity again, for actions that fail with `reauthentication_required`. */
+  sessionConfirm: post("/v1/session/confirm", "signed_in", "Confirm your identity in the session"),
   factorBegin: post("/v1/account/second-factor", "signed_in", "Begin the set-up of a second factor"),
-  /** Answers the recovery codes, once. */
-  factorEnable: post("/v1/account/second-factor/enable", "signed_in", "Turn the second factor on by its first code"),
+  /** Returns the recovery codes, once. */
+  factorEnable: post("/v1/account/second-factor/enable", "signed_in", "Turn the second factor on with its first code"),
   factorDisable: post("/v1/account/second-factor/disable", "signed_in", "Remove the second factor"),
-  /** What a device code was asked by, for the page that confirms it. */
+  /** Describes the sender of a device code, for the page that confirms it. */
   deviceShow: get("/v1/devices/:code", "signed_in", "Show who asks to sign in"),
 
-  orgList: get("/v1/orgs", "signed_in", "List one's organizations"),
+  orgList: get("/v1/orgs", "signed_in", "List your organizations"),
   orgCreate: post("/v1/orgs", "signed_in", "Create an organization"),
   orgShow: get(ORG, "org.read", "Show an organization"),
-  orgUpdate: patch(ORG, "org.update", "Change how it is shown"),
+  orgUpdate: patch(ORG, "org.update", "Change its display name"),
 
   memberList: get(`${ORG}/members`, "member.read", "List members"),
   memberUpdate: patch(`${ORG}/members/:id`, "member.change", "Change a member's role"),
-  /** Anyone may leave: their own membership needs no permission. */
+  /** Anyone may leave: one's own membership needs no permission. */
   memberRemove: remove(`${ORG}/members/:id`, "member.read", "Remove a member, or leave"),
   invitationList: get(`${ORG}/invitations`, "member.invite", "List open invitations"),
-  /** Answers the link once, whether it was also mailed or not. */
+  /** Returns the link once, whether it was mailed or not. */
   invitationCreate: post(`${ORG}/invitations`, "member.invite", "Invite a member"),
   invitationRevoke: remove(`${ORG}/invitations/:id`, "member.invite", "Withdraw an invitation"),
   invitationShow: get("/v1/invitations/:token", "public", "Show an invitation"),
@@ -88,7 +88,7 @@ export const CONTROL_ROUTES = {
 
   keyList: get(`${ORG}/keys`, "key.read", "List API keys"),
   keyCreate: post(`${ORG}/keys`, "key.create", "Create an API key"),
-  /** Own keys by anyone, those of others with key.delete. */
+  /** Anyone may delete their own keys; those of others require key.delete. */
   keyDelete: remove(`${ORG}/keys/:name`, "key.read", "Delete a key"),
   keyRotate: post(`${ORG}/keys/:name/rotate`, "key.read", "Give a key a new secret"),
 
@@ -102,16 +102,16 @@ export const CONTROL_ROUTES = {
   databaseList: get(`${ORG}/databases`, "org.read", "List databases"),
   databaseShow: get(DATABASE, "org.read", "Show a database"),
 
-  /** For Prometheus, of the databases of one organization: `/metrics` of the server has no tenant's name in it. */
+  /** For Prometheus, with the databases of one organization. `/metrics` of the server contains no tenant names. */
   databaseMetrics: get(`${ORG}/metrics`, "data.read", "Read state and usage of the databases for Prometheus", {
     answers: "text",
   }),
 
-  /** What an update would do; changes nothing, also for a database that does not exist. */
+  /** The effect of an update; changes nothing, also for a database that does not exist. */
   databasePlan: post(`${DATABASE}/plan`, "database.update", "Show what an update of a database would do", TREE),
   /** Creates a database that does not exist. All blobs must have been uploaded (`blobs_missing`). */
   databaseUpdate: post(`${DATABASE}/update`, "database.update", "Update a database, or create it", TREE),
-  /** Of files that are sent all blobs must have been uploaded (`blobs_missing`). */
+  /** All blobs of sent files must have been uploaded (`blobs_missing`). */
   databaseBuildImage: post(`${DATABASE}/build-image`, "database.update", "Rebuild the image of a database", TREE),
   databaseStart: post(`${DATABASE}/start`, "database.update", "Wake a database"),
   databaseStop: post(`${DATABASE}/stop`, "database.update", "Stop the pods of a database; its data stays"),
@@ -126,12 +126,12 @@ export const CONTROL_ROUTES = {
   databaseLogs: get(`${DATABASE}/logs`, "data.read", "Read the log of a database's pod, or of its builds, as NDJSON", {
     answers: "lines",
   }),
-  /** NDJSON; with `follow=1` it ends when the operation has. */
+  /** NDJSON; with `follow=1` it ends when the operation has ended. */
   operationLog: get(`${ORG}/operations/:id/log`, "data.read", "Read the output of an operation as NDJSON", {
     answers: "lines",
   }),
 
-  blobMissing: post(`${ORG}/blobs/missing`, "database.update", "Say which blobs the organization lacks", TREE),
+  blobMissing: post(`${ORG}/blobs/missing`, "database.update", "List the blobs that the organization lacks", TREE),
   blobUpload: put(`${ORG}/blobs`, "database.update", "Upload blobs", { streams: "application/x-tar" }),
 
   schemaPlan: post(`${DATABASE}/schema/plan`, "database.update", "Show what an update of the tables would do", TREE),
@@ -139,38 +139,38 @@ export const CONTROL_ROUTES = {
   schemaApply: post(
     `${DATABASE}/schema/apply`,
     "database.update",
-    "Make the tables what the application file declares",
+    "Create or change tables to match the application file",
     { body_bytes: TREE_BODY_BYTES, answers: "events" },
   ),
 
   tableList: get(`${DATABASE}/tables`, "data.read", "List tables"),
   tableShow: get(`${DATABASE}/tables/:table`, "data.read", "Show a table"),
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
-  /** Takes and answers what an insert route over the whole table does: a row, an array, NDJSON. */
+  /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
 
-  /** Of all databases, or of `?database=`. */
+  /** For all databases, or for `?database=`. */
   serviceList: get(`${ORG}/services`, "org.read", "List services", GRANT),
   /** `:service` is a path within the database: `ingest`, `reports/ingest`. */
   serviceShow: get(SERVICE, "org.read", "Show a service", GRANT),
-  /** Of the database's own project files, which must be the person's; changes nothing. */
+  /** Uses the database's own project files, which must match the person's; changes nothing. */
   servicePlan: post(
     `${DATABASE}/services/plan`,
     "service.update",
     "Show what an update of services would do",
     GRANT_AND_TREE,
   ),
-  /** Makes a release for each service that changes and has it started. */
+  /** Makes a release for each service that changes and starts it. */
   serviceUpdate: post(
     `${DATABASE}/services/update`,
     "service.update",
-    "Start services, or move them onto what the database has now",
+    "Start services, or update them to the current files and image",
     GRANT_AND_TREE,
   ),
   servicePrune: post(
     `${DATABASE}/services/prune`,
     "service.update",
-    "Stop and forget the services that the application file does not define",
+    "Stop and remove the services that the application file does not define",
     GRANT_AND_TREE,
   ),
   serviceRestart: post(
@@ -182,53 +182,53 @@ export const CONTROL_ROUTES = {
   serviceStop: post(`${SERVICE}/stop`, "service.update", "Stop a service", GRANT),
   serviceRetry: post(`${SERVICE}/retry`, "service.update", "Start a service that is stopped or FAILED", GRANT),
   serviceRollback: post(`${SERVICE}/rollback`, "service.update", "Roll back a service to a previous release", GRANT),
-  /** What of the service's routes would change, and what of the tables is in the way; nothing is changed. */
+  /** The changes to the service's routes, and the tables that prevent the rollback; changes nothing. */
   serviceRollbackPlan: post(
     `${SERVICE}/rollback/plan`,
     "service.update",
     "Show what a rollback to a previous release would do",
     GRANT,
   ),
-  /** Builds the image of an update that is yet to be asked for, and has it read the application file; nothing that runs changes. */
+  /** Builds the image of a future update and reads the application file with it. Nothing that runs changes. */
   preparationBegin: post(
     `${DATABASE}/preparations`,
     "database.update",
-    "Build and check what a deployment would bring, without bringing it",
+    "Build and check a deployment without applying it",
     TREE,
   ),
-  /** What is to be brought to a database from now on can be undone as one. */
+  /** All later changes to a database can be undone as one. */
   deployBegin: post(`${DATABASE}/deploys`, "database.update", "Begin a deployment"),
-  /** To be said while it goes on, each half minute at least: until then nobody undoes it, or begins another. */
+  /** Send it at least every half minute during a deployment. Until then no one can undo it or start another. */
   deployAlive: post(`${DATABASE}/deploys/:id/alive`, "database.update", "Report that a deployment continues"),
-  deployEnd: post(`${DATABASE}/deploys/:id/end`, "database.update", "Say that a deployment has ended"),
+  deployEnd: post(`${DATABASE}/deploys/:id/end`, "database.update", "Report that a deployment has ended"),
   deployRollbackPlan: post(
     `${DATABASE}/deploys/rollback/plan`,
     "database.update",
     "Show what undoing the last deployment would do",
   ),
-  /** To be asked again when its operations have ended, until it begins none. */
+  /** Send it again after its operations have ended, until it starts none. */
   deployRollback: post(`${DATABASE}/deploys/rollback`, "database.update", "Undo the last deployment"),
-  /** The newest first; the last ten are kept. */
+  /** Newest first; the last ten are kept. */
   releaseList: get(`${SERVICE}/releases`, "org.read", "List the releases of a service", GRANT),
   serviceLogs: get(`${SERVICE}/logs`, "data.read", "Read the log of a service as NDJSON", {
     by_grant: true,
     answers: "lines",
   }),
-  /** OpenAPI 3.1, of the release that runs, else of the one that shall run. */
+  /** OpenAPI 3.1 of the running release, else of the desired one. */
   serviceOpenapi: get(`${SERVICE}/openapi`, "org.read", "Describe the routes of a service", GRANT),
-  /** For people who look at a page: programs call the service's own address. */
-  serviceCall: post(`${SERVICE}/call`, "data.write", "Call a route of a service with an API key, and show the answer"),
-  serviceTraffic: get(
-    `${SERVICE}/traffic`,
-    "data.read",
-    "Read how often a service was called, how it answered and how fast",
+  /** For people on a page: programs call the service's own address. */
+  serviceCall: post(
+    `${SERVICE}/call`,
+    "data.write",
+    "Call a route of a service with an API key, and show the response",
   ),
+  serviceTraffic: get(`${SERVICE}/traffic`, "data.read", "Read a service's request counts, statuses and latencies"),
 
   errorList: get(`${DATABASE}/errors`, "data.read", "List computed cells that failed"),
   recomputePlan: post(`${DATABASE}/recompute/plan`, "database.update", "Show what computing columns again would do"),
   /** NDJSON: `progress` lines, then one `done` or `error`. */
-  recompute: post(`${DATABASE}/recompute`, "database.update", "Compute columns again", { answers: "events" }),
-  jobList: get(`${DATABASE}/jobs`, "data.read", "List long work on tables, and requests in the background"),
+  recompute: post(`${DATABASE}/recompute`, "database.update", "Recompute columns", { answers: "events" }),
+  jobList: get(`${DATABASE}/jobs`, "data.read", "List background jobs and their progress"),
   jobCancel: post(`${DATABASE}/jobs/cancel`, "database.update", "Cancel a job"),
 
   operationList: get(`${ORG}/operations`, "operation.read", "List operations"),
@@ -239,25 +239,25 @@ export const CONTROL_ROUTES = {
     GRANT,
   ),
   operationCancel: post(`${ORG}/operations/:id/cancel`, "operation.read", "Cancel an operation"),
-  /** A page, or with `accept: text/event-stream` a stream that goes on; resumes by `last-event-id`. */
+  /** A page, or with `accept: text/event-stream` an endless stream; resumes by `last-event-id`. */
   eventList: get(`${ORG}/events`, "event.read", "Read the audit log"),
 
   webhookList: get(`${ORG}/webhooks`, "webhook.read", "List webhooks"),
-  webhookCreate: post(`${ORG}/webhooks`, "webhook.write", "Have events posted to an address"),
+  webhookCreate: post(`${ORG}/webhooks`, "webhook.write", "Create a webhook"),
   webhookDelete: remove(`${ORG}/webhooks/:id`, "webhook.write", "Delete a webhook"),
   webhookResume: post(`${ORG}/webhooks/:id/resume`, "webhook.write", "Resume a webhook that was paused"),
-  deliveryList: get(`${ORG}/webhooks/:id/deliveries`, "webhook.read", "List what was posted and what came back"),
-  deliveryReplay: post(`${ORG}/webhooks/:id/deliveries/:delivery/replay`, "webhook.write", "Post a delivery again"),
+  deliveryList: get(`${ORG}/webhooks/:id/deliveries`, "webhook.read", "List deliveries and their responses"),
+  deliveryReplay: post(`${ORG}/webhooks/:id/deliveries/:delivery/replay`, "webhook.write", "Repeat a delivery"),
 } as const;
 
-/** What the table says of a route, also what only some of them say. */
+/** The table's entry of a route, with optional fields. */
 export function controlRoute(name: ControlRouteName): ControlRoute {
   return CONTROL_ROUTES[name];
 }
 
 export type ControlRouteName = keyof typeof CONTROL_ROUTES;
 
-/** Where better-auth's routes are mounted: `POST /v1/auth/sign-up/email`, `/v1/auth/device/code` and so on. */
+/** Path of better-auth's routes: `POST /v1/auth/sign-up/email`, `/v1/auth/device/code` and so on. */
 export const AUTH_PATH = "/v1/auth";
 /** The `client_id` of the command in the device flow; no other is accepted. */
 export const DEVICE_CLIENT_ID = "cli";

@@ -4,7 +4,7 @@ import { pageQuerySchema } from "./control.ts";
 import { failureSchema, podSchema, treeEntrySchema } from "./control-databases.ts";
 import { serviceRouteSchema } from "./service-route.ts";
 
-/** Bodies of what concerns hosted services (control-paths.ts). Times are ISO 8601 in UTC. */
+/** Bodies of hosted service routes (control-paths.ts). Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -20,7 +20,7 @@ export const SERVICE_STATES = [
 export type ServiceState = (typeof SERVICE_STATES)[number];
 
 export const releaseSchema = z.object({
-  /** Grows by one with each `service update`. */
+  /** Increments by one with each `service update`. */
   number: z.int(),
   app_file: z.string(),
   /** Digest of the tree of project files. */
@@ -29,16 +29,16 @@ export const releaseSchema = z.object({
   image: sha256.nullable(),
   workers: z.int(),
   created_at: time,
-  /** Who asked for it. */
+  /** Who requested it. */
   created_by: z.string(),
-  /** When it first served; null for one that has not: it is being started, or could not be. */
+  /** When it first served. Null for one that is starting or could not start. */
   served_at: time.nullable(),
-  /** What it changed of routes, for a person. */
+  /** Its changes to routes, for people. */
   changes: z.array(z.string()),
 });
 export type Release = z.infer<typeof releaseSchema>;
 
-/** The certificate of a service's host, where certificates are ordered from an authority. */
+/** The certificate of a service's host, if certificates are ordered from an authority. */
 export const hostCertificateSchema = z.object({
   /** `missing`: none was issued yet, or it is of another host; `ended`: clients refuse it. */
   state: z.enum(["good", "ended", "missing"]),
@@ -46,7 +46,7 @@ export const hostCertificateSchema = z.object({
   expires_at: time.nullable(),
   /** Why the last order failed; null when none has failed since the certificate was issued. */
   error: z.string().nullable(),
-  /** After a failure: when the next is ordered. */
+  /** After a failure: the time of the next order. */
   next_order_at: time.nullable(),
 });
 export type HostCertificate = z.infer<typeof hostCertificateSchema>;
@@ -60,19 +60,19 @@ export const hostedServiceSchema = z.object({
   organization: z.string(),
   database: z.string(),
   state: z.enum(SERVICE_STATES),
-  /** Why it is not AVAILABLE, where a person would ask: `its database is asleep`; null otherwise. */
+  /** Why it is not AVAILABLE, where that is not obvious: `its database is asleep`; null otherwise. */
   reason: z.string().nullable(),
-  /** Where its routes are, without a slash at the end; never computed by a client. Null where no gateway runs. */
+  /** The base URL of its routes, without a trailing slash; clients never compute it. Null if no gateway runs. */
   endpoint: z.string().nullable(),
-  /** Null where none is ordered: without a domain, or with a certificate from files. */
+  /** Null if none is ordered: without a domain, or with a certificate from files. */
   certificate: hostCertificateSchema.nullable(),
   generation: z.int(),
-  /** What it runs; null while nothing runs. */
+  /** The running release; null while nothing runs. */
   release: z.int().nullable(),
-  /** What it shall run. */
+  /** The desired release. */
   desired_release: z.int(),
   app_file: z.string(),
-  /** The database has other files or another image than the release: `service update` would move it. */
+  /** The database has other files or another image than the release: `service update` would apply them. */
   update_pending: z.boolean(),
   workers: z.int(),
   routes: z.array(serviceRouteSchema),
@@ -85,7 +85,7 @@ export type HostedService = z.infer<typeof hostedServiceSchema>;
 
 export const hostedServiceListQuerySchema = z.strictObject({
   ...pageQuerySchema.shape,
-  /** A database's name: its services alone. */
+  /** A database's name: only its services. */
   database: z.string().max(63).optional(),
 });
 
@@ -96,29 +96,30 @@ const hostedServiceSelectionSchema = z.strictObject({
   folders: z.array(z.string().max(63)).max(20),
   /** One service of the file; null for all. */
   service: z.string().max(63).nullable(),
-  /** SHA-256 of whole files where the command runs, by path; null checks nothing. */
+  /** SHA-256 of whole files on the command's machine, by path; null checks nothing. */
   file_digests: fileDigests.nullable(),
 });
 
 export const hostedServicePlanRequestSchema = z.strictObject({
   ...hostedServiceSelectionSchema.shape,
   /**
-   * Null: the database's own files, of which those that the application imports must be the person's (`project_files_differ`). Else the tree as
-   * it is where the command runs, whose chunks were uploaded: what an update would do once the database and its tables have followed it.
+   * Null: the database's own files. Those that the application imports must match the person's
+   * (`project_files_differ`). Else the tree on the command's machine, with uploaded chunks: the plan assumes that
+   * database and tables are updated first.
    */
   files: z.array(treeEntrySchema).max(50_000).nullable().default(null),
-  /** A preparation that has succeeded, whose files, image and size are planned for; `files` is null then. */
+  /** A succeeded preparation, whose files, image and size the plan uses; `files` is then null. */
   preparation: z.uuid().optional(),
 });
 export type HostedServicePlanRequest = z.input<typeof hostedServicePlanRequestSchema>;
 
 export const hostedServicePlanSchema = z.object({
   plan: servicePlanSchema,
-  /** Of what the plan was made against; an update with another one is refused: `generation_moved`. */
+  /** The version of the plan's inputs. An update with another one is refused: `generation_moved`. */
   version: z.string(),
 });
 
-/** Always of the database's own files. */
+/** Always uses the database's own files. */
 export const hostedServiceUpdateRequestSchema = z.strictObject({
   ...hostedServiceSelectionSchema.shape,
   expected_version: z.string(),
@@ -126,7 +127,7 @@ export const hostedServiceUpdateRequestSchema = z.strictObject({
 });
 export type HostedServiceUpdateRequest = z.input<typeof hostedServiceUpdateRequestSchema>;
 
-/** What was asked for and is worked at: an operation for each service that changes. */
+/** The accepted change: an operation for each service that changes. */
 export const hostedServiceUpdateAnswerSchema = z.object({
   plan: servicePlanSchema,
   operations: z.array(z.object({ id: z.string(), kind: z.string(), service: z.string() })),
@@ -139,7 +140,7 @@ export const hostedServiceChangeSchema = z.object({
 });
 export type HostedServiceChange = z.infer<typeof hostedServiceChangeSchema>;
 
-/** Services of the target that the file does not define are stopped and forgotten; a dry run only names them. */
+/** Stops and removes services of the target that the file does not define; a dry run only names them. */
 export const hostedServicePruneRequestSchema = z.strictObject({
   app_file: z.string().max(1_000),
   folders: z.array(z.string().max(63)).max(20),
@@ -148,11 +149,11 @@ export const hostedServicePruneRequestSchema = z.strictObject({
 });
 
 export const hostedServiceRollbackRequestSchema = z.strictObject({
-  /** Null: the release before the one that runs. */
+  /** Null: the release before the running one. */
   release: z.int().min(1).nullable(),
 });
 
-/** Tables stay as they are, and nothing of `ops` concerns them. None when the service runs that release already. */
+/** Tables stay unchanged, and `ops` does not include them. None when the service already runs that release. */
 export const hostedServiceRollbackPlanSchema = z.object({
   from: z.int(),
   to: z.int(),
@@ -161,26 +162,26 @@ export const hostedServiceRollbackPlanSchema = z.object({
 export type HostedServiceRollbackPlan = z.infer<typeof hostedServiceRollbackPlanSchema>;
 
 const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
-/** Answers NDJSON of `LogLine`s, the oldest first, and follows with `follow=1`. */
+/** The response is NDJSON of `LogLine`s, oldest first; it follows with `follow=1`. */
 export const hostedServiceLogsQuerySchema = z.strictObject({
   tail: count(200, 10_000),
   since_s: z.coerce.number().int().min(1).max(31_536_000).optional(),
   follow: z.enum(["0", "1"]).default("0"),
-  /** Only lines that hold this text, whatever the case. */
+  /** Only lines that contain this text, ignoring case. */
   search: z.string().max(200).optional(),
   /** Only requests to this path: `/docs`. */
   route: z.string().max(500).optional(),
   request_id: z.string().max(200).optional(),
-  /** Lines of health checks as well. */
+  /** Includes lines of health checks. */
   include_health: z.enum(["0", "1"]).default("0"),
 });
 
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
-/** What the gateway and the key decide, and what belongs to the connection. */
+/** Headers that the gateway and the key set, and those of the connection. */
 const NOT_SENT =
   /^(host|connection|keep-alive|content-length|transfer-encoding|expect|te|trailer|upgrade|proxy-.*|authorization|x-api-key|cookie|forwarded|x-forwarded-.*|x-real-ip)$/;
 
-/** A request to a route as any client would send it, by way of the gateway. The call may do what the key may, and nothing else. */
+/** A request to a route like that of any client, through the gateway. It has exactly the permissions of the key. */
 export const serviceCallSchema = z.strictObject({
   method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
   /** Within the service, with its query: `/docs?limit=2`. */
@@ -205,48 +206,48 @@ export const serviceCallSchema = z.strictObject({
     )
     .refine((headers) => Object.keys(headers).length <= 20, "has more than 20 headers")
     .default({}),
-  /** Goes as it is. */
+  /** Sent unchanged. */
   body: z.string().max(200_000).nullable().default(null),
 });
 export type ServiceCall = z.input<typeof serviceCallSchema>;
 
-/** What the service, or the gateway before it, answered, whatever the status. */
+/** The response of the service, or of the gateway, with any status. */
 export const serviceCallAnswerSchema = z.object({
   status: z.int(),
-  /** From the request's first byte to the last of its answer. */
+  /** From the request's first byte to the last of its response. */
   ms: z.number(),
-  /** By which the service's log tells of it. */
+  /** The request's id in the service's log. */
   request_id: z.string(),
   headers: z.array(z.object({ name: z.string(), value: z.string() })),
-  /** Null for bytes that are no text. */
+  /** Null for bytes that are not text. */
   body: z.string().nullable(),
   bytes: z.int(),
-  /** More followed than is told here, or it went on for longer than is waited for. */
+  /** The response was longer or took longer than the limits of this call. */
   is_cut: z.boolean(),
 });
 export type ServiceCallAnswer = z.infer<typeof serviceCallAnswerSchema>;
 
-/** How long it is known what was asked of a service. */
+/** Retention of a service's traffic data, in minutes. */
 export const TRAFFIC_KEPT_MINUTES = 1_440;
 
 const trafficShape = {
   requests: z.int(),
-  /** Of these, answered by a status from 400 to 499. */
+  /** Of these, responses with a status from 400 to 499. */
   client_errors: z.int(),
-  /** Of these, answered by a status from 500 on. */
+  /** Of these, responses with a status of 500 or more. */
   server_errors: z.int(),
-  /** Within a tenth of the true value; null where there was no request. */
+  /** Within a tenth of the true value; null without requests. */
   p50_ms: z.number().nullable(),
   p95_ms: z.number().nullable(),
   p99_ms: z.number().nullable(),
 };
 
-/** What came to a service by the gateway, with a key that is good; some seconds behind. */
+/** Requests to a service through the gateway with a valid key; some seconds late. */
 export const serviceTrafficSchema = z.object({
   total: z.object(trafficShape),
-  /** Those that were called, by their place in the service; `route` is null for all paths that are none of its routes. */
+  /** The called routes, by their path in the service; `route` is null for all other paths. */
   routes: z.array(z.object({ route: z.string().nullable(), ...trafficShape })),
-  /** Each minute by its beginning, the one that has not ended last. */
+  /** Each minute by its start, with the current one last. */
   minutes: z.array(z.object({ at: time, ...trafficShape })),
 });
 export type ServiceTraffic = z.infer<typeof serviceTrafficSchema>;

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { PRINCIPAL_KINDS, ROLES } from "../permissions.ts";
 
-/** Bodies of the control plane's API. What a client sends is strict; answers may gain fields. Times are ISO 8601 in UTC. */
+/** Bodies of the control plane's API. Requests are strict; responses may gain fields. Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
 /**
- * How a person or an organization wants to be called. Terminals and mails show it: without control characters, which could
- * write over other lines, and without those that turn the direction of the text around it.
+ * The display name of a person or an organization. Terminals and mails show it. It contains no control characters,
+ * which could overwrite other lines, and no characters that change the text direction.
  */
 export const shownNameSchema = z
   .string()
@@ -16,12 +16,12 @@ export const shownNameSchema = z
 const name = shownNameSchema;
 export const roleSchema = z.enum(ROLES);
 
-/** `GET /v1/service`: what a client must know before anybody signs in. */
+/** `GET /v1/service`: what a client must know before sign-in. */
 export const serverInfoSchema = z.object({
   version: z.string(),
-  /** Who may make an account: the first person by the printed link, those who are invited, anyone. */
+  /** Who can create an account: the first person with the printed link, invited people, or anyone. */
   sign_up: z.enum(["first", "invitation", "open"]),
-  /** Whether the server can send mail; invitations and resets are links to hand on where it cannot. */
+  /** Whether the server can send mail. Otherwise invitations and resets are links to pass on. */
   mail: z.boolean(),
   oidc: z.array(z.object({ id: z.string(), name: z.string() })),
   dashboard_url: z.string(),
@@ -30,16 +30,16 @@ export type ServerInfo = z.infer<typeof serverInfoSchema>;
 
 export const whoamiSchema = z.object({
   kind: z.enum(PRINCIPAL_KINDS),
-  /** The person, or whom the key acts as; null for a key of its own grants. */
+  /** The person, or the person that the key acts as; null for a key with its own grants. */
   email: z.string().nullable(),
   name: z.string().nullable(),
   user_id: z.string().nullable(),
   /** The session's organization, or the key's. */
   organization: z.object({ id: z.string(), name: z.string(), role: roleSchema.nullable() }).nullable(),
-  /** How many organizations the person belongs to. */
+  /** Number of organizations of the person. */
   organizations: z.int(),
   key: z.object({ id: z.string(), name: z.string(), grants: z.array(z.string()) }).nullable(),
-  /** When the session or the key ends. */
+  /** When the session or the key expires. */
   expires_at: time.nullable(),
 });
 export type Whoami = z.infer<typeof whoamiSchema>;
@@ -53,9 +53,9 @@ export const setUpSchema = z.strictObject({
 
 export const sessionSchema = z.object({
   id: z.string(),
-  /** The one that asks. */
+  /** The session of this request. */
   current: z.boolean(),
-  /** Of a terminal or of a browser. */
+  /** From a terminal or from a browser. */
   client: z.enum(["cli", "browser"]),
   ip_address: z.string().nullable(),
   user_agent: z.string().nullable(),
@@ -69,7 +69,7 @@ export const sessionSwitchSchema = z.strictObject({ organization: z.string().max
 export const deviceSchema = z.object({
   user_code: z.string(),
   client: z.string(),
-  /** Where the request came from, as the server saw it. */
+  /** The client's address, as the server saw it. */
   ip_address: z.string().nullable(),
   user_agent: z.string().nullable(),
   created_at: time,
@@ -80,7 +80,7 @@ export type Device = z.infer<typeof deviceSchema>;
 export const orgSchema = z.object({
   id: z.string(),
   name: z.string(),
-  /** For people; the name itself until somebody changes it. */
+  /** For people; initially the name itself. */
   display_name: z.string(),
   role: roleSchema.nullable(),
   databases: z.int(),
@@ -89,7 +89,7 @@ export const orgSchema = z.object({
   etag: z.string(),
 });
 export type Org = z.infer<typeof orgSchema>;
-/** The name is checked by `parseName`, which says what is wrong with it. */
+/** `parseName` checks the name and reports its problem. */
 export const orgCreateSchema = z.strictObject({ name: z.string().max(300), display_name: name.optional() });
 export const orgUpdateSchema = z.strictObject({ display_name: name });
 
@@ -99,7 +99,7 @@ export const memberSchema = z.object({
   email: z.string(),
   name: z.string(),
   role: roleSchema,
-  /** Whether codes are asked when they sign in by password; null for those who may not see it: owners do. */
+  /** Whether a password sign-in requires codes; null for callers without permission. Owners have it. */
   second_factor: z.boolean().nullable(),
   created_at: time,
 });
@@ -118,7 +118,7 @@ export type Invitation = z.infer<typeof invitationSchema>;
 export const createdInvitationSchema = z.object({ ...invitationSchema.shape, url: z.string(), mailed: z.boolean() });
 export type CreatedInvitation = z.infer<typeof createdInvitationSchema>;
 export const invitationCreateSchema = z.strictObject({ email: z.email().max(254), role: roleSchema.default("member") });
-/** What the bearer of a link may know before signing in. */
+/** What a link shows before sign-in. */
 export const invitationShownSchema = z.object({
   organization: z.string(),
   email: z.string(),
@@ -140,7 +140,7 @@ export const keySchema = z.object({
   previous_until: time.nullable(),
 });
 export type Key = z.infer<typeof keySchema>;
-/** The only answers that hold a secret. */
+/** The only responses with a secret. */
 export const createdKeySchema = z.object({ ...keySchema.shape, api_key: z.string() });
 export type CreatedKey = z.infer<typeof createdKeySchema>;
 export const keyCreateSchema = z.strictObject({
@@ -149,14 +149,14 @@ export const keyCreateSchema = z.strictObject({
   expires_in_s: z.int().min(60).max(315_360_000).nullable().default(null),
 });
 export const keyRotateSchema = z.strictObject({
-  /** How long the former secret stays good. */
+  /** How long the previous secret stays valid. */
   overlap_s: z.int().min(0).max(2_592_000).default(0),
 });
 
 export const secretSchema = z.object({
   name: z.string(),
   scope: z.enum(["organization", "database"]),
-  /** A secret of the database stands before one of the organization. */
+  /** A secret of the database takes precedence over one of the organization. */
   overrides_organization: z.boolean(),
   set_by: z.string().nullable(),
   updated_at: time,
@@ -164,11 +164,11 @@ export const secretSchema = z.object({
 export type SecretEntry = z.infer<typeof secretSchema>;
 export const changedSecretSchema = z.object({
   ...secretSchema.shape,
-  /** Addresses of services that run with what was before, until they are restarted: `cloud://acme:main/ingest`. */
+  /** Addresses of services that use the previous value until they are restarted: `cloud://acme:main/ingest`. */
   restart: z.array(z.string()),
 });
 export type ChangedSecret = z.infer<typeof changedSecretSchema>;
-/** At most what fits an environment variable of a pod. */
+/** At most the size of an environment variable of a pod. */
 export const secretSetSchema = z.strictObject({ value: z.string().min(1).max(65_536) });
 
 export const OPERATION_STATES = ["pending", "running", "succeeded", "failed", "cancelled"] as const;
@@ -189,7 +189,7 @@ export const operationSchema = z.object({
 export type Operation = z.infer<typeof operationSchema>;
 
 export const eventSchema = z.object({
-  /** Grows; where a stream resumes. */
+  /** Increasing; a stream resumes from it. */
   id: z.string(),
   at: time,
   /** `key.create`, `secret.set`, `operation.succeeded`, ... */
@@ -208,12 +208,12 @@ export type AuditEvent = z.infer<typeof eventSchema>;
 export const webhookSchema = z.object({
   id: z.string(),
   url: z.string(),
-  /** Actions, or all of them when there is none; `key.*` takes every action of keys. */
+  /** Actions; empty for all of them. `key.*` means every action of keys. */
   actions: z.array(z.string()),
   created_at: time,
   /** Since when deliveries fail. */
   failing_since: time.nullable(),
-  /** Since when nothing is posted, after many failures in a row; null while it is. */
+  /** Since when it is paused, after many failures in a row; null while it is active. */
   paused_at: time.nullable(),
 });
 export type Webhook = z.infer<typeof webhookSchema>;
@@ -242,7 +242,7 @@ export const pageQuerySchema = z.strictObject({
 });
 export const operationListQuerySchema = z.strictObject({
   ...pageQuerySchema.shape,
-  /** A database's name: what was asked of it alone. */
+  /** A database's name: only its operations. */
   database: z.string().max(63).optional(),
 });
 export interface ListPage<T> {

@@ -6,7 +6,7 @@ import { MAX_ERRORS } from "./control-work.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
 
-/** Lines of a service's log that an answer begins with. */
+/** Maximum number of initial log lines in a response. */
 const MAX_LINES = 100_000;
 
 const yesOrNo = z.enum(["0", "1"]).default("0");
@@ -15,7 +15,7 @@ const named = z.strictObject({ name: z.string() });
 const tablePlanned = z.object({ plan: schemaPlanSchema });
 const servicePlanned = z.object({ plan: servicePlanSchema });
 
-/** What each route of the daemon takes and answers. */
+/** The input and output of each daemon route. */
 export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   health: { answer: local.healthSchema },
   schemaPlan: { body: local.schemaPlanRequestSchema, answer: tablePlanned },
@@ -31,7 +31,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   errors: {
     query: z.strictObject({
       target: z.string(),
-      /** All tables of the target when it is left out; counts alone then. */
+      /** Default: all tables of the target, with counts only. */
       table: z.string().optional(),
       column: z.string().optional(),
       limit: z.coerce.number().int().min(1).max(MAX_ERRORS).default(100),
@@ -46,14 +46,14 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
     body: z.strictObject({ target: z.string(), id: z.string() }),
     answer: z.object({ id: z.string() }),
   },
-  /** Services of one target, of every target when it is left out. */
+  /** Services of one target; default: of every target. */
   serviceList: {
     query: z.strictObject({ target: z.string().optional() }),
     answer: z.object({ services: z.array(local.serviceRecordSchema) }),
   },
   serviceRestart: { body: named, answer: local.serviceRecordSchema },
   serviceStop: { body: named, answer: local.serviceRecordSchema },
-  /** The last `tail` lines first; ends at once, or with its client when it follows. */
+  /** Starts with the last `tail` lines. Ends at once, or with its client when it follows. */
   serviceLogs: {
     query: z.strictObject({
       name: z.string(),
@@ -63,7 +63,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
     answer: z.object({ event: z.literal("log"), line: z.string() }),
   },
   databaseList: { answer: z.object({ databases: z.array(local.localDatabaseSchema) }) },
-  /** A dry run only says what would go. */
+  /** A dry run only reports what would be deleted. */
   databaseDelete: { body: local.databaseDeleteRequestSchema, answer: local.localDeletionSchema },
   stop: { answer: z.object({}) },
 });

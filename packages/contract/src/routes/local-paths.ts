@@ -1,23 +1,24 @@
 import { get, post } from "./api.ts";
 
-/** The local daemon's API, on loopback; local-api.ts has its schemas. Each request shows the home's token and the client's version. */
+/** The local daemon's API, on loopback; local-api.ts has its schemas. Each request has the home's token and the
+ *  client's version. */
 export const LOCAL_ROUTES = {
   health: get("/v1/health"),
   schemaPlan: post("/v1/schema/plan"),
-  /** Answers the plan as it is after the update. */
+  /** Returns the plan after the update. */
   schemaApply: post("/v1/schema/apply", { answers: "events" }),
-  /** The `ops` of the plan are the tables dropped, or to be dropped without a version. */
+  /** The `ops` of the plan are the dropped tables; without a version, those that would be dropped. */
   schemaPrune: post("/v1/schema/prune"),
-  /** Makes sure that the tables are what the manifest says, `schema_mismatch` otherwise. */
+  /** Checks that the tables match the manifest, and fails with `schema_mismatch` otherwise. */
   openTarget: post("/v1/targets/open"),
   queryExplain: post("/v1/queries/explain"),
   servicePlan: post("/v1/services/plan"),
-  /** Answers the plan after the update; waits until each started service is AVAILABLE or FAILED. */
+  /** Returns the plan after the update; waits until each started service is AVAILABLE or FAILED. */
   serviceApply: post("/v1/services/apply", { answers: "events" }),
-  /** The `ops` of the plan are the services dropped, or to be dropped with `dry_run`. */
+  /** The `ops` of the plan are the dropped services; with `dry_run`, those that would be dropped. */
   servicePrune: post("/v1/services/prune"),
   recomputePlan: post("/v1/recompute/plan"),
-  /** When its client leaves, the job continues. */
+  /** When its client disconnects, the job continues. */
   recompute: post("/v1/recompute", { answers: "events" }),
   errors: get("/v1/errors"),
   jobList: get("/v1/jobs"),
@@ -28,6 +29,6 @@ export const LOCAL_ROUTES = {
   serviceLogs: get("/v1/services/logs", { answers: "lines" }),
   databaseList: get("/v1/databases"),
   databaseDelete: post("/v1/databases/delete"),
-  /** Ends the daemon, its services and its PostgreSQL; answers before it is gone. */
+  /** Stops the daemon, its services and its PostgreSQL; responds before that. */
   stop: post("/v1/stop"),
 } as const;

@@ -4,7 +4,7 @@ import { manifestSchema, sourceSchema } from "../manifest.ts";
 import { runtimeSchema } from "../runtime.ts";
 import { serviceRouteSchema } from "./service-route.ts";
 
-/** Bodies of the local daemon's API; local-api.ts says which route takes and answers them. */
+/** Bodies of the local daemon's API; local-api.ts maps them to routes. */
 
 export const appSchema = z.strictObject({
   /** A parsed local target: database name, then folders: `main`, `main/reports`. */
@@ -22,7 +22,7 @@ export const healthSchema = z.strictObject({
   postgres: z.enum(["up", "starting", "down"]),
   /** Requests, fills and running services; 0 means that a newer command may replace the daemon. */
   busy: z.int(),
-  /** Those that run; each is in `busy` too. */
+  /** Running services; each counts in `busy` too. */
   services: z.int(),
 });
 export type DaemonHealth = z.infer<typeof healthSchema>;
@@ -30,9 +30,9 @@ export type DaemonHealth = z.infer<typeof healthSchema>;
 export const schemaPlanRequestSchema = z.strictObject({
   target: z.string(),
   manifest: manifestSchema,
-  /** With it the plan shows what columns that would be recomputed become, of a few rows. */
+  /** With a runtime, the plan shows new values of recomputed columns for a few rows. */
   runtime: runtimeSchema.nullable().default(null),
-  /** Also recompute what was computed by former code of the application's functions. */
+  /** Also recomputes values from previous code of the application's functions. */
   recompute: z.boolean().default(false),
   /** As for an update. */
   take_over: z.boolean().default(false),
@@ -42,23 +42,25 @@ export const schemaApplyRequestSchema = z.strictObject({
   catalog_version: z.int(),
   allow_destructive: z.boolean(),
   recompute: z.boolean().default(false),
-  /** What a failing cell of a new or changed computed column does: ends the update's fill, or stays null with its error. */
+  /** The handling of failed cells in a new or changed computed column: end the update's fill, or stay null with the
+   *  error. */
   on_error: onErrorSchema.default("abort"),
-  /** Also change tables of another project, which become this one's. */
+  /** Also changes tables of another project, and takes them over. */
   take_over: z.boolean().default(false),
 });
 
-/** Drops the target's tables that the manifest does not declare, but no other project's; `ops` of the answered plan names them. */
+/** Drops the target's tables that the manifest does not declare, except those of other projects; `ops` of the
+ *  returned plan names them. */
 export const schemaPruneRequestSchema = z.strictObject({
   target: z.string(),
   manifest: manifestSchema,
   /** Folder of the caller's project. */
   project_root: z.string(),
-  /** The version that the drops were shown for; null only shows them. */
+  /** The version of the shown plan; null only shows the drops. */
   catalog_version: z.int().nullable(),
 });
 
-/** What `recompute` asks for; without columns all computed ones. */
+/** The request of `recompute`; no columns means all computed ones. */
 export const recomputePlanRequestSchema = z.strictObject({
   /** `main/docs` */
   table: z.string(),
@@ -69,15 +71,16 @@ export const recomputePlanRequestSchema = z.strictObject({
 });
 export const recomputeRequestSchema = z.strictObject({
   ...recomputePlanRequestSchema.shape,
-  /** Null: as at the last update of the table. */
+  /** Null: that of the table's last update. */
   runtime: runtimeSchema.nullable(),
-  /** What the application declares that the runtime is of: it says what the code of the functions is. Null with the other. */
+  /** The declarations of the runtime's application, which identify the code of its functions. Null if the runtime is
+   *  null. */
   manifest: manifestSchema.nullable().default(null),
 });
 export type RecomputePlanRequest = z.infer<typeof recomputePlanRequestSchema>;
 export type RecomputeRequest = z.infer<typeof recomputeRequestSchema>;
 
-/** One line of an `events` answer. Rows of a fill: done and total, once a second. */
+/** One line of an `events` response. Rows of a fill: done and total, once a second. */
 export const progressSchema = z.strictObject({
   event: z.literal("progress"),
   table: z.string(),
@@ -99,7 +102,7 @@ export const serviceApplyRequestSchema = z.strictObject({
   allow_destructive: z.boolean(),
 });
 
-/** Stops and forgets the target's services that the manifest does not define; `ops` of the answered plan names them. */
+/** Stops and removes the target's services that the manifest does not define; `ops` of the returned plan names them. */
 export const servicePruneRequestSchema = z.strictObject({ ...appSchema.shape, dry_run: z.boolean() });
 
 export const queryExplainRequestSchema = z.strictObject({
@@ -107,17 +110,17 @@ export const queryExplainRequestSchema = z.strictObject({
   manifest: manifestSchema,
   /** A query's name or id. */
   query: z.string(),
-  /** Values as a URL would carry them. */
+  /** Values in the form of a URL. */
   params: z.record(z.string(), z.string()),
   analyze: z.boolean(),
 });
 export type QueryExplainRequest = z.infer<typeof queryExplainRequestSchema>;
 
-/** How a query is answered. */
+/** The explanation of a query. */
 export const queryExplanationSchema = z.strictObject({
   query: z.string(),
   source: sourceSchema,
-  /** In the order in which they run; each one after the first reads what Python made of the rows before. */
+  /** In execution order; each one after the first reads the rows that Python computed. */
   statements: z.array(z.string()),
   parts: z.array(
     z.strictObject({
@@ -136,16 +139,16 @@ export type QueryExplanation = z.infer<typeof queryExplanationSchema>;
 export const LOCAL_SERVICE_STATES = ["STARTING", "AVAILABLE", "STOPPING", "STOPPED", "FAILED"] as const;
 
 export const serviceRecordSchema = z.strictObject({
-  /** As the file calls it, here as in plans; behind `catalog_path` it is what commands take: `main/ingest`. */
+  /** The name in the file, as in plans. With `catalog_path` before it, the name in commands: `main/ingest`. */
   name: z.string(),
   /** The target that it serves: `main`, `main/reports`. */
   catalog_path: z.string(),
   endpoint: z.string().nullable(),
   port: z.int(),
   state: z.enum(LOCAL_SERVICE_STATES),
-  /** Why it is FAILED, for a person; null otherwise. */
+  /** Why it is FAILED, for people; null otherwise. */
   error: z.string().nullable(),
-  /** What to do about that; absent where it is not known. */
+  /** The hint for that error; absent if unknown. */
   hint: z.string().optional(),
   restarts: z.int(),
   pid: z.int().nullable(),
@@ -157,12 +160,12 @@ export const serviceRecordSchema = z.strictObject({
 });
 export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
 
-/** A local database as `cli db list --local` shows it. */
+/** A local database in `cli db list --local`. */
 export const localDatabaseSchema = z.strictObject({
   name: z.string(),
   tables: z.int(),
   bytes: z.number(),
-  /** Folders of the projects that its tables belong to. */
+  /** Folders of the projects that own its tables. */
   projects: z.array(z.string()),
   services: z.array(z.strictObject({ name: z.string(), state: z.enum(LOCAL_SERVICE_STATES) })),
 });
@@ -170,15 +173,15 @@ export type LocalDatabase = z.infer<typeof localDatabaseSchema>;
 
 export const databaseDeleteRequestSchema = z.strictObject({ name: z.string(), dry_run: z.boolean() });
 
-/** What goes with a local database. */
+/** Everything that is deleted with a local database. */
 export const localDeletionSchema = z.strictObject({
   name: z.string(),
   tables: z.array(z.strictObject({ path: z.string(), rows: z.int() })),
-  /** Stopped ones, which are forgotten. */
+  /** Stopped services, which are removed. */
   services: z.array(z.string()),
 });
 export type LocalDeletion = z.infer<typeof localDeletionSchema>;
 
-/** Answer of `targets/open`: how a foreground service reaches its database. */
+/** Response of `targets/open`: how a foreground service connects to its database. */
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
 export type TargetConnection = z.infer<typeof openTargetSchema>;

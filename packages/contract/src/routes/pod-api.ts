@@ -8,13 +8,13 @@ import * as work from "./control-work.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
 
-/** Rows of a page. */
+/** Maximum rows of a page. */
 const MAX_ROWS = 1_000;
 
 const imported = z.array(pod.importedFileSchema);
 const done = z.object({});
 
-/** What each route of a database pod takes and answers. */
+/** The input and output of each route of a database pod. */
 export const POD_API = defineApi(POD_ROUTES, {
   health: { answer: podHealthSchema },
   manifest: { body: pod.podManifestRequestSchema, answer: z.object({ manifest: manifestSchema, imported }) },
@@ -42,7 +42,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   stop: { answer: done },
 });
 
-/** The same of a service pod. */
+/** The same for a service pod. */
 export const SERVICE_POD_API = defineApi(SERVICE_POD_ROUTES, {
   health: { answer: servicePodHealthSchema },
   keys: { status: 204 },

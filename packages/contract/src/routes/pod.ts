@@ -9,12 +9,12 @@ const digest = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const podManifestRequestSchema = z.strictObject({
   app_file: appFile,
-  /** The tree that the file is of: one that lies in the pod's files folder. */
+  /** The tree with the file, in the pod's files folder. */
   files: digest,
 });
 export type PodManifestRequest = z.infer<typeof podManifestRequestSchema>;
 
-/** A file of the project that the application imported, app.py itself among them, by its path from the root. */
+/** A project file that the application imported, including app.py, by its path from the root. */
 export const importedFileSchema = z.object({ path: z.string(), digest });
 export type ImportedFile = z.infer<typeof importedFileSchema>;
 
@@ -23,7 +23,7 @@ export const podSchemaPlanRequestSchema = z.strictObject({
   /** Folders within the database: `[]`, `["reports"]`. */
   folders: z.array(z.string()).max(20),
   recompute: z.boolean().default(false),
-  /** What the file declares, where an image that the pod does not run has read it: no value is computed for this plan. */
+  /** The manifest, if an image that the pod does not run has read it: this plan computes no values. */
   manifest: manifestSchema.optional(),
 });
 export type PodSchemaPlanRequest = z.infer<typeof podSchemaPlanRequestSchema>;
@@ -38,30 +38,30 @@ export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
 
 export const podRecomputeRequestSchema = z.strictObject({
   ...recomputeBodySchema.shape,
-  /** The tree that the database has now: its functions run, where it has them. Null: those of the table's last update. */
+  /** The current tree of the database, whose functions run if it has them. Null: those of the table's last update. */
   files: digest.nullable(),
 });
 
 export const podTablesCheckRequestSchema = z.strictObject({
-  /** Of a release: its files are not read again. */
+  /** For a release: its files are not read again. */
   manifest: manifestSchema,
   folders: z.array(z.string()).max(20),
 });
 export type PodTablesCheckRequest = z.input<typeof podTablesCheckRequestSchema>;
 
-/** A difference of a table by which the services of an application would not start, or not store rows: `docs.body is not there`. */
+/** A table difference that prevents an application's services from starting or storing rows: `docs.body is missing`. */
 export const tableHindranceSchema = z.object({ table: z.string(), reason: z.string() });
 export type TableIncompatibility = z.infer<typeof tableHindranceSchema>;
 export const podTablesCheckSchema = z.object({ hindrances: z.array(tableHindranceSchema) });
 
-/** Digests of the trees that columns are computed by: those of the last update of each table, and of jobs that have not ended. */
+/** Digests of the trees that compute columns: those of each table's last update, and of unfinished jobs. */
 export const podTreesSchema = z.object({ trees: z.array(digest) });
 export type PodTrees = z.infer<typeof podTreesSchema>;
 
-/** A name of PostgreSQL for a service: `svc_` and 12 digits of its id. */
+/** A PostgreSQL name for a service: `svc_` and 12 digits of its id. */
 export const podServiceRoleRequestSchema = z.strictObject({ role: z.string().regex(/^svc_[0-9a-f]{12}$/) });
 export type PodServiceRoleRequest = z.infer<typeof podServiceRoleRequestSchema>;
-/** How the service connects: by the socket in the pod's run folder. */
+/** The service's DSN: by the socket in the pod's run folder. */
 export const podServiceRoleSchema = z.object({ dsn: z.string() });
 export type PodServiceRole = z.infer<typeof podServiceRoleSchema>;
 
@@ -71,22 +71,22 @@ export const dataColumnSchema = z.object({
   type: z.string(),
   is_key: z.boolean(),
   is_computed: z.boolean(),
-  /** The expression of a computed column, as Python would read it. */
+  /** The expression of a computed column, in Python form. */
   value: z.string().nullable(),
 });
 export const dataTableSchema = z.object({
   /** Within the database: `docs`, `reports/docs`. */
   path: z.string(),
   columns: z.array(dataColumnSchema),
-  /** As PostgreSQL estimates it, exact below 10,000. */
+  /** PostgreSQL's estimate, exact below 10,000. */
   rows: z.int(),
-  /** Cells that failed. */
+  /** Number of failed cells. */
   errors: z.int(),
   bytes: z.int(),
 });
 export type DataTable = z.infer<typeof dataTableSchema>;
 
-/** A row whose cell failed, or is yet to be computed, has `_errors`: by column, `{type, message, function}` or `pending`. */
+/** A row with a failed or pending cell has `_errors`: by column, `{type, message, function}` or `pending`. */
 export const rowPageSchema = z.object({
   rows: z.array(z.record(z.string(), z.unknown())),
   next: z.string().nullable(),

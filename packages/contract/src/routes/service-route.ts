@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { routeKindSchema } from "../manifest.ts";
 
-/** A route as `service list` prints it, the very same of a local service and of a hosted one. */
+/** A route in `service list`, equal for a local and a hosted service. */
 export const serviceRouteSchema = z.object({
   method: z.string(),
   path: z.string(),

@@ -3,14 +3,14 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { answerError } from "./answers.ts";
 
-test("a client that goes away is no error of anybody", () => {
+test("a client that disconnects is not an error", () => {
   const log = createSilentLog();
   const gone = AbortSignal.abort();
   expect(answerError(gone.reason, "r-1", log, gone)).toMatchObject({ status: 499, body: "" });
   expect(log.lines).toEqual([expect.objectContaining({ level: "info", message: "client went away" })]);
 });
 
-test("what fails while a client goes away is still told", () => {
+test("a failure while a client disconnects is still logged", () => {
   const log = createSilentLog();
   const answer = answerError(new TypeError("a fault of ours"), "r-2", log, AbortSignal.abort());
   expect(answer.status).toBe(500);
@@ -18,13 +18,13 @@ test("what fails while a client goes away is still told", () => {
   expect(log.lines).toEqual([expect.objectContaining({ level: "error" })]);
 });
 
-test("what a caller did wrong is a line of information", () => {
+test("a client error is logged as info", () => {
   const log = createSilentLog();
   expect(answerError(appError("not_found", { detail: "There is no such row." }), "r-3", log).status).toBe(404);
   expect(log.lines).toEqual([expect.objectContaining({ level: "info", message: "request refused" })]);
 });
 
-test("who asks while PostgreSQL is away is told when to come again; who may not know whether it was done is not", () => {
+test("temporary refusals get a Retry-After header; an unknown outcome does not", () => {
   const log = createSilentLog();
   const away = answerError(appError("database_unavailable", { detail: "It is starting." }), "r-4", log);
   expect([away.status, away.headers["retry-after"]]).toEqual([503, "1"]);
@@ -32,7 +32,7 @@ test("who asks while PostgreSQL is away is told when to come again; who may not 
   expect([unknown.status, unknown.headers["retry-after"]]).toEqual([503, undefined]);
 });
 
-test("a refusal for a moment is logged with its cause in a line, other failures with a stack", () => {
+test("a temporary refusal logs its cause in one line, other failures a stack", () => {
   const log = createSilentLog();
   const cause = new Error("connect ENOENT /run/.s.PGSQL.5432");
   answerError(appError("database_unavailable", { detail: "It is starting.", cause }), "r-6", log);
@@ -44,7 +44,7 @@ test("a refusal for a moment is logged with its cause in a line, other failures 
   expect(log.lines[0]?.fields).not.toHaveProperty("err");
 });
 
-test("an exception of the application's code is logged as an error, and stays 400", () => {
+test("an exception of application code is logged as an error and stays 400", () => {
   const log = createSilentLog();
   const failed = appError("function_failed", { detail: "RuntimeError: no quota" });
   const answer = answerError(failed, "r-6", log);

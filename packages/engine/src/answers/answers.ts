@@ -1,22 +1,22 @@
 import { AppError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import type { Logger } from "../ports.ts";
 
-/** What a route answers; how it travels is not the engine's business. */
+/** The response of a route, independent of the transport. */
 export interface RouteAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers beside these, of which a name may stand there several times, as `set-cookie` does. */
+  /** Additional headers. A name can occur several times, as `set-cookie` does. */
   readonly more_headers?: readonly (readonly [name: string, value: string])[];
   /**
-   * A stream goes out as fast as the caller reads it, and is left (`return()`) when the caller goes away. One that throws ends
-   * the connection in the middle of the answer, which is how a caller can tell.
+   * A stream is sent at the speed of the reader, and closed by `return()` when the client disconnects. If it throws,
+   * the connection ends in the middle of the response, which tells the client.
    */
   readonly body: string | Buffer | AsyncIterable<Uint8Array | string>;
-  /** Of a stream without an end of its own: it is left when the service stops, which would wait for it otherwise. */
+  /** For an endless stream: it is closed when the service stops, which would otherwise wait for it. */
   readonly is_endless?: boolean;
 }
 
-/** The text of an answer that does not stream. */
+/** The text of a response that does not stream. */
 export function wholeText(answer: RouteAnswer): string {
   const { body } = answer;
   if (typeof body === "string") return body;
@@ -25,10 +25,10 @@ export function wholeText(answer: RouteAnswer): string {
 }
 
 export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as const;
-/** What web servers call a request that its client has left. */
+/** The usual status of web servers for a client that disconnected. */
 const CLIENT_GONE = 499;
 export const PROBLEM_HEADERS = { "content-type": "application/problem+json; charset=utf-8" } as const;
-/** Nothing was done, and soon may be. */
+/** Codes of refusals that did nothing and that a retry may pass. */
 const AGAIN: ReadonlySet<string> = new Set([
   "database_unavailable",
   "overloaded",
@@ -37,12 +37,12 @@ const AGAIN: ReadonlySet<string> = new Set([
 ]);
 const AGAIN_HEADERS = { ...PROBLEM_HEADERS, "retry-after": "1" } as const;
 
-/** In one line: where such an error comes from is known, and there may be thousands of them. */
+/** One line: the source of such an error is known, and there may be thousands of them. */
 function causeOf({ cause }: AppError): { readonly cause?: string } {
   return cause instanceof Error ? { cause: cause.message } : {};
 }
 
-/** Errors of the application's own code: the request is not to blame, and a person must look. */
+/** Errors of the application's own code. The request is not the cause, and a person must look. */
 const OF_CODE: ReadonlySet<ErrorCode> = new Set([
   "function_failed",
   "function_missing",
@@ -51,7 +51,8 @@ const OF_CODE: ReadonlySet<ErrorCode> = new Set([
   "worker_out_of_memory",
 ]);
 
-/** Names the code of an answer that failed in the application's code, so that who counts by status counts it as failed. */
+/** Holds the code of an error in the application's code. Code that counts by status counts such a response as
+ *  failed. */
 export const FAILED_HEADER = "x-failed";
 
 /** The headers of a problem with this code. */
@@ -60,15 +61,15 @@ export function problemHeaders(code: ErrorCode): Readonly<Record<string, string>
   return AGAIN.has(code) ? AGAIN_HEADERS : PROBLEM_HEADERS;
 }
 
-/** Logs a request that was answered with 4xx: as an error where the application's code failed. */
+/** Logs a 4xx response: as an error if the application's code failed, otherwise as info. */
 export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record<string, unknown>>): void {
   if (OF_CODE.has(code)) log.error(fields, "request failed");
   else log.info(fields, "request refused");
 }
 
 /**
- * Turns whatever a request threw into its answer, and logs it once: ours with all there is, the caller's as info.
- * `signal` is that of a request whose client may have gone away, which is nobody's fault and read by nobody.
+ * Converts any error of a request into its response and logs it once. Server errors are logged in full, client errors
+ * as info. If the client of `signal` has disconnected, there is no error and no reader.
  */
 export function answerError(error: unknown, id: string, log: Logger, signal?: AbortSignal): RouteAnswer {
   if (signal?.aborted === true && error === signal.reason) {

@@ -10,20 +10,20 @@ import { folderSchema } from "../target.ts";
 import { type BackgroundState, cancelBackground, queueBackground, readBackground } from "./background-store.ts";
 import { BackgroundRunner, jobRouteKey } from "./run-background.ts";
 
-/** Below the service's own place, whatever its prefix: no route may begin with `/_`. */
+/** Below the service's own path, whatever its prefix. No route can begin with `/_`. */
 export const JOBS_PATH = "/_jobs";
-/** When a client may look again, in seconds. */
+/** Seconds after which a client may poll again. */
 const LOOK_AGAIN_S = 1;
 const FULL_AGAIN_S = 5;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The route that a job runs, named as in its row. */
+/** The route of a job, in the form stored in its row. */
 function jobRoute(route: Pick<CompiledRoute, "method" | "path">): string {
   return `${route.method} ${route.path}`;
 }
 
-/** Makes a route answer at once with a job that will do what it does. A request that does not fit is refused first.
- *  `mount`: the service's own place. */
+/** Makes a route answer at once with a job that runs it later. Invalid requests are refused first. `mount`: the
+ *  service's own path. */
 function toBackground(
   context: RouteContext,
   route: CompiledRoute & Required<Pick<CompiledRoute, "check">>,
@@ -72,7 +72,7 @@ function toBackground(
 
 type Compile = (service: ManifestService, route: ManifestRoute) => CompiledRoute;
 
-/** The routes of services of which some work in the background. */
+/** The routes of services, some of which run in the background. */
 export class BackgroundRoutes {
   readonly #context: RouteContext;
   readonly #services: readonly string[];
@@ -85,19 +85,19 @@ export class BackgroundRoutes {
     this.#compile = compile;
   }
 
-  /** Compiles a route as it is called. */
+  /** Compiles a route for its callers. */
   compile(service: ManifestService, route: ManifestRoute): CompiledRoute {
     const compiled = this.#compile(service, route);
     const background = backgroundOf(route);
     const { check } = compiled;
     if (background === null || check === undefined) return compiled;
     this.#routes.set(jobRouteKey(service.name, jobRoute(compiled)), compiled);
-    // As whoever serves them mounts them.
+    // The server mounts services in the same way.
     const mount = this.#services.length === 1 ? "" : `/${service.name}`;
     return toBackground(this.#context, { ...compiled, check }, background, mount);
   }
 
-  /** Who works on their jobs; undefined when there can be none. */
+  /** The runner of their jobs; undefined when no route makes jobs. */
   runner(owner: string): BackgroundRunner | undefined {
     if (this.#routes.size === 0) return undefined;
     const { deps, input, limits } = this.#context;
@@ -113,7 +113,7 @@ export class BackgroundRoutes {
   }
 }
 
-/** The addresses at which a service tells what has become of its jobs, and cancels them. */
+/** The routes of a service that report the status of its jobs and cancel them. */
 export function compileJobRoutes(context: RouteContext, service: ManifestService): readonly CompiledRoute[] {
   const { deps } = context;
   const place = { folder: folderSchema(context.input.target), service: service.name };
@@ -152,7 +152,7 @@ function isPending({ state }: BackgroundState): boolean {
   return state === "queued" || state === "running";
 }
 
-/** What clients are told of a state. */
+/** The status that clients see for each state. */
 const STATUSES = {
   queued: "pending",
   running: "pending",
@@ -163,13 +163,13 @@ const STATUSES = {
 
 function stateText({ state, error, result }: BackgroundState): string {
   const told = `"status":"${STATUSES[state]}","error":${JSON.stringify(error?.detail ?? null)}`;
-  // The result is the text that the route would have answered, digits and all; a 204 has none.
+  // The result is the exact text of the route's response; a 204 has none.
   return `{${told},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;
 }
 
 /**
- * Where a job is told of. Through a proxy nobody here knows the address that the client asked: it is then told relative to
- * that one, which holds behind any scheme, host and prefix.
+ * The URL of a job's status. Behind a proxy the client's URL is unknown. The result is then relative to the request,
+ * which works with any scheme, host and prefix.
  */
 function jobUrl({ headers }: RouteRequest, mount: string, path: string, id: string): string {
   const { host } = headers;
@@ -179,7 +179,7 @@ function jobUrl({ headers }: RouteRequest, mount: string, path: string, id: stri
   return `${"../".repeat(depth)}${JOBS_PATH.slice(1)}/${id}`;
 }
 
-/** What proxies add to a request. */
+/** Headers that proxies add to a request. */
 const PROXY_HEADERS = [
   "forwarded",
   "via",
@@ -193,7 +193,7 @@ const PROXY_HEADERS = [
 
 function unknownJob(id: string): Error {
   return appError("job_not_found", {
-    detail: `The service knows no job ${id.slice(0, 100)}, or none any more.`,
+    detail: `Job ${id.slice(0, 100)} does not exist or has expired.`,
     hint: "Use the job_url from the response. A job is available for a limited time after its end.",
   });
 }
@@ -201,7 +201,7 @@ function unknownJob(id: string): Error {
 function hasEnded(id: string, { state }: BackgroundState): Error {
   return appError("job_not_cancellable", {
     detail: `Job ${id} has ended: it is ${state}.`,
-    hint: "Send a new request that undoes what it did.",
+    hint: "Send a new request that reverts its changes.",
     meta: { job: id },
   });
 }

@@ -2,12 +2,12 @@ import type { Problem } from "@appdb/contract/errors";
 import { LEASE_MS } from "../jobs/job-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 
-/** NOTIFY channel of background jobs: one was sent, or was told to end. */
+/** NOTIFY channel of background jobs: signals new and cancelled jobs. */
 export const BACKGROUND_CHANNEL = "appdb_background";
-/** A job whose processes died is begun so many times more than it may fail; then it is given up. */
+/** Extra starts, beyond its failures, of a job whose processes died. After these it is given up. */
 const DEATHS = 3;
 
-/** A request that is done later. */
+/** A request to run later. */
 export interface BackgroundRequest {
   readonly id: string;
   /** PostgreSQL schema of the service's tables. */
@@ -19,9 +19,9 @@ export interface BackgroundRequest {
   readonly search: string;
 }
 
-/** A job that this process holds. */
+/** A job leased by this process. */
 export interface BackgroundJob extends BackgroundRequest {
-  /** How often it failed. */
+  /** Number of failed attempts. */
   readonly attempts: number;
   readonly most_attempts: number;
 }
@@ -29,7 +29,7 @@ export interface BackgroundJob extends BackgroundRequest {
 export interface BackgroundState {
   readonly state: "queued" | "running" | "done" | "failed" | "cancelled";
   readonly error: Problem | null;
-  /** The answer's body. */
+  /** The body of the response. */
   readonly result: string | null;
 }
 
@@ -39,8 +39,8 @@ export interface BackgroundDeps {
 }
 
 /**
- * Stores a request, in somebody's transaction. False when the service has `most` that have not ended.
- * Requests of one service wait for each other here, so that the number holds.
+ * Stores a request in the caller's transaction. Returns false if the service has `most` unfinished jobs. Requests of
+ * one service wait for each other here, which makes the limit exact.
  */
 export async function queueBackground(
   sql: SqlConnection,
@@ -69,7 +69,7 @@ export interface LeaseScope {
   readonly owner: string;
 }
 
-/** Takes the oldest jobs of some services that nobody works on, and whose time has come. */
+/** Leases the oldest due jobs of some services that no process holds. */
 export async function leaseBackground(
   { sql, clock }: BackgroundDeps,
   { folder, services, owner }: LeaseScope,
@@ -90,7 +90,7 @@ export async function leaseBackground(
   return rows.map(([text]) => JSON.parse(text ?? "") as BackgroundJob);
 }
 
-/** Ends the jobs whose processes died too often. Gives their ids. */
+/** Ends the jobs whose processes died too often. Returns their ids. */
 export async function giveUpBackground(
   { sql, clock }: BackgroundDeps,
   { folder, services }: LeaseScope,
@@ -108,7 +108,7 @@ export async function giveUpBackground(
   return rows.map(([id]) => id ?? "");
 }
 
-/** Keeps jobs. Those that do not come back are somebody else's by now, or have ended. */
+/** Renews leases. Jobs missing from the result have ended or belong to another process. */
 export async function renewBackground(
   { sql, clock }: BackgroundDeps,
   owner: string,
@@ -122,7 +122,7 @@ export async function renewBackground(
   return new Map(rows.map(([id, isCancelled]) => [id ?? "", { is_cancelled: isCancelled === "t" }]));
 }
 
-/** Ends a job of ours with its answer or its error; nothing happens when it is not ours any more. */
+/** Ends a job of this process with its result or error. Does nothing if another process holds the job. */
 export async function endBackground(
   { sql, clock }: BackgroundDeps,
   owner: string,
@@ -144,7 +144,7 @@ export async function endBackground(
   });
 }
 
-/** Gives a job of ours back, to be begun again after a pause. `has_failed`: this counts as one of its attempts. */
+/** Returns a job to the queue, to start again after a pause. `has_failed`: this counts as one of its attempts. */
 export async function releaseBackground(
   { sql, clock }: BackgroundDeps,
   owner: string,
@@ -159,7 +159,7 @@ export async function releaseBackground(
   });
 }
 
-/** What has become of a job; undefined when there is none, or nobody is told any more. */
+/** Reads the status of a job; undefined if it does not exist or has expired. */
 export async function readBackground(
   { sql, clock }: BackgroundDeps,
   { folder, service, id }: Pick<BackgroundRequest, "folder" | "service" | "id">,
@@ -175,7 +175,7 @@ export async function readBackground(
   return { state: state as BackgroundState["state"], error: parsed, result: result ?? null };
 }
 
-/** Ends a job that waits; tells one that runs to end. False when it had ended. */
+/** Ends a waiting job, or signals a running one to stop. False if it had already ended. */
 export async function cancelBackground({ sql, clock }: BackgroundDeps, id: string): Promise<boolean> {
   const { row_count: rowCount } = await sql.query({
     text: `update appdb.background set is_cancelled = true,
@@ -189,7 +189,7 @@ export async function cancelBackground({ sql, clock }: BackgroundDeps, id: strin
   return rowCount > 0;
 }
 
-/** Removes the jobs of which nobody is told any more. Gives how many. */
+/** Removes expired jobs. Returns their number. */
 export async function collectBackground({ sql, clock }: BackgroundDeps): Promise<number> {
   const { row_count: rowCount } = await sql.query({
     text: "delete from appdb.background where expires_at <= $1",

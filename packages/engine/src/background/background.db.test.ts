@@ -75,11 +75,11 @@ interface Process {
   readonly endpoints: Endpoints;
   post(path: string, body: unknown, key?: string, headers?: Readonly<Record<string, string>>): Promise<AnsweredJson>;
   job(id: string, method?: "GET" | "DELETE"): Promise<AnsweredJson>;
-  /** Begins to work on jobs. */
+  /** Starts to run jobs. */
   work(): { readonly stop: () => Promise<void> };
 }
 
-/** Serves as one process does. Nobody works on jobs before `work`. */
+/** Serves like one process. No jobs run before `work`. */
 async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Process> {
   const runner = endingWithTheirSignal(stage.udf);
   const { endpoints, send } = await stage.serve(MANIFEST, { deps: { udf: () => runner }, limits });
@@ -109,7 +109,7 @@ async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Proce
   };
 }
 
-/** As Python workers do: whoever waits for a function waits no longer than its signal. */
+/** Like Python workers: a call ends with its signal. */
 function endingWithTheirSignal(runner: UdfRunner): UdfRunner {
   return {
     ...runner,
@@ -133,7 +133,7 @@ function count(table: string): Promise<number> {
   return stage.count(table);
 }
 
-test("a background insert answers a job at once, which is pending and then done with what the route answers", async () => {
+test("a background insert returns a pending job that later has the result", async () => {
   const api = await serve();
   const sent = await api.post("/rides", { km: 4 });
   expect(sent).toMatchObject({ status: 200, json: { job_url: `http://here:80/_jobs/${sent.json.id}` } });
@@ -151,7 +151,7 @@ test.each([
   ["/rides", { km: 4 }, "x-forwarded-proto", "../_jobs/"],
   ["/rides", { km: 4 }, "forwarded", "../_jobs/"],
   ["/items/update", { sku: "a" }, "via", "../../_jobs/"],
-])("the address of a job of %s is relative to the request through a proxy", async (path, body, header, start) => {
+])("behind a proxy the job URL of %s is relative to the request", async (path, body, header, start) => {
   const api = await serve();
   const sent = await api.post(path, body, undefined, { [header]: "https" });
   expect(sent).toMatchObject({ status: 200, json: { job_url: `${start}${sent.json.id}` } });
@@ -159,7 +159,7 @@ test.each([
   expect(new URL(sent.json.job_url, asked).href).toBe(`https://shop.example/api/_jobs/${sent.json.id}`);
 });
 
-test("an array in the background is one job, which answers all of its rows or says which does not fit", async () => {
+test("an array in the background is one job for all its rows", async () => {
   const api = await serve();
   api.work();
   const many = await api.post("/rides", [{ km: 1 }, { km: 2 }]);
@@ -171,7 +171,7 @@ test("an array in the background is one job, which answers all of its rows or sa
   expect(await count("rides")).toBe(2);
 });
 
-test("computes, updates and deletes are done in the background too", async () => {
+test("computes, updates and deletes run in the background too", async () => {
   const api = await serve();
   api.work();
   await stage.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'a', 1)" });
@@ -182,13 +182,13 @@ test("computes, updates and deletes are done in the background too", async () =>
   expect([await count("rides"), await count("items")]).toEqual([0, 0]);
 });
 
-test("a request that does not fit is refused at once and makes no job", async () => {
+test("an invalid request is refused at once and makes no job", async () => {
   const api = await serve();
   expect(await api.post("/rides", { km: "far" })).toMatchObject({ status: 422, json: { code: "invalid_request" } });
   expect(await count("appdb.background")).toBe(0);
 });
 
-test("a job that fails says why, and one that may fail thrice is tried again", async () => {
+test("a failed job reports its error, and retries run as declared", async () => {
   let calls = 0;
   stage.steps.fare = () => {
     calls += 1;
@@ -221,10 +221,10 @@ test("a job that fails says why, and one that may fail thrice is tried again", a
   expect(await count("rides")).toBe(1);
 });
 
-test("a job whose process died is done by another after its lease, and its row is stored once", async () => {
+test("another process runs a dead process's job, and its row is stored once", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 4 })).json;
-  // As a process leaves it that dies between storing the row and saying so.
+  // The state that a process leaves if it dies between storing the row and recording it.
   const first = api.work();
   await ended(api, id);
   await first.stop();
@@ -241,7 +241,7 @@ test("a job whose process died is done by another after its lease, and its row i
   expect(await count("rides")).toBe(1);
 });
 
-test("a job whose processes die again and again is given up and says so", async () => {
+test("a job whose processes keep dying is given up with an error", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 4 })).json;
   await stage.sql.query({
@@ -252,7 +252,7 @@ test("a job whose processes die again and again is given up and says so", async 
   expect(await count("rides")).toBe(0);
 });
 
-test("a process that stops lets a job end, or leaves it to the next one at once", async () => {
+test("a stopping process lets a job end or hands it over", async () => {
   let letGo = (): void => undefined;
   const gate = new Promise<void>((resolve) => {
     letGo = resolve;
@@ -271,7 +271,7 @@ test("a process that stops lets a job end, or leaves it to the next one at once"
   expect((await api.job(id)).json).toMatchObject({ status: "done", result: { fare: 7 } });
 });
 
-test("a job that is cancelled before it begins stores nothing, and one that has ended cannot be", async () => {
+test("a cancelled waiting job stores nothing; an ended one cannot be cancelled", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
   expect((await api.job(id, "DELETE")).json).toMatchObject({ status: "cancelled", result: null });
@@ -284,7 +284,7 @@ test("a job that is cancelled before it begins stores nothing, and one that has 
   expect(refused).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
 });
 
-test("a job that is cancelled while it runs ends without its function, stores nothing, and is not tried again", async () => {
+test("a cancelled running job stops, stores nothing and is not retried", async () => {
   let calls = 0;
   stage.steps.fare = () => {
     calls += 1;
@@ -302,7 +302,7 @@ test("a job that is cancelled while it runs ends without its function, stores no
   expect(await api.job(id, "DELETE")).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
 });
 
-test("jobs are listed and cancelled from the command line as other jobs are", async () => {
+test("the command line lists and cancels background jobs like other jobs", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
   const list = (all: boolean) => listJobs(stage.sql, { database: "main", folder: null, all });
@@ -314,7 +314,7 @@ test("jobs are listed and cancelled from the command line as other jobs are", as
   expect(await list(true)).toMatchObject([{ id, state: "cancelled" }]);
 });
 
-test("a service has so many unfinished jobs and no more, however many ask at once", async () => {
+test("the limit of unfinished jobs holds under concurrent requests", async () => {
   const api = await serve({ background_jobs: 5 });
   const sent = await Promise.all(Array.from({ length: 12 }, (_, km) => api.post("/rides", { km })));
   const refused = sent.filter(({ status }) => status !== 200);
@@ -325,7 +325,7 @@ test("a service has so many unfinished jobs and no more, however many ask at onc
   expect((await api.post("/rides", { km: 1 })).status).toBe(200);
 });
 
-test("a request that is sent again with its key gets the same job", async () => {
+test("a retried request with its key gets the same job", async () => {
   const api = await serve();
   const sent = await Promise.all(Array.from({ length: 10 }, () => api.post("/rides", { km: 1 }, "k1")));
   expect(new Set(sent.map(({ json }) => json.id)).size).toBe(1);
@@ -333,7 +333,7 @@ test("a request that is sent again with its key gets the same job", async () => 
   expect(await api.post("/rides", { km: 2 }, "k1")).toMatchObject({ json: { code: "idempotency_mismatch" } });
 });
 
-test("a result is told for its time after the end; then nobody knows the job, and it is collected", async () => {
+test("a result is available until it expires, and is then collected", async () => {
   const api = await serve();
   const working = api.work();
   const { id } = (await api.post("/rides", { km: 1 })).json;

@@ -6,7 +6,7 @@ import { JOBS_PATH } from "./background-routes.ts";
 
 type JsonObject = { readonly [key: string]: Json };
 
-/** An operation that works in the background: it answers a job in place of what it does. */
+/** A background operation: it responds with a job instead of the result. */
 export function describeInBackground(operation: Json): Json {
   const { responses, ...rest } = operation as JsonObject & { readonly responses: JsonObject };
   const { "204": _, ...others } = responses;
@@ -15,7 +15,7 @@ export function describeInBackground(operation: Json): Json {
     responses: {
       ...others,
       "200": {
-        description: "The job that will do it. Its address tells what has become of it.",
+        description: "The job that runs the request. Its URL reports the status.",
         content: { "application/json": { schema: { $ref: "#/components/schemas/BackgroundJobResponse" } } },
       },
       ...errorResponses(["overloaded", "database_unavailable"]),
@@ -23,7 +23,7 @@ export function describeInBackground(operation: Json): Json {
   };
 }
 
-/** Whether a service has a route that works in the background. */
+/** Whether a service has a background route. */
 export function hasBackground(service: ManifestService): boolean {
   return service.routes.some((route) => backgroundOf(route) !== null);
 }
@@ -31,17 +31,19 @@ export function hasBackground(service: ManifestService): boolean {
 const ID = { name: "id", in: "path", required: true, schema: { type: "string", format: "uuid" } } as const;
 
 const STATUS = {
-  description: "What has become of the job.",
-  headers: { "retry-after": { description: "While it is pending: seconds.", schema: { type: "integer" } } },
+  description: "The status of the job.",
+  headers: {
+    "retry-after": { description: "While it is pending: seconds until the next poll.", schema: { type: "integer" } },
+  },
   content: { "application/json": { schema: { $ref: "#/components/schemas/JobStatusResponse" } } },
 } as const;
 
-/** The address of a service's jobs. */
+/** The job path of a service. */
 export const JOB_PATHS: JsonObject = {
   [`${JOBS_PATH}/{id}`]: {
     get: {
       operationId: "job_status_get",
-      summary: "Tell what has become of a background job",
+      summary: "Get the status of a background job",
       parameters: [ID],
       responses: { "200": STATUS, ...errorResponses(["job_not_found", "database_unavailable"]) },
     },
@@ -65,7 +67,7 @@ export const JOB_SCHEMAS: JsonObject = {
       job_url: {
         type: "string",
         format: "uri-reference",
-        description: "Address of the job. Through a proxy it is relative to the address of the request.",
+        description: "URL of the job. Behind a proxy it is relative to the URL of the request.",
       },
     },
     required: ["id", "job_url"],
@@ -75,9 +77,9 @@ export const JOB_SCHEMAS: JsonObject = {
     type: "object",
     properties: {
       status: { type: "string", enum: ["pending", "done", "error", "cancelled"] },
-      error: { type: ["string", "null"], description: "What went wrong, when the status is `error`" },
+      error: { type: ["string", "null"], description: "The error, when the status is `error`" },
       error_detail: { anyOf: [{ $ref: "#/components/schemas/Problem" }, { type: "null" }] },
-      result: { description: "What the route would have answered, when the status is `done`" },
+      result: { description: "The response of the route, when the status is `done`" },
     },
     required: ["status", "error", "error_detail", "result"],
     additionalProperties: false,

@@ -18,7 +18,7 @@ const slow = () =>
     },
   });
 
-/** Computes half of the rows at once, and the others when the gate opens: a job that is sure to be on its way. */
+/** Computes half of the rows at once, and the rest when the gate opens. The job is then certainly running. */
 const held = (gate: AbortSignal) => {
   let calls = 0;
   const opened = new Promise((resolve) => gate.addEventListener("abort", resolve, { once: true }));
@@ -73,14 +73,14 @@ test("a cancelled fill leaves the table as it was before the update", async () =
   expect(listed).toMatchObject({ id: job, kind: "fill", state: "cancelled", table: "main/docs", columns: ["excerpt"] });
 });
 
-test("a cancelled recompute puts back what it did", async () => {
+test("a cancelled recompute restores the previous values", async () => {
   await fillDocs();
   await cancelMidway(await recompute("abort"));
   expect(await rows("select count(*) from docs where loud = upper('old ' || title)")).toEqual([["3000"]]);
   expect((await catalog()).tables[0]?.columns.some((column) => column.stale)).toBe(false);
 });
 
-test("one that ignores errors keeps what it did, whole rows, and the next update computes all of them", async () => {
+test("a cancelled job that ignores errors keeps whole rows; the next update computes all", async () => {
   await fillDocs();
   await cancelMidway(await recompute("ignore"));
   const [[fresh, old, mixed] = []] = await rows(`select count(*) filter (where loud = upper('new ' || title)),
@@ -95,7 +95,7 @@ test("one that ignores errors keeps what it did, whole rows, and the next update
   expect(await isInAgreement(manifest)).toBe(true);
 });
 
-test("a job that puts values back goes on where its runner was killed", async () => {
+test("an undo job continues after its runner was killed", async () => {
   await fillDocs();
   const job = await recompute("abort");
   const stop = new AbortController();
@@ -105,7 +105,7 @@ test("a job that puts values back goes on where its runner was killed", async ()
   });
   stop.abort();
   await running;
-  // as if it had put some rows back and then been killed
+  // As if it had restored some rows before it was killed.
   const undo = `appdb."undo ${job}"`;
   await execute({
     text: `with gone as (delete from ${undo} where ctid in (select ctid from ${undo} limit 100) returning *)
@@ -118,7 +118,7 @@ test("a job that puts values back goes on where its runner was killed", async ()
   expect(await rows("select count(*) from docs where loud = upper('old ' || title)")).toEqual([["3000"]]);
 });
 
-test("what has ended, does not exist or completes stored rows cannot be cancelled", async () => {
+test("ended, unknown and row-completing jobs cannot be cancelled", async () => {
   await apply(docs(excerptColumn()));
   await insertPending("later", ["excerpt"]);
   const [open] = await listJobs(deps().sql, { database: "main", folder: null, all: false });
@@ -129,11 +129,11 @@ test("what has ended, does not exist or completes stored rows cannot be cancelle
   await finish([open?.id ?? ""], deps({ udf: slow().udf }));
   await expect(cancelJob(deps().sql, deps().clock, (open?.id ?? "").slice(0, 13))).rejects.toMatchObject({
     code: "job_not_cancellable",
-    message: expect.stringContaining("has ended: it is done"),
+    message: expect.stringContaining("has already ended (done)"),
   });
 });
 
-test("jobs that ended long ago are forgotten", async () => {
+test("jobs that ended long ago are deleted", async () => {
   await apply(docs());
   await insertDocs(3);
   await finish(await apply(docs(upperColumn("up", "title"))));

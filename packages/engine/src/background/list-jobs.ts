@@ -5,19 +5,19 @@ import type { JobError } from "../jobs/job-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { cancelBackground } from "./background-store.ts";
 
-/** How many jobs a list has at most, the latest first. */
+/** Maximum length of a job list, latest first. */
 export const MAX_LISTED_JOBS = 1_000;
 
 interface ListInput {
-  /** Name of the database, in which the tables' paths begin. */
+  /** Name of the database, the first part of table paths. */
   readonly database: string;
-  /** PostgreSQL schema of a folder; null for all of the database. */
+  /** PostgreSQL schema of a folder; null for the whole database. */
   readonly folder: string | null;
-  /** Also those that have ended. */
+  /** Includes ended jobs. */
   readonly all: boolean;
 }
 
-/** Jobs of a database, the latest first. */
+/** Jobs of a database, latest first. */
 export async function listJobs(
   sql: SqlConnection,
   { database, folder, all }: ListInput,
@@ -48,9 +48,9 @@ export async function listJobs(
 }
 
 /**
- * Tells a job to end: new columns go, recomputed ones get their former values back, with `ignore` they keep what they have.
- * Whoever runs it does that within a second or so. `id` may be the beginning of an id that no other open job has.
- * @throws job_not_found; job_not_cancellable for work that nobody may leave half done, and for what has ended
+ * Cancels a job: new columns are dropped, recomputed ones get their previous values back; with `ignore` they keep the
+ * new ones. The runner of the job does this within about a second. `id` can be a prefix that no other open job has.
+ * @throws job_not_found; job_not_cancellable for work that must not stop halfway, and for ended jobs
  */
 export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise<{ readonly id: string }> {
   const { rows } = await sql.query({
@@ -65,10 +65,10 @@ export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise
   const [job, kind, state] = found ?? [];
   const isOpen = (of: readonly (string | null)[] | undefined) => of?.[2] === "queued" || of?.[2] === "running";
   if (job == null || id === "" || (isOpen(found) && isOpen(other))) throw notFound(id, job != null);
-  if (!isOpen(found)) throw notCancellable(job, `has ended: it is ${state}`);
-  if (kind === "close_pending") throw notCancellable(job, "completes rows that are stored already");
+  if (!isOpen(found)) throw notCancellable(job, `has already ended (${state})`);
+  if (kind === "close_pending") throw notCancellable(job, "completes rows that are already stored");
   if (kind === "build_index" && state === "running")
-    throw notCancellable(job, "builds an index, which cannot be halted");
+    throw notCancellable(job, "builds an index, which cannot be interrupted");
   if (kind === "background") {
     if (!(await cancelBackground({ sql, clock }, job))) throw notCancellable(job, "has just ended");
     return { id: job };
@@ -84,8 +84,8 @@ export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise
 
 function notFound(id: string, isAmbiguous: boolean): Error {
   return appError("job_not_found", {
-    detail: isAmbiguous ? `Several open jobs begin with '${id}'.` : `There is no job '${id}'.`,
-    hint: "See which there are: cli jobs list <target>",
+    detail: isAmbiguous ? `Several open jobs begin with '${id}'.` : `No job has the id '${id}'.`,
+    hint: "List the jobs: cli jobs list <target>",
     meta: { job: id },
   });
 }

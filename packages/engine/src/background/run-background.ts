@@ -17,13 +17,13 @@ import {
   renewBackground,
 } from "./background-store.ts";
 
-/** How often leases are renewed, and how late a job is found that nobody announced. */
+/** Interval of lease renewals and of the search for jobs without a notification. */
 const TICK_MS = 1_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** What web servers call a request whose caller has gone: here, one that was told to end. */
+/** The usual status of web servers for a disconnected client. Here: a cancelled job. */
 const ABORTED = 499;
-/** Failures that another attempt may mend. */
+/** Failures that a retry may pass. */
 const PASSING: ReadonlySet<string> = new Set([
   "function_failed",
   "function_timeout",
@@ -36,9 +36,9 @@ export interface RunnerDeps extends BackgroundDeps {
 }
 
 export interface RunnerInput extends LeaseScope {
-  /** The routes as they are when they do not work in the background, by `jobRouteKey`. */
+  /** The routes without the background option, by `jobRouteKey`. */
   readonly routes: ReadonlyMap<string, CompiledRoute>;
-  /** Jobs that run at a time. */
+  /** Maximum number of concurrent jobs. */
   readonly at_once: number;
 }
 
@@ -53,9 +53,10 @@ interface Running {
 }
 
 /**
- * Works on the background jobs of some services until the signal aborts, then lets those that run end for `drain_ms` and
- * gives the others back. Any number of processes may do so: a job is held by a lease, and one whose process died is begun
- * again by whoever finds the lease run out. Its functions may run twice then; what it stores is stored once.
+ * Runs the background jobs of some services until the signal aborts. It then waits `drain_ms` for running jobs and
+ * returns the others to the queue. Any number of processes may do this, because a lease holds each job. When a process
+ * dies and its lease expires, another process starts the job again. Its functions may then run twice, but its rows are
+ * stored once.
  */
 export class BackgroundRunner {
   readonly #deps: RunnerDeps;
@@ -87,7 +88,7 @@ export class BackgroundRunner {
     await this.#drain(drainMs);
   }
 
-  /** Begins as many jobs as there is room for. False when there is nothing to do. */
+  /** Starts as many jobs as the limit allows. False when no job is waiting. */
   async #begin(): Promise<boolean> {
     const room = this.#input.at_once - this.#running.size;
     if (room <= 0) return false;
@@ -103,8 +104,11 @@ export class BackgroundRunner {
     const aborting = new AbortController();
     const done = this.#work(job, aborting.signal)
       .catch((error: unknown) => {
-        // Its lease runs out, and then somebody begins it again.
-        this.#deps.log.warn({ job: job.id, code: toProblem(error).code, err: error }, "a background job is left");
+        // Its lease expires, and then a process starts it again.
+        this.#deps.log.warn(
+          { job: job.id, code: toProblem(error).code, err: error },
+          "a background job failed without a recorded result",
+        );
       })
       .finally(() => {
         this.#running.delete(job.id);
@@ -118,7 +122,7 @@ export class BackgroundRunner {
     const { id, body, search } = job;
     const route = routes.get(jobRouteKey(job.service, job.route));
     if (route === undefined) {
-      const error = problem("not_found", `The service has no route ${job.route} any more.`);
+      const error = problem("not_found", `The service no longer has the route ${job.route}.`);
       return endBackground(this.#deps, owner, id, { state: "failed", error });
     }
     const answer = await route.handle({ body, search, headers: {}, id, once: onceOf("job", id, ""), signal });
@@ -136,11 +140,11 @@ export class BackgroundRunner {
   async #fail(job: BackgroundJob, error: Problem): Promise<void> {
     const { owner } = this.#input;
     const { id, attempts, most_attempts: mostAttempts } = job;
-    // PostgreSQL was away: that is no failure of the job.
+    // PostgreSQL was unavailable, so the job itself did not fail.
     if (error.code === "database_unavailable" || error.code === "commit_unknown") {
       return releaseBackground(this.#deps, owner, id, { has_failed: false, pause_ms: FIRST_PAUSE_MS });
     }
-    // What was stored but not exported is not stored, and so not exported, again.
+    // A row that was stored but not exported is not stored again, so the export is not retried either.
     const isPassing = PASSING.has(error.code) || (error.status >= 500 && error.code !== "export_failed");
     if (isPassing && attempts + 1 < mostAttempts) {
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS);
@@ -159,7 +163,7 @@ export class BackgroundRunner {
     );
     for (const [id, running] of held) {
       const state = kept.get(id);
-      // One that has just ended is not there either, and does not mind.
+      // A job that has just ended is missing too; the abort has no effect on it.
       if (state === undefined) running.aborting.abort(new AppError("job_lost", { detail: LOST }));
       else if (state.is_cancelled && !running.is_cancelled) {
         running.is_cancelled = true;
@@ -174,14 +178,14 @@ export class BackgroundRunner {
     await Promise.race([left(), sleep(drainMs, undefined, { signal: late.signal }).catch(() => undefined)]);
     late.abort();
     for (const { aborting } of this.#running.values()) {
-      aborting.abort(new AppError("job_lost", { detail: "The service stops." }));
+      aborting.abort(new AppError("job_lost", { detail: "The service is stopping." }));
     }
     await Promise.race([left(), sleep(TICK_MS, undefined, { ref: false })]);
   }
 }
 
-const LOST = "The processes that worked on the job died, again and again.";
+const LOST = "The processes that ran the job died repeatedly.";
 
 function problem(code: "job_lost" | "not_found", detail: string): Problem {
-  return toProblem(appError(code, { detail, hint: "Look into the service's log: cli service logs" }));
+  return toProblem(appError(code, { detail, hint: "Check the service's log: cli service logs" }));
 }

@@ -27,7 +27,7 @@ function create(options: Partial<CoalescerOptions<number, number>> = {}) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test("what is ready in one turn goes out as one batch, and each gets its own answer", async () => {
+test("rows ready in the same turn form one batch and get their own answers", async () => {
   const { coalescer, batches, release } = create();
   const answers = Promise.all([1, 2, 3].map((item) => coalescer.submit(item)));
   await turn();
@@ -36,7 +36,7 @@ test("what is ready in one turn goes out as one batch, and each gets its own ans
   expect(batches).toEqual([[1, 2, 3]]);
 });
 
-test("two batches are in flight at most; what comes meanwhile goes out together", async () => {
+test("at most two batches run at once; later items share the next batch", async () => {
   const { coalescer, batches, release } = create();
   const answers: Promise<number>[] = [];
   for (const item of [1, 2, 3, 4, 5]) {
@@ -51,7 +51,7 @@ test("two batches are in flight at most; what comes meanwhile goes out together"
   expect(await Promise.all(answers)).toEqual([2, 4, 6, 8, 10]);
 });
 
-test("a batch holds no more items and bytes than it may", async () => {
+test("a batch stays within its item and byte limits", async () => {
   const { coalescer, batches, release } = create({ weigh: (item) => (item === 7 ? 999 : 10) });
   const answers = Promise.all(Array.from({ length: 15 }, (_, item) => coalescer.submit(item)));
   for (let round = 0; round < 5; round++) {
@@ -62,7 +62,7 @@ test("a batch holds no more items and bytes than it may", async () => {
   expect(batches.map((batch) => batch.length)).toEqual([7, 1, 7]);
 });
 
-test("an error of the batch reaches everyone in it, and the next batch runs", async () => {
+test("a batch error reaches every item of the batch, and the next batch runs", async () => {
   let isBroken = true;
   const { coalescer } = create({
     run: async (items) => {
@@ -76,7 +76,7 @@ test("an error of the batch reaches everyone in it, and the next batch runs", as
   expect(await coalescer.submit(3)).toBe(3);
 });
 
-test("an item that goes on by itself does not hold its batch", async () => {
+test("an item that continues on its own does not hold its batch", async () => {
   let finish = (_value: number): void => undefined;
   const { coalescer } = create({
     run: async (items) =>
@@ -92,7 +92,7 @@ test("an item that goes on by itself does not hold its batch", async () => {
   expect(await slow).toBe(42);
 });
 
-test("more than may wait is refused, not kept", async () => {
+test("refuses items beyond the queue limit", async () => {
   const { coalescer, release } = create({ waiting_items: 3 });
   const waiting = [1, 2, 3].map((item) => coalescer.submit(item));
   await expect(coalescer.submit(4)).rejects.toMatchObject({ code: "overloaded" });

@@ -1,15 +1,15 @@
 import { appError } from "@appdb/contract/errors";
 
-/** What became of one item of a batch. `later`: it goes on by itself, so that the batch need not wait for it. */
+/** The outcome of one item of a batch. `later`: the item continues on its own, and the batch does not wait for it. */
 export type Outcome<Answer> =
   | { readonly answer: Answer }
   | { readonly error: unknown }
   | { readonly later: () => Promise<Answer> };
 
-/** The outcome of an item that is done and has no answer. */
+/** The outcome of a finished item without an answer. */
 export const DONE: Outcome<void> = { answer: undefined };
 
-/** Bounds of batches of rows, and of the rows that wait for one. */
+/** Limits for batches of rows and for the queue of waiting rows. */
 export const BATCHING = {
   batches_in_flight: 2,
   batch_items: 512,
@@ -19,9 +19,9 @@ export const BATCHING = {
 } as const;
 
 export interface CoalescerOptions<Item, Answer> {
-  /** Gives one outcome per item, in order. When it throws, every item of the batch gets that error. */
+  /** Returns one outcome per item, in order. If it throws, every item of the batch gets that error. */
   readonly run: (items: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
-  /** Size of an item in memory, about; bounds batches and the queue. */
+  /** Approximate size of an item in memory. Limits batches and the queue. */
   readonly weigh: (item: Item) => number;
   readonly batches_in_flight: number;
   readonly batch_items: number;
@@ -38,8 +38,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Runs items together that are ready at the same time, without ever waiting for more: what arrives in one turn of the
- * event loop goes out as one batch, and what arrives while enough batches are in flight goes out with the next.
+ * Runs items together that are ready at the same time, and never waits for more. Items that arrive in one turn of the
+ * event loop form a batch. Items that arrive while the maximum number of batches is in flight join the next batch.
  */
 export class Coalescer<Item, Answer> {
   readonly #options: CoalescerOptions<Item, Answer>;
@@ -53,13 +53,14 @@ export class Coalescer<Item, Answer> {
     this.#options = options;
   }
 
-  /** @throws overloaded when too many wait; otherwise what became of the item */
+  /** Resolves with the outcome of the item.
+   *  @throws overloaded when too many items wait */
   submit(item: Item): Promise<Answer> {
     const bytes = this.#options.weigh(item);
     if (this.#queue.length >= this.#options.waiting_items || this.#queuedBytes + bytes > this.#options.waiting_bytes) {
       return Promise.reject(
         appError("overloaded", {
-          detail: `${this.#queue.length} rows are waiting for the database already.`,
+          detail: `${this.#queue.length} rows are already waiting for the database.`,
           hint: "Send the request again in a moment.",
         }),
       );
@@ -71,7 +72,7 @@ export class Coalescer<Item, Answer> {
     });
   }
 
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when no item waits and no batch runs. */
   async drain(): Promise<void> {
     while (this.#queue.length > 0 || this.#inFlight > 0) {
       await new Promise<void>((resolve) => this.#idle.push(resolve));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { KeyedMutex } from "./keyed-mutex.ts";
 
-test("work of one name runs one after the other, in its order, also after some has failed", async () => {
+test("work of one key runs in order, also after a failure", async () => {
   const mutex = new KeyedMutex();
   const seen: string[] = [];
   const work =
@@ -22,7 +22,7 @@ test("work of one name runs one after the other, in its order, also after some h
   expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
-test("work of different names runs side by side, and drain waits for all of it", async () => {
+test("work of different keys runs concurrently, and drain waits for all", async () => {
   const mutex = new KeyedMutex();
   const seen: string[] = [];
   const work = (name: string) => async () => {

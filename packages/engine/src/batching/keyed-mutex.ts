@@ -1,8 +1,8 @@
-/** Runs the work of one key one after the other, in the order in which it came. */
+/** Runs the work of one key sequentially, in order of arrival. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Runs `work` once all earlier work of this key has ended, well or badly. */
+  /** Runs `work` after all earlier work of this key has ended, even if that failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const mine = (this.#last.get(key) ?? Promise.resolve()).then(work);
     const ended = mine.then(nothing, nothing);

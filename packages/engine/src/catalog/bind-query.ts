@@ -7,9 +7,9 @@ import type { CatalogTable } from "./catalog.ts";
 import type { AskedSimilarity, Similarity } from "./similarities.ts";
 
 /**
- * A query against tables as they are. Its expressions are flat: every value that comes from a row is a `column` node
- * whose name says where from, so that SQL and Python are made of them as of one row's columns: `docs.title` for a column,
- * `docs.title!type` for a cell's error.
+ * A query bound to the current tables. Its expressions are flat: every row value is a `column` node named by its
+ * source. For example `docs.title` is a column and `docs.title!type` is a cell's error. SQL and Python can so be
+ * compiled as if for one row.
  */
 export interface BoundQuery {
   readonly id: string;
@@ -19,19 +19,19 @@ export interface BoundQuery {
   readonly return_scalar: boolean;
   /** As in the manifest, but flat. */
   readonly query: Query;
-  /** What likenesses it asks for; a column of their name stands for each. */
+  /** The similarities that it computes; a column of their name stands for each. */
   readonly asked: readonly AskedSimilarity[];
-  /** The same with their indexes, when it is planned. */
+  /** The same with their indexes, when the query is planned. */
   readonly similarities: readonly Similarity[];
 }
 
 export interface BoundTable {
   readonly alias: string;
-  /** The columns as the application declares them, with the ids that they have in the catalog. */
+  /** The columns as the application declares them, with the ids from the catalog. */
   readonly table: CatalogTable;
   /** Names of the columns that the query reads. */
   readonly reads: ReadonlySet<string>;
-  /** An outer join may leave it without a row. */
+  /** An outer join may have no row of it. */
   readonly may_lack: boolean;
 }
 
@@ -42,18 +42,18 @@ export interface CellErrorName {
 
 const PARAMETER = "$";
 
-/** For Python, which knows rows alone, the parameters of a query are columns too. */
+/** Python only knows rows, so the parameters of a query become columns. */
 export function parametersAsColumns(expr: Expr): Expr {
   if (expr.node !== "parameter") return mapParts(expr, parametersAsColumns);
   return { node: "column", name: `${PARAMETER}${expr.name}`, type: expr.type, nullable: expr.nullable };
 }
 
-/** The parameter that a column of Python's stands for; undefined for what comes from rows. */
+/** The parameter behind a column of a Python graph; undefined for row values. */
 export function parameterOf(flat: string): string | undefined {
   return flat.startsWith(PARAMETER) ? flat.slice(PARAMETER.length) : undefined;
 }
 
-/** Binds a named query to its tables; `findTable` gives a table of the manifest by name. */
+/** Binds a named query to its tables. `findTable` returns a table of the manifest by name. */
 export function bindQuery(named: ManifestQuery, findTable: (name: string) => CatalogTable): BoundQuery {
   const asked = similaritiesIn(named.query);
   const query = flatQuery(named.query, asked);
@@ -80,21 +80,21 @@ export function bindQuery(named: ManifestQuery, findTable: (name: string) => Cat
   };
 }
 
-/** The likenesses that a query asks for, by their nodes as they are written. */
+/** The similarities of a query, by their nodes as written. */
 function similaritiesIn(query: Query): ReadonlyMap<string, AskedSimilarity> {
   const found = new Map<string, AskedSimilarity>();
   for (const expr of expressionsOf(query)) {
     visit(expr, (node) => {
       if (node.node !== "similarity" || found.has(expressionKey(node))) return;
       const { column, index, metric, value, of: alias = query.from.as } = node;
-      // No column's name has this sign.
+      // No column name contains this sign.
       found.set(expressionKey(node), { name: `${alias}.~${found.size}`, alias, column, index, metric, value });
     });
   }
   return found;
 }
 
-/** Who sorts by a distance has the nearest first when descending, as with any likeness. */
+/** A descending sort by distance has the nearest rows first, as with any similarity. */
 function flatQuery(query: Query, asked: ReadonlyMap<string, AskedSimilarity>): Query {
   const isDistance = (expr: Expr): boolean => expr.node === "similarity" && expr.metric === "l2";
   const flat = mapExpressions(query, (expr) => flatten(expr, asked));
@@ -105,7 +105,7 @@ function flatQuery(query: Query, asked: ReadonlyMap<string, AskedSimilarity>): Q
   return { ...flat, order_by: orderBy };
 }
 
-/** Every expression of a query, each once. */
+/** Every distinct expression of a query. */
 export function expressionsOf(query: Query): Expr[] {
   const found: Expr[] = [...query.group_by];
   for (const { on } of query.joins) if (on !== null) found.push(on);
@@ -115,12 +115,12 @@ export function expressionsOf(query: Query): Expr[] {
   return found;
 }
 
-/** A column node that stands for a value made elsewhere: an aggregate, a group's key, what Python computed. */
+/** A column node for a value made elsewhere: an aggregate, a group key, or a Python result. */
 export function standIn(name: string, expr: Expr): Expr {
   return { node: "column", name, type: expr.type, nullable: true };
 }
 
-/** Two expressions are the same when they are written the same. */
+/** Two expressions are equal if they are written in the same way. */
 export function expressionKey(expr: Expr): string {
   return JSON.stringify(expr);
 }
@@ -168,7 +168,7 @@ function readsByAlias(query: Query): Map<string, Set<string>> {
   return reads;
 }
 
-/** A left join may leave its table without a row, a right one all tables before it, a full one both. */
+/** A left join may have no row of its table, a right join none of all earlier tables, a full join both. */
 function aliasesThatMayLack(query: Query): Set<string> {
   const lacking = new Set<string>();
   const before = [query.from.as];
@@ -180,7 +180,7 @@ function aliasesThatMayLack(query: Query): Set<string> {
   return lacking;
 }
 
-/** The flat names that expressions read, each once. */
+/** The distinct flat names that expressions read. */
 export function flatNames(exprs: readonly Expr[]): string[] {
   const names = new Set<string>();
   for (const expr of exprs) {
@@ -202,7 +202,7 @@ export function flatTypes(bound: BoundQuery): Map<string, ColumnType> {
   return types;
 }
 
-/** The columns that an expression reads, each as often as it stands there, with their types. */
+/** The columns that an expression reads, with types and repetitions. */
 export function typesIn(expr: Expr): [string, ColumnType][] {
   const found: [string, ColumnType][] = [];
   visit(expr, (node) => {

@@ -7,15 +7,15 @@ import { CATALOG_CHANNEL, JOBS_CHANNEL } from "./load-catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { indexName, undoTable } from "./sql-names.ts";
 
-/** Writers of the catalog's rows; all run inside the transaction of an update or of a job's last step. */
+/** Writers of catalog rows. All run inside the transaction of an update or of a job's last step. */
 
-/** Takes the right to change the catalog until the transaction ends, and gives the version it has now. */
+/** Locks the catalog for changes until the transaction ends. Returns its current version. */
 export async function lockCatalog(sql: SqlConnection): Promise<number> {
   const { rows } = await sql.query({ text: "select version from appdb.state for update" });
   return Number(rows[0]?.[0]);
 }
 
-/** Counts a change and tells whoever holds the catalog in memory. */
+/** Increments the catalog version and notifies all processes with a cached catalog. */
 export async function bumpCatalog(sql: SqlConnection, tableIds: readonly number[]): Promise<number> {
   await sql.query({
     text: "update appdb.tables set version = version + 1 where id = any($1::bigint[])",
@@ -61,8 +61,8 @@ export async function updateTable(sql: SqlConnection, id: number, to: ManifestTa
 }
 
 /**
- * Remembers where the functions of these tables' columns run from now on: jobs that are started later ask for it. A local
- * update also remembers its project.
+ * Stores the runtime of the functions of these tables' columns; later jobs use it. A local update also stores its
+ * project.
  */
 export async function rememberRuntime(
   sql: SqlConnection,
@@ -78,13 +78,13 @@ export async function rememberRuntime(
   });
 }
 
-/** Where the functions of a table's columns run; null when no update has said it. */
+/** The runtime of the functions of a table's columns; null before the first update. */
 export async function readRuntime(sql: SqlConnection, tableId: number): Promise<string | null> {
   const { rows } = await sql.query({ text: "select runtime_id from appdb.tables where id = $1", values: [tableId] });
   return rows[0]?.[0] ?? null;
 }
 
-/** Names of a folder's tables whose columns' functions run there. */
+/** Names of a folder's tables whose column functions use this runtime. */
 export async function tablesOfRuntime(sql: SqlConnection, folder: string, runtimeId: string): Promise<Set<string>> {
   const { rows } = await sql.query({
     text: "select name from appdb.tables where folder = $1 and runtime_id = $2",
@@ -93,7 +93,7 @@ export async function tablesOfRuntime(sql: SqlConnection, folder: string, runtim
   return new Set(rows.map(([name]) => name ?? ""));
 }
 
-/** Where functions of columns run: of all tables, and of the work that has not ended. */
+/** All runtimes in use, by tables or by unfinished jobs. */
 export async function listRuntimes(sql: SqlConnection): Promise<string[]> {
   const { rows } = await sql.query({
     text: `select runtime_id from appdb.tables where runtime_id is not null union
@@ -102,19 +102,19 @@ export async function listRuntimes(sql: SqlConnection): Promise<string[]> {
   return rows.map(([id]) => id ?? "");
 }
 
-/** Forgets a table with its columns and indexes; work that was queued for it ends. */
+/** Deletes a table with its columns and indexes. Its queued work ends. */
 export async function deleteTable(sql: SqlConnection, id: number): Promise<void> {
   const { rows } = await sql.query({
     text: `update appdb.jobs set state = 'cancelled', ended_at = now(), owner = null, lease_until = null
       where table_id = $1 and state in ('queued', 'running') returning id`,
     values: [id],
   });
-  // Former values that such a job kept.
+  // Previous values that such a job kept.
   for (const [job] of rows) await sql.query({ text: `drop table if exists ${undoTable(job ?? "")}` });
   await sql.query({ text: "delete from appdb.tables where id = $1", values: [id] });
 }
 
-/** Remembers which renames the applied file declared: they are made, and not made again. */
+/** Stores the renames that the applied file declares. They are done, and will not be done again. */
 export async function rememberRenames(
   sql: SqlConnection,
   folder: string,
@@ -167,7 +167,7 @@ export async function insertColumn(
   return Number(rows[0]?.[0]);
 }
 
-/** Rewrites what an update may change of a column; a changed expression is no longer stale, its recompute is queued. */
+/** Updates the changeable parts of a column. A changed expression is no longer stale; its recompute is queued. */
 export async function updateColumn(sql: SqlConnection, id: number, to: ManifestColumn): Promise<void> {
   await sql.query({
     text: `update appdb.columns
@@ -190,8 +190,8 @@ export async function markFilling(sql: SqlConnection, id: number): Promise<void>
   await sql.query({ text: "update appdb.columns set state = 'filling' where id = $1", values: [id] });
 }
 
-/** Puts the former expression back after a recompute failed; `isStale`: some values are those of the later one. A later
- *  update that waits to recompute the column again keeps its own. */
+/** Restores the previous expression after a failed recompute. `isStale`: some values come from the newer expression.
+ *  If a later update is queued to recompute the column, its expression stays. */
 export async function restoreColumn(
   sql: SqlConnection,
   former: Pick<CatalogColumn, "id" | "computed" | "nullable">,
@@ -204,18 +204,18 @@ export async function restoreColumn(
   });
 }
 
-/** Says that some rows were computed anew and others were not. */
+/** Marks that some rows were recomputed and others were not. */
 export async function markStale(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "update appdb.columns set stale = true where id = $1", values: [id] });
 }
 
-/** Forgets a column, and takes it from the jobs that were to compute it. */
+/** Deletes a column and removes it from the jobs that would compute it. */
 export async function deleteColumn(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "delete from appdb.columns where id = $1", values: [id] });
   await leaveJobs(sql, id);
 }
 
-/** Takes a column from the jobs that were to compute it; a job with nothing left ends. */
+/** Removes a column from the jobs that would compute it. A job without columns ends. */
 export async function leaveJobs(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({
     text: `update appdb.jobs set column_ids = array_remove(column_ids, $1),
@@ -253,7 +253,7 @@ export async function insertIndex(
   return Number(rows[0]?.[0]);
 }
 
-/** An index over a column that was made anew is not there until a job has built it again. */
+/** Marks an index over a recreated column as missing until a job has rebuilt it. */
 export async function markBuilding(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "update appdb.indexes set state = 'building' where id = $1", values: [id] });
 }
@@ -267,7 +267,7 @@ export async function deleteIndex(sql: SqlConnection, id: number): Promise<void>
   });
 }
 
-/** Makes the functions of an application known, each with the digest of its code (codeDigests). */
+/** Registers the functions of an application with the digests of their code (codeDigests). */
 export async function upsertFunctions(
   sql: SqlConnection,
   functions: readonly ManifestFunction[],
@@ -295,18 +295,18 @@ export interface NewJob {
   readonly index_id: number | null;
   readonly table_name: string;
   readonly column_names: readonly string[];
-  /** Definitions to put back when a recompute fails. */
+  /** Definitions to restore when a recompute fails. */
   readonly undo: readonly Pick<CatalogColumn, "id" | "computed" | "nullable">[];
-  /** Null: where the functions of the table's columns ran at the last update. */
+  /** Null: the runtime of the table's last update. */
   readonly runtime_id: string | null;
-  /** What a failing cell does: ends the job, which then undoes all of it (`abort`, the default), or stays null with its
-   *  error beside it. */
+  /** The handling of failed cells. `abort` (the default): the job ends and is undone. `ignore`: the cell stays null
+   *  with its error. */
   readonly on_error?: OnError;
   /** Only rows with an error in a cell of these columns. */
   readonly errors_only?: boolean;
 }
 
-/** Queues work in the transaction that makes it necessary, and wakes the runners when that commits. */
+/** Queues a job in the transaction that requires it, and wakes the runners after the commit. */
 export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string> {
   const { rows } = await sql.query({
     text: `insert into appdb.jobs
@@ -333,7 +333,7 @@ export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string
   return id;
 }
 
-/** Lets jobs that have not begun leave errors in cells. */
+/** Allows jobs that have not started to leave errors in cells. */
 export async function keepErrors(sql: SqlConnection, jobs: readonly string[]): Promise<void> {
   await sql.query({
     text: "update appdb.jobs set on_error = 'ignore' where id = any($1::uuid[])",

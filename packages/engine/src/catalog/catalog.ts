@@ -3,11 +3,11 @@ import type { ManifestColumn, ManifestQuery } from "@appdb/contract/manifest";
 import type { ColumnType, VectorPrecision } from "@appdb/contract/types";
 
 /**
- * What a target holds, as one immutable value that is swapped whole when it changes: a request never sees half a schema.
- * Stored in the target's own PostgreSQL schema `appdb`; ids outlive names.
+ * The content of a target as one immutable value, which is replaced as a whole. A request therefore never sees half a
+ * schema. Stored in the target's own PostgreSQL schema `appdb`. Ids survive renames.
  */
 export interface Catalog {
-  /** Counts every schema change of the target; plan and apply compare and swap on it. */
+  /** Increments with every schema change of the target. Plan and apply compare and swap on it. */
   readonly version: number;
   readonly tables: readonly CatalogTable[];
   readonly functions: ReadonlyMap<string, CatalogFunction>;
@@ -18,7 +18,7 @@ export interface CatalogTable {
   /** PostgreSQL schema: `public` for the target's root, else the folder's name. */
   readonly folder: string;
   readonly name: string;
-  /** Counts changes of this table; every write carries it and the statement itself checks it. */
+  /** Increments with every change of this table. Every write carries it, and the statement checks it. */
   readonly version: number;
   readonly model: string;
   readonly comment: string | null;
@@ -26,15 +26,15 @@ export interface CatalogTable {
   /** Column names, empty for a table without a key. */
   readonly primary_key: readonly string[];
   readonly has_default_idxs: boolean;
-  /** The PostgreSQL primary key: `_row`, or the column that is the single uuid7() key. Made by the engine before writing. */
+  /** The PostgreSQL primary key: `_row`, or the single uuid7() key column. The engine generates it before a write. */
   readonly identity: string;
   readonly columns: readonly CatalogColumn[];
   readonly indexes: readonly CatalogIndex[];
-  /** The name that the file said it had had, when it was last applied: that rename is made. */
+  /** The previous name in the last applied file. That rename has been done. */
   readonly renamed_from?: string | null;
-  /** Folder of the local project that last updated it; null when none has, and for hosted tables. */
+  /** Folder of the local project that last updated it. Null for none and for hosted tables. */
   readonly project?: string | null;
-  /** Whether it had rows when the catalog was read; a plan may add a NOT NULL column only to an empty table. */
+  /** Whether it had rows when the catalog was loaded. A plan can add a NOT NULL column only to an empty table. */
   readonly has_rows?: boolean;
 }
 
@@ -47,38 +47,40 @@ export interface CatalogColumn {
   readonly computed: {
     readonly text: string;
     readonly expr: Expr;
-    /** The queries that it asks, as they were when it was applied (column-queries.ts); absent for none. */
+    /** The queries that it uses, as last applied (column-queries.ts); absent for none. */
     readonly queries?: readonly ManifestQuery[];
   } | null;
-  /** What a stored column gets where a request does not name it; null or absent for none. */
+  /** The value of a stored column that a request omits; null or absent for none. */
   readonly default?: ManifestColumn["default"];
-  /** `filling`: added by an update whose fill job has not ended; nullable in PostgreSQL and unseen by readers. */
+  /** `filling`: an update added it and its fill job has not ended. It is nullable in PostgreSQL and hidden from
+   *  readers. */
   readonly state: "ready" | "filling";
-  /** Its expression was changed, but recomputing the stored values failed: some are those of the former expression. */
+  /** Its expression changed, but the recompute failed. Some values come from the previous expression. */
   readonly stale?: boolean;
-  /** Digests of the code that its values were computed by, by function id; null when it calls none, or that is not known. */
+  /** Digests of the code that computed its values, by function id. Null when it calls none, or when they are
+   *  unknown. */
   readonly code?: Readonly<Record<string, string>> | null;
   /** As for a table. */
   readonly renamed_from?: string | null;
   readonly comment: string | null;
   readonly custom_metadata: unknown;
-  /** Holds the vectors of an embedding index; nobody reads it by name. */
+  /** Holds the vectors of an embedding index; hidden from users. */
   readonly is_hidden?: boolean | undefined;
 }
 
 export interface CatalogIndex {
   readonly id: number;
   readonly kind: "btree" | "embedding";
-  /** As declared; null for one that was not named. */
+  /** As declared; null for an unnamed index. */
   readonly name: string | null;
   /** Its name in PostgreSQL. */
   readonly sql_name: string;
   readonly columns: readonly string[];
   readonly state: "ready" | "building";
   readonly embedding?: EmbeddingOptions | null;
-  /** How the vectors of the hidden column are made, and whether they are all there; null without such a column. */
+  /** The expression of the hidden vector column and its state; null without such a column. */
   readonly vectors?: { readonly state: CatalogColumn["state"]; readonly expr: Expr } | null;
-  /** The index of the same declaration, as it was, that answers until this one is built. */
+  /** The previous index of the same declaration, which is used until this one is built. */
   readonly replaces?: number | null;
 }
 

@@ -9,8 +9,8 @@ import { canonicalJson, meaning } from "./compare.ts";
 type Computed = NonNullable<CatalogColumn["computed"]>;
 
 /**
- * The manifest whose computed columns carry the queries that they ask, as the catalog keeps them: a job computes a column
- * long after its file was read. Columns that ask none are as they were.
+ * The manifest with the queries of its computed columns included, as the catalog stores them. A job can compute a
+ * column long after its file was read. Columns without queries stay the same.
  */
 export function withQueries(manifest: Manifest): Manifest {
   if (manifest.queries.length === 0) return manifest;
@@ -23,7 +23,7 @@ export function withQueries(manifest: Manifest): Manifest {
   };
 }
 
-/** What a column is computed by, with the queries that it asks, and those that these ask. */
+/** The computation of a column, with the queries that it uses directly and indirectly. */
 export function computedWithQueries(
   { queries }: Pick<Manifest, "queries">,
   { computed }: Pick<ManifestColumn, "computed">,
@@ -42,7 +42,7 @@ export function computedWithQueries(
   return found.size === 0 ? computed : { ...computed, queries: [...found.values()] };
 }
 
-/** Ids of the queries that an expression asks, each once. */
+/** Ids of the distinct queries in an expression. */
 export function queriesAsked(expr: Expr): string[] {
   const ids = new Set<string>();
   visit(expr, (node) => {
@@ -51,7 +51,7 @@ export function queriesAsked(expr: Expr): string[] {
   return [...ids];
 }
 
-/** Ids of the application's functions that a column's values come from: its expression's, and those of its queries. */
+/** Ids of the application functions behind a column's values, in its expression and its queries. */
 export function functionsBehind({ expr, queries = [] }: Computed): string[] {
   const ids = new Set(udfsOf(expr));
   for (const inner of queries.flatMap(({ query }) => expressionsOf(query))) {
@@ -63,7 +63,7 @@ export function functionsBehind({ expr, queries = [] }: Computed): string[] {
   return [...ids];
 }
 
-/** Names of the queries whose definition is another one by now; a name, a comment or a place in the file makes none. */
+/** Names of the queries with a changed definition. A name, a comment or a position in the file does not count. */
 export function changedQueries(before: Computed, after: Computed): string[] {
   const known = new Map((before.queries ?? []).map((query) => [query.id, query]));
   return (after.queries ?? []).flatMap((query) => {

@@ -5,8 +5,8 @@ import { JSON_TYPE } from "../kinds/kinds.ts";
 import { storableText } from "../sql/quote.ts";
 
 /**
- * Definitions are compared by what they mean: key order, printed text and derived nullability make no difference, so
- * that a second plan after an update is always empty.
+ * Compares definitions by meaning: key order, printed text and derived nullability are ignored. A second plan after an
+ * update is therefore always empty.
  */
 export function isSameExpr(a: Expr, b: Expr): boolean {
   return canonicalJson(meaning(a)) === canonicalJson(meaning(b));
@@ -16,13 +16,13 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   return canonicalJson(a ?? null) === canonicalJson(b ?? null);
 }
 
-/** Texts as PostgreSQL would give them back; an empty comment is none, as COMMENT ON has it. */
+/** Compares texts as PostgreSQL stores them. An empty comment counts as none, as in COMMENT ON. */
 export function isSameText(a: string | null, b: string | null): boolean {
   return storableText(a ?? "") === storableText(b ?? "");
 }
 
-/** Types are compared by what they admit: arrays by dtype and shape, Json schemas whatever the order of their keys and of
- *  the names that they require. */
+/** Compares types by the values that they allow. Arrays compare by dtype and shape; Json schemas ignore the order of
+ *  keys and of required names. */
 export function isSameType(a: ColumnType, b: ColumnType): boolean {
   return canonicalJson(typeMeaning(a)) === canonicalJson(typeMeaning(b));
 }
@@ -45,17 +45,17 @@ function schemaMeaning(schema: unknown): unknown {
   );
 }
 
-/** The tree without what follows from it. A Json literal is text: it means its value, whatever the order of its keys. */
+/** The tree without derived parts. A Json literal is text and stands for its value, whatever its key order. */
 export function meaning(expr: Expr): unknown {
   const { nullable: _derived, ...node } = mapParts(expr, (part) => meaning(part) as Expr);
-  // What a column's values are checked against when they are written is nothing that its readers depend on.
+  // The checks on a column's written values do not affect its readers.
   if (node.node === "column") return { ...node, type: { kind: node.type.kind } };
   if (node.node === "dict") return { ...node, entries: Object.fromEntries(node.entries.map((e) => [e.key, e.value])) };
   if (node.node !== "literal" || node.type.kind !== JSON_TYPE.kind || typeof node.value !== "string") return node;
   return { ...node, value: parseExact(node.value) };
 }
 
-/** Parses JSON with its numbers as written: as doubles, large ones that differ would become equal. */
+/** Parses JSON and keeps numbers as written. As doubles, different large numbers would become equal. */
 function parseExact(text: string): unknown {
   const tagged = text.replace(/("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)/g, (match, string: string | undefined) =>
     string === undefined ? `{"number":"${match}"}` : match,
@@ -63,7 +63,7 @@ function parseExact(text: string): unknown {
   return JSON.parse(tagged);
 }
 
-/** JSON text that does not hang on the order of keys. */
+/** JSON text that does not depend on the order of keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     inner !== null && typeof inner === "object" && !Array.isArray(inner)

@@ -10,17 +10,18 @@ import type { EmbeddingOptions } from "./catalog.ts";
 import type { PlannedIndex } from "./operations.ts";
 import { errorsIndexName, identityIndexName, indexName, keyIndexName } from "./sql-names.ts";
 
-/** Builders of the statements that define tables. Pure: they give SQL text and know nothing of a server. */
+/** Builders of the DDL of tables. Pure: they return SQL text and need no server. */
 
 interface TableName {
   readonly folder: string;
   readonly name: string;
 }
 
-/** The column that holds a row's cell errors, beside the identity `_row` of a table without a uuid7() key. */
+/** The column with a row's cell errors, next to the identity `_row` of a table without a uuid7() key. */
 const ERRORS_COLUMN = "_errors";
 
-/** A B-tree entry holds 2,704 bytes, a character up to four: this much of a text is indexed, the compiler rechecks. */
+/** Indexed prefix of a text. A B-tree entry holds 2,704 bytes and a character up to four. The query compiler
+ *  rechecks. */
 const INDEXED_CHARACTERS = 600;
 
 export function createFolder(folder: string): string {
@@ -52,8 +53,8 @@ export function createTable(
   ];
 }
 
-/** Stored columns that are not nullable are NOT NULL, and so are key columns; any other computed column may be null in
- *  PostgreSQL whatever its type says, because a cell whose computation failed has no value. */
+/** Stored non-nullable columns and key columns are NOT NULL. Other computed columns are nullable in PostgreSQL,
+ *  whatever their type says, because a failed cell has no value. */
 function isNotNull(column: ManifestColumn): boolean {
   return column.primary_key || (column.computed === null && !column.nullable);
 }
@@ -64,11 +65,11 @@ function columnDefinition(column: ManifestColumn): string {
   return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${given}${notNull}`;
 }
 
-/** PostgreSQL's own default fills the rows that are there when the column is added, and those of services that were started
- *  before. Every other row has its value from the engine. */
+/** PostgreSQL's own default fills existing rows when the column is added, and rows of services started earlier. The
+ *  engine sets the value of every other row. */
 function defaultSql({ expr }: NonNullable<ManifestColumn["default"]>, type: ColumnType): string {
   const sql = compileSql(expr, ROW_COLUMNS);
-  if (sql === undefined) throw new TypeError("A default is a constant or a generator, which all have SQL.");
+  if (sql === undefined) throw new TypeError("A default must be a constant or a generator, which all have SQL.");
   return `(${castToStorage(sql, type)})`;
 }
 
@@ -78,12 +79,13 @@ export function alterDefault(table: TableName, { name, type, default: given }: M
   return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} ${how}`;
 }
 
-/** Drops a default, which may not be of a column's next type. */
+/** Drops a default, which may not match the column's new type. */
 export function dropDefault(table: TableName, name: string): string {
   return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} drop default`;
 }
 
-/** The user's key, unique over whole values: texts by their hash, because an entry of a B-tree is bounded. */
+/** The unique index of the user's key, over whole values. Texts use their hash, because a B-tree entry has a maximum
+ *  size. */
 function createKeyIndex(table: TableName, to: ManifestTable): string {
   const types = new Map(to.columns.map((column) => [column.name, column.type]));
   const parts = to.primary_key.map((name) => `(${keyExpression(quoteIdent(name), types.get(name))})`);
@@ -91,25 +93,25 @@ function createKeyIndex(table: TableName, to: ManifestTable): string {
 }
 
 /**
- * What a key column is unique by, as SQL over `value` (a quoted column, or a parameter of the column's type): a look-up
- * has to write the same to use the index. It is the sha256 of a text's UTF-8 bytes: convert_to() may not stand in an
- * index (it is not immutable), a cast of the text with its backslashes doubled gives the same bytes and may.
+ * The expression that makes a key column unique, as SQL over `value` (a quoted column, or a parameter of its type). A
+ * lookup must use the same expression for the index to apply. It is the sha256 of a text's UTF-8 bytes. convert_to() is
+ * not immutable and cannot be in an index. A cast of the text with doubled backslashes gives the same bytes and can.
  */
 export function keyExpression(value: string, type: ColumnType | undefined): string {
   return type === undefined ? value : kindOf(type).key(value);
 }
 
-/** Whether an index holds only the first characters of a column's values. */
+/** Whether an index only holds a prefix of a column's values. */
 export function isText(type: ColumnType | undefined): boolean {
   return type !== undefined && kindOf(type).index === "prefix";
 }
 
-/** How many of an index's columns are texts: the more there are, the fewer characters it holds of each. */
+/** Number of text columns in an index. With more of them, the prefix of each is shorter. */
 export function countTexts(columns: readonly string[], types: ReadonlyMap<string, ColumnType>): number {
   return columns.filter((name) => isText(types.get(name))).length;
 }
 
-/** A secondary B-tree. CONCURRENTLY cannot stand in a transaction and is for tables with rows. */
+/** A secondary B-tree. CONCURRENTLY is for tables with rows and cannot run in a transaction. */
 export function createIndex(
   table: TableName,
   index: PlannedIndex,
@@ -127,7 +129,7 @@ export function createIndex(
   return `${head} (${parts.join(", ")})`;
 }
 
-/** pgvector's own defaults, written out: another version of it must not make another index. */
+/** pgvector's defaults, written out so that another version of it makes the same index. */
 const GRAPH = "m = 16, ef_construction = 64";
 
 function overVectors(index: PlannedIndex, { metric, precision }: EmbeddingOptions): string {
@@ -135,8 +137,8 @@ function overVectors(index: PlannedIndex, { metric, precision }: EmbeddingOption
   return `using hnsw ((${vectorOf(index, "")}) appdb.${type}_${metric}_ops) with (${GRAPH})`;
 }
 
-/** SQL of the vector that an embedding index has of a row: a query has to write the same. `table` is quoted and ends in a
- *  dot, or is empty. */
+/** SQL of a row's vector in an embedding index. A query must use the same expression. `table` is quoted and ends in
+ *  a dot, or is empty. */
 export function vectorOf({ columns, embedding }: PlannedIndex, table: string): string {
   if (embedding == null) throw new TypeError("The index holds no vectors.");
   const { values, precision, dimensions } = embedding;
@@ -144,7 +146,7 @@ export function vectorOf({ columns, embedding }: PlannedIndex, table: string): s
   return values === null ? `${name}::${vectorType(precision, dimensions)}` : name;
 }
 
-/** The part of a text that a B-tree holds when `texts` columns of the index are texts; a query has to write the same. */
+/** The prefix of a text in a B-tree with `texts` text columns. A query must use the same expression. */
 export function indexedPrefix(value: string, texts: number): string {
   return `left(${value}, ${Math.floor(INDEXED_CHARACTERS / texts)})`;
 }
@@ -153,7 +155,7 @@ export function dropIndex(folder: string, sqlName: string, options: { readonly c
   return `drop index ${options.concurrently ? "concurrently " : ""}if exists ${quoteIdent(folder)}.${quoteIdent(sqlName)}`;
 }
 
-/** A computed column is added nullable and filled later. */
+/** A computed column is added as nullable and filled later. */
 export function addColumn(table: TableName, column: ManifestColumn): readonly string[] {
   return [
     `alter table ${quoteTable(table)} add column ${columnDefinition(column)}`,
@@ -161,25 +163,25 @@ export function addColumn(table: TableName, column: ManifestColumn): readonly st
   ];
 }
 
-/** Drops a column with its cell errors: a later column of that name must not inherit them. */
+/** Drops a column with its cell errors. A later column of that name must not inherit them. */
 export function dropColumn(table: TableName, name: string): readonly string[] {
   return [`alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`, forgetErrors(table, name)];
 }
 
-/** Takes a column's cell errors out of all rows. */
+/** Removes a column's cell errors from all rows. */
 export function forgetErrors(table: TableName, name: string): string {
   const key = quoteLiteral(name);
   return `update ${quoteTable(table)} set ${ERRORS_COLUMN} = nullif(${ERRORS_COLUMN} - ${key}, '{}') where ${ERRORS_COLUMN} ? ${key}`;
 }
 
-/** Converts a stored column; `using` is over `$value`. The table is rewritten. */
+/** Converts a stored column by `using`, an expression over `$value`. Rewrites the table. */
 export function alterType(table: TableName, column: ManifestColumn, using: string): string {
   const name = quoteIdent(column.name);
   const type = storageType(column.type);
   return `alter table ${quoteTable(table)} alter column ${name} type ${type} using ${using.replaceAll(VALUE, () => name)}`;
 }
 
-/** Nothing for computed columns: they may always be null in PostgreSQL. */
+/** Nothing for computed columns, which are always nullable in PostgreSQL. */
 export function alterNullability(table: TableName, column: ManifestColumn): readonly string[] {
   if (column.computed !== null || column.primary_key) return [];
   const how = column.nullable ? "drop" : "set";

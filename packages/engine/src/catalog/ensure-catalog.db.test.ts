@@ -25,7 +25,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-test("twenty starters at once make one catalog", async () => {
+test("twenty concurrent starts make one catalog", async () => {
   expect(await hasCatalog(sql)).toBe(false);
   await Promise.all(Array.from({ length: 20 }, () => ensureCatalog(sql)));
   expect(await hasCatalog(sql)).toBe(true);
@@ -36,7 +36,7 @@ test("twenty starters at once make one catalog", async () => {
   expect(rows).toEqual([[String(MIGRATIONS.length), "1"]]);
 });
 
-test("a database of a newer version is refused with both versions and what to type", async () => {
+test("a newer database is refused with both versions and the command to type", async () => {
   await ensureCatalog(sql);
   await sql.query({ text: "insert into appdb.migrations (id, breaking, product_version) values (900, true, '9.1.0')" });
   await expect(ensureCatalog(sql)).rejects.toMatchObject({
@@ -46,7 +46,7 @@ test("a database of a newer version is refused with both versions and what to ty
   });
 });
 
-test("a newer format that older versions can live with is no reason to refuse", async () => {
+test("a newer compatible format is accepted", async () => {
   await ensureCatalog(sql);
   await sql.query({
     text: "insert into appdb.migrations (id, breaking, product_version) values (900, false, '0.9.0')",
@@ -55,13 +55,13 @@ test("a newer format that older versions can live with is no reason to refuse", 
   expect((await loadCatalog(sql)).version).toBe(0);
 });
 
-test("an upgrade that fails says at which step, and leaves the database to the version that it comes from", async () => {
+test("a failed upgrade names its step and leaves the database usable", async () => {
   const [first, last] = [MIGRATIONS.slice(0, -2), MIGRATIONS.at(-1)];
   await ensureCatalog(sql, first);
   const broken = { id: 900, breaking: true, sql: "alter table appdb.nowhere add column n int" };
   await expect(ensureCatalog(sql, [...MIGRATIONS, broken])).rejects.toMatchObject({
     code: "upgrade_failed",
-    message: expect.stringMatching(/^Step 900 .*appdb\.nowhere.*does not exist\. Nothing of it was changed\.$/),
+    message: expect.stringMatching(/^Step 900 .*appdb\.nowhere.*does not exist\. Nothing was changed\.$/),
     hint: expect.stringContaining("docs/upgrades.md"),
   });
   await ensureCatalog(sql, first);
@@ -71,7 +71,7 @@ test("an upgrade that fails says at which step, and leaves the database to the v
   expect((await sql.query({ text: "select max(id)::text from appdb.migrations" })).rows).toEqual([[String(last?.id)]]);
 });
 
-test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
+test("the catalog's schema equals schema.sql (`npx vitest -u` updates it)", async () => {
   await ensureCatalog(sql);
   const dump = await run(join(findPostgresBin(), "pg_dump"), [
     "--schema-only",
@@ -80,7 +80,7 @@ test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` 
     "-d",
     database.dsn,
   ]);
-  // Settings and restriction keys are pg_dump's own; vector's objects come with the extension and are not in the dump.
+  // pg_dump adds settings and restriction keys. Objects of vector come with the extension and are not in the dump.
   const text = dump.stdout
     .split("\n")
     .filter((line) => !/^(--|SET |SELECT pg_catalog|\\)/.test(line))
@@ -89,12 +89,12 @@ test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` 
   await expect(text.trimStart()).toMatchFileSnapshot("./schema.sql");
 });
 
-/** A server that answers the question for its version and extensions in another way. */
+/** A fake server with this answer to the question for its version and extensions. */
 function server(answer: readonly (string | null)[]): SqlConnection {
   return { query: async (): Promise<SqlResult> => ({ rows: [answer], row_count: 1 }) };
 }
 
-test("a server that is too old, lacks pgvector or is not in UTF-8 is refused by name", async () => {
+test("refuses a server that is too old, lacks pgvector or is not UTF-8", async () => {
   await checkServer(sql);
   await expect(checkServer(server(["170004", "17.4", "t", "UTF8"]))).rejects.toMatchObject({
     code: "postgres_unsupported",

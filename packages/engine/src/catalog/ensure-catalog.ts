@@ -4,12 +4,12 @@ import { type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
 import { type CatalogMigration, MIGRATIONS } from "./migrations.ts";
 
 const OLDEST_POSTGRES = 18;
-/** Any number, the same for ever: starters of every version take this lock before they look at the catalog's format. */
+/** A constant for all versions: every starting process takes this lock before it reads the catalog's format. */
 const CATALOG_LOCK = 7_261_944_015;
-/** A pool may have one for requests; steps over large tables take as long as they take. */
+/** A pool may have a timeout for requests; steps over large tables can take longer. */
 const NO_TIME_LIMIT = "set local statement_timeout = 0";
 
-/** Refuses a server that the engine cannot work on: older than PostgreSQL 18, without pgvector, or not in UTF-8.
+/** Refuses a server that the engine cannot use: older than PostgreSQL 18, without pgvector, or not in UTF-8.
  *  @throws postgres_unsupported */
 export async function checkServer(sql: SqlConnection): Promise<void> {
   const { rows } = await sql.query({
@@ -19,7 +19,7 @@ export async function checkServer(sql: SqlConnection): Promise<void> {
   const [number, version, hasVector, encoding] = rows[0] ?? [];
   if (Number(number) < OLDEST_POSTGRES * 10_000) {
     throw appError("postgres_unsupported", {
-      detail: `The server is PostgreSQL ${version}; ${OLDEST_POSTGRES} or newer is needed.`,
+      detail: `The server is PostgreSQL ${version}; version ${OLDEST_POSTGRES} or newer is required.`,
       hint: `Use a PostgreSQL ${OLDEST_POSTGRES} server, or unset SERVICE_LOCAL_DATABASE_URL to use the one that comes with the product.`,
       meta: { server_version: version },
     });
@@ -33,23 +33,24 @@ export async function checkServer(sql: SqlConnection): Promise<void> {
   }
   if (encoding !== "UTF8") {
     throw appError("postgres_unsupported", {
-      detail: `The database's encoding is ${encoding}; UTF8 is needed.`,
+      detail: `The database's encoding is ${encoding}; UTF8 is required.`,
       hint: "Create the database with: create database ... template template0 encoding 'UTF8'",
       meta: { encoding },
     });
   }
 }
 
-/** What the catalogs of databases are in, for who looks at a cluster before it is upgraded (adapters' EmbeddedPostgres). */
+/** The catalog formats of this version, for code that inspects a cluster before its upgrade
+ *  EmbeddedPostgres). */
 export const CATALOG_FORMAT = { newest: newestOf(MIGRATIONS), table: "appdb.migrations", column: "id" } as const;
 
-/** Brings the database's catalog to this version's format, all of it or nothing. Any number of processes may call it at once; one
- *  that is up to date costs one query. `migrations` are those of another version, in tests.
- *  @throws catalog_too_new, upgrade_failed with what failed, postgres_unsupported, database_unavailable */
+/** Upgrades the database's catalog to this version's format, completely or not at all. Any number of processes may
+ *  call it at once. If nothing is pending, it costs one query. `migrations` are those of another version, in tests.
+ *  @throws catalog_too_new, upgrade_failed with the reason, postgres_unsupported, database_unavailable */
 export async function ensureCatalog(sql: SqlPool, migrations: readonly CatalogMigration[] = MIGRATIONS): Promise<void> {
   if ((await appliedFormat(sql, migrations)) === newestOf(migrations)) return;
   await checkServer(sql);
-  // one transaction for all: the version that the database comes from works with it until the last step is done
+  // One transaction for all steps: the previous version can use the database until the last step is done.
   await sql.transaction(async (connection) => {
     await connection.query({ text: "select pg_advisory_xact_lock($1)", values: [CATALOG_LOCK] });
     await connection.query({
@@ -73,20 +74,21 @@ async function applyMigration(connection: SqlConnection, migration: CatalogMigra
   } catch (cause) {
     if (!(cause instanceof SqlError)) throw cause;
     throw appError("upgrade_failed", {
-      detail: `Step ${migration.id} of bringing the database to version ${VERSION} failed: ${cause.message}. Nothing of it was changed.`,
-      hint: "Start the version that it comes from again; it works as before. What else can be done: docs/upgrades.md",
+      detail: `Step ${migration.id} of the upgrade to version ${VERSION} failed: ${cause.message}. Nothing was changed.`,
+      hint: "Start the previous version again; it works as before. For other options, see docs/upgrades.md",
       meta: { step: migration.id, version: VERSION, sqlstate: cause.sqlstate },
       cause,
     });
   }
 }
 
-/** Brings the catalog of a database that has one to this version's format; another database stays as it is. @throws as ensureCatalog */
+/** Upgrades the catalog of a database that has one; other databases stay the same. @throws as ensureCatalog */
 export async function upgradeCatalog(sql: SqlPool): Promise<void> {
   if ((await appliedFormat(sql, MIGRATIONS)) > 0) await ensureCatalog(sql);
 }
 
-/** Whether the database's catalog is in this version's format; also when there is none. @throws catalog_too_new, database_unavailable */
+/** Whether the database's catalog has this version's format; true without a catalog. @throws catalog_too_new,
+ *  database_unavailable */
 export async function isCatalogCurrent(sql: SqlConnection): Promise<boolean> {
   const format = await appliedFormat(sql, MIGRATIONS);
   return format === 0 || format === newestOf(MIGRATIONS);
@@ -96,7 +98,7 @@ function newestOf(migrations: readonly CatalogMigration[]): number {
   return migrations.at(-1)?.id ?? 0;
 }
 
-/** Number of the newest step that the database has; 0 without a catalog. Newer steps than ours are refused when breaking. */
+/** Number of the database's newest step; 0 without a catalog. Unknown newer steps are refused when breaking. */
 async function appliedFormat(sql: SqlConnection, migrations: readonly CatalogMigration[]): Promise<number> {
   const known = await sql.query({ text: "select to_regclass('appdb.migrations') is not null" });
   if (known.rows[0]?.[0] !== "t") return 0;

@@ -3,12 +3,13 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { undoTable } from "./sql-names.ts";
 
 /**
- * A recompute that may have to give former values back knows each row by the transaction that wrote it (`xmin`), and leaves
- * a row alone that somebody changed since. An update that rewrites rows must not count as somebody: it tells the job. All of
- * this runs in the update's transaction, under the lock that keeps everybody else off the table, before its rows change.
+ * A recompute that may have to restore previous values tracks each row by its last writer transaction (`xmin`). It
+ * leaves rows alone that others changed. An update that rewrites rows must not count as such a change, so it informs
+ * the job here. All of this runs in the update's transaction before its rows change, under an exclusive lock on the
+ * table.
  */
 
-/** A table as it is called at this moment, and the column that its rows are known by. */
+/** A table under its current name, and its identity column. */
 interface Rows {
   readonly id: number;
   readonly folder: string;
@@ -16,7 +17,7 @@ interface Rows {
   readonly identity: string;
 }
 
-/** The tables of former values that jobs of a table have, quoted. Nearly always there is none. */
+/** The quoted undo tables of a table's jobs. Nearly always there are none. */
 export async function undoTablesOf(sql: SqlConnection, tableId: number): Promise<readonly string[]> {
   const { rows } = await sql.query({
     text: "select id from appdb.jobs where table_id = $1 and state in ('queued', 'running') order by seq",
@@ -31,7 +32,7 @@ export async function undoTablesOf(sql: SqlConnection, tableId: number): Promise
   return found;
 }
 
-/** Rows that get a new version in this transaction stay known: all of them, or those with an error in one of `columns`. */
+/** Keeps track of rows that get a new version in this transaction: all, or those with an error in one of `columns`. */
 export async function followRewrite(
   sql: SqlConnection,
   undo: string,
@@ -46,7 +47,7 @@ export async function followRewrite(
   });
 }
 
-/** Former errors stand under the columns' names too: they move with a rename, and go with a column (`to` null). */
+/** Stored errors are keyed by column name. They move with a rename and are deleted with a column (`to` null). */
 export async function followErrors(
   sql: SqlConnection,
   undo: string,

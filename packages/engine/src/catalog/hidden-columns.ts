@@ -3,8 +3,8 @@ import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
 import { isSameExpr, isSameType } from "./compare.ts";
 
 /**
- * The declared table whose hidden columns have the names of those stored columns that hold the same vectors: they are known
- * by what they hold, not by their names. What is not there yet gets a name that nobody has.
+ * Names the hidden columns of a declared table. A stored column with the same vectors gives its name: content
+ * identifies these columns. New ones get an unused name.
  */
 export function nameHidden(stored: CatalogTable, declared: ManifestTable): ManifestTable {
   const hidden = declared.columns.filter((column) => column.is_hidden === true);
@@ -36,22 +36,22 @@ export function nameHidden(stored: CatalogTable, declared: ManifestTable): Manif
   };
 }
 
-/** Indexes that answer until another one is built in their place: no file declares them any more. */
+/** Indexes that no file declares any more, and that are used until their replacement is built. */
 export function retiredIndexes(indexes: readonly CatalogIndex[]): ReadonlySet<number> {
   return new Set(indexes.flatMap(({ replaces }) => (replaces == null ? [] : [replaces])));
 }
 
-/** Names of the hidden columns that some indexes are over. */
+/** Names of the hidden columns under some indexes. */
 export function hiddenIn(indexes: readonly Pick<CatalogIndex, "embedding">[]): ReadonlySet<string> {
   return new Set(indexes.flatMap(({ embedding }) => (embedding?.values == null ? [] : [embedding.values])));
 }
 
-/** The embedding index whose vectors a column holds; undefined for a column that the file declares. */
+/** The embedding index whose vectors a column holds; undefined for a declared column. */
 export function indexHeldIn(table: Pick<CatalogTable, "indexes">, column: string): CatalogIndex | undefined {
   return table.indexes.find(({ embedding }) => embedding?.values === column);
 }
 
-/** What people are told of a column. Nobody knows one that holds vectors: told are its index and what that is over. */
+/** The name of a column for people. For a vector column these are its index and the column under it. */
 export function shownColumn(table: Pick<CatalogTable, "indexes">, column: string): string {
   const index = indexHeldIn(table, column);
   if (index === undefined) return column;

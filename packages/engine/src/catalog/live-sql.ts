@@ -1,19 +1,19 @@
-/** The channel on which commits that touch watched tables are told. */
+/** NOTIFY channel of commits to watched tables. */
 export const LIVE_CHANNEL = "appdb_live";
 
-/** Rows of one statement whose values are told one by one; of more it is only said that the table changed. */
+/** Maximum rows of one statement with individual values. Beyond it, the message only says that the table changed. */
 const MAX_ROWS = 2_000;
-/** Longer values are told by their digest. */
+/** Longer values are sent as digests. */
 export const LONGEST_VALUE = 64;
-/** A NOTIFY carries less than 8,000 bytes; a character has at most four. */
+/** A NOTIFY payload has less than 8,000 bytes, and a character at most four. */
 const PART_CHARACTERS = 1_900;
 const MAX_PARTS = 40;
 
 /**
- * What tells live queries of commits: a function that the triggers of watched tables call once for each statement. A
- * message is `<id>;<part>;<parts>;<text>`; the parts of one message make JSON: `{"table": 7}` when anything may have
- * changed, else with `columns` and the different `rows` of their values, former and new ones alike.
- * Nothing in here may refuse anybody's write: it runs as its owner, whatever the writer may, and knows columns only as they are.
+ * The function that notifies live queries of commits. Triggers of watched tables call it once per statement. A message
+ * is `<id>;<part>;<parts>;<text>`. The joined parts are JSON: `{"table": 7}` when anything may have changed, else with
+ * `columns` and the distinct `rows` of old and new values. It must never make a write fail: it runs as its owner,
+ * whatever the writer's permissions, and reads the current columns.
  */
 export function liveChanges(): string {
   return `

@@ -4,21 +4,21 @@ import type { Catalog, CatalogFunction, CatalogTable } from "./catalog.ts";
 /** NOTIFY channel of the catalog; the payload is its new version. */
 export const CATALOG_CHANNEL = "appdb_catalog";
 
-/** NOTIFY channel of the jobs: one was queued. Migrations write the same name. */
+/** NOTIFY channel of queued jobs. Migrations contain the same name. */
 export const JOBS_CHANNEL = "appdb_jobs";
 
-/** The catalog of a database that has none yet: what a plan is made against before the first update. */
+/** The catalog of a database without one, for a plan before the first update. */
 export function emptyCatalog(): Catalog {
   return { version: 0, tables: [], functions: new Map() };
 }
 
-/** True when the database has a catalog; `schema diff` uses emptyCatalog() otherwise and creates nothing. */
+/** True when the database has a catalog. Otherwise `schema diff` uses emptyCatalog() and creates nothing. */
 export async function hasCatalog(sql: SqlConnection): Promise<boolean> {
   const { rows } = await sql.query({ text: "select to_regclass('appdb.state') is not null" });
   return rows[0]?.[0] === "t";
 }
 
-/** Reads the whole catalog, all folders, in one statement: what it gives was true at one moment. */
+/** Loads the whole catalog, all folders, in one statement and so in one snapshot. */
 export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
   const { rows } = await sql.query({ text: LOAD, name: "appdb.load_catalog" });
   const [version, tables, functions] = rows[0] ?? [];
@@ -30,7 +30,7 @@ export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
   };
 }
 
-/** Keys are those of the types in catalog.ts; the writers of these rows are in catalog-store.ts. */
+/** Keys are those of the types in catalog.ts. catalog-store.ts writes these rows. */
 const LOAD = `
 select s.version,
   (select json_agg(json_build_object(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { matchNames } from "./match-names.ts";
 
-/** Each declared name with what holds its data; `!` for a rename that is refused. */
+/** Each declared name with the stored one that holds its data; `!` marks a refused rename. */
 function matched(stored: readonly string[], declared: readonly string[]): readonly string[] {
   const read = (text: string) => {
     const [name = "", renamedFrom = null] = text.split("<");
@@ -12,23 +12,23 @@ function matched(stored: readonly string[], declared: readonly string[]): readon
   );
 }
 
-test("without a word about former names, the same name is the same column", () => {
+test("without renamed_from, the same name is the same column", () => {
   expect(matched(["a", "b"], ["b", "c"])).toEqual(["b=b", "c="]);
 });
 
-test("a declared rename finds the data under the former name, once", () => {
+test("a declared rename finds the data under the previous name, once", () => {
   expect(matched(["old"], ["new<old"])).toEqual(["new=old"]);
   expect(matched(["new<old"], ["new<old"])).toEqual(["new=new"]);
   expect(matched(["new"], ["new<old"])).toEqual(["new=new"]);
   expect(matched([], ["new<old"])).toEqual(["new="]);
 });
 
-test("a former name that is used anew later is another column", () => {
+test("a previous name that is used again later is a new column", () => {
   expect(matched(["new<old"], ["new<old", "old"])).toEqual(["new=new", "old="]);
   expect(matched(["new<old", "old"], ["new<old", "old"])).toEqual(["new=new", "old=old"]);
 });
 
-test("a chain moves every name one on", () => {
+test("a chain moves every name by one", () => {
   expect(matched(["a", "b", "c"], ["b<a", "c<b", "d<c"])).toEqual(["b=a", "c=b", "d=c"]);
 });
 
@@ -37,11 +37,11 @@ test("two names are swapped once, however often the file is applied", () => {
   expect(matched(["a<b", "b<a"], ["a<b", "b<a"])).toEqual(["a=a", "b=b"]);
 });
 
-test("a rename onto what is there is refused, and so is one of a name that the file keeps", () => {
+test("refuses renames onto existing names and from names that are kept", () => {
   expect(matched(["a", "b"], ["b<a"])).toEqual(["b=b!"]);
   expect(matched(["a"], ["a", "b<a"])).toEqual(["a=a", "b=!"]);
 });
 
-test("a chain whose end is refused is refused whole", () => {
+test("a chain with a refused end is refused completely", () => {
   expect(matched(["a", "b", "c"], ["b<a", "c<b"])).toEqual(["b=b!", "c=c!"]);
 });

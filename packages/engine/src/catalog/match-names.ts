@@ -1,24 +1,24 @@
-/** A table or a column, as it is stored or as it is declared. */
+/** A stored or declared table or column. */
 export interface Named {
   readonly name: string;
-  /** Declared: the name that it had. Stored: what the file said of that when it was last applied. */
+  /** Declared: its previous name. Stored: the previous name in the last applied file. */
   readonly renamed_from?: string | null;
 }
 
 export interface Match<Stored extends Named, Declared extends Named> {
   readonly declared: Declared;
-  /** What holds its data: of the same name, or of the name that it had. */
+  /** The stored object with its data: of the same name, or of the previous name. */
   readonly stored: Stored | undefined;
-  /** The former name, when an update has to rename it. */
+  /** The previous name, when an update must rename it. */
   readonly from: string | null;
-  /** Why a declared rename cannot be made; it is then matched by its name alone. */
+  /** The reason why a declared rename is impossible. It is then matched by its current name only. */
   readonly refusal: string | null;
 }
 
 /**
- * Finds out which stored table or column each declared one is. A rename is made once: what is called so already stays,
- * unless that one moves on itself, so that chains and swaps work. What was applied is remembered beside the name; without
- * that a swap could not be told from its own result.
+ * Matches each declared table or column with a stored one. A rename is done once: an object that already has the name
+ * stays, unless it is renamed itself. So chains and swaps work. The applied rename is stored next to the name;
+ * otherwise a swap would look the same before and after.
  */
 export function matchNames<Stored extends Named, Declared extends Named>(
   stored: readonly Stored[],
@@ -32,7 +32,7 @@ export function matchNames<Stored extends Named, Declared extends Named>(
     if (storedByName.get(name)?.renamed_from !== renamedFrom) moves.set(name, renamedFrom);
   }
   const refusals = new Map<string, string>();
-  // A move that is refused leaves its source where it is, which may be in another one's way.
+  // A refused move leaves its source in place, which may block another move.
   for (let before = -1; before !== refusals.size; ) {
     before = refusals.size;
     for (const [to, from] of moves) {
@@ -46,7 +46,7 @@ export function matchNames<Stored extends Named, Declared extends Named>(
   return declared.map((one) => {
     const from = moves.get(one.name) ?? null;
     const name = from ?? one.name;
-    // What moves to another name is not there any more for a new one of its former name.
+    // An object that moves to another name cannot also be the match of its previous name.
     const isGone = from === null && sources.has(name);
     return {
       declared: one,
@@ -65,7 +65,7 @@ interface Known {
 
 function refusalOf(to: string, from: string, { storedByName, declaredByName, moves }: Known): string | null {
   const isVacated = [...moves.values()].includes(to);
-  if (storedByName.has(to) && !isVacated) return `'${to}' exists already, next to '${from}'`;
-  if (declaredByName.has(from) && !moves.has(from)) return `the file still declares '${from}' too`;
+  if (storedByName.has(to) && !isVacated) return `'${to}' already exists, next to '${from}'`;
+  if (declaredByName.has(from) && !moves.has(from)) return `the file also still declares '${from}'`;
   return null;
 }

@@ -1,8 +1,8 @@
 import { liveChanges } from "./live-sql.ts";
 
 /**
- * The catalog's own schema, `appdb`, in numbered steps that only go forward; each runs in one transaction that inserts
- * its number first. `breaking`: an older version of the product cannot work beside it and is told `catalog_too_new`.
+ * The catalog's own schema, `appdb`, in numbered forward-only steps. Each runs in one transaction that inserts its
+ * number first. `breaking`: older versions cannot use the result and fail with `catalog_too_new`.
  */
 export interface CatalogMigration {
   readonly id: number;
@@ -10,8 +10,8 @@ export interface CatalogMigration {
   readonly sql: string;
 }
 
-/** First key of the advisory lock between writers of pending cells and the runners that close them; the second is the
- *  table's id. */
+/** First key of the advisory lock between writers of pending cells and the runners that fill them. The second key is
+ *  the table's id. */
 export const PENDING_LOCK = 1_634_755_692;
 
 export const MIGRATIONS: readonly CatalogMigration[] = [
@@ -30,7 +30,7 @@ export const MIGRATIONS: readonly CatalogMigration[] = [
   { id: 13, breaking: false, sql: sumsInOrder() },
 ];
 
-/** Tables, columns, indexes, functions and jobs of one database. Locks nothing that anybody uses yet. */
+/** Tables, columns, indexes, functions and jobs of one database. Locks nothing that is in use. */
 function firstCatalog(): string {
   return `
 create extension if not exists vector schema appdb;
@@ -164,8 +164,8 @@ $body$;
 `;
 }
 
-/** What a file said of former names when it was last applied: a rename is made once, and a swap of two names too.
- *  Locks two small tables of ours for a moment. */
+/** The previous names in the last applied file. A rename, or a swap of two names, is done once. Locks two small
+ *  catalog tables briefly. */
 function rememberRenames(): string {
   return `
 alter table appdb.tables add column renamed_from text;
@@ -173,8 +173,8 @@ alter table appdb.columns add column renamed_from text;
 `;
 }
 
-/** Jobs that a person asks for: recomputes, what becomes of failing cells, cancelling. Locks appdb.jobs for a moment; an
- *  older runner would not know that a job was cancelled or that it may leave errors in cells. */
+/** Jobs on request: recomputes, the handling of failed cells, cancelling. Locks appdb.jobs briefly. An older runner
+ *  would ignore cancellation and the permission to leave errors in cells. */
 function jobsOfPeople(): string {
   return `
 alter table appdb.jobs
@@ -193,14 +193,14 @@ create index jobs_ended on appdb.jobs (ended_at) where ended_at is not null;
 `;
 }
 
-/** Which code of the application's functions a column's values come from. Locks a small table of ours for a moment. */
+/** The code of application functions behind a column's values. Locks a small catalog table briefly. */
 function codeOfColumns(): string {
   return `
 alter table appdb.columns add column code json;
 `;
 }
 
-/** What each update changed: whoever planned before it is told (`catalog_moved`). Locks nothing. */
+/** The changes of each update. A plan made before them is refused with this list (`catalog_moved`). Locks nothing. */
 function whatUpdatesChanged(): string {
   return `
 create table appdb.changes (
@@ -213,7 +213,7 @@ create index changes_version on appdb.changes (version);
 `;
 }
 
-/** Answers of requests that came with a key. Locks nothing. */
+/** Responses to requests with an idempotency key. Locks nothing. */
 function answersOfRequests(): string {
   return `
 create table appdb.requests (
@@ -237,8 +237,8 @@ create index requests_expiry on appdb.requests using brin (expires_at);
 `;
 }
 
-/** Embedding indexes, and the hidden columns that hold their vectors. Locks two small tables of ours for a moment; an older
- *  version would take such an index for a B-tree, and such a column for one that a file no longer declares. */
+/** Embedding indexes and the hidden columns with their vectors. Locks two small catalog tables briefly. An older
+ *  version would treat such an index as a B-tree, and the column as no longer declared. */
 function indexesOfVectors(): string {
   return `
 alter table appdb.columns add column is_hidden boolean not null default false;
@@ -254,7 +254,7 @@ alter table appdb.indexes
 `;
 }
 
-/** Requests that are done later, each with what it was answered. Locks nothing. */
+/** Background requests with their results. Locks nothing. */
 function backgroundJobs(): string {
   return `
 create table appdb.background (
@@ -290,8 +290,8 @@ create index background_expiry on appdb.background (expires_at) where expires_at
 `;
 }
 
-/** Answers without what nobody reads, and with their holes beside them. Locks the answers for a moment; those with holes of
- *  the older kind are forgotten. An older version would write columns that are gone. */
+/** Stored responses without unused parts, with placeholders stored next to them. Locks the responses briefly; those
+ *  with placeholders of the old form are deleted. An older version would write dropped columns. */
 function shorterAnswers(): string {
   return `
 delete from appdb.requests where made is not null;
@@ -301,15 +301,16 @@ comment on column appdb.requests.made is
 `;
 }
 
-/** The project that last updated a table. Another project neither prunes the table nor destroys its data. Locks a small table of ours for a moment. */
+/** The project that last updated a table. Other projects can neither prune the table nor destroy its data. Locks a
+ *  small catalog table briefly. */
 function projectsOfTables(): string {
   return `
 alter table appdb.tables add column project text;
 `;
 }
 
-/** What stored columns get where a request does not name them. Locks the catalog's columns for a moment; an older version
- *  leaves it to PostgreSQL, which has the same default. */
+/** Defaults of stored columns. Locks the catalog's columns briefly. An older version leaves them to PostgreSQL,
+ *  which has the same default. */
 function defaultsOfColumns(): string {
   return `
 alter table appdb.columns add column default_value json;
@@ -317,7 +318,7 @@ comment on column appdb.columns.default_value is '{"text", "expr"}, as in a mani
 `;
 }
 
-/** Keeps a statement from being computed in parallel: a sum of Floats depends on the order in which they are added. Locks nothing. */
+/** Disables parallel computation of a statement: the sum of Floats depends on their order. Locks nothing. */
 function sumsInOrder(): string {
   return `
 create function appdb.in_order(value double precision) returns double precision

@@ -3,7 +3,7 @@ import { kindOf } from "../kinds/kinds.ts";
 import type { Check } from "../kinds/type-change.ts";
 import type { CatalogColumn, CatalogIndex, CatalogTable, EmbeddingOptions } from "./catalog.ts";
 
-/** What an update does to the tables, in the order in which it does it. Every operation is marked with its severity. */
+/** The operations of an update on the tables, in order. Each has a severity. */
 export type OperationSeverity = "additive" | "destructive" | "unsupported";
 
 export interface PlannedIndex {
@@ -13,7 +13,7 @@ export interface PlannedIndex {
   readonly embedding?: EmbeddingOptions | null;
 }
 
-/** What differs between a stored column and its declaration. */
+/** The difference between a stored column and its declaration. */
 export type ColumnChange =
   | "type"
   | "nullability"
@@ -28,7 +28,7 @@ export type ColumnChange =
 
 export type TableAttribute = "primary_key" | "has_default_idxs" | "comment" | "custom_metadata";
 
-/** `table` is always the table under the names that it will have; what bears others until then says `from`. */
+/** `table` always has the names after the update. Objects with another name until then have `from`. */
 export type SchemaOperation = { readonly severity: OperationSeverity } & (
   | { readonly kind: "create_table"; readonly to: ManifestTable; readonly indexes: readonly PlannedIndex[] }
   | { readonly kind: "rename_table"; readonly table: CatalogTable; readonly from: string }
@@ -38,7 +38,7 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly column: CatalogColumn;
       readonly from: string;
     }
-  /** A declared rename that cannot be made, of the table itself when `name` is null. */
+  /** A declared rename that is impossible; of the table itself when `name` is null. */
   | {
       readonly kind: "refuse_rename";
       readonly table: CatalogTable;
@@ -55,17 +55,17 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly column: CatalogColumn;
       readonly to: ManifestColumn;
       readonly changes: readonly ColumnChange[];
-      /** How the values of a stored column become those of another type; over `$value`. */
+      /** Converts the values of a stored column to another type; over `$value`. */
       readonly using: string | null;
-      /** What its values are looked through for before the change is made, and again while it is. */
+      /** Conditions to check on its values before the change, and again during it. */
       readonly checks: readonly Check[];
-      /** A JSON Schema that the values have to meet from now on; they are looked through likewise. */
+      /** A JSON Schema that the values must match from now on; checked likewise. */
       readonly schema: Readonly<Record<string, unknown>> | null;
-      /** A computed column whose values cannot stay where they are: it is made anew and filled. */
+      /** The values of a computed column cannot be converted, so it is recreated and filled. */
       readonly is_remade: boolean;
     }
   | { readonly kind: "add_index"; readonly table: CatalogTable; readonly index: PlannedIndex }
-  /** The new one is built beside the old one, which goes when that is done. */
+  /** The new index is built first; then the old one is dropped. */
   | {
       readonly kind: "replace_index";
       readonly table: CatalogTable;
@@ -80,7 +80,7 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
     }
 );
 
-/** The indexes that a declaration asks for: its own, and with `has_default_idxs` one for every column that can have one. */
+/** The indexes of a declaration: its own, and with `has_default_idxs` one per indexable column. */
 export function declaredIndexes(table: ManifestTable): readonly PlannedIndex[] {
   const declared = table.indexes.map((index): PlannedIndex => {
     const { kind, name, columns } = index;
@@ -97,12 +97,12 @@ export function declaredIndexes(table: ManifestTable): readonly PlannedIndex[] {
   return [...byKey.values()];
 }
 
-/** Same key, same index: a name, or the columns of one that has none. */
+/** Same key, same index: its name, or the columns of an unnamed one. */
 export function indexKey(index: PlannedIndex): string {
   return JSON.stringify([index.kind, index.name, index.columns]);
 }
 
-/** The columns that PostgreSQL has the index over. */
+/** The columns of the index in PostgreSQL. */
 export function columnsIn(index: PlannedIndex): readonly string[] {
   const values = index.embedding?.values;
   return values == null ? index.columns : [values];
@@ -112,12 +112,12 @@ export function isIndexable(column: ManifestColumn): boolean {
   return kindOf(column.type).index !== null;
 }
 
-/** A single key column that is no text has a B-tree already, its own; text keys are indexed by their hash. */
+/** A single key column that is not a text already has its own B-tree. Text keys are indexed by their hash. */
 function isOwnKey(table: ManifestTable, column: ManifestColumn): boolean {
   return table.primary_key.length === 1 && column.primary_key && kindOf(column.type).index === "value";
 }
 
-/** The name of the identity column: a single uuid7() key is the identity, any other table has `_row`. */
+/** The name of the identity column: a single uuid7() key column, otherwise `_row`. */
 export function identityOf(table: ManifestTable): string {
   const [only, ...more] = table.columns.filter((column) => column.primary_key);
   const expr = only?.computed?.expr;

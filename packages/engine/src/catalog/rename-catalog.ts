@@ -6,7 +6,7 @@ import { isSameExpr } from "./compare.ts";
 import { matchNames } from "./match-names.ts";
 import { indexName } from "./sql-names.ts";
 
-/** A table as it will be called, before anything else of it changes. */
+/** A table with its new name, before any other change. */
 export interface RenamedTable {
   /** With its new names everywhere: columns, key, identity, indexes, expressions. */
   readonly table: CatalogTable;
@@ -15,7 +15,7 @@ export interface RenamedTable {
   readonly refusals: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** Gives a stored table the names that its declaration asks for. Pure; whatever refers to a renamed column follows. */
+/** Renames a stored table as declared. Pure. References to renamed columns follow. */
 export function renameCatalogTable(before: CatalogTable, to: ManifestTable, from: string | null): RenamedTable {
   const matches = matchNames(before.columns, to.columns);
   const columns = matches.flatMap((match) =>
@@ -64,7 +64,7 @@ function withNames(before: CatalogTable, to: ManifestTable, names: ReadonlyMap<s
   };
 }
 
-/** The declared text is taken over with the names, or a plan would go on showing the former ones. */
+/** Takes over the declared text along with the names. Otherwise a plan would keep showing the previous ones. */
 function renamedComputed(
   column: CatalogColumn,
   to: ManifestTable,
@@ -73,7 +73,7 @@ function renamedComputed(
   if (column.computed === null) return null;
   const expr = renameInExpr(column.computed.expr, names);
   const declared = to.columns.find((candidate) => candidate.name === column.name)?.computed;
-  // Queries stay as they are: one that reads what is renamed now is another definition, and its column is computed again.
+  // Queries stay the same. A query that reads a renamed object has another definition, so its column is recomputed.
   return declared != null && isSameExpr(declared.expr, expr)
     ? { ...column.computed, text: declared.text, expr: declared.expr }
     : { ...column.computed, expr };

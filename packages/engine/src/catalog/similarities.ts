@@ -8,37 +8,37 @@ import type { BoundTable } from "./bind-query.ts";
 import type { CatalogIndex } from "./catalog.ts";
 import { vectorOf } from "./ddl.ts";
 
-/** A `similarity` node of a query. In the query's expressions a column of the flat name `name` stands for it. */
+/** A `similarity` node of a query. A column with the flat name `name` replaces it in the query's expressions. */
 export interface AskedSimilarity {
   readonly name: string;
   readonly alias: string;
   readonly column: string;
   readonly index: string | null;
   readonly metric: VectorMetric;
-  /** Flat: of parameters and constants alone. */
+  /** Flat; uses only parameters and constants. */
   readonly value: Expr;
 }
 
-/** The same with the index whose vectors are compared, as it is now. */
+/** The same with the current index whose vectors are compared. */
 export interface Similarity extends AskedSimilarity {
-  /** Null while there is none that could be asked: `lacks` says so to whoever does. */
+  /** Null while no index is available; `lacks` has the error for callers. */
   readonly over: CatalogIndex | null;
   readonly lacks: Error | null;
-  /** What makes the vector of `value`; its type is an array, or Json for a list that a request brings. */
+  /** Makes the vector of `value`. Its type is an array, or Json for a list in a request. */
   readonly vector: Expr;
   readonly dimensions: number;
-  /** How people call the index. */
+  /** The name of the index for people. */
   readonly label: string;
 }
 
-/** What pgvector computes, and what people are told: 1 for the same direction, the inner product, the distance. */
+/** pgvector's operators, and the result for users: 1 for the same direction, the inner product, or the distance. */
 const METRICS = {
   cosine: { operator: "<=>", value: (distance: string) => `nullif(1 - (${distance}), 'NaN')` },
   ip: { operator: "<#>", value: (distance: string) => `(- (${distance}))` },
   l2: { operator: "<->", value: (distance: string) => `(${distance})` },
 } as const satisfies Record<VectorMetric, { operator: string; value: (distance: string) => string }>;
 
-/** Finds the index that a similarity asks. While a changed one is built its predecessor answers, by its own function. */
+/** Finds the index of a similarity. While a changed index is built, the previous one is used with its own function. */
 export function resolveSimilarity(asked: AskedSimilarity, tables: readonly BoundTable[]): Similarity {
   const table = tables.find(({ alias }) => alias === asked.alias)?.table;
   const label = `${table?.name}.${asked.column}${asked.index === null ? "" : ` ('${asked.index}')`}`;
@@ -63,7 +63,7 @@ export function resolveSimilarity(asked: AskedSimilarity, tables: readonly Bound
   return { ...asked, over, lacks: null, vector: vectorExpr(asked, over), dimensions, label };
 }
 
-/** SQL of the distance from a row's vector to the one that is asked for. */
+/** SQL of the distance from a row's vector to the requested one. */
 export function distanceSql(of: Similarity, parameters: ParameterList): string {
   if (of.over === null) return "null::float8";
   const { operator } = METRICS[of.metric];
@@ -72,7 +72,7 @@ export function distanceSql(of: Similarity, parameters: ParameterList): string {
   return `${rowVector(of)} operator(appdb.${operator}) ${asked}`;
 }
 
-/** SQL of the number that people see. Null for a row without a vector, and where there is no direction to compare. */
+/** SQL of the number for users. Null for a row without a vector, and for vectors without a direction. */
 export function similaritySql(of: Similarity, parameters: ParameterList): string {
   return METRICS[of.metric].value(distanceSql(of, parameters));
 }
@@ -83,19 +83,19 @@ export function hasVectorSql({ over, alias }: Similarity): string {
   return `${quoteIdent(alias)}.${quoteIdent(over.embedding?.values ?? over.columns[0] ?? "")} is not null`;
 }
 
-/** SQL of a row's vector, as its index has it. */
+/** SQL of a row's vector, in the form of its index. */
 function rowVector({ over, alias }: Similarity): string {
   if (over === null) return "null";
   const sql = vectorOf(over, `${quoteIdent(alias)}.`);
   return over.embedding?.values == null ? `(${sql})` : sql;
 }
 
-/** Whether an order has the nearest rows first: a distance is small where a likeness is great. */
+/** Whether an order has the nearest rows first: a great similarity is a small distance. */
 export function isNearestFirst({ metric }: AskedSimilarity, asc: boolean): boolean {
   return metric === "l2" ? asc : !asc;
 }
 
-/** The index's own function over what is asked for, in the place of its column; a vector is one already. */
+/** The index's function applied to the requested value instead of its column. A vector stays the same. */
 function vectorExpr({ value }: AskedSimilarity, { columns, vectors }: CatalogIndex): Expr {
   const [column] = columns;
   const isVector =
@@ -122,10 +122,10 @@ function notThere(label: string, isComing: boolean): Error {
   return appError("schema_changed", {
     detail: isComing
       ? `The vectors of the embedding index on ${label} are still being computed.`
-      : `There is no embedding index on ${label} any more.`,
+      : `The embedding index on ${label} no longer exists.`,
     hint: isComing
-      ? "Ask again when the update is done: cli jobs list shows how far it is."
-      : "Move the service to the tables as they are now: cli service update <app file> <target>",
+      ? "Try again when the update is done. See its progress: cli jobs list"
+      : "Update the service to the current tables: cli service update <app file> <target>",
     meta: { index: label },
   });
 }

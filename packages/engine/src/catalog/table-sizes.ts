@@ -2,16 +2,17 @@ import type { SqlConnection } from "../ports.ts";
 import { quoteLiteral, quoteTable } from "../sql/quote.ts";
 import type { CatalogTable } from "./catalog.ts";
 
-/** Up to here rows are counted one by one. */
+/** Maximum number of rows that are counted exactly. */
 const COUNTED_ROWS = 10_000;
 
 export interface TableSize {
   readonly rows: number;
-  /** With indexes and long values. */
+  /** Includes indexes and long values. */
   readonly bytes: number;
 }
 
-/** How much is in tables, by their ids: rows exact below 10,000, as PostgreSQL estimates them above. What somebody took away with psql is left out. */
+/** The sizes of tables by id. Row counts are exact below 10,000 and PostgreSQL's estimate above. Tables dropped with
+ *  psql are omitted. */
 export async function readTableSizes(
   sql: SqlConnection,
   tables: readonly CatalogTable[],

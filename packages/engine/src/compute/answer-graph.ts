@@ -9,18 +9,18 @@ import { planPython } from "./plan-compute.ts";
 import type { RowLayout } from "./row-layout.ts";
 import { type BoundGraph, bindGraph, cellError, cellErrorCode, whatHappened } from "./run-graph.ts";
 
-/** The step that makes an answer of a row; no column can be called so. */
+/** The step that makes a response from a row; no column can have this name. */
 const STEP = "#answer";
-/** What tells the function of an answer from one that columns call. */
+/** Distinguishes the function of a response from functions that columns call. */
 const MARK = "#answer";
 
-/** Where a row has the answer that a route's function made of it, as JSON text; null for null. */
+/** The slot of the response that a route's function made, as JSON text; null for null. */
 export function answerSlot(layout: RowLayout): number {
   return layout.errors + 1;
 }
 
 /**
- * The graph that computes `columns` in Python and then has a function of the application make the answer of the row.
+ * Plans the graph that computes `columns` in Python and then calls an application function to make the response.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planAnswer(
@@ -65,11 +65,11 @@ export function planAnswer(
 function parameterOf(layout: RowLayout, name: string): Pick<GraphStep, "name" | "type" | "nullable"> {
   const slot = layout.slots[layout.index.get(name) ?? -1];
   if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}.`);
-  // A computed cell may be null after an error whatever its column's type says.
+  // A computed cell can be null after an error, whatever its column's type says.
   return { name, type: slot.type, nullable: slot.nullable || slot.origin === "computed" };
 }
 
-/** The error of a row for which a column has no value, or of which the function made no answer. */
+/** The error of a row with a missing column value, or whose function made no response. */
 export function rowError(
   layout: RowLayout,
   answerer: ManifestAnswerer | null,
@@ -81,7 +81,7 @@ export function rowError(
   const { id } = answerer;
   const at = failed.at === null ? "" : ` (${failed.at})`;
   return appError(cellErrorCode(failed), {
-    detail: `The route's answer: ${whatHappened({ ...failed, function: id })}${at}`,
+    detail: `The route's response: ${whatHappened({ ...failed, function: id })}${at}`,
     hint: "Nothing was stored. Send other values, or correct the function and run `cli service update`.",
     meta: { table: layout.table.name, function: id, type: failed.type, message: failed.message, at: failed.at },
   });

@@ -3,7 +3,7 @@ import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../port
 
 type RowErrors = Readonly<Record<string, UdfError>>;
 
-/** Collects the results of a batch's rows, in whatever order and form they come, and wakes who waits for them. */
+/** Collects the results of a batch's rows in any order and form, and wakes waiting callers. */
 export class BatchResults implements UdfBatch {
   readonly rows: number;
   readonly columns: EngineValue[][];
@@ -47,7 +47,7 @@ export class BatchResults implements UdfBatch {
     this.#done(first, first + count);
   }
 
-  /** Ends the batch: the rows without a result will not get one. */
+  /** Ends the batch. Rows without a result will not get one. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#wake?.();
@@ -80,12 +80,12 @@ export class BatchResults implements UdfBatch {
   }
 }
 
-/** The result of one row of a batch that is ready. */
+/** The result of one row of a finished batch. */
 export function resultOf(batch: UdfBatch, row: number): UdfResult {
   return { values: batch.columns.map((column) => column[row] ?? null), errors: batch.errors.get(row) ?? null };
 }
 
-/** A batch of rows that run one by one: for a runner that has something to do for each of them. */
+/** A batch of rows that run one by one, for a runner that handles each row separately. */
 export function runRowWise(
   run: UdfRunner["run"],
   graph: UdfGraph,

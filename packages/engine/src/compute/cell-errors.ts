@@ -3,17 +3,17 @@ import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfError } from "../ports.ts";
 import { storableText } from "../sql/quote.ts";
 
-/** Why a cell has no value, as it stands in the row's `_errors` under the column's name. */
+/** The reason for a missing value, stored in the row's `_errors` under the column's name. */
 export interface CellError {
   /** The exception's class name; `CellError` when a column that it reads failed. */
   readonly type: string;
   readonly message: string;
   readonly function: string;
-  /** The column whose failing is the cause, when it is another one. */
+  /** The column whose failure is the cause, if it is another one. */
   readonly column?: string;
 }
 
-/** The name under which a graph takes a row's stored cell errors, as the row's own column is called. */
+/** The graph input with a row's stored cell errors; named like the row's own column. */
 export const ERRORS_INPUT = "_errors";
 
 export type CellErrors = Readonly<Record<string, CellError>>;
@@ -22,8 +22,8 @@ export type CellErrors = Readonly<Record<string, CellError>>;
 const CARRIED = "CellError";
 
 /**
- * All errors of a row: those of the columns that failed by themselves, and for each column among `columns` that reads a
- * failed one, directly or not, an error that names the cause. Null when nothing failed.
+ * All errors of a row: those of the failed columns, and for each of `columns` that reads a failed one, directly or not,
+ * an error that names the cause. Null when nothing failed.
  */
 export function spreadErrors(
   table: Pick<CatalogTable, "columns">,
@@ -31,7 +31,7 @@ export function spreadErrors(
   failed: CellErrors,
 ): CellErrors {
   const all: Record<string, CellError> = { ...failed };
-  // Readers may be listed before what they read, so go round until nothing is added.
+  // A reader may be listed before its source, so repeat until nothing is added.
   for (let before = -1; before !== Object.keys(all).length; ) {
     before = Object.keys(all).length;
     for (const { name, computed } of table.columns) {
@@ -44,10 +44,10 @@ export function spreadErrors(
   return all;
 }
 
-/** The errors of columns that failed by themselves, of what a runner says of a row. */
+/** The errors of columns that failed themselves, from a runner's result for a row. */
 export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellErrors {
   const own = Object.entries(errors).filter(([, error]) => error.kind !== "skipped");
-  // A worker that died skips the steps that call no function; where all are skipped, each speaks for itself.
+  // A worker that died skips the steps without function calls. If all steps are skipped, each keeps its own error.
   const told = own.length > 0 ? own : Object.entries(errors);
   return Object.fromEntries(
     told.map(([name, { type, message, function: fn }]) => [
@@ -57,8 +57,8 @@ export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellError
   );
 }
 
-/** True for an error that says nothing of the row: the application's code could not be loaded, or lacks the function. It is
- *  never left in cells that had a value. */
+/** True for an error that is unrelated to the row: the application's code cannot be loaded, or lacks the function.
+ *  It never replaces the value of a cell. */
 export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
   return Object.values(errors).some(({ kind }) => kind === "import" || kind === "missing");
 }

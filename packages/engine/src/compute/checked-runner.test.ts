@@ -27,16 +27,16 @@ async function run(steps: Record<string, FakeStep>): Promise<UdfResult> {
 
 const rest = { reader: () => 2, other: () => 3, last: () => 4 };
 
-test("what meets the schema goes through as it came, digits and all", async () => {
+test("a value that matches its schema stays as sent, with all digits", async () => {
   const result = await run({ list: () => "[12345678901234567890]", ...rest });
   expect(result).toEqual({ values: ["[12345678901234567890]", 2, 3, 4], errors: null });
 });
 
-test("null is no value that a schema could refuse", async () => {
+test("schemas do not apply to null", async () => {
   expect((await run({ list: () => null, ...rest })).errors).toBeNull();
 });
 
-test("a computed value that does not fit is an error of its cell, and its readers are skipped", async () => {
+test("a computed value that violates its schema fails, and readers are skipped", async () => {
   const { values, errors } = await run({ list: () => '[1,"x"]', ...rest });
   expect(values).toEqual([null, null, 3, null]);
   expect(errors?.list).toMatchObject({ kind: "wrong_type", function: "m:f", type: "ValueError" });
@@ -46,7 +46,7 @@ test("a computed value that does not fit is an error of its cell, and its reader
   expect(errors?.other).toBeUndefined();
 });
 
-test("what a function raised stays what it was", async () => {
+test("an error raised by a function stays the same", async () => {
   const raise = () => {
     throw new Error("no");
   };

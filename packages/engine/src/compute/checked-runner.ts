@@ -8,8 +8,8 @@ import { runRowWise } from "./batch-results.ts";
 type Steps = UdfGraph["steps"];
 
 /**
- * The same runner, whose results meet the schemas of the columns that they are for: one that does not is an error of its
- * cell, and what reads the cell is skipped, as if the function had raised.
+ * The same runner with checks against the columns' JSON Schemas. A violation is an error of its cell, and readers of
+ * the cell are skipped, as if the function had raised.
  */
 export function withJsonChecks(runner: UdfRunner, checks: JsonChecks): UdfRunner {
   const compiled = new WeakMap<UdfGraph, readonly (JsonCheck | undefined)[] | null>();
@@ -67,7 +67,7 @@ function functionOf(expr: Expr): string {
   return expr.node === "call" ? expr.fn : expr.node;
 }
 
-/** The error of a step that read a value which was refused here; what the worker skipped has its error already. */
+/** The error of a step that read a refused value. Steps that the worker skipped already have their errors. */
 function causeOf(
   step: Steps[number],
   values: readonly EngineValue[] | undefined,

@@ -18,7 +18,7 @@ async function fail(n: number, errors: object): Promise<void> {
   await execute({ text: "update docs set _errors = $1 where n = $2", values: [JSON.stringify(errors), n] });
 }
 
-test("failing cells are counted by column and listed in the order of their rows; pending ones are none", async () => {
+test("failed cells are counted by column and listed in row order, without pending ones", async () => {
   await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
   await insertDocs(10);
   await insertPending("later", ["excerpt"]);
@@ -49,7 +49,7 @@ test("failing cells are counted by column and listed in the order of their rows;
   expect((await listErrors(deps().sql, table, { path: "main/docs", column: null, limit: 1 })).errors).toHaveLength(1);
 });
 
-test("a page of rows says why a cell has no value, or that it is yet to come", async () => {
+test("a page of rows shows why a cell has no value", async () => {
   await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
   await insertDocs(2);
   await insertPending("later", ["excerpt"]);
@@ -64,7 +64,7 @@ test("a page of rows says why a cell has no value, or that it is yet to come", a
   ]);
 });
 
-test("counting reads the rows with errors alone, and a table that somebody dropped hides no other", async () => {
+test("counting reads only rows with errors, and ignores dropped tables", async () => {
   await apply(docs(excerptColumn()));
   await insertDocs(5);
   await fail(2, { excerpt: error("ValueError") });
@@ -75,7 +75,7 @@ test("counting reads the rows with errors alone, and a table that somebody dropp
   expect(counts).toEqual(new Map([[table.id, { excerpt: 1 }]]));
 });
 
-test("columns that are called key and value are counted too", async () => {
+test("counts columns that are named key and value too", async () => {
   await apply(docs(excerptColumn(), upperColumn("key", "excerpt"), upperColumn("value", "excerpt")));
   await insertDocs(2);
   await fail(1, { excerpt: error("ValueError"), key: error("CellError", "excerpt") });
@@ -83,7 +83,7 @@ test("columns that are called key and value are counted too", async () => {
   expect([...(await countErrors(deps().sql, tables)).values()]).toEqual([{ excerpt: 1, key: 1 }]);
 });
 
-test("a large table that PostgreSQL has not analysed yet is not looked through to find that it has no failing row", async () => {
+test("a large unanalysed table is not scanned to find no failed row", async () => {
   await apply(docs(excerptColumn()));
   await execute({ text: "alter table docs set (autovacuum_enabled = false)" });
   await insertDocs(100_000);
@@ -104,7 +104,7 @@ test("a large table that PostgreSQL has not analysed yet is not looked through t
   expect([...(await countErrors(explaining, tables)).values()]).toEqual([{ excerpt: 1 }]);
 });
 
-test("vectors that failed are told by their index and the column that it is over", async () => {
+test("failed vectors are listed under their index and its column", async () => {
   await apply(docs(excerptColumn(), upperColumn("loud", "excerpt")));
   await insertDocs(3);
   await fail(1, { excerpt: error("ValueError") });

@@ -6,10 +6,10 @@ import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import type { CellError } from "./cell-errors.ts";
 
-/** A cell that waits for its value is not a failing one. */
+/** A cell that waits for its value is not a failed one. */
 const FAILING = `_errors is not null and _errors @? '$.* ? (@.type() == "object")'`;
 
-/** Failing cells of each column, by table id; tables and columns without one are left out. */
+/** Number of failed cells of each column, by table id. Tables and columns without any are omitted. */
 export async function countErrors(
   sql: SqlConnection,
   tables: readonly CatalogTable[],
@@ -20,7 +20,7 @@ export async function countErrors(
   try {
     rows = await countIn(sql, await withSomeError(sql, computing));
   } catch (error) {
-    // Somebody with psql took a table away: the others are counted all the same.
+    // A table was dropped with psql; the others are still counted.
     if (!(error instanceof SqlError && ["42P01", "42703"].includes(error.sqlstate))) throw error;
     if (tables.length === 1) return counted;
     const single = await Promise.all(computing.map((table) => countErrors(sql, [table])));
@@ -37,15 +37,15 @@ export async function countErrors(
   return counted;
 }
 
-/** The column, and those that hold the vectors of indexes over it. */
+/** The column, and those with the vectors of indexes over it. */
 function namesOf(table: CatalogTable, column: string): readonly string[] {
   const hidden = table.indexes.filter(({ columns }) => columns.includes(column));
   return [column, ...hidden.flatMap(({ embedding }) => embedding?.values ?? [])];
 }
 
 /**
- * Most tables have none: PostgreSQL finds that by their index, where counting makes it start parallel workers for 6 ms. It is
- * asked for the first row in the index's order, because `exists` would look through a table that is not analysed yet.
+ * Finds tables with errors. Most have none. The index answers that at once, while a count starts parallel workers for 6
+ * ms. The query asks for the first row in index order: `exists` would scan a table that is not analysed yet.
  */
 async function withSomeError(sql: SqlConnection, tables: readonly CatalogTable[]): Promise<readonly CatalogTable[]> {
   if (tables.length === 0) return [];
@@ -72,8 +72,8 @@ async function countIn(
   return (await sql.query({ text: parts.join(" union all ") })).rows;
 }
 
-/** The first failing cells of a table, in the order in which its rows were inserted, and how many each column has. Those of
- *  embedding indexes are among the cells of the column that they are over. */
+/** The first failed cells of a table in insertion order, and their number per column. Errors of an embedding index
+ *  count for the column under it. */
 export async function listErrors(
   sql: SqlConnection,
   table: CatalogTable,
@@ -124,7 +124,7 @@ function cellsOf(text: string, only: readonly string[] | null): Omit<CellErrorRe
   );
 }
 
-/** As HTTP would answer it; a whole number beyond what JSON readers keep exact stays text. */
+/** As in an HTTP response. An integer beyond the exact range of JSON readers stays text. */
 function plainJson({ type }: CatalogTable["columns"][number], text: string): unknown {
   const value = fromSqlText(type, text);
   return typeof value === "bigint" ? String(value) : JSON.parse(valueToJson(type.kind, value));

@@ -47,7 +47,7 @@ const FUNCTIONS = new Map<string, CatalogFunction>([
   ["udfs:f", { id: "udfs:f", module: "udfs", name: "f", digest: "d" }],
 ]);
 
-test("without functions everything is SQL, in an order in which each reads what stands before it", () => {
+test("without functions, everything is SQL in dependency order", () => {
   const chained = table(
     column("c", upper(col("b"))),
     column("b", upper(col("a"))),
@@ -60,7 +60,7 @@ test("without functions everything is SQL, in an order in which each reads what 
   expect(plan.sql[1]?.expression).toMatch(/"a".*::text collate pg_catalog\.pg_unicode_fast$/);
 });
 
-test("what a function reads goes to Python with it, what reads a function's column stays SQL", () => {
+test("inputs of a function go to Python; readers of its column stay SQL", () => {
   const mixed = table(
     column("x", null),
     column("y", null),
@@ -76,20 +76,20 @@ test("what a function reads goes to Python with it, what reads a function's colu
   expect(plan.sql.map((step) => step.column)).toEqual(["other", "after"]);
 });
 
-test("computed columns that are not asked for are read as stored", () => {
+test("computed columns outside the request are read as stored", () => {
   const mixed = table(column("x", null), column("before", upper(col("x"))), column("made", udf(col("before"))));
   const plan = planCompute(mixed, FUNCTIONS, ["made"]);
   expect(plan.graph?.inputs).toEqual([{ name: "before", type: { kind: "string" }, nullable: true }]);
   expect(plan.sql).toEqual([]);
 });
 
-test("all of it can run in Python, for rows that SQL refused", () => {
+test("everything can run in Python, for rows that SQL refused", () => {
   const chained = table(column("x", null), column("a", upper(col("x"))), column("b", upper(col("a"))));
   expect(planPython(chained, FUNCTIONS, ["b", "a"])?.steps.map((step) => step.name)).toEqual(["a", "b"]);
   expect(planPython(chained, FUNCTIONS, [])).toBeNull();
 });
 
-test("one graph has one key, another graph another", () => {
+test("equal graphs have equal keys, different ones do not", () => {
   const first = table(column("x", null), column("made", udf(col("x"))));
   const second = table(column("x", null), column("made", udf(upper(col("x")))));
   const key = (of: CatalogTable) => planCompute(of, FUNCTIONS, ["made"]).graph?.key;
@@ -97,14 +97,14 @@ test("one graph has one key, another graph another", () => {
   expect(key(first)).not.toBe(key(second));
 });
 
-test("an expression that names an unknown function is refused by name", () => {
+test("an unknown function is refused by name", () => {
   const broken = table(column("x", null), column("made", udf(col("x"))));
   expect(() => planCompute(broken, new Map(), ["made"])).toThrow(
     expect.objectContaining({ code: "schema_mismatch", message: expect.stringContaining("udfs:f") }),
   );
 });
 
-test("the columns that outputs hang on are found through the chain", () => {
+test("dependencies of outputs are found through the chain", () => {
   const chained = table(
     column("x", null),
     column("a", upper(col("x"))),
@@ -114,13 +114,13 @@ test("the columns that outputs hang on are found through the chain", () => {
   expect([...computedClosure(chained, ["b", "x"])].sort()).toEqual(["a", "b"]);
 });
 
-test("names of columns cannot end the statement that they stand in", () => {
+test("column names cannot inject SQL", () => {
   const sql = unnestRows([{ name: 'a"; drop table t; --', type: { kind: "string" } }], []);
   expect(sql).toContain('"a""; drop table t; --"');
   expect(sql.replaceAll('"a""; drop table t; --"', "")).not.toContain("drop");
 });
 
-test("a column that reads another's cell error is computed in Python with it, or reads what is stored", () => {
+test("a reader of a cell error is computed in Python or reads stored errors", () => {
   const why: Expr = { node: "cell_error", column: "made", part: "type", ...typed("string") };
   const mixed = table(column("x", null), column("why", upper(why)), column("made", upper(col("x"))));
   const together = planCompute(mixed, FUNCTIONS, ["why", "made"]);

@@ -10,10 +10,10 @@ import { castToStorage } from "../kinds/storage-type.ts";
 import type { UdfGraph } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 
-/** How the values of computed columns come about: first the graph in Python, then SQL over the row's stored columns. */
+/** The computation of computed columns: first the graph in Python, then SQL over the row's stored columns. */
 export interface ComputePlan {
   readonly graph: UdfGraph | null;
-  /** In an order in which each reads stored columns, the graph's steps, and earlier entries only. */
+  /** In dependency order: each step reads stored columns, the graph's steps, and earlier steps. */
   readonly sql: readonly SqlStep[];
 }
 
@@ -26,8 +26,8 @@ export interface SqlStep {
 type ComputedColumn = CatalogColumn & { readonly computed: { readonly text: string; readonly expr: Expr } };
 
 /**
- * Divides the computing of `columns` between Python and SQL. Whatever needs Python, and the columns among `columns` that
- * it reads, are steps of one graph; the rest is SQL. Computed columns that are not in `columns` are read as stored.
+ * Divides the computation of `columns` between Python and SQL. The columns that need Python, and those of `columns`
+ * that they read, are steps of one graph; the rest is SQL. Computed columns outside `columns` are read as stored.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planCompute(
@@ -53,7 +53,8 @@ export function planCompute(
 }
 
 /**
- * The graph that computes all of `columns` in Python: for rows of which SQL refused a value. Null for no columns.
+ * Plans the graph that computes all of `columns` in Python, for rows with a value that SQL refused. Null for no
+ * columns.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planPython(
@@ -65,7 +66,7 @@ export function planPython(
   return ordered.length === 0 ? null : buildGraph(table, functions, ordered);
 }
 
-/** The names among `columns` (computed ones of the table) that `wanted` hangs on, themselves included. */
+/** The names among `columns` (computed ones of the table) that `wanted` depends on, including `wanted` itself. */
 export function computedClosure(table: CatalogTable, wanted: Iterable<string>): Set<string> {
   const byName = computedByName(table);
   const found = new Set<string>();
@@ -87,7 +88,7 @@ function computedByName(table: CatalogTable): Map<string, ComputedColumn> {
   return byName;
 }
 
-/** Declared order is no dependency order once columns were added by updates, hence the walk. */
+/** Columns added by updates break the declared order, so the graph is walked. */
 function inDependencyOrder(table: CatalogTable, columns: readonly string[]): ComputedColumn[] {
   const byName = computedByName(table);
   const wanted = new Set(columns);
@@ -104,7 +105,7 @@ function inDependencyOrder(table: CatalogTable, columns: readonly string[]): Com
   return ordered;
 }
 
-/** `ordered` is in dependency order, so one walk from its end meets every reader before what it reads. */
+/** `ordered` is in dependency order, so one walk from its end meets every reader before its sources. */
 function withTheirReads(
   ordered: readonly ComputedColumn[],
   isPython: (column: ComputedColumn) => boolean,
@@ -135,9 +136,9 @@ function buildGraph(
   const reads = new Set(columns.flatMap((column) => valuesRead(column.computed.expr)));
   const inputs: UdfGraph["inputs"][number][] = table.columns
     .filter((column) => reads.has(column.name) && !stepNames.has(column.name))
-    // A computed column may hold null after an error whatever its type says.
+    // A computed column may hold null after an error, whatever its type says.
     .map(({ name, type, nullable, computed }) => ({ name, type, nullable: nullable || computed !== null }));
-  // Errors of the graph's own steps are known while it runs; those of other columns are stored with the row.
+  // The graph knows its own steps' errors at run time; those of other columns are stored with the row.
   const errorsRead = columns.flatMap((column) => cellErrorsRead(column.computed.expr));
   if (errorsRead.some((name) => !stepNames.has(name))) {
     inputs.push({ name: ERRORS_INPUT, type: JSON_TYPE, nullable: true });
@@ -161,7 +162,7 @@ function functionsOf(
       if (known === undefined) {
         throw appError("schema_mismatch", {
           detail: `Column ${table.name}.${column.name} calls ${id}, which the application does not declare.`,
-          hint: "Bring the tables up to date: cli schema update <app file> <target>",
+          hint: "Update the tables: cli schema update <app file> <target>",
           meta: { table: table.name, column: column.name, function: id },
         });
       }

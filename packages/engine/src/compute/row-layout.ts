@@ -5,18 +5,18 @@ import { UUID_TYPE } from "../kinds/kinds.ts";
 import { literalValue } from "../kinds/values.ts";
 import { computedClosure } from "./plan-compute.ts";
 
-/** A row on its way into a table: one value per slot of the layout. */
+/** A row before it is written: one value per slot of the layout. */
 export type Row = EngineValue[];
 
 export interface Slot {
   readonly name: string;
   readonly type: ColumnType;
   readonly nullable: boolean;
-  /** Its place in a row. */
+  /** Its index in a row. */
   readonly at: number;
-  /** Who fills it: the request, the engine (ids, times), or the computing of the row. */
+  /** The source of its value: the request, the engine (ids, times), or computation. */
   readonly origin: "input" | Generator | "computed";
-  /** What an input gets where a request does not name it. */
+  /** The value of an input that a request omits. */
   readonly default?: SlotDefault | undefined;
 }
 
@@ -25,20 +25,20 @@ export type SlotDefault = { readonly value: EngineValue } | { readonly generator
 /** Makes the values of generators, in the engine's form. */
 export type Generators = Readonly<Record<Generator, () => string>>;
 
-/** The order of a table's values in a Row; fixed for the life of a service, whatever the table becomes meanwhile. */
+/** The order of a table's values in a Row. Fixed for the life of a service, even if the table changes. */
 export interface RowLayout {
   readonly table: CatalogTable;
   readonly slots: readonly Slot[];
   readonly index: ReadonlyMap<string, number>;
   /** Slot of the value that identifies the row. */
   readonly identity: number;
-  /** Names of the columns that Python or SQL computes; bare generators (uuid7(), uuid4(), now()) are not among them. */
+  /** Names of the columns that Python or SQL computes, without bare generators (uuid7(), uuid4(), now()). */
   readonly computed: readonly string[];
-  /** Behind the slots: the row's cell errors as JSON text, null for none. */
+  /** After the slots: the row's cell errors as JSON text, null for none. */
   readonly errors: number;
 }
 
-/** Lays out all columns of a table, and its row identity when that is no column of the user's. */
+/** Lays out all columns of a table, and its row identity if the user declared no column for it. */
 export function layOutRow(table: CatalogTable): RowLayout {
   const slots: Slot[] = table.columns.map((column, at) => ({
     name: column.name,
@@ -71,13 +71,13 @@ export function slotsNamed({ slots, index, table }: RowLayout, names: readonly s
   });
 }
 
-/** The computed columns of the layout that `outputs` hang on; what the engine makes is not among them. */
+/** The computed columns that `outputs` depend on, without generated values. */
 export function neededComputed(layout: RowLayout, outputs: readonly string[]): string[] {
   const closure = computedClosure(layout.table, outputs);
   return layout.computed.filter((name) => closure.has(name));
 }
 
-/** Fills the slots whose values the engine makes: ids, and the time. */
+/** Fills the slots that the engine generates: ids and times. */
 export function makeGenerated({ slots }: RowLayout, make: Generators, row: Row): void {
   for (let at = 0; at < slots.length; at++) {
     const origin = slots[at]?.origin;

@@ -6,7 +6,7 @@ function raised(fn: string): UdfError {
   return { kind: "raised", function: fn, type: "ZeroDivisionError", message: "division by zero", at: null };
 }
 
-test("an operator that raised is told as it was written: by the expression of its column, or by its sign", () => {
+test("names a raising operator by its column's expression, or by its sign", () => {
   expect(whatHappened(raised("op.truediv"), "a / b")).toBe("a / b raised ZeroDivisionError: division by zero");
   expect(whatHappened(raised("op.truediv"))).toBe("the operator / raised ZeroDivisionError: division by zero");
   const long = `n // m + ${"n + ".repeat(30)}1`;
@@ -15,7 +15,7 @@ test("an operator that raised is told as it was written: by the expression of it
   );
 });
 
-test("a function that raised is told by its own name, whatever it stands in", () => {
+test("names a raising function by its own name, wherever it is used", () => {
   expect(whatHappened(raised("udfs:share"), "share(a) / b")).toMatch(/^udfs:share raised /);
   expect(whatHappened(raised("string.index"), "title.index('x')")).toMatch(/^string\.index raised /);
 });

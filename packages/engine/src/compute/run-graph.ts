@@ -19,15 +19,15 @@ const CODES = {
   timeout: "function_timeout",
 } as const satisfies Record<UdfError["kind"], ErrorCode>;
 
-/** An expression that is longer is cut in messages. */
+/** Maximum length of an expression in messages. */
 const LONGEST_TEXT = 80;
 
-/** The code that a cell's error is told by. */
+/** The error code for a cell's error. */
 export function cellErrorCode(error: UdfError): ErrorCode {
   return CODES[error.kind];
 }
 
-/** Where a graph finds its inputs and leaves its results in a row. */
+/** The slots of a graph's inputs and results in a row. */
 export interface BoundGraph {
   readonly graph: UdfGraph;
   readonly inputs: readonly number[];
@@ -41,7 +41,7 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
     if (slot === undefined) throw new TypeError(`The graph names ${name}, which the row does not have.`);
     return slot;
   };
-  // A row on its way in has no stored errors yet: behind all slots there is nothing, which is null.
+  // A new row has no stored errors. The index after all slots is empty, which is null.
   const inputOf = (name: string): number => (name === ERRORS_INPUT ? index.size : slotOf(name));
   return {
     graph,
@@ -61,8 +61,8 @@ export function bindPython(
 }
 
 /**
- * Runs a graph over one row and writes its results into the row's slots, null into those that failed. Gives what failed,
- * null for nothing.
+ * Runs a graph on one row and writes the results into its slots, null for failed ones. Returns the errors, or null for
+ * none.
  * @throws worker_unavailable, overloaded
  */
 export async function runCells(
@@ -80,11 +80,11 @@ export async function runCells(
   return errors;
 }
 
-/** How long one look at unfinished results lasts. */
+/** Interval of the checks for unfinished results. */
 const LOOK_MS = 1_000;
 
 /**
- * The same for many rows at once: gives what failed by the row's place.
+ * The same for many rows at once. Returns errors by row index.
  * @throws worker_unavailable, overloaded; the signal's reason
  */
 export async function runBatch(
@@ -103,7 +103,7 @@ export async function runBatch(
   return batch.errors;
 }
 
-/** The error of a row: that of the first column which failed by itself, not of those that only read a failed one. */
+/** The error of a row: that of the first column that failed itself, not of its readers. */
 export function cellError(table: CatalogTable, errors: Readonly<Record<string, UdfError>>): AppError {
   const failed = Object.entries(errors);
   const [column, error] = failed.find(([, candidate]) => candidate.kind !== "skipped") ?? failed[0] ?? [];
@@ -126,7 +126,8 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   });
 }
 
-/** What a function did or lacked, for whoever asked for the value. `text` is the expression of the column, as printed. */
+/** Describes the failure of a function, or a missing one, for the caller. `text` is the printed expression of the
+ *  column. */
 export function whatHappened(error: UdfError, text?: string): string {
   switch (error.kind) {
     case "raised":
@@ -142,7 +143,7 @@ export function whatHappened(error: UdfError, text?: string): string {
   }
 }
 
-/** What raised: a function by its name; an operator by the expression that it stands in, or by its sign. */
+/** The failed part: a function by its name, an operator by its expression or its sign. */
 export function whatFailed(error: UdfError, text?: string): string {
   if (!OPERATORS.has(error.function)) return error.function;
   if (text === undefined) return `the operator ${shownFunction(error.function)}`;
@@ -154,13 +155,13 @@ export function whatFailed(error: UdfError, text?: string): string {
 function hintFor(error: UdfError): string {
   switch (error.kind) {
     case "missing":
-      return "Nothing was stored. Put the function back, or change the column and run `cli schema update`.";
+      return "Nothing was stored. Restore the function, or change the column and run `cli schema update`.";
     case "timeout":
       return "Nothing was stored. Make the function faster, or give it smaller inputs.";
     case "died":
       return "Nothing was stored. A function must return or raise; it must not end its process.";
     case "memory":
-      return "Nothing was stored. Let the function work on smaller pieces.";
+      return "Nothing was stored. Split the function's work into smaller pieces.";
     default:
       return "Nothing was stored. Send other values, or correct the function and run `cli service update`.";
   }

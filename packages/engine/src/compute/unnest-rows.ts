@@ -9,8 +9,8 @@ interface NamedColumn {
 }
 
 /**
- * A FROM list over rows given as arrays, parameters $1 and up in the order of `given`, followed by the computed columns:
- * each step sees the given columns and the earlier steps under their own names, as they will be stored.
+ * A FROM list over rows given as arrays (parameters $1 and up, in the order of `given`), followed by the computed
+ * columns. Each step sees the given columns and earlier steps under their own names, as stored.
  */
 export function unnestRows(given: readonly NamedColumn[], steps: readonly SqlStep[], ordinality?: string): string {
   const arrays = given.map((column, at) => `$${at + 1}::${transportType(column.type)}[]`);

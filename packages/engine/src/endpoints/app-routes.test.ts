@@ -16,7 +16,7 @@ const HEAD: HttpHead = {
   headers: [],
 };
 
-/** Asks a route as an application object does. */
+/** Calls a route as an application object does. */
 async function ask(
   route: Partial<CompiledRoute>,
   head: Partial<HttpHead>,
@@ -36,7 +36,7 @@ async function ask(
   return inside.answer("api:0", { ...HEAD, ...head }, data, signal);
 }
 
-test("the bytes of a body come to the route as they were sent", async () => {
+test("the route gets the body bytes as sent", async () => {
   let body: RouteRequest["body"] = "";
   const sent = Buffer.from([0x22, 0xff, 0x22]);
   const handle: CompiledRoute["handle"] = async (request) => {
@@ -47,7 +47,7 @@ test("the bytes of a body come to the route as they were sent", async () => {
   expect(body).toEqual(sent);
 });
 
-test("a route that takes a signal is told when the caller of the application object leaves", async () => {
+test("a route that takes a signal sees that its caller disconnected", async () => {
   const seen: (AbortSignal | undefined)[] = [];
   const handle: CompiledRoute["handle"] = async ({ signal }) => {
     seen.push(signal);
@@ -59,7 +59,7 @@ test("a route that takes a signal is told when the caller of the application obj
   expect(seen).toEqual([signal, undefined]);
 });
 
-test("a live query is refused: an answer without an end cannot be passed on", async () => {
+test("refuses a live query, because an endless response cannot be passed on", async () => {
   let isAsked = false;
   const handle: CompiledRoute["handle"] = async () => {
     isAsked = true;
@@ -72,7 +72,7 @@ test("a live query is refused: an answer without an end cannot be passed on", as
   expect(isAsked).toBe(false);
 });
 
-test("an answer that breaks off is told as an error", async () => {
+test("a response that breaks off becomes an error", async () => {
   const broken = async function* (): AsyncGenerator<Uint8Array> {
     yield Buffer.from("[");
     throw new Error("the disk is gone");

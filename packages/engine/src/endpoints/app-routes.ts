@@ -7,25 +7,25 @@ import { answerByPython, answerFailure, type HandlerContext } from "../route-kin
 import { refuseLiveInside, wantsEvents } from "../route-kinds/live-answer.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 
-/** An answer that an application object passes on. */
+/** A response that an application object passes on. */
 export interface InnerAnswer {
   readonly status: number;
   readonly headers: HttpHeaders;
   readonly data: Uint8Array;
 }
 
-/** What Python reaches of routes: application objects those of routers in them, handlers those that change a table's rows.
- *  Neither rejects. */
+/** The routes that Python can call. Application objects call their routers' routes; handlers call those that change
+ *  table rows. Neither method rejects. */
 export interface InnerRoutes {
-  /** Answers a request for a route, by the id that the manifest gives it. `signal` aborts when its caller is gone. */
+  /** Calls a route by its id in the manifest. `signal` aborts when the caller disconnects. */
   answer(route: string, head: HttpHead, data: Uint8Array, signal?: AbortSignal): Promise<InnerAnswer>;
-  /** The answer for a failure of a handler. */
+  /** The response for a failure of a handler. */
   problem(failure: HttpFailure, id: string): Promise<InnerAnswer>;
 }
 
 type Application = NonNullable<ManifestService["app"]>;
 
-/** Compiles the one route of a service with an application object: that answers whatever is asked. */
+/** Compiles the single route of a service with an application object, which handles every request. */
 export function compileApplication(context: HandlerContext, service: ManifestService): CompiledRoute {
   return {
     service: service.name,
@@ -40,7 +40,8 @@ export function compileApplication(context: HandlerContext, service: ManifestSer
   };
 }
 
-/** Opens the routes that Python reaches; `routes` are those of `app.routes`, in their order, `others` all else by id. */
+/** Opens the routes that Python can call. `routes` are those of `app.routes`, in order; `others` are all others by
+ *  id. */
 export function openInnerRoutes(
   applications: readonly { readonly app: Application; readonly routes: readonly (CompiledRoute | undefined)[] }[],
   others: (id: string) => CompiledRoute | undefined,
@@ -73,7 +74,7 @@ function ask(
 ): Promise<RouteAnswer> {
   if (route === undefined) {
     throw appError("not_found", {
-      detail: "The application's code has a route that the service was not given.",
+      detail: "The application's code has a route that the service does not have.",
     });
   }
   if (route.has_events === true && wantsEvents(request)) refuseLiveInside();

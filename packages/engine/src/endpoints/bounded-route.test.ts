@@ -4,7 +4,7 @@ import { type RouteAnswer, wholeText } from "../answers/answers.ts";
 import type { CompiledRoute } from "../routes/route.ts";
 import { withBound } from "./bounded-route.ts";
 
-test("requests past the limit of a route are refused at once and do nothing; one that ends makes room", async () => {
+test("requests above a route's limit are refused at once", async () => {
   const ends: ((answer: RouteAnswer) => void)[] = [];
   const route: CompiledRoute = {
     service: "desk",
@@ -23,8 +23,7 @@ test("requests past the limit of a route are refused at once and do nothing; one
   expect(refused).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
   expect(JSON.parse(wholeText(refused))).toMatchObject({
     code: "overloaded",
-    detail:
-      "2 requests to GET /slow wait for their answer already, the most that one route may have. Nothing was done.",
+    detail: "2 requests to GET /slow are already in progress, the maximum of one route. Nothing was done.",
     hint: expect.stringContaining("SERVICE_ROUTE_REQUESTS"),
     meta: { route: "GET /slow", limit: "route_requests", value: 2 },
   });

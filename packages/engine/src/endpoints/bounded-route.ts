@@ -5,8 +5,8 @@ import type { Logger } from "../ports.ts";
 import type { CompiledRoute } from "../routes/route.ts";
 
 /**
- * The route, of which so many requests wait for their answer at a time (of one that streams: for its head); more are refused at
- * once with `overloaded`, so that a slow route leaves the service to the others.
+ * The route with a limit on concurrent requests. For a streaming route, a request counts until its head is sent.
+ * Requests above the limit fail at once with `overloaded`, so that a slow route does not block the service.
  */
 export function withBound(route: CompiledRoute, most: number, log: Logger): CompiledRoute {
   const { method, path } = route;
@@ -30,8 +30,8 @@ export function withBound(route: CompiledRoute, most: number, log: Logger): Comp
 
 function tooMany(route: string, most: number): Error {
   return appError("overloaded", {
-    detail: `${most} requests to ${route} wait for their answer already, the most that one route may have. Nothing was done.`,
-    hint: `Send the request again in a moment; for more at a time, raise ${limitVariable("route_requests")}.`,
+    detail: `${most} requests to ${route} are already in progress, the maximum of one route. Nothing was done.`,
+    hint: `Send the request again in a moment. To allow more concurrent requests, raise ${limitVariable("route_requests")}.`,
     meta: { route, limit: "route_requests", value: most },
   });
 }

@@ -9,13 +9,13 @@ import { compileManifestChecks, type JsonChecks } from "../kinds/json-checks.ts"
 import { planSchema } from "../schema/plan-schema.ts";
 import { checkRoutes } from "./check-routes.ts";
 
-/** Any target: names and rules are the same everywhere. */
+/** Any target works: names and rules are the same everywhere. */
 const TARGET = "main";
 
 /**
- * Finds without a database what an update or a service would refuse of an application, whatever the target holds: tables
- * declared twice, expressions that nothing can compute, JSON Schemas that are none, indexes that cannot be, routes that
- * could never work. Python has told what it found before.
+ * Finds, without a database, what any update or service would refuse of an application. Examples: duplicate tables,
+ * expressions that nothing can compute, invalid JSON Schemas, impossible indexes, routes that cannot work. Python has
+ * already reported its own findings.
  * @throws app_invalid, schema_mismatch
  */
 export async function checkManifest(manifest: Manifest): Promise<void> {
@@ -35,7 +35,7 @@ export async function checkManifest(manifest: Manifest): Promise<void> {
   for (const service of manifest.services) checkRoutes(manifest, service);
 }
 
-/** Python has seen to the type; a JSON Schema is compiled here alone. */
+/** Python has checked the type. Only this side compiles the JSON Schema. */
 function checkDefault(table: ManifestTable, column: ManifestColumn, checks: JsonChecks): void {
   const expr = column.default?.expr;
   if (expr?.node !== "literal") return;
@@ -43,8 +43,8 @@ function checkDefault(table: ManifestTable, column: ManifestColumn, checks: Json
   if (misfit === undefined) return;
   const { file, line } = column.source;
   throw appError("app_invalid", {
-    detail: `${file}:${line}: The default of column ${table.name}.${column.name} does not fit its schema: ${misfit.detail}`,
-    hint: "Give default= a value that the column's schema allows.",
+    detail: `${file}:${line}: The default of column ${table.name}.${column.name} does not match its schema: ${misfit.detail}`,
+    hint: "Set default= to a value that the column's schema allows.",
     meta: { table: table.name, column: column.name },
   });
 }
@@ -64,12 +64,12 @@ function checkIndexes(table: ManifestTable): void {
 function refused(table: ManifestTable, what: string): Error {
   return appError("app_invalid", {
     detail: `${table.source.file}:${table.source.line}: ${what} in table '${table.name}'.`,
-    hint: "Take the index out, or name other columns.",
+    hint: "Remove the index, or name other columns.",
     meta: { table: table.name },
   });
 }
 
-/** The table as a catalog would know it after it was created. */
+/** The table as a catalog shows it after creation. */
 function asStored(table: ManifestTable): CatalogTable {
   return {
     ...table,

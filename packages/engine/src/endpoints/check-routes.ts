@@ -3,12 +3,13 @@ import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/m
 import type { Refuse } from "../route-kinds/route-kind.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
 
-/** Paths that every service answers itself. A person's own GET of /docs would win; the others cannot be taken. */
+/** Paths that every service reserves. An application's own GET of /docs takes precedence; these paths cannot be
+ *  taken. */
 const RESERVED = new Set(["/health", "/openapi.json"]);
 
 /**
- * Finds what would make a route fail at each of its requests, before anything is served: unknown tables and columns,
- * computed inputs, required columns that are no inputs, two routes of one path.
+ * Finds errors that would fail every request of a route, before anything is served. Examples: unknown tables and
+ * columns, computed inputs, required columns that are not inputs, two routes with one path.
  * @throws app_invalid naming file and line
  */
 export function checkRoutes(manifest: Manifest, service: ManifestService): void {
@@ -17,8 +18,8 @@ export function checkRoutes(manifest: Manifest, service: ManifestService): void 
     const path = service.prefix + route.path;
     const refuse = refuser(service, route, path);
     if (!path.startsWith("/")) refuse(`The path ${path} does not start with "/".`);
-    if (RESERVED.has(path)) refuse(`The path ${path} is answered by every service itself.`);
-    // A parameter is one whatever its name.
+    if (RESERVED.has(path)) refuse(`The path ${path} is reserved: every service answers it.`);
+    // Path parameters are equal whatever their names.
     const place = `${route.method} ${path.replace(/\{[^/]*\}/g, "{}")}`;
     if (paths.has(place)) refuse(`The path ${path} is declared twice.`);
     paths.add(place);
@@ -40,7 +41,7 @@ function refuser(service: ManifestService, route: ManifestRoute, path: string): 
   };
 }
 
-/** The table, query or function that a route works with. */
+/** The table, query or function of a route. */
 function workedOn(route: ManifestRoute): Record<string, string> {
   if ("table" in route) return { table: route.table };
   if ("query" in route) return { query: route.query };

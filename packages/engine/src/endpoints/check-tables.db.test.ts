@@ -6,7 +6,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkTables, findIncompatibilities } from "./check-tables.ts";
 
 let stage: SchemaStage;
-/** A folder of each test's own. */
+/** A separate folder for each test. */
 let target: string;
 let count = 0;
 
@@ -28,17 +28,17 @@ const UPPER = aComputed("title_upper", call("string.upper", "string", col("title
 const docs = (columns: ManifestColumn[], indexed: string[] = []) =>
   aManifest({ tables: [aTable("docs", columns, { indexes: indexed.map((name) => anIndex([name])) })] });
 
-/** Checks a service that knows `service` against tables that an update made `current`. */
+/** Checks a service with the tables `service` against the tables of a later update, `current`. */
 async function check(service: ReturnType<typeof docs>, current: ReturnType<typeof docs>): Promise<void> {
   await stage.apply(current, { allow_destructive: true, target });
   checkTables({ manifest: service, target }, await loadCatalog(stage.sql));
 }
 
-test("a service starts again on tables that a later update added to", async () => {
+test("a service starts again after an update that only added things", async () => {
   await check(docs([KEY, TITLE]), docs([KEY, TITLE, BODY, UPPER], ["title"]));
 });
 
-test("a service starts again when an index was dropped or a value's expression changed", async () => {
+test("a service starts again after a dropped index or changed expression", async () => {
   const lower = aComputed("title_upper", call("string.lower", "string", col("title", "string")));
   await check(docs([KEY, TITLE, UPPER], ["title"]), docs([KEY, TITLE, lower]));
 });
@@ -50,33 +50,33 @@ const CALLED_TEXT = aColumn("text", "string", { nullable: true, renamed_from: "b
 const STORED_UPPER = aColumn("title_upper", "string", { nullable: true });
 
 test.each([
-  ["lack a column that it knows", [KEY, TITLE, BODY], docs([KEY, TITLE]), "docs.body is not there"],
-  ["call a column otherwise", [KEY, TITLE, BODY], docs([KEY, TITLE, CALLED_TEXT]), "docs.body is not there"],
+  ["lack a known column", [KEY, TITLE, BODY], docs([KEY, TITLE]), "docs.body is missing"],
+  ["have a renamed column", [KEY, TITLE, BODY], docs([KEY, TITLE, CALLED_TEXT]), "docs.body is missing"],
   [
     "have a column of another type",
     ...([[KEY, TITLE, BODY], docs([KEY, TITLE, INT_BODY]), "docs.body is Int and not String | None"] as const),
   ],
   [
-    "ask for a value that it does not send",
-    ...([[KEY, TITLE], docs([KEY, TITLE, AUTHOR]), "docs.author is not known to it and must be given"] as const),
+    "have a new required column",
+    ...([[KEY, TITLE], docs([KEY, TITLE, AUTHOR]), "docs.author is unknown to it and required"] as const),
   ],
   [
-    "take no null where it may send one",
+    "refuse null where it is allowed",
     ...([[KEY, TITLE, BODY], docs([KEY, TITLE, STRICT_BODY]), "docs.body may not be null"] as const),
   ],
   [
-    "store what it computes",
+    "store a computed column",
     ...([[KEY, TITLE, UPPER], docs([KEY, TITLE, STORED_UPPER]), "docs.title_upper is stored"] as const),
   ],
   [
-    "do not hold its table",
-    ...([[KEY, TITLE], aManifest({ tables: [aTable("other", [KEY, TITLE])] }), "there is no table docs"] as const),
+    "lack its table",
+    ...([[KEY, TITLE], aManifest({ tables: [aTable("other", [KEY, TITLE])] }), "table docs is missing"] as const),
   ],
 ])("a service does not start on tables that %s", async (_case, service, current, reason) => {
   const manifest = docs([...service]);
   await expect(check(manifest, current)).rejects.toMatchObject({
     code: "schema_mismatch",
-    hint: `Bring the tables up to date: cli schema update app.py ${target}`,
+    hint: `Update the tables: cli schema update app.py ${target}`,
   });
   expect(findIncompatibilities({ manifest, target }, await loadCatalog(stage.sql))).toEqual([
     { table: "docs", reason },

@@ -12,9 +12,9 @@ interface TablesOfApplication {
 }
 
 /**
- * `is_started`: the manifest is of the last update of the service, and not of the file as it is now.
- * Refuses tables that a service could not write. What a later update only added is no hindrance: a service that starts
- * again after a crash must not fail because the tables are ahead of it.
+ * Refuses tables that a service could not write. Additions by a later update are allowed: a service that restarts after
+ * a crash must not fail because of them. `is_started`: the manifest is of the service's last update, not of the current
+ * file.
  * @throws schema_mismatch naming the tables
  */
 export function checkTables(input: TablesOfApplication & { readonly is_started?: boolean }, catalog: Catalog): void {
@@ -22,21 +22,21 @@ export function checkTables(input: TablesOfApplication & { readonly is_started?:
   if (different.length === 0) return;
   const { app_file: appFile } = input.manifest;
   if (input.is_started === true) {
-    // what the file declares by now is not known here: the update of the service says it, and whether the tables are behind
+    // The current file is unknown here. The update of the service reports whether its tables are outdated.
     throw appError("schema_mismatch", {
-      detail: `The service was started for other tables than ${input.target} has now: ${different.join(", ")}.`,
-      hint: `Start it as ${appFile} is now: cli service update ${appFile} ${input.target}`,
+      detail: `The tables of ${input.target} have changed since the service was started: ${different.join(", ")}.`,
+      hint: `Update the service from the current ${appFile}: cli service update ${appFile} ${input.target}`,
       meta: { target: input.target, tables: different },
     });
   }
   throw appError("schema_mismatch", {
-    detail: `${appFile} declares other tables than ${input.target} has: ${different.join(", ")}.`,
-    hint: `Bring the tables up to date: cli schema update ${appFile} ${input.target}`,
+    detail: `The tables of ${input.target} differ from those that ${appFile} declares: ${different.join(", ")}.`,
+    hint: `Update the tables: cli schema update ${appFile} ${input.target}`,
     meta: { target: input.target, tables: different },
   });
 }
 
-/** What of the tables as they are keeps an application's services from starting, or from storing rows. Pure. */
+/** Finds differences in the current tables that prevent services from starting or storing rows. Pure. */
 export function findIncompatibilities(input: TablesOfApplication, catalog: Catalog): TableIncompatibility[] {
   const { operations } = planSchema({ ...input, catalog });
   return operations.flatMap((operation) => {
@@ -45,19 +45,20 @@ export function findIncompatibilities(input: TablesOfApplication, catalog: Catal
   });
 }
 
-/** An operation is what would bring the table to the manifest; `drop` means that the table is ahead of the manifest. */
+/** An operation would change the table to match the manifest. `drop` means that the table is newer than the
+ *  manifest. */
 function hindranceOf(operation: SchemaOperation): string | undefined {
   switch (operation.kind) {
     case "create_table":
-      return `there is no table ${operation.to.name}`;
+      return `table ${operation.to.name} is missing`;
     case "rename_table":
-      return `${operation.table.name} is called ${operation.from}`;
+      return `${operation.table.name} is still named ${operation.from}`;
     case "rename_column":
-      return `${operation.table.name}.${operation.column.name} is called ${operation.from}`;
+      return `${operation.table.name}.${operation.column.name} is still named ${operation.from}`;
     case "refuse_rename":
       return `${operation.table.name}${operation.name === null ? "" : `.${operation.name}`}: ${operation.reason}`;
     case "add_column":
-      return operation.to.is_hidden === true ? undefined : `${operation.table.name}.${operation.to.name} is not there`;
+      return operation.to.is_hidden === true ? undefined : `${operation.table.name}.${operation.to.name} is missing`;
     case "add_index":
     case "drop_index":
     case "replace_index":
@@ -67,7 +68,7 @@ function hindranceOf(operation: SchemaOperation): string | undefined {
       return computed === null && !nullable && given == null ? mustBeGiven(operation.table.name, name) : undefined;
     }
     case "alter_table":
-      return operation.changes.includes("primary_key") ? `${operation.table.name} has another key` : undefined;
+      return operation.changes.includes("primary_key") ? `${operation.table.name} has another primary key` : undefined;
     case "alter_column":
       return columnHindrance(operation);
   }
@@ -82,14 +83,14 @@ function columnHindrance({
   const path = `${table.name}.${column.name}`;
   const shown = (one: typeof column | typeof to) => displayType(one.type, one.nullable);
   if (changes.includes("type")) return `${path} is ${shown(column)} and not ${shown(to)}`;
-  if (changes.includes("primary_key")) return `${path} is ${column.primary_key ? "a" : "no"} key`;
+  if (changes.includes("primary_key")) return `${path} is ${column.primary_key ? "" : "not "}part of the primary key`;
   if (changes.includes("stored_or_computed")) return `${path} is ${column.computed === null ? "stored" : "computed"}`;
   const isStrict = changes.includes("nullability") && column.computed === null && !column.nullable;
   return isStrict ? `${path} may not be null` : undefined;
 }
 
 function mustBeGiven(table: string, column: string): string {
-  return `${table}.${column} is not known to it and must be given`;
+  return `${table}.${column} is unknown to it and required`;
 }
 
 function tableOf(operation: SchemaOperation): string {

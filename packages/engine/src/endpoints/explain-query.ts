@@ -20,7 +20,7 @@ export interface ExplainInput {
   readonly target: string;
   /** Name of a query, or its id. */
   readonly query: string;
-  /** Values as a URL would carry them; without all of them the plan is the one for any values. */
+  /** Values in the form of a URL. If some are missing, the plan is for unknown values. */
   readonly params: Readonly<Record<string, string>>;
   /** Runs the statement to measure it. */
   readonly analyze: boolean;
@@ -28,9 +28,9 @@ export interface ExplainInput {
 }
 
 /**
- * Says how a query is answered: its statements, what runs where and why, and PostgreSQL's plan of the statement that
- * reads the tables.
- * @throws query_not_found, schema_mismatch, app_invalid, invalid_request for values that do not fit
+ * Explains how a query runs: its statements, what runs where and why, and PostgreSQL's plan of the statement that reads
+ * the tables.
+ * @throws query_not_found, schema_mismatch, app_invalid, invalid_request for invalid values
  */
 export async function explainQuery(sql: SqlConnection, input: ExplainInput): Promise<QueryExplanation> {
   const named = findQuery(input.manifest, input.query);
@@ -64,8 +64,8 @@ function findQuery(manifest: Manifest, wanted: string): ManifestQuery {
   const nearest = nearestName(wanted, names);
   if (query !== undefined) {
     throw appError("query_not_found", {
-      detail: `${manifest.app_file} declares several queries ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
-      hint: "Name one with its module.",
+      detail: `${manifest.app_file} declares several queries named ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
+      hint: "Add the module to the name.",
       meta: { query: wanted },
     });
   }
@@ -80,7 +80,7 @@ function nameHint(names: readonly string[], nearest: string | undefined): string
   return nearest === undefined ? `It declares: ${names.join(", ") || "none"}.` : `Did you mean ${nearest}?`;
 }
 
-/** What is computed where, clause by clause. */
+/** Where each clause is computed. */
 function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
   const { query } = plan.bound;
   const python = plan.reasons.map(
@@ -104,7 +104,7 @@ function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
   for (const [clause, isThere] of clauses) {
     if (!isThere) continue;
     const isPart = python.some((part) => part.clause.includes(clause));
-    inSql.push([clause, isPart ? "what Python does not compute" : "all of it"]);
+    inSql.push([clause, isPart ? "everything that Python does not compute" : "everything"]);
   }
   return [...inSql.map(([clause, what]) => ({ clause, runs_in: "SQL", what, why: null }) as const), ...python];
 }
@@ -114,7 +114,7 @@ const CLAUSES = {
   value: "order_by, group_by, distinct",
   select: "select",
   aggregate: "aggregates",
-  vector: "similarity, once a request",
+  vector: "similarity, once per request",
 } as const;
 
 async function planOf(
@@ -132,7 +132,7 @@ async function planOf(
   return linesOf(await sql.query({ text: `${how} ${statement.text}`, values }));
 }
 
-/** The values of all parameters; undefined when some are missing and none was to be measured. */
+/** The values of all parameters; undefined when some are missing and the query is not measured. */
 function argumentsFor({ params, analyze }: ExplainInput, named: ManifestQuery): QueryArguments | undefined {
   const isComplete = named.parameters.every(({ name, default: value }) => name in params || value !== undefined);
   if (!isComplete && !analyze && Object.keys(params).length === 0) return undefined;
@@ -148,9 +148,9 @@ function valuesFor(
   const types = new Map(named.parameters.map(({ name, type }) => [name, type]));
   return places.map((place) => {
     if ("array" in place) return "{}";
-    if ("page_key" in place || "page_rows" in place) throw new TypeError("A page is not explained.");
+    if ("page_key" in place || "page_rows" in place) throw new TypeError("A page cannot be explained.");
     if ("version_of" in place) return versions.get(place.version_of);
-    // Any vector has the same plan, and the application's own code is not run here.
+    // The plan is the same for any vector, and application code does not run here.
     if ("vector" in place) return JSON.stringify([1, ...new Array<number>(place.dimensions - 1).fill(0)]);
     const value = args.get(place.parameter) ?? null;
     const type = types.get(place.parameter);

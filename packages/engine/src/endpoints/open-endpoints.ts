@@ -22,25 +22,26 @@ import { withTiming } from "./timing.ts";
 export interface Endpoints extends AsyncDisposable {
   readonly services: readonly string[];
   readonly routes: readonly CompiledRoute[];
-  /** True when some route calls a function of the application: workers are worth starting ahead. */
+  /** True when some route calls a function of the application, so workers should start early. */
   readonly uses_python: boolean;
   openapi(service: string): OpenApiDocument;
-  /** What application objects reach of the routes in them. */
+  /** The routes that application objects and handlers can call. */
   readonly inside: InnerRoutes;
-  /** Runs a query for a computed column that asks it. */
+  /** Runs a query for a computed column that uses it. */
   readonly answerQuery: QueryAnswerer;
-  /** Makes who works on the background jobs of the services; undefined when no route has any. `owner`: this process. */
+  /** Makes the runner of the services' background jobs; undefined when no route has any. `owner`: this process. */
   background(owner: string): BackgroundRunner | undefined;
-  /** Removes answers to requests with a key and background jobs that have expired; gives how many. @throws database_unavailable */
+  /** Removes expired idempotent responses and background jobs. Returns their number. @throws database_unavailable */
   collect(): Promise<number>;
-  /** Asks PostgreSQL. @throws database_unavailable */
+  /** Sends a query to PostgreSQL. @throws database_unavailable */
   checkHealth(): Promise<void>;
 }
 
 /**
- * Compiles the routes of services against the tables as they are. Disposing waits for the rows that are on their way;
- * pool and workers stay with whoever made them.
- * @throws service_not_found, app_invalid, export_refused, schema_mismatch when the tables lack what the manifest declares
+ * Compiles the routes of services against the current tables. Disposing waits for rows in flight. The caller owns pool
+ * and workers.
+ * @throws service_not_found, app_invalid, export_refused, schema_mismatch when the tables lack something that the
+ * manifest declares
  */
 export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput): Promise<Endpoints> {
   const services = input.services.map((name) => findService(input.manifest, name));
@@ -56,7 +57,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const compiled = services.map((service) => ({
     service,
     app: service.app ?? undefined,
-    // Inside an application object a handler is called by that object itself.
+    // Inside an application object, the object itself calls a handler.
     routes: service.routes.map((route) =>
       service.app != null && routeKind(route).isHandler
         ? undefined
@@ -85,7 +86,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   };
 }
 
-/** Of a service that nobody is served: each route is compiled when it is first wanted. */
+/** For a service without external clients: compiles each route on first use. */
 function routesOnDemand(context: RouteContext, service: ManifestService | undefined) {
   const made = new Map<string, CompiledRoute>();
   return (id: string): CompiledRoute | undefined => {

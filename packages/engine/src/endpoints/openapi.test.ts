@@ -58,15 +58,16 @@ const manifest = aManifest({
   ],
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+// biome-ignore lint/suspicious/noExplicitAny: the test only inspects the document
 function describe(): any {
   const [service] = manifest.services;
   if (service === undefined) throw new Error("no service");
   return whole(describeService(manifest, service));
 }
 
-/** A document with what its references to schemas of rows name in their place; those to `Problem` stay. */
-// biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+/** A document with references to row schemas replaced by the schemas. References to `Problem` stay.
+ *  // biome-ignore lint/suspicious/noExplicitAny: the test only inspects the document */
+// biome-ignore lint/suspicious/noExplicitAny: the test only inspects the document
 function whole(document: any): any {
   const { schemas } = document.components;
   // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -78,7 +79,7 @@ function whole(document: any): any {
   return resolve(document);
 }
 
-test("a route is described under its prefix with what it takes and what it answers", () => {
+test("a route is described under its prefix with its inputs and outputs", () => {
   const operation = describe().paths["/v1/docs-in"].post;
   expect(operation.operationId).toBe("insert_docs_in_v1_docs_in_post");
   const [one, many] = operation.requestBody.content["application/json"].schema.oneOf;
@@ -102,10 +103,10 @@ test("a route is described under its prefix with what it takes and what it answe
   expect(answer.required).toEqual(["id", "loud", "n"]);
 });
 
-test("bodies, answers and rows have names, from which generators make classes", () => {
+test("bodies, responses and rows have names that become class names", () => {
   const [service] = manifest.services;
   if (service === undefined) throw new Error("no service");
-  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: the test only inspects the document
   const { paths, components } = describeService(manifest, service) as any;
   expect(Object.keys(components.schemas)).toEqual([
     "Problem",
@@ -122,7 +123,7 @@ test("bodies, answers and rows have names, from which generators make classes", 
   expect(schema.oneOf.slice(0, 2)).toEqual([row, { type: "array", items: row }]);
 });
 
-test("routes whose answers have the same name and differ are numbered", () => {
+test("routes with equal names and different responses are numbered", () => {
   const schemas = new NamedSchemas();
   const one: Json = { type: "object", properties: { id: { type: "string" } } };
   const other: Json = { type: "object", properties: { id: { type: "integer" } } };
@@ -131,7 +132,7 @@ test("routes whose answers have the same name and differ are numbered", () => {
   expect(schemas.add("QResponse", one)).toEqual({ $ref: "#/components/schemas/QResponse" });
 });
 
-test("any JSON may be in a nullable column, and any but null in another", () => {
+test("a nullable column takes any JSON; others take any except null", () => {
   expect(valueSchema({ kind: "json" }, true)).toEqual({});
   expect(valueSchema({ kind: "json" }, false)).toEqual({
     type: ["object", "array", "string", "number", "boolean"],
@@ -153,7 +154,7 @@ test("where failing cells are null, computed outputs may be, and a header names 
   expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed", "x-cell-errors"]);
 });
 
-test("every error that a route may answer is declared as a problem", () => {
+test("every possible error of a route is declared as a problem", () => {
   const { responses } = describe().paths["/v1/docs-in"].post;
   const statuses = ["200", "204", "400", "408", "409", "413", "415", "422", "503", "504", "507"];
   expect(Object.keys(responses).sort()).toEqual(statuses);
@@ -162,7 +163,7 @@ test("every error that a route may answer is declared as a problem", () => {
   expect(describe().components.schemas.Problem.required).toContain("code");
 });
 
-test("a route that stores says how a request is repeated safely", () => {
+test("a route that stores describes how to retry a request safely", () => {
   const { parameters, responses } = describe().paths["/v1/docs-in"].post;
   expect(parameters).toContainEqual(
     expect.objectContaining({ name: "Idempotency-Key", in: "header", required: false }),
@@ -170,7 +171,7 @@ test("a route that stores says how a request is repeated safely", () => {
   expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed"]);
 });
 
-test("a route that changes rows may be asked for no body, and one with a function answers what that returns", () => {
+test("describes return=minimal and the result of an application function", () => {
   const { parameters, responses } = describe().paths["/v1/docs-change"].post;
   expect(parameters.map(({ name }: { name: string }) => name)).toEqual(["Idempotency-Key", "Prefer"]);
   expect(Object.keys(responses["204"].headers)).toEqual(["preference-applied"]);
@@ -184,7 +185,7 @@ test("a route that changes rows may be asked for no body, and one with a functio
   expect(document.paths["/v1/docs-in"].post.responses["200"].content["application/json"].schema).toEqual(response);
 });
 
-test("an update requires the key alone, and answers null for a cell that may have failed before", () => {
+test("an update requires only the key and may answer null", () => {
   const operation = describe().paths["/v1/docs-change"].post;
   expect(operation.operationId).toBe("update_docs_change_v1_docs_change_post");
   const body = operation.requestBody.content["application/json"].schema;
@@ -195,7 +196,7 @@ test("an update requires the key alone, and answers null for a cell that may hav
   expect(Object.keys(operation.responses)).toContain("404");
 });
 
-test("a delete requires every column that it matches, and answers a number", () => {
+test("a delete requires every match column and answers a number", () => {
   const operation = describe().paths["/v1/docs-drop"].post;
   const body = operation.requestBody.content["application/json"].schema;
   expect(body.required).toEqual(["n", "loud"]);
@@ -208,12 +209,12 @@ test("a delete requires every column that it matches, and answers a number", () 
   expect(Object.keys(operation.responses)).not.toContain("404");
 });
 
-test("a route in the background answers a job, whose address tells what has become of it", () => {
+test("a background route answers a job, whose URL reports the status", () => {
   const [service] = manifest.services;
   const [route] = service?.routes ?? [];
   if (service === undefined || route === undefined || route.kind === "handler") throw new Error("no route");
   const later = { ...route, background: { attempts: 1, expires_s: 60 } };
-  // biome-ignore lint/suspicious/noExplicitAny: a document is looked at, not worked with
+  // biome-ignore lint/suspicious/noExplicitAny: the test only inspects the document
   const document = describeService(manifest, { ...service, routes: [later] }) as any;
   const { responses, requestBody } = document.paths["/v1/docs-in"].post;
   expect(requestBody).toBeDefined();
@@ -224,7 +225,7 @@ test("a route in the background answers a job, whose address tells what has beco
   expect(describe().paths).not.toHaveProperty("/_jobs/{id}");
 });
 
-test("a query answers null for a cell that may have failed, and never for what is counted", () => {
+test("query values that may have failed are nullable; counts are not", () => {
   const [service] = manifest.services;
   if (service === undefined) throw new Error("no service");
   const column = (name: string) => ({ ...col(name, "string"), of: "docs" });
@@ -255,7 +256,7 @@ test("a query answers null for a cell that may have failed, and never for what i
     one_row: true,
     source,
   } as const;
-  // biome-ignore lint/suspicious/noExplicitAny: of a query, only what is described
+  // biome-ignore lint/suspicious/noExplicitAny: the described parts of a query are enough
   const asked = { ...manifest, queries: [{ ...declared, query } as any] };
   // biome-ignore lint/suspicious/noExplicitAny: as above
   const document = whole(describeService(asked, { ...service, routes: [route as any] }));

@@ -8,7 +8,7 @@ import type { OpenApiDocument } from "../openapi/schemas.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
 import { backgroundOf } from "../routes/route.ts";
 
-/** Describes a service as OpenAPI 3.1, from the columns that its validators are compiled from. */
+/** Describes a service as OpenAPI 3.1, from the same columns as its validators. */
 export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
@@ -32,7 +32,7 @@ export function describeService(manifest: Manifest, service: ManifestService): O
 
 type Members = { readonly [key: string]: Json };
 
-/** A service's paths, each operation with these tags before its own. */
+/** The paths of a service, with these tags first in each operation. */
 function withTags(paths: Readonly<Record<string, Json>>, tags: readonly string[]): Record<string, Json> {
   if (tags.length === 0) return { ...paths };
   const tagged = (operation: Members): Json => {
@@ -48,7 +48,7 @@ function withTags(paths: Readonly<Record<string, Json>>, tags: readonly string[]
   );
 }
 
-/** What an application object says of itself, with our description of the routes of routers in it. */
+/** The document of an application object, extended by the routes of its routers. */
 function withApplication(own: OpenApiDocument, app: Readonly<Record<string, unknown>>): OpenApiDocument {
   const theirs = app as OpenApiDocument;
   const paths: Record<string, Json> = { ...(theirs.paths as Members | undefined) };

@@ -2,15 +2,15 @@ import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/m
 import type { RouteKind } from "../route-kinds/route-kind.ts";
 import { ROUTE_KINDS, routeKind } from "../route-kinds/route-kinds.ts";
 
-/** No service that a file declares has this name. */
+/** No declared service can have this name. */
 const NAME = "(handlers)";
 
-/** What handlers call the routes of `tableService` by: `table insert items`. */
+/** The id by which handlers call the routes of `tableService`: `table insert items`. */
 export function tableRouteId(route: ManifestRoute): string {
   return `table ${route.kind} ${"table" in route ? route.table : ""}`;
 }
 
-/** A service that nobody is served: the routes by which handlers change rows of the application's tables. */
+/** An internal service: the routes by which handlers change rows of the application's tables. */
 export function tableService(
   manifest: Manifest,
   kinds: readonly RouteKind[] = Object.values(ROUTE_KINDS),
@@ -20,7 +20,7 @@ export function tableService(
   return { name: NAME, prefix: "", routes, source };
 }
 
-/** Whether functions of these services may ask for rows or change them. */
+/** Whether functions of these services may read or change rows. */
 export function haveHandlers(services: readonly ManifestService[]): boolean {
   return services.some(({ app, routes }) => app != null || routes.some((route) => routeKind(route).isHandler));
 }

@@ -6,8 +6,8 @@ import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { Timing } from "../timing.ts";
 
 /**
- * The route, which says in a `Server-Timing` header where the time went when the client sends `Prefer: timing`, and takes it down for
- * the tracer, if there is one.
+ * Wraps a route: with `Prefer: timing` the response has a `Server-Timing` header. It also records the times for the
+ * tracer, if any.
  */
 export function withTiming(route: CompiledRoute, tracer?: RequestTracer): CompiledRoute {
   const handle = (request: RouteRequest): Promise<RouteAnswer> => {
@@ -21,7 +21,7 @@ export function withTiming(route: CompiledRoute, tracer?: RequestTracer): Compil
     handle: async (request) => {
       const trace = tracer.begin({ ...traced, id: request.id, headers: request.headers });
       if (trace === undefined) return await handle(request);
-      // of an answer that streams: until its head is there
+      // For a streaming response: until its head is available.
       const answer = await handle({ ...request, timing: new Timing(trace.note) });
       trace.end(answer.status);
       return answer;

@@ -9,8 +9,8 @@ const from =
     arg === undefined ? undefined : casts[wanted]?.(arg.sql);
 
 /**
- * Conversions (`astype`), by the argument's kind. Text becomes another kind only when it is written in the one way that
- * both sides read alike; everything else raises and is left to Python.
+ * Conversions (`astype`), by the argument's kind. A text becomes another kind only in the one form that both sides read
+ * alike. Everything else raises and is left to Python.
  */
 export const CAST_FORMS: Forms = {
   "op.cast": Object.fromEntries(

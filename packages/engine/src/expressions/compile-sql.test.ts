@@ -28,13 +28,13 @@ test("upper of a column is upper in SQL", () => {
   );
 });
 
-test("an application's function anywhere in a tree leaves the whole tree to Python", () => {
+test("an application function anywhere leaves the whole tree to Python", () => {
   const inner = udf("app:f", [column("a", "string")]);
   expect(compileSql(inner, ROW_COLUMNS)).toBeUndefined();
   expect(compileSql(call("string.upper", "string", [inner]), ROW_COLUMNS)).toBeUndefined();
 });
 
-test("functions whose SQL would differ from Python have no form", () => {
+test("functions whose SQL would differ from Python have no SQL form", () => {
   const text = column("a", "string");
   const float = column("f", "float");
   for (const expr of [
@@ -50,7 +50,7 @@ test("functions whose SQL would differ from Python have no form", () => {
   }
 });
 
-test("a part of a Json value is left to Python, a conversion of it is SQL", () => {
+test("a part of a Json value runs in Python; its conversion is SQL", () => {
   const path: Expr = {
     node: "path",
     base: column("doc", "json"),
@@ -64,24 +64,24 @@ test("a part of a Json value is left to Python, a conversion of it is SQL", () =
   );
 });
 
-test("a null constant beside an operand that may fail is left to Python, which evaluates both", () => {
+test("Python evaluates a null constant next to an operand that may fail", () => {
   const quotient = call("op.floordiv", "int", [literal("1", "int"), column("i", "int")]);
   expect(compileSql(call("op.add", "int", [quotient, literal(null, "int")]), ROW_COLUMNS)).toBeUndefined();
 });
 
-test("a new uuid is not made more than once by a form that repeats its argument", () => {
+test("a form that repeats its argument makes a new uuid only once", () => {
   const text = call("op.cast", "string", [call("uuid.uuid4", "uuid", [])]);
   expect(compileSql(text, ROW_COLUMNS)).toBe("gen_random_uuid()::text");
   expect(compileSql(call("string.endswith", "bool", [column("a", "string"), text]), ROW_COLUMNS)).toBeUndefined();
 });
 
-test("expressions whose SQL would be very long are left to Python", () => {
+test("very long SQL expressions are left to Python", () => {
   let expr: Expr = column("i", "int");
   for (let depth = 0; depth < 12; depth++) expr = call("op.mod", "int", [column("i", "int"), expr]);
   expect(compileSql(expr, ROW_COLUMNS)).toBeUndefined();
 });
 
-test("a tree tells its columns and functions once each", () => {
+test("a tree lists each column and function once", () => {
   const expr = call("op.add", "string", [
     udf("app:f", [column("a", "string"), column("b", "string")]),
     call("string.format", "string", [column("a", "string")], { x: udf("app:f", [column("c", "json")]) }),
@@ -98,7 +98,7 @@ test("names and text cannot end their quotes", () => {
   expect(() => quoteIdent("a\0b")).toThrow(/NUL/);
 });
 
-test("a literal that is not of its kind has no SQL", () => {
+test("a literal of the wrong kind has no SQL", () => {
   expect(literalSql("1; drop table x", { kind: "int" })).toBeUndefined();
   expect(literalSql("1", { kind: "float" })).toBeUndefined();
   expect(literalSql("true; drop", { kind: "bool" })).toBeUndefined();
@@ -108,7 +108,7 @@ test("a literal that is not of its kind has no SQL", () => {
   expect(literalSql(null, { kind: "date" })).toBe("NULL::date");
 });
 
-test("a column of several tables, a parameter and a cell error are what the caller says they are", () => {
+test("the caller supplies columns of several tables, parameters and cell errors", () => {
   const of = (name: string, table: string): Expr => ({ ...column(name, "int"), of: table }) as Expr;
   const parameter: Expr = { node: "parameter", name: "most", type: { kind: "int" }, nullable: false };
   const why: Expr = {
@@ -134,7 +134,7 @@ test("a column of several tables, a parameter and a cell error are what the call
   expect(compileSql(expr, ROW_COLUMNS)).toBeUndefined();
 });
 
-test("a parameter that may be null is folded like a null constant, beside columns alone it does no harm", () => {
+test("a nullable parameter is folded like a null constant, except next to columns", () => {
   const parameter: Expr = { node: "parameter", name: "most", type: { kind: "int" }, nullable: true };
   const sources = { ...ROW_COLUMNS, parameterSql: () => "$1::int8" };
   const quotient = call("op.floordiv", "int", [literal("1", "int"), column("i", "int")]);

@@ -13,38 +13,37 @@ type Call = Extract<Expr, { node: "call" }>;
 type Path = Extract<Expr, { node: "path" }>;
 
 /**
- * Where an expression's values come from. Each gives SQL of the node's storage type, which may be repeated and must be
- * free of side effects, or undefined when there is none. What is left out has no SQL at all.
+ * The sources of an expression's values. Each returns SQL of the node's storage type, or undefined when none exists.
+ * The SQL may be repeated and must have no side effects. Omitted sources have no SQL.
  */
 export interface SqlSources {
-  /** The stored value of a column; `of` names its table where there are several. */
+  /** The stored value of a column; `of` names its table if there are several. */
   columnSql(node: ColumnNode): string | undefined;
-  /** A parameter of the query. One that is `nullable` may be null when the statement is planned. */
+  /** A parameter of the query. A `nullable` one may be null when the statement is planned. */
   parameterSql?(node: ParameterNode): string | undefined;
-  /** Why a computed column's cell has no value: null, or text. */
+  /** The reason for the missing value of a computed cell: null, or text. */
   cellErrorSql?(node: CellErrorNode): string | undefined;
 }
 
-/** The columns of one row under their own names; neither parameters nor cell errors. */
+/** The columns of one row under their own names, without parameters and cell errors. */
 export const ROW_COLUMNS: SqlSources = { columnSql: ({ name }) => quoteIdent(name) };
 
-/** Forms may repeat their arguments, which grows by powers with depth; what is longer than this is left to Python. */
+/** Forms may repeat their arguments, so the length is exponential in the depth. Longer SQL is left to Python. */
 const MAX_SQL_LENGTH = 10_000;
 
 /**
- * Writes an expression as SQL over a row of one or several tables; undefined when a part of it has no SQL form, an
- * application's function among them.
- *
- * The SQL never gives another value than the Python form. It may raise SQLSTATE class 22 (or 54 when a value grows
- * beyond what PostgreSQL holds) where Python gives a value or an error of the cell: such a row is Python's.
+ * Compiles an expression to SQL over a row of one or several tables. Undefined when a part of it has no SQL form, such
+ * as an application function.
+ * The SQL never gives another value than the Python form. It may raise SQLSTATE class 22 (or 54 when a value exceeds
+ * PostgreSQL's limits) where Python gives a value or a cell error. Python then computes that row.
  */
 export function compileSql(expr: Expr, sources: SqlSources, forms: Forms = FORMS): string | undefined {
-  // A part of a Json value keeps its blanks and digits in SQL, while Python writes it anew.
+  // SQL keeps the spaces and digits of a Json part, while Python serialises it again.
   if (expr.node === "path" || (expr.node === "call" && expr.fn === "json.get")) return undefined;
   return compile(expr, sources, forms);
 }
 
-/** As compileSql, for a value that is shown and not stored: a part of a Json value may keep its blanks and digits. */
+/** Like compileSql, for a value that is shown and not stored. A part of a Json value may keep its spaces and digits. */
 export function compileShown(expr: Expr, sources: SqlSources): string | undefined {
   return compile(expr, sources, FORMS);
 }
@@ -76,7 +75,7 @@ function compile(expr: Expr, sources: SqlSources, forms: Forms): string | undefi
 }
 
 function compilePath(expr: Path, sources: SqlSources, forms: Forms): string | undefined {
-  // A constant is folded by the planner, nulls in it spread over operators before their other operand is looked at.
+  // The planner folds a constant, and its nulls spread over operators before the other operand is evaluated.
   if (expr.base.node === "literal" || expr.base.node === "parameter") return undefined;
   const base = compile(expr.base, sources, forms);
   if (base === undefined) return undefined;
@@ -102,9 +101,9 @@ function compileCall(expr: Call, sources: SqlSources, forms: Forms): string | un
   return sql === undefined || sql.length > MAX_SQL_LENGTH ? undefined : sql;
 }
 
-/** SQL of why a cell of a computed column has no value; `errors` is SQL of its row's cell errors (jsonb). */
+/** SQL of the reason for a missing value of a computed column. `errors` is SQL of its row's cell errors (jsonb). */
 export function cellErrorText(errors: string, { column, part }: CellErrorNode): string {
-  // The error of a pending cell is a word, of which there are no parts.
+  // The error of a pending cell is a plain word without parts.
   return `((${errors} -> ${quoteLiteral(column)} ->> '${part}') collate pg_unicode_fast)`;
 }
 

@@ -3,15 +3,15 @@ import { kindOf } from "../kinds/kinds.ts";
 import { quoteLiteral } from "../sql/quote.ts";
 
 /**
- * SQL of a dict or list literal, as the text that Python's writer gives: no blanks, keys in their order. Undefined where
- * a part would be written otherwise, such as a Float or a Json value of a column. `compile` gives the SQL of a part.
+ * SQL of a dict or list literal, equal to the text of Python's writer: no spaces, keys in order. Undefined where a part
+ * would be written differently, such as a Float or a Json column. `compile` returns the SQL of a part.
  */
 export function composedSql(expr: Expr, compile: (part: Expr) => string | undefined): string | undefined {
   const text = composedText(expr, compile);
   return text === undefined ? undefined : `(${text})::json`;
 }
 
-/** SQL of type text; null parts are the word null. */
+/** SQL of type text; null parts become the word null. */
 function composedText(expr: Expr, compile: (part: Expr) => string | undefined): string | undefined {
   switch (expr.node) {
     case "dict":
@@ -47,14 +47,14 @@ function withKey(key: string, text: string | undefined): string | undefined {
   return `${quoteLiteral(`${JSON.stringify(key)}:`)} || ${text}`;
 }
 
-/** A constant that is written as Python's writer would, which a manifest of another origin need not be. */
+/** A constant in the form of Python's writer. A manifest from another source may have another form. */
 function literalText(value: string | number | boolean | null): string | undefined {
   if (value === null) return "'null'";
   if (typeof value !== "string" || value.includes("\0")) return undefined;
   try {
     return JSON.stringify(JSON.parse(value)) === value ? quoteLiteral(value) : undefined;
   } catch {
-    // Not JSON: Python tells so for each row.
+    // Not JSON: Python reports this for each row.
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { partsOf } from "./tree.ts";
 
 type Call = Extract<Expr, { node: "call" }>;
 
-/** Functions whose value does not follow from one null argument: their SQL is nothing that the planner makes null of. */
+/** Functions that can be non-null with a null argument. The planner cannot fold their SQL to null. */
 const NOT_STRICT: ReadonlySet<string> = new Set([
   "string.format",
   "op.is_null",
@@ -15,8 +15,8 @@ const NOT_STRICT: ReadonlySet<string> = new Set([
 const VOLATILE: ReadonlySet<string> = new Set(["uuid.uuid4", "uuid.uuid7"]);
 
 /**
- * True when the planner may make null of a call because one argument is null when the statement is planned (a constant,
- * or a parameter in a plan made for its value), and so never look at another argument that would have raised.
+ * True when the planner may fold a call to null because one argument is null at planning time. That is a constant, or a
+ * parameter with a known value. Another argument that would raise is then never evaluated.
  */
 export function isFolded(expr: Call): boolean {
   if (NOT_STRICT.has(expr.fn)) return false;
@@ -24,7 +24,7 @@ export function isFolded(expr: Call): boolean {
   return parts.some((part, i) => mayBeNullConstant(part) && parts.some((other, k) => k !== i && mayRaise(other)));
 }
 
-/** Forms may repeat their arguments; each copy of a new UUID would be another one. */
+/** Forms may repeat their arguments, and each copy of a new UUID would differ. */
 export function isVolatile(expr: Expr): boolean {
   return (expr.node === "call" && VOLATILE.has(expr.fn)) || partsOf(expr).some(isVolatile);
 }

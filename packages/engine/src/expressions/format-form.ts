@@ -5,8 +5,8 @@ import { type Argument, constantText, type SqlTemplate } from "./form.ts";
 type Piece = { readonly text: string } | { readonly field: string };
 
 /**
- * str.format for a constant template whose fields are plain: `{}`, `{0}`, `{name}`. Any number of arguments of the kinds
- * that print alike on both sides; a null prints as None.
+ * str.format for a constant template with plain fields: `{}`, `{0}`, `{name}`. Takes any number of arguments whose
+ * kinds print alike on both sides. A null prints as None.
  */
 export const formatForm: SqlTemplate = ({ args: [template, ...args], kwargs }) => {
   const text = constantText(template);
@@ -28,11 +28,11 @@ export const formatForm: SqlTemplate = ({ args: [template, ...args], kwargs }) =
       parts.push(sql);
     }
   }
-  // Python evaluates every argument, printed or not, and one that fails fails the cell.
+  // Python evaluates every argument, printed or not, and a failing one fails the cell.
   return used.size === byName.size ? `(${parts.join(" || ")})` : undefined;
 };
 
-/** Text and fields of a template; undefined when it has anything but plain fields. */
+/** Text and fields of a template; undefined when it has other fields than plain ones. */
 function parseTemplate(template: string): Piece[] | undefined {
   const pieces: Piece[] = [];
   let automatic = 0;

@@ -7,8 +7,8 @@ import { STRING_FORMS } from "./string-forms.ts";
 import { TIME_FORMS } from "./time-forms.ts";
 
 /**
- * Every function that has an SQL form, with the kinds of its positional arguments; `*` takes any. What is missing runs
- * in Python alone. Each entry is proven by sql-forms.db.test.ts; one that cannot be is not to be here.
+ * Every function with an SQL form, by the kinds of its positional arguments; `*` is any kind. Other functions only run
+ * in Python. sql-forms.db.test.ts proves each entry; an entry that cannot be proven does not belong here.
  */
 export const FORMS: Forms = {
   ...OPERATOR_FORMS,
@@ -20,7 +20,7 @@ export const FORMS: Forms = {
   "op.mul": { ...OPERATOR_FORMS["op.mul"], ...STRING_FORMS["op.mul"] },
   "uuid.uuid4": { "": () => "gen_random_uuid()" },
   "uuid.uuid7": { "": () => "uuidv7()" },
-  // The start of the statement, the same for all of its rows.
+  // The start of the statement, equal for all of its rows.
   "timestamp.now": { "": () => "statement_timestamp()" },
   "uuid.to_string": { uuid: ({ args: [id] }) => `${id?.sql}::text` },
   "uuid.hex": { uuid: ({ args: [id] }) => `replace(${id?.sql}::text, '-', '')` },

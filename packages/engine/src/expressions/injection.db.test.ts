@@ -7,7 +7,7 @@ import { SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral } from "../sql/quote.ts";
 import { cellErrorText, compileSql, ROW_COLUMNS } from "./compile-sql.ts";
 
-/** Texts that end quotes, comments, parameters and statements wherever a quote was forgotten. */
+/** Texts that would end unescaped quotes, comments, parameters and statements. */
 const HOSTILE = [
   "'; drop table canary; --",
   "\\'; drop table canary; --",
@@ -34,8 +34,8 @@ const { apply, execute, rows, isInAgreement } = useJobsBench();
 
 const json = (value: unknown): Expr => lit(JSON.stringify(value), "json");
 
-/** Every place of an expression at which a text of the application's file stands, with what it then gives for a row whose
- *  text is that very text, and whose `j` has it as its key. */
+/** Every place of a text from the application's file in an expression, with its value. The row's text, and the key
+ *  of its `j`, are that same text. */
 const PLACES: readonly [string, (text: string) => Expr, (text: string) => string | null][] = [
   ["a literal", (text) => call("op.eq", "bool", col("s", "string"), lit(text, "string")), () => "true"],
   [
@@ -94,7 +94,7 @@ async function makeTable(name: string): Promise<void> {
   await execute({ text: "create table canary (n int)" });
 }
 
-test.each(PLACES)("%s ends no statement, whatever stands in it", async (_place, exprOf, expected) => {
+test.each(PLACES)("%s does not end a statement, whatever it contains", async (_place, exprOf, expected) => {
   await makeTable("t");
   let compiled = 0;
   for (const text of HOSTILE) {
@@ -104,7 +104,7 @@ test.each(PLACES)("%s ends no statement, whatever stands in it", async (_place, 
       values: [text, JSON.stringify({ own: text, [text]: "found" }), JSON.stringify({ [text]: { message: text } })],
     });
     const sql = compileSql(exprOf(text), { ...ROW_COLUMNS, cellErrorSql: (node) => cellErrorText("_errors", node) });
-    // A form may not exist for some text: then Python computes it, and nothing reaches SQL.
+    // Some texts have no form. Python then computes the value, and nothing reaches SQL.
     if (sql !== undefined) {
       compiled += 1;
       expect([text, await rows(`select (${sql})::text from t`)]).toEqual([text, [[expected(text)]]]);
@@ -114,7 +114,7 @@ test.each(PLACES)("%s ends no statement, whatever stands in it", async (_place, 
   expect(compiled).toBeGreaterThan(HOSTILE.length / 2);
 });
 
-test("text in the place of another kind's literal has no SQL, or is refused as a value", async () => {
+test("a text as a literal of another kind has no SQL or is refused", async () => {
   await makeTable("t");
   await execute({ text: "insert into t (_row, s) values (uuidv7(), 'x')" });
   const kinds: readonly TypeKind[] = ["int", "float", "bool", "timestamp", "date", "uuid", "json", "binary"];
@@ -130,7 +130,7 @@ test("text in the place of another kind's literal has no SQL, or is refused as a
   expect(await rows("select count(*) from canary")).toEqual([["0"]]);
 });
 
-test("columns whose names and comments are hostile are made, computed and compared like any other", async () => {
+test("columns with hostile names and comments work like any other", async () => {
   await execute({ text: "create table canary (n int)" });
   const names = HOSTILE.map((text, at) => `${text.slice(0, 20)} ${at}`);
   const manifest = aManifest({

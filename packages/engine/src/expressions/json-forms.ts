@@ -1,12 +1,12 @@
 import { raiseWhere } from "../sql/raise-where.ts";
 import { type Argument, constant, type Forms, type SqlTemplate } from "./form.ts";
 
-/** Digits of a whole number that is a float without loss. */
+/** Digits of an integer that every float represents exactly. */
 const EXACT_DIGITS = 15;
 
 /**
  * Comparison of a Json value with a constant text, number, true or false. A null inside the Json value is null. Numbers
- * are equal by value (1 and 1.0), true is no 1, as Python's form has it.
+ * compare by value (1 equals 1.0), and true is not 1, as in Python.
  */
 export function jsonEquals(a: Argument | undefined, b: Argument | undefined): string | undefined {
   return equalsConstant(a, b) ?? equalsConstant(b, a);
@@ -35,7 +35,7 @@ function equalsConstant(value: Argument | undefined, other: Argument | undefined
   }
 }
 
-/** True or false for a value of the type, false for any other but null. */
+/** True or false for a value of the type, null for null, false for any other. */
 function where(sql: string, type: string, equal: string): string {
   return `CASE json_typeof(${sql}) WHEN 'null' THEN NULL::bool WHEN '${type}' THEN ${equal} WHEN json_typeof(${sql}) THEN false END`;
 }
@@ -44,7 +44,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: Python tells so for each row.
+    // Not JSON: Python reports this for each row.
     return undefined;
   }
 }
@@ -55,5 +55,5 @@ const unequal: SqlTemplate = ({ args: [a, b] }) => {
   return sql === undefined ? undefined : `(NOT ${sql})`;
 };
 
-/** Equality of Json values where PostgreSQL's and Python's agree. */
+/** Equality of Json values where PostgreSQL and Python agree. */
 export const JSON_COMPARISONS: Forms = { "op.eq": { "json,json": equal }, "op.ne": { "json,json": unequal } };

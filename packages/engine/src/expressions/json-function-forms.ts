@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import { quoteLiteral } from "../sql/quote.ts";
 import { type Argument, constant, constantText, type Forms, type SqlTemplate } from "./form.ts";
 
-/** Python reads an object's keys into a dict, where one that is written twice is one key. */
+/** In a Python dict, a repeated key counts once. */
 const len: SqlTemplate = ({ args: [doc] }) => {
   const kind = `json_typeof(${doc?.sql})`;
   return (
@@ -18,7 +18,7 @@ const isEmpty: SqlTemplate = ({ args: [doc] }) =>
   ` WHEN 'object' THEN NOT EXISTS (SELECT FROM json_object_keys(${doc?.sql}))` +
   ` WHEN 'string' THEN (${doc?.sql} #>> '{}') = '' WHEN 'null' THEN true ELSE false END`;
 
-/** Whether a list has a constant text, or an object that key. */
+/** Whether a list contains a constant text, or an object has that key. */
 const contains: SqlTemplate = ({ args: [doc, value] }) => {
   const text = textWithin(value);
   if (text === undefined || text.includes("\0")) return undefined;
@@ -28,21 +28,21 @@ const contains: SqlTemplate = ({ args: [doc, value] }) => {
     `CASE json_typeof(${doc?.sql})` +
     ` WHEN 'array' THEN EXISTS (SELECT FROM json_array_elements(${doc?.sql}) AS element WHERE ${isText})` +
     ` WHEN 'object' THEN (${doc?.sql} -> ${quoted}::text) IS NOT NULL` +
-    // false of any other value, null of null
+    // False for any other value, null for null.
     ` WHEN 'null' THEN NULL ELSE length(json_typeof(${doc?.sql})) < 0 END`
   );
 };
 
-/** The value under a key; the default, a constant, only where the key is missing. */
+/** The value under a key; the default, a constant, only if the key is missing. */
 const get: SqlTemplate = ({ args: [doc, key], kwargs: { default: otherwise } }) => {
-  // What is constant is folded by the planner, which then looks at no other argument.
+  // The planner folds constants and then evaluates no other argument.
   if (doc === undefined || doc.expr.node === "literal" || doc.expr.node === "parameter") return undefined;
   const value = `(${doc.sql} -> ${key?.sql})`;
   if (otherwise === undefined || constant(otherwise) === null) return value;
   return isConstant(otherwise.expr) && constant(key) !== undefined ? `coalesce(${value}, ${otherwise.sql})` : undefined;
 };
 
-/** Functions of Json values that agree with Python's on every value; compileSql leaves `json.get` by itself to Python. */
+/** Functions of Json values that agree with Python on every value. compileSql leaves a bare `json.get` to Python. */
 export const JSON_FORMS: Forms = {
   "json.len": { json: len },
   "json.is_empty": { json: isEmpty },
@@ -50,7 +50,7 @@ export const JSON_FORMS: Forms = {
   "json.get": { "json,string": get },
 };
 
-/** The text that a constant Json value is; undefined for any other. */
+/** The text in a constant Json string; undefined for other values. */
 function textWithin(argument: Argument | undefined): string | undefined {
   const expr = argument?.expr;
   if (expr?.node !== "call" || expr.fn !== "op.cast") return undefined;

@@ -9,18 +9,18 @@ const bitwise =
   ({ args: [a, b] }) =>
     `(${a?.sql} ${sign} ${b?.sql})`;
 
-/** Python makes an int on the way, which has no negative zero. */
+/** Python converts to int in between, which has no negative zero. */
 const withoutNegativeZero = (sql: string) => `(${sql} + '0'::float8)`;
 
 const isNothing = (argument: Argument | undefined) => argument === undefined || constant(argument) === null;
 
-/** Half to even, as in Python; to a number of digits Python rounds the decimal number, which SQL does not. */
+/** Half to even, as in Python. With a number of digits Python rounds the decimal number, which SQL does not. */
 const round: SqlTemplate = ({ args: [a], kwargs: { digits } }) =>
   isNothing(digits) ? withoutNegativeZero(`round(${a?.sql})`) : undefined;
 
 /**
- * Functions of numbers. Those that a C library computes in its own way (`exp`, `log`, `pow`) have no form: PostgreSQL
- * and Python need not use the same one.
+ * Functions of numbers. Those that depend on the C library (`exp`, `log`, `pow`) have no form, because PostgreSQL and
+ * Python may use different ones.
  */
 export const MATH_FORMS: Forms = {
   "math.abs": { float: unary((a) => `abs(${a})`) },

@@ -1,10 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import { visit } from "./tree.ts";
 
-/**
- * The names of the columns that an expression hangs on, each once, in the order in which they are written: those whose
- * values it reads, and those whose cell errors it reads.
- */
+/** The distinct columns that an expression depends on, in order of appearance, by their values or their cell errors. */
 export function referencedColumns(expr: Expr): string[] {
   const names = new Set<string>();
   visit(expr, (node) => {
@@ -14,7 +11,7 @@ export function referencedColumns(expr: Expr): string[] {
   return [...names];
 }
 
-/** The names of the columns whose values an expression reads, each once. */
+/** The distinct columns whose values an expression reads. */
 export function valuesRead(expr: Expr): string[] {
   const names = new Set<string>();
   visit(expr, (node) => {
@@ -23,7 +20,7 @@ export function valuesRead(expr: Expr): string[] {
   return [...names];
 }
 
-/** The names of the columns whose cell errors an expression reads, each once. */
+/** The distinct columns whose cell errors an expression reads. */
 export function cellErrorsRead(expr: Expr): string[] {
   const names = new Set<string>();
   visit(expr, (node) => {
@@ -32,7 +29,7 @@ export function cellErrorsRead(expr: Expr): string[] {
   return [...names];
 }
 
-/** The ids of the application's functions that an expression calls, each once. */
+/** The ids of the distinct application functions that an expression calls. */
 export function udfsOf(expr: Expr): string[] {
   const ids = new Set<string>();
   visit(expr, (node) => {

@@ -12,7 +12,7 @@ function ofKinds(
   return Object.fromEntries(TYPE_KINDS.map((name) => formOf(KINDS[name], name)).filter((entry) => entry !== undefined));
 }
 
-/** Ints up to here are floats without loss. */
+/** Ints up to this value are exact floats. */
 const EXACT = "9007199254740992";
 
 const infix =
@@ -20,7 +20,7 @@ const infix =
   ({ args: [a, b] }) =>
     `(${a?.sql} ${sign} ${b?.sql})`;
 
-/** The same with Int operands turned into floats, as Python does for arithmetic. */
+/** The same with Int operands converted to floats, as in Python arithmetic. */
 const floatInfix =
   (sign: string): SqlTemplate =>
   ({ args: [a, b] }) =>
@@ -33,7 +33,7 @@ const arithmetic = (sign: string) => ({
   "float,int": floatInfix(sign),
 });
 
-/** Python compares an Int with a Float exactly: only Ints that are floats without loss have this form. */
+/** Python compares an Int with a Float exactly. Only Ints that are exact floats have this form. */
 const mixedComparison =
   (sign: string): SqlTemplate =>
   ({ args: [a, b] }) => {
@@ -50,7 +50,7 @@ const ordered = (sign: string) => ({
   ...ofKinds((kind, name) => (kind.isOrdered ? [`${name},${name}`, infix(sign)] : undefined)),
 });
 
-/** The quotient of two Ints is rounded once in Python; that of two floats is the same where both Ints are exact. */
+/** Python rounds the quotient of two Ints once. A float division is equal if both Ints are exact. */
 const intQuotient: SqlTemplate = ({ args: [a, b] }) => {
   let sql = `(${a?.sql}::float8 / ${b?.sql}::float8)`;
   for (const arg of [a, b]) {
@@ -65,7 +65,7 @@ const intRemainder = (a: string, b: string) => `(((${a} % ${b}) + ${b}) % ${b})`
 const nullTest = (word: "is" | "isNot") =>
   ofKinds(({ isNull }, name) => (isNull === null ? undefined : [name, ({ args: [a] }) => isNull[word](a?.sql ?? "")]));
 
-/** As IN: null where the value is, or where it is none of the options and one of them is null. All are evaluated. */
+/** Like IN: null for a null value, or without a match if an option is null. All options are evaluated. */
 const oneOf: SqlTemplate = ({ args: [value, ...options], kwargs }) => {
   if (kwargs.options !== undefined) return undefined;
   const kind = value?.expr.type.kind;
@@ -78,7 +78,7 @@ const oneOf: SqlTemplate = ({ args: [value, ...options], kwargs }) => {
   return equals.includes(undefined) ? undefined : `(true = ANY (ARRAY[${equals.join(", ")}]))`;
 };
 
-/** Operators. Division by zero and Ints beyond 64 bits raise, which Python then reports for the cell. */
+/** Operators. Division by zero and Ints beyond 64 bits raise; Python then reports the error for the cell. */
 export const OPERATOR_FORMS: Forms = {
   "op.add": { ...arithmetic("+"), "string,string": infix("||") },
   "op.sub": arithmetic("-"),
@@ -90,7 +90,7 @@ export const OPERATOR_FORMS: Forms = {
   "op.mod": { "int,int": ({ args: [a, b] }) => intRemainder(a?.sql ?? "", b?.sql ?? "") },
   "op.neg": { int: ({ args: [a] }) => `(- ${a?.sql})`, float: ({ args: [a] }) => `(- ${a?.sql})` },
   "op.abs": { int: ({ args: [a] }) => `abs(${a?.sql})`, float: ({ args: [a] }) => `abs(${a?.sql})` },
-  // Half to even on both sides; with a number of digits they part.
+  // Half to even on both sides. With a number of digits the results differ.
   "op.round": { int: ({ args: [a] }) => a?.sql, float: ({ args: [a] }) => `round(${a?.sql})` },
   "op.eq": { ...ordered("="), ...JSON_COMPARISONS["op.eq"] },
   "op.ne": { ...ordered("<>"), ...JSON_COMPARISONS["op.ne"] },
@@ -99,7 +99,7 @@ export const OPERATOR_FORMS: Forms = {
   "op.le": ordered("<="),
   "op.gt": ordered(">"),
   "op.ge": ordered(">="),
-  // Three-valued like AND and OR, but every operand is evaluated: an operand that fails must fail the cell.
+  // Three-valued like AND and OR, but every operand is evaluated: a failing operand must fail the cell.
   "op.and": { "bool,bool": ({ args: [a, b] }) => `(NOT (false = ANY (ARRAY[${a?.sql}, ${b?.sql}])))` },
   "op.or": { "bool,bool": ({ args: [a, b] }) => `(true = ANY (ARRAY[${a?.sql}, ${b?.sql}]))` },
   "op.not": { bool: ({ args: [a] }) => `(NOT ${a?.sql})` },

@@ -10,7 +10,7 @@ import { FORMS } from "./forms.ts";
 import { literal } from "./testing/random-arguments.ts";
 import { sampleType } from "./testing/sample-values.ts";
 
-/** Constants with which every function gives a value, of the kinds that can be written in a file. */
+/** Constants, of the kinds that a file can contain, for which every function gives a value. */
 const CONSTANTS: Partial<Record<TypeKind, string | number | boolean>> = {
   string: "1",
   int: "2",
@@ -38,8 +38,8 @@ afterAll(async () => {
   await database?.drop();
 });
 
-// A form that raised while it is planned would send every row to Python: the right value, and no form at all.
-test("a column beside constants is planned without an error, whichever argument the column is", async () => {
+// A form that raises during planning would send every row to Python: the values would be right, but the form useless.
+test("a column next to constants is planned without error in any position", async () => {
   let planned = 0;
   for (const [fn, byKinds] of Object.entries(FORMS)) {
     for (const kinds of Object.keys(byKinds).filter((key) => key !== "*" && key !== "" && fn !== "op.cast")) {

@@ -22,11 +22,11 @@ import { type Signature, signaturesOf } from "./testing/signatures.ts";
 /** Rows per form; FORM_CASES=20000 is the full proof (`npm run test:faults`). */
 const CASES = Number(process.env.FORM_CASES ?? 500);
 const SEED = Number(process.env.FORM_SEED ?? 1);
-/** PostgreSQL 18 knows a later Unicode than some Pythons: these letters gained a case mapping in between. */
+/** PostgreSQL 18 has a later Unicode version than some Pythons. These letters gained a case mapping in between. */
 const REMAPPED = new Set([0x19b, 0x264]);
 const CHECKOUT = findCheckout(import.meta.dirname);
 const TOOLS_PYTHON = join(CHECKOUT, ".tools", "bin", "python");
-/** What the library's functions give, as their signatures in Python say. */
+/** The result kinds of the library's functions, from their Python signatures. */
 const KINDS: ReadonlyMap<string, TypeKind> = new Map(
   (
     JSON.parse(execFileSync(TOOLS_PYTHON, [join(CHECKOUT, "scripts", "list-functions.py")]).toString()) as {
@@ -36,10 +36,10 @@ const KINDS: ReadonlyMap<string, TypeKind> = new Map(
   ).map(({ id, type }) => [id, type]),
 );
 
-/** What has a form only inside of other calls (compileSql): a part of a Json value is not written as Python writes it. */
+/** Functions that only have a form inside other calls (compileSql): SQL does not write a Json part like Python. */
 const PARTS: readonly Signature[] = [{ fn: "json.get", args: ["json", "string"], kind: "json" }];
 
-/** Forms that look right and are not. */
+/** Forms that look right and are wrong. */
 const PLANTED: readonly [Signature, (...args: string[]) => string, root?: Signature][] = [
   [{ fn: "string.title", args: ["string"], kind: "string" }, (a) => `initcap(${a})`],
   [{ fn: "string.capitalize", args: ["string"], kind: "string" }, (a) => `initcap(${a})`],
@@ -96,7 +96,7 @@ const PLANTED: readonly [Signature, (...args: string[]) => string, root?: Signat
   ],
 ];
 
-/** A date of a year before Christ is none in Python. */
+/** Python has no dates before Christ. */
 function dateOfAnyYear(year = "", month = "", day = ""): string {
   return `make_date(${[year, month, day].map((part) => `(${part})::int4`).join(", ")})`;
 }
@@ -148,12 +148,12 @@ describe.each(pythons())("on %s", (_, python) => {
     for (const signature of signatures) {
       const tally = report.tallies.get(signatureName(signature)) ?? { compared: 0, raised: 0 };
       expect(tally.compared + tally.raised, signatureName(signature)).toBeGreaterThanOrEqual(CASES);
-      // A form that always raised would prove nothing; over few trees some do.
+      // A form that always raised would prove nothing. With few trees some do.
       if (CASES >= 2_000) expect(tally.compared, signatureName(signature)).toBeGreaterThan(CASES / 50);
     }
   });
 
-  test("every form is tried", () => {
+  test("tries every form", () => {
     const tried = new Set([...compiled(FORMS), ...PARTS].map(({ fn }) => fn));
     const untried = Object.keys(FORMS).filter(
       (fn) => !tried.has(fn) && !/^(uuid[.]uuid[47]|timestamp[.]now)$/.test(fn),
@@ -161,12 +161,12 @@ describe.each(pythons())("on %s", (_, python) => {
     expect(untried).toEqual([]);
   });
 
-  test("functions of text agree with Python on every character, alone and beside others", async () => {
+  test("text functions agree with Python on every character", async () => {
     await checkEveryCharacter(side);
   }, 120_000);
 });
 
-test("wrong forms are caught: initcap for title, / on two Ints, rounding for truncation, and subtler ones", {
+test("detects wrong forms, such as initcap for title", {
   timeout: 60_000,
 }, async () => {
   const [first] = pythons();
@@ -175,11 +175,11 @@ test("wrong forms are caught: initcap for title, / on two Ints, rounding for tru
     for (const [signature, wrong, root] of PLANTED) {
       const kinds = signature.fn === "op.in" ? "*" : signature.args.join(",");
       const own = FORMS[signature.fn]?.[kinds];
-      // A conversion has one entry for all its targets: only the planted one is wrong.
+      // A conversion has one entry for all its targets; only the planted one is wrong.
       const form: SqlTemplate = (call) =>
         call.kind === signature.kind ? wrong(...call.args.map(({ sql }) => sql)) : own?.(call);
       const forms: Forms = { ...FORMS, [signature.fn]: { ...FORMS[signature.fn], [kinds]: form } };
-      // Below a root of its own, the planted form alone: among all others it would be rare.
+      // Only the planted form below its root. Among all others it would be rare.
       const parts = root === undefined ? [...compiled(FORMS), ...PARTS] : [signature];
       let caught = 0;
       for (let seed = SEED; caught === 0 && seed < SEED + 5; seed++) {
@@ -192,7 +192,7 @@ test("wrong forms are caught: initcap for title, / on two Ints, rounding for tru
   }
 });
 
-/** The signatures whose form exists for plain columns. */
+/** The signatures with a form for plain columns. */
 function compiled(forms: Forms): Signature[] {
   const random = new Random(7);
   const columns = Object.fromEntries(TYPE_KINDS.map((kind) => [kind, [kind]])) as Record<TypeKind, string[]>;
@@ -289,8 +289,8 @@ async function startPython(python: string): Promise<Python> {
 }
 
 /**
- * The Pythons that start here, by version: the checkout's own, those that FORM_PYTHONS names (paths, separated as in
- * PATH) and those on the PATH; the oldest and the newest, or all of them for the full proof.
+ * The available Pythons by version: the checkout's own, those in FORM_PYTHONS (paths, separated as in PATH) and those
+ * on the PATH. Uses the oldest and the newest, or all of them for the full proof.
  */
 function pythons(): [string, string][] {
   const given = (process.env.FORM_PYTHONS ?? "").split(delimiter).filter((path) => path !== "");
@@ -316,7 +316,7 @@ function versionOf(python: string): string | undefined {
     });
     return version.toString().trim();
   } catch {
-    // A shim of a version manager for a version that is not chosen: it is there, but no Python.
+    // A version manager's shim for a version that is not installed.
     return undefined;
   }
 }

@@ -11,7 +11,7 @@ import {
 } from "./form.ts";
 import { formatForm } from "./format-form.ts";
 
-/** What str.strip() removes: the characters of str.isspace(). */
+/** The characters that str.strip() removes: those of str.isspace(). */
 const WHITESPACE = codePoints(
   [9, 13],
   [28, 32],
@@ -25,7 +25,7 @@ const WHITESPACE = codePoints(
   0x205f,
   0x3000,
 );
-/** A longer padding or repetition is left to Python, whose memory is limited. */
+/** Longer padding or repetition is left to Python, whose memory is limited. */
 const MAX_REPEAT = 1_000;
 
 const first = (build: (text: string) => string): Readonly<Record<string, SqlTemplate>> => ({
@@ -45,7 +45,7 @@ const replace: SqlTemplate = ({ args: [text, from, to], kwargs: { n } }) => {
   const replaced = `replace(${text?.sql}, ${from?.sql}, ${to?.sql})`;
   const literal = constantText(from);
   if (literal !== undefined) return literal === "" ? undefined : replaced;
-  // Python puts the replacement around every character when there is nothing to look for; SQL does nothing.
+  // For an empty search text, Python inserts the replacement around every character, and SQL does nothing.
   return raiseWhere(`(${from?.sql} = '')`, `length(${from?.sql})`, "text", replaced);
 };
 
@@ -62,7 +62,7 @@ const pad = ({ args: [text, width], kwargs: { fillchar } }: FormCall, name: "lpa
   return `${name}(${text?.sql}, greatest(length(${text?.sql}), ${count}), ${quoteLiteral(fill)})`;
 };
 
-/** str.center: of an odd number of blanks, the larger half stands left where the width is odd too. */
+/** str.center: with an odd number of spaces, the larger half is on the left if the width is odd too. */
 const center: SqlTemplate = ({ args: [text, width], kwargs: { fillchar } }) => {
   const count = smallInt(width, MAX_REPEAT);
   const fill = fillchar === undefined ? " " : constantText(fillchar);
@@ -80,7 +80,7 @@ const padSide: SqlTemplate = (call) => {
   return side === "right" ? pad(call, "rpad") : undefined;
 };
 
-/** str.zfill: the zeros stand behind a sign. */
+/** str.zfill: the zeros follow a sign. */
 const zfill: SqlTemplate = ({ args: [text, width] }) => {
   const count = smallInt(width, MAX_REPEAT);
   if (count === undefined) return undefined;
@@ -93,7 +93,7 @@ const zfill: SqlTemplate = ({ args: [text, width] }) => {
   );
 };
 
-/** The text before `start`, the replacement, and the text from `stop` on; both constants. */
+/** The text before `start`, the replacement, and the text from `stop` on; both are constants. */
 const sliceReplace: SqlTemplate = ({ args: [text], kwargs: { start, stop, repl } }) => {
   const from = bound(start);
   const to = bound(stop);
@@ -104,7 +104,7 @@ const sliceReplace: SqlTemplate = ({ args: [text], kwargs: { start, stop, repl }
   return `(${head} || ${middle} || ${to < 0 ? `right(${text?.sql}, ${-to})` : `substr(${text?.sql}, ${to + 1})`})`;
 };
 
-/** `text[start:stop]` for constants: the tail is cut first, then the head. */
+/** `text[start:stop]` for constants: cuts the tail first, then the head. */
 const slice: SqlTemplate = ({ args: [text], kwargs: { start, stop, step } }) => {
   if (step !== undefined && constant(step) !== null && smallInt(step) !== 1) return undefined;
   const from = bound(start);
@@ -112,7 +112,7 @@ const slice: SqlTemplate = ({ args: [text], kwargs: { start, stop, step } }) => 
   if (from === undefined || to === undefined) return undefined;
   let sql = text?.sql ?? "";
   if (from !== null && from < 0) {
-    // A stop counted from the start does not meet a start counted from the end in any simple form.
+    // A stop counted from the start and a start counted from the end have no simple common form.
     if (to !== null && to >= 0) return undefined;
     sql = `right(${sql}, ${-from})`;
     return to === null ? sql : `left(${sql}, ${to})`;
@@ -124,7 +124,7 @@ const slice: SqlTemplate = ({ args: [text], kwargs: { start, stop, step } }) => 
 const find: SqlTemplate = ({ args: [text, part], kwargs }) =>
   Object.keys(kwargs).length === 0 ? `(strpos(${text?.sql}, ${part?.sql}) - 1)::int8` : undefined;
 
-/** As find, but what is not there raises, which Python then reports. */
+/** Like find, but a missing text raises, and Python then reports the error. */
 const index: SqlTemplate = ({ args: [text, part], kwargs }) => {
   const place = `strpos(${text?.sql}, ${part?.sql})`;
   if (Object.keys(kwargs).length > 0) return undefined;
@@ -139,7 +139,7 @@ const removeSuffix: SqlTemplate = ({ args: [text, suffix] }) => {
   return `left(${text?.sql}, length(${text?.sql}) - ${cut})`;
 };
 
-/** str.capitalize: the first character in title case, the rest as lower() gives it, which may look at the first. */
+/** str.capitalize: the first character in title case, the rest as in lower(), which may depend on the first. */
 const capitalize = (text: string) =>
   `(initcap(left(${text}, 1)) || substr(lower(${text}), length(lower(left(${text}, 1))) + 1))`;
 
@@ -148,7 +148,7 @@ const repeat: SqlTemplate = ({ args: [text, n] }) => {
   return count === undefined ? undefined : `repeat(${text?.sql}, ${count})`;
 };
 
-/** Functions of text. Those that are missing here have no form that agrees with Python's on every text. */
+/** Functions of text. Others have no form that agrees with Python on every text. */
 export const STRING_FORMS: Forms = {
   "op.mul": {
     "string,int": repeat,
@@ -188,7 +188,7 @@ function endsWith(text: Argument | undefined, part: Argument | undefined): strin
   return `(right(${text?.sql}, length(${part?.sql})) = ${part?.sql})`;
 }
 
-/** A constant bound of a slice: a number, null when it is open, undefined when it is no constant. */
+/** A constant bound of a slice: a number, null when open, undefined when it is not a constant. */
 function bound(argument: Argument | undefined): number | null | undefined {
   if (argument === undefined || constant(argument) === null) return null;
   return smallInt(argument, 1_000_000_000);

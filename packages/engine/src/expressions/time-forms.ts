@@ -2,7 +2,7 @@ import { quoteLiteral } from "../sql/quote.ts";
 import { raiseWhere } from "../sql/raise-where.ts";
 import { type Argument, constantText, type Forms, type SqlTemplate, smallInt } from "./form.ts";
 
-/** The parts of strftime that mean the same everywhere, as to_char writes them. */
+/** The strftime directives that mean the same everywhere, in the form of to_char. */
 const DIRECTIVES: Readonly<Record<string, string>> = {
   Y: "YYYY",
   m: "MM",
@@ -22,7 +22,7 @@ const TIMESPECS: Readonly<Record<string, string>> = {
   microseconds: "HH24:MI:SS.US",
 };
 
-/** Fields from a timestamp without time zone or from a date. */
+/** Fields of a timestamp without time zone, or of a date. */
 const FIELDS: Readonly<Record<string, (local: string) => string>> = {
   year: (local) => `extract(year FROM ${local})::int8`,
   month: (local) => `extract(month FROM ${local})::int8`,
@@ -57,7 +57,7 @@ const isoformat: SqlTemplate = ({ args: [ts], kwargs: { sep, timespec } }) => {
   return `(to_char(${local}, 'YYYY-MM-DD') || ${quoteLiteral(between)} || ${clock} || '+00:00')`;
 };
 
-/** A constant format of parts that are numbers. A year of three digits is written in more than one way. */
+/** A constant format with numeric directives. A year of three digits has several written forms. */
 const strftime =
   (toLocal: (argument: Argument | undefined) => string): SqlTemplate =>
   ({ args: [value, format] }) => {
@@ -105,17 +105,17 @@ const makeTimestamp: SqlTemplate = ({ args: [year, month, day], kwargs }) => {
   return sql;
 };
 
-/** PostgreSQL's dates reach farther than Python's years 1 to 9999. */
+/** PostgreSQL's dates exceed Python's years 1 to 9999. */
 const addDays: SqlTemplate = ({ args: [day, n] }) =>
   raiseWhere(
     `(${n?.sql} NOT BETWEEN ('0001-01-01'::date - ${day?.sql}) AND ('9999-12-31'::date - ${day?.sql}))`,
-    // of both, as one of them may be a constant
+    // Uses both, because one of them may be a constant.
     `${n?.sql} + (${day?.sql} - ${day?.sql})`,
     "date",
     `(${day?.sql} + ${n?.sql}::int4)`,
   );
 
-/** Functions of timestamps and dates. Zones other than UTC are Python's, whose rules may be of another year. */
+/** Functions of timestamps and dates. Python handles zones other than UTC, whose rules may be of another version. */
 export const TIME_FORMS: Forms = {
   ...fields("timestamp", { ...FIELDS, ...CLOCK }, utc),
   ...fields("date", FIELDS, (day) => day?.sql ?? ""),
@@ -158,7 +158,7 @@ function float8(argument: Argument | undefined): string {
   return argument === undefined ? "'0'::float8" : `${argument.sql}::float8`;
 }
 
-/** Wraps SQL so that it raises where the argument is out of bounds; undefined for a constant that is. */
+/** Wraps SQL so that it raises if the argument is out of range; undefined for a constant out of range. */
 function within(
   argument: Argument | undefined,
   from: number,

@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 
-/** The expressions that an expression is made of, in the order in which they are written. */
+/** The direct parts of an expression, in written order. */
 export function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.node) {
     case "call":
@@ -26,7 +26,7 @@ export function partsOf(expr: Expr): readonly Expr[] {
   }
 }
 
-/** The same expression with each of its parts replaced by what `change` makes of it; what the expression itself is stays. */
+/** The same expression with each direct part replaced by `change`. */
 export function mapParts(expr: Expr, change: (part: Expr) => Expr): Expr {
   switch (expr.node) {
     case "call":
@@ -52,7 +52,7 @@ export function mapParts(expr: Expr, change: (part: Expr) => Expr): Expr {
   }
 }
 
-/** Calls `onNode` with an expression and all that it is made of, each before its parts. */
+/** Calls `onNode` for an expression and all its parts, each before its own parts. */
 export function visit(expr: Expr, onNode: (node: Expr) => void): void {
   onNode(expr);
   for (const part of partsOf(expr)) visit(part, onNode);

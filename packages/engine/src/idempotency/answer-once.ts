@@ -9,13 +9,13 @@ import {
   type RequestStore,
 } from "./request-store.ts";
 
-/** Stands in an answer that was given before, to the same request. */
+/** Marks a response that is a stored answer to an earlier, equal request. */
 export const REPLAYED_HEADER = "idempotency-replayed";
 
 /**
- * Lets each request of a key be done once. Another one with its key waits while it runs, and is then answered the same,
- * or done itself when nothing was stored. In one process the waiting is here; between processes it is PostgreSQL's, at
- * the row of the key.
+ * Runs each request of an idempotency key once. Another request with the same key waits until the first one ends. It
+ * then gets the stored answer, or runs itself if nothing was stored. This class handles waiting within one process.
+ * Between processes, PostgreSQL waits at the row of the key.
  */
 export class AnswerOnce {
   readonly #store: RequestStore;
@@ -35,10 +35,10 @@ export class AnswerOnce {
   }
 
   /**
-   * Answers what `work` answers, or what the first request of this key was answered. `work` must hand the request to
-   * whoever stores its rows, so that the answer is kept with them. `looks_first`: work is dear, so a kept answer is looked
-   * for before it and not only when the key turns out to be taken.
-   * @throws idempotency_mismatch; whatever `work` throws, if no answer is kept
+   * Returns the answer of `work`, or the stored answer of the first request with this key. `work` must pass the request
+   * to the code that stores its rows, so that both are stored together. `looks_first`: `work` is expensive, so look for
+   * a stored answer before running it.
+   * @throws idempotency_mismatch; any error of `work` if no answer is stored
    */
   run(once: Once, looksFirst: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
     const before = this.#running.get(once.id);
@@ -48,18 +48,18 @@ export class AnswerOnce {
     return answer;
   }
 
-  /** Resolves when nothing is looked for. */
+  /** Resolves when no lookup runs. */
   drain(): Promise<void> {
     return this.#finds.drain();
   }
 
-  /** Removes the answers that have expired. Gives how many. */
+  /** Removes expired answers. Returns their number. */
   collect(): Promise<number> {
     return this.#store.collect();
   }
 
   async #runAfter(before: Promise<unknown>, once: Once, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
-    // What became of the first is told to whoever sent it.
+    // The sender of the first request gets its error.
     await before.catch(() => undefined);
     return this.run(once, true, work);
   }
@@ -69,11 +69,11 @@ export class AnswerOnce {
       const kept = looksFirst ? await this.#finds.submit(once) : undefined;
       return kept === undefined ? await work() : replay(once, kept);
     } catch (error) {
-      // An error says that nothing was stored. That must not be said of a request that was stored the first time: its
-      // function may fail at the second, its table may have changed.
+      // An error claims that nothing was stored. That is wrong if the first attempt stored the request: on the second
+      // attempt its function may fail or its table may have changed.
       const stored = error instanceof ReplayedRequest ? error.stored : await this.#findAfter(once, error);
       if (stored !== undefined) return replay(once, stored);
-      // It was there and has expired, and is gone now.
+      // The answer existed, expired, and has been removed.
       if (isKeyTaken(error)) return await work();
       throw error;
     } finally {
@@ -85,7 +85,7 @@ export class AnswerOnce {
     try {
       return await this.#finds.submit(once);
     } catch (failure) {
-      // An error that asks for a new attempt stands; one that says that nothing was stored is not known to be true.
+      // Keep an error that asks for a retry. An error that says nothing was stored may be wrong here.
       throw error instanceof AppError && error.status === 503 ? error : failure;
     }
   }
@@ -94,8 +94,8 @@ export class AnswerOnce {
 function replay(once: Once, { digest, answer }: KeptRequest): KeptAnswer {
   if (digest === once.digest) return { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: "true" } };
   throw appError("idempotency_mismatch", {
-    detail: `Idempotency-Key ${once.key} came before, with another request to this route.`,
-    hint: "Send the request with a new key; a key stands for one request and its repetitions.",
+    detail: `Idempotency-Key ${once.key} was already used for a different request to this route.`,
+    hint: "Send the request with a new key. A key identifies one request and its retries.",
     meta: { key: once.key },
   });
 }

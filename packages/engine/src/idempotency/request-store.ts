@@ -5,18 +5,18 @@ import { columnText } from "../kinds/values.ts";
 import { type Clock, type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
 import { fillTemplate, type ResponseTemplate } from "./response-template.ts";
 
-/** What makes two requests the same one. Whatever is stored for a request of this scope and key is stored once. */
+/** The identity of a request. One response is stored per scope and key. */
 export interface Once {
-  /** Of scope and key, from `digestOf`. */
+  /** Digest of scope and key, from `digestOf`. */
   readonly id: string;
-  /** Route and caller, or the queue that a job belongs to. */
+  /** Route and caller, or the queue of a job. */
   readonly scope: string;
   readonly key: string;
-  /** Of what the request says; another one under the same key is refused. */
+  /** Digest of the request's content. Another digest under the same key is refused. */
   readonly digest: string;
 }
 
-/** Makes a request's identity. `says` is all that the request says. */
+/** Creates the identity of a request. `says` is the complete content of the request. */
 export function onceOf(scope: string, key: string, says: string | Uint8Array): Once {
   return { id: digestOf(`${scope}\0${key}`), scope, key, digest: digestOf(says) };
 }
@@ -25,25 +25,26 @@ function digestOf(value: string | Uint8Array): string {
   return halfOf(hash("sha256", value, "hex"));
 }
 
-/** The first half of a sha256's hexadecimal digits, which is as many as a UUID has. */
+/** The first half of the hexadecimal digits of a sha256: as many as in a UUID. */
 export function halfOf(digits: string): string {
   return digits.slice(0, 32);
 }
 
-/** An answer as it is kept and given again. */
+/** A response as stored and replayed. */
 export interface KeptAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A request with a key: its response is stored in the transaction that stores what it changes. */
+/** A request with an idempotency key. One transaction stores its changes and its response. */
 export interface IdempotentRequest<Result = void, Response = KeptAnswer> extends Once {
-  /** The response to it; `result` is what the statement did. */
+  /** Makes the response. `result` is the result of the statement. */
   respond(result: Result): Response;
 }
 
-/** Of an insert: the statement that stores the row stores the response, so that the slots `unknown` have placeholders. */
+/** For an insert, the statement that stores the row stores the response too. The slots `unknown` therefore have
+ *  placeholders. */
 export type InsertRequest = IdempotentRequest<
   readonly number[],
   Omit<KeptAnswer, "body"> & { readonly body: ResponseTemplate }
@@ -54,26 +55,26 @@ export interface KeptRequest {
   readonly answer: KeptAnswer;
 }
 
-/** A response to store, with the request that it answers. */
+/** A response to store, with its request. */
 export type ResponseToStore = Pick<Once, "id"> & KeptRequest;
 
-/** Nothing was stored for this request, because an earlier one with its key was answered. */
+/** Nothing was stored for this request, because an earlier one with its key has an answer. */
 export class ReplayedRequest extends Error {
   readonly stored: KeptRequest;
 
   constructor(stored: KeptRequest) {
-    super("the request was answered before");
+    super("the request was already answered");
     this.name = "ReplayedRequest";
     this.stored = stored;
   }
 }
 
-/** With a dot, which no table of an application has in its name: its constraints cannot be taken for this one. */
+/** Contains a dot, which no application table name has. So no user constraint can have this name. */
 const KEY_CONSTRAINT = "appdb.requests.id";
-/** Rows that one statement of `collect` removes, so that it holds no lock for long. */
+/** Maximum rows per delete in `collect`, so that it holds no lock for long. */
 const COLLECTED_AT_ONCE = 10_000;
 
-/** Some request of a batch has been answered: the transaction that was to store it again was undone as a whole. */
+/** True if a request of the batch already has an answer. The whole transaction was rolled back. */
 export function isKeyTaken(error: unknown): boolean {
   return error instanceof SqlError && error.sqlstate === "23505" && error.constraint === KEY_CONSTRAINT;
 }
@@ -81,11 +82,12 @@ export function isKeyTaken(error: unknown): boolean {
 export interface RequestStoreDeps {
   readonly sql: SqlPool;
   readonly clock: Clock;
-  /** How long an answer is kept. */
+  /** How long an answer is kept, in seconds. */
   readonly keep_s: number;
 }
 
-/** The answers of changing requests that came with a key: rows of `appdb.requests`, each written with what it tells of. */
+/** Stored responses of requests with an idempotency key, in `appdb.requests`. Each is written in the transaction of
+ *  its change. */
 export class RequestStore {
   readonly #deps: RequestStoreDeps;
 
@@ -94,11 +96,11 @@ export class RequestStore {
   }
 
   /**
-   * Stores responses in the caller's transaction. It waits for another transaction that stores one of the keys.
-   * @throws SqlError, for which `isKeyTaken` holds when one of the keys exists: the transaction must be undone then
+   * Stores responses in the caller's transaction. Waits for other transactions that store one of the keys.
+   * @throws SqlError; if `isKeyTaken` holds for it, a key exists and the transaction must be rolled back
    */
   async keep(connection: SqlConnection, responses: readonly ResponseToStore[]): Promise<void> {
-    // In one order, so that two transactions with the same keys wait for each other and do not deadlock.
+    // Sorted, so that two transactions with the same keys wait for each other and do not deadlock.
     const sorted = [...responses].sort((a, b) => (a.id < b.id ? -1 : 1));
     const texts = (values: readonly (string | null)[]): string => columnText(STRING_TYPE.kind, values);
     await connection.query({
@@ -116,15 +118,15 @@ export class RequestStore {
     });
   }
 
-  /** Until when an answer that is given now is kept. */
+  /** Expiry time of an answer that is stored now. */
   expiry(): string {
     return this.#time(this.#deps.keep_s);
   }
 
-  /** Answers that are kept for some of these requests, by their `id`. One that has expired makes room for a new one. */
+  /** Returns the stored answers to these requests by `id`. Expired answers are ignored. */
   async find(requests: readonly Once[]): Promise<ReadonlyMap<string, KeptRequest>> {
     const ids = `{${requests.map(({ id }) => id).join(",")}}`;
-    // Without a name, and so planned each time: a plan that was made while the table was small would read all of it.
+    // An unnamed statement is planned each time. A plan made while the table was small would scan the whole table.
     const { rows } = await this.#deps.sql.query({
       text: `select translate(id::text, '-', ''), translate(digest::text, '-', ''), status, headers, body, to_json(made), expires_at <= $2::timestamptz
         from appdb.requests where id = any($1::uuid[])`,
@@ -151,7 +153,7 @@ export class RequestStore {
     return found;
   }
 
-  /** Removes the answers that have expired. Gives how many. */
+  /** Removes expired answers. Returns their number. */
   async collect(): Promise<number> {
     for (let removed = 0; ; ) {
       const { row_count: rowCount } = await this.#deps.sql.query({

@@ -1,22 +1,23 @@
 import type { ColumnType } from "@appdb/contract/types";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
 
-/** A response's text without the values that SQL computes while it stores the row. */
+/** The text of a response without the values that SQL computes while it stores the row. */
 export interface ResponseTemplate {
   readonly text: string;
-  /** Where such values belong: a list of `placeholderText`, in their order; null for none. */
+  /** Positions of these values: a list of `placeholderText` in order; null for none. */
   readonly placeholders: string | null;
 }
 
-/** The computed value number `of` belongs in front of the character `at` of the text. */
+/** Computed value number `of` goes before character `at` of the text. */
 type Placeholder = readonly [at: number, of: number, type: ColumnType];
 
-/** What is stored of a placeholder. `type`: of the value, as JSON. */
+/** The stored form of a placeholder. `type`: the type of the value, as JSON. */
 export function placeholderText(at: number, of: number, type: string): string {
   return `[${at},${of},${type}]`;
 }
 
-/** Writes a body as it was answered. `made` has its placeholders, then the computed values as PostgreSQL writes them. */
+/** Fills in the placeholders of a stored body. `made` has the placeholders, then the computed values as PostgreSQL
+ *  writes them. */
 export function fillTemplate(text: string, made: readonly (string | null)[] | null): string {
   const [placeholders, ...values] = made ?? [];
   if (placeholders == null) return text;

@@ -15,14 +15,14 @@ export interface InsertWithResponse {
   /** An INSERT that returns these columns, the row's identity first. */
   readonly insert: string;
   readonly returning: readonly Column[];
-  /** Parameters of the INSERT; those of the responses follow. */
+  /** Number of parameters of the INSERT. The parameters of the responses follow. */
   readonly parameters: number;
 }
 
 /**
- * The statement that stores rows and, with those that were stored, the responses to their requests. It answers what the
- * INSERT returns. A response comes as text; where SQL computes some of its values it has placeholders. They are stored
- * next to it with those values as PostgreSQL writes them. Parameters: see `responseParameters`.
+ * Builds the statement that stores rows and the responses to their requests. It returns the result of the INSERT. A
+ * response is a text. If SQL computes some of its values, the text has placeholders, and the computed values are stored
+ * next to it. Parameters: see `responseParameters`.
  */
 export function insertWithStoredResponse({ insert, returning, parameters }: InsertWithResponse): string {
   const [identity, ...made] = returning;
@@ -39,15 +39,15 @@ export function insertWithStoredResponse({ insert, returning, parameters }: Inse
     `select u.id, u.digest, u.status, u.headers, u.body, ${made.length === 0 ? "null" : filled}, ${p(8)}::timestamptz`,
     `from unnest(${p(1)}::uuid[], ${p(2)}::uuid[], ${p(3)}::uuid[], ${p(4)}::smallint[], ${p(5)}::json[], ${p(6)}::text[],`,
     `${p(7)}::text[]) as u(row, id, digest, status, headers, body, placeholders)`,
-    // In one order, so that two batches with the same keys wait for each other and do not deadlock.
+    // Sorted, so that two batches with the same keys wait for each other and do not deadlock.
     `join stored s on s.${quoteIdent(identity.name)} = u.row order by u.id)`,
     `select ${names} from stored`,
   ].join("\n");
 }
 
 /**
- * The parameters of `insertWithStoredResponse`, for the rows whose requests have a key. `identity` is the slot that
- * identifies a row, `unknown` are the slots that SQL computes, in the order of what it returns.
+ * Returns the parameters of `insertWithStoredResponse` for the rows with an idempotency key. `identity` is the slot
+ * that identifies a row. `unknown` are the slots that SQL computes, in the order of its result.
  */
 export function responseParameters(
   writes: readonly { readonly row: Row; readonly request?: InsertRequest | undefined }[],

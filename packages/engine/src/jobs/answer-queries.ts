@@ -7,7 +7,7 @@ import type { QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 
-/** Columns that are computed for rows, and what they are computed with. */
+/** Columns that are computed for rows, and the tools to compute them. */
 export interface ComputedHere {
   readonly catalog: Catalog;
   /** PostgreSQL schema of the tables that queries read. */
@@ -17,8 +17,8 @@ export interface ComputedHere {
 
 export interface JobQueries {
   readonly answer: QueryAnswerer;
-  /** The same runner, whose rows end with the reason when the database or the workers were not there for a query: such a row
-   *  has no error of its own, and may well have a value later. */
+  /** The same runner, but a row fails with the reason if the database or workers were unavailable for a query. Such
+   *  a row has no error of its own and may succeed later. */
   guard(runner: UdfRunner): UdfRunner;
 }
 
@@ -31,7 +31,7 @@ interface JobQueriesDeps {
 const PASSING: ReadonlySet<string> = new Set(["database_unavailable", "worker_unavailable"]);
 const PAUSE_MS = 20;
 
-/** Answers the queries that computed columns ask while a job computes them, by the definitions that the catalog keeps. */
+/** Runs the queries of computed columns while a job computes them, with the definitions in the catalog. */
 export function createJobQueries(deps: JobQueriesDeps, { catalog, folder, columns }: ComputedHere): JobQueries {
   const queries = columns.flatMap(({ computed }) => computed?.queries ?? []);
   const open = new OpenQueries(
@@ -57,7 +57,7 @@ export function createJobQueries(deps: JobQueriesDeps, { catalog, folder, column
         try {
           return await open.answer(id, args);
         } catch (error) {
-          // A job asks for as many rows as it computes at a time; those that find no room wait for the others.
+          // A job sends as many queries as it computes rows at a time. Queries above the limit wait for the others.
           if (!(error instanceof AppError) || error.code !== "overloaded" || asking === 1) throw error;
         }
         await sleep(PAUSE_MS);
@@ -94,7 +94,7 @@ function findTable(catalog: Catalog, folder: string, name: string): CatalogTable
   const table = catalog.tables.find((candidate) => candidate.folder === folder && candidate.name === name);
   if (table !== undefined) return table;
   throw appError("schema_changed", {
-    detail: `The query reads table ${name}, which is not there any more.`,
+    detail: `The query reads table ${name}, which no longer exists.`,
     hint: "Update the tables by the file that declares the query: cli schema update <app file> <target>",
     meta: { table: name },
   });
@@ -112,7 +112,7 @@ function refuseUnfilled(
       const what = column === undefined ? "is not there any more" : "is being filled itself";
       throw appError("schema_changed", {
         detail: `The query ${query} reads ${table.name}.${name}, which ${what}.`,
-        hint: "Add that column in one update, then the column that asks the query in the next.",
+        hint: "Add that column in one update, and the column that uses the query in the next.",
         meta: { query, table: table.name, column: name },
       });
     }

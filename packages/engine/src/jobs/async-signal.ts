@@ -3,7 +3,7 @@ export interface AsyncSignal {
   readonly wait: (ms: number) => Promise<void>;
 }
 
-/** Waits for a ring or a time, whichever is first; a ring while nobody waits is kept for the next. */
+/** Waits for a signal or a timeout, whichever is first. A signal without a waiter is kept for the next one. */
 export function createAsyncSignal(): AsyncSignal {
   let rung = false;
   let wake: (() => void) | undefined;

@@ -1,20 +1,20 @@
 import type { Clock } from "../ports.ts";
 
-/** How long a batch should take: a slow function must neither hold back what it has computed nor the progress shown. */
+/** Target duration of a batch. A slow function must not delay finished rows or the shown progress. */
 const AIM_MS = 300;
 const FIRST_ROWS = 32;
 const MAX_ROWS = 5_000;
-/** A single quick or slow batch changes the size by this factor at most. */
+/** Maximum change of the size by a single quick or slow batch. */
 const MAX_GROWTH = 4;
 
 export interface BatchPace {
   /** Rows of the next batch, 1 to 5,000. */
   readonly rows: number;
-  /** Says that a batch of `rows` rows has ended now. */
+  /** Records the end of a batch with `rows` rows. */
   batchDone(): void;
 }
 
-/** Sizes batches by how long the last one took, so that each takes about 0.3 seconds. */
+/** Sizes batches by the duration of the last one, so that each takes about 0.3 seconds. */
 export function createBatchPace(clock: Clock): BatchPace {
   let rows = FIRST_ROWS;
   let began = clock.now();

@@ -5,11 +5,11 @@ import { quoteTable } from "../sql/quote.ts";
 import type { JobDeps } from "./job-deps.ts";
 import type { Job } from "./job-store.ts";
 
-/** What a vector takes in a graph beside its numbers: its neighbours, and what pgvector keeps of it. */
+/** Size of a vector in a graph in addition to its numbers: its neighbours, and pgvector's own data. */
 const NODE_BYTES = 600;
 const BYTES_OF_A_NUMBER = 4;
 const MB = 1024 * 1024;
-/** A graph that has no room is finished on disk, many times slower. */
+/** A graph without enough memory is finished on disk, many times slower. */
 const LEAST_MB = 64;
 const MAX_MB = 1024;
 const PROGRESS_MS = 1_000;
@@ -24,8 +24,8 @@ interface Graph {
 }
 
 /**
- * Builds the graph of an embedding index in memory, with as much of it as its rows will take, by several processes where the
- * server has shared memory for that. The job tells how many rows are in.
+ * Builds the graph of an embedding index in memory sized for its rows. Uses several processes if the server has enough
+ * shared memory. The job reports the number of finished rows.
  * @throws SqlError
  */
 export async function buildGraph(deps: JobDeps, job: Job, graph: Graph): Promise<void> {
@@ -38,7 +38,7 @@ export async function buildGraph(deps: JobDeps, job: Job, graph: Graph): Promise
   try {
     await create(deps, graph, `${memory}MB`, null);
   } catch (error) {
-    // Containers often have 64 MB of shared memory, in which processes would build together.
+    // Containers often have 64 MB of shared memory, too little for parallel builds.
     if (!(error instanceof SqlError) || !["53100", "53200"].includes(error.sqlstate)) throw error;
     await deps.sql.query({ text: dropIndex(graph.table.folder, graph.index, { concurrently: true }) });
     await create(deps, graph, `${memory}MB`, 0);
@@ -46,7 +46,7 @@ export async function buildGraph(deps: JobDeps, job: Job, graph: Graph): Promise
   await setRows(deps.sql, job, count, count);
 }
 
-/** CREATE INDEX CONCURRENTLY runs in no transaction: what it is given is the session's, and taken back. */
+/** CREATE INDEX CONCURRENTLY cannot run in a transaction, so its settings belong to the session and are reset. */
 async function create(deps: JobDeps, { text }: Graph, memory: string, workers: number | null): Promise<void> {
   await deps.sql.withConnection(async (connection) => {
     await connection.query({ text: "select set_config('maintenance_work_mem', $1, false)", values: [memory] });
@@ -87,8 +87,8 @@ async function tellRows(deps: JobDeps, job: Job, total: number): Promise<void> {
     });
     if (rows[0]?.[0] != null) await setRows(deps.sql, job, Math.min(Number(rows[0][0]), total), total);
   } catch (error) {
-    // The statement that builds meets the same and tells it.
-    deps.log.debug({ job: job.id, error: String(error) }, "the progress of an index could not be told");
+    // The build statement meets the same error and reports it.
+    deps.log.debug({ job: job.id, error: String(error) }, "the progress of an index could not be read");
   }
 }
 

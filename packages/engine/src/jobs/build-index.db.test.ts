@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const { execute, rows, catalog, apply, insertDocs, finish, isInAgreement } = useJobsBench();
 
-test("an index on a table with rows is built beside its writers, over a column that is filled first", async () => {
+test("an index on existing rows is built without blocking writers", async () => {
   await apply(docs());
   await insertDocs(2_000);
   const manifest = docs(upperColumn("up", "title"));
@@ -31,7 +31,7 @@ test("an index on a table with rows is built beside its writers, over a column t
   expect(await isInAgreement(indexed)).toBe(true);
 });
 
-test("an index that a killed runner left half built is built anew", async () => {
+test("an index that a killed runner left half built is rebuilt", async () => {
   await apply(docs());
   await insertDocs(100);
   const indexed = { ...docs(), tables: docs().tables.map((table) => ({ ...table, indexes: [anIndex(["n"])] })) };
@@ -42,7 +42,7 @@ test("an index that a killed runner left half built is built anew", async () => 
   expect(await rows(`select indisvalid from pg_index where indexrelid = '"docs(n)"'::regclass`)).toEqual([["t"]]);
 });
 
-test("what a new index is over is counted for the planner as soon as it is built", async () => {
+test("a new index's columns are analysed as soon as it is built", async () => {
   await apply(docs());
   await execute({ text: "alter table docs set (autovacuum_enabled = false)" });
   await insertDocs(2_000);

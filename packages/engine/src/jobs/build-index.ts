@@ -11,9 +11,9 @@ import { endJob, type Job, type JobError } from "./job-store.ts";
 import { retireIndex } from "./retire-index.ts";
 
 /**
- * Builds an index without holding up writers. PostgreSQL leaves an invalid index behind when it is stopped halfway; the
- * next run drops that and begins anew. An index that cannot be built at all is dropped, and the job says why. An index that
- * it replaces answers until then and goes with the job's end.
+ * Builds an index without blocking writers. PostgreSQL leaves an invalid index behind when stopped halfway; the next
+ * run drops it and starts over. If the index is impossible, it is dropped and the job has the reason. A replaced index
+ * is used until the job ends.
  */
 export async function buildIndex(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   const catalog = await loadCatalog(deps.sql);
@@ -69,7 +69,7 @@ async function isValid(sql: SqlConnection, folder: string, sqlName: string): Pro
   return rows[0]?.[0] === "t";
 }
 
-/** A rename that came while the index was built knows nothing of it: the next run builds it under its new name. */
+/** A rename during the build does not know the new index. The next run builds it under its new name. */
 async function isStillCalled(sql: SqlConnection, id: number, sqlName: string): Promise<boolean> {
   const { rows } = await sql.query({ text: "select sql_name from appdb.indexes where id = $1", values: [id] });
   return rows[0] === undefined || rows[0][0] === sqlName;
@@ -79,19 +79,19 @@ function isGone(error: SqlError): boolean {
   return error.sqlstate === "42P01" || error.sqlstate === "42703";
 }
 
-/** Locks, deadlocks, a server that stops or lacks room for now: the job is tried again. */
+/** Locks, deadlocks, a stopping server or lack of space: the job is retried. */
 function isPassing(error: SqlError): boolean {
   return /^(40|53|55|57)/.test(error.sqlstate);
 }
 
 function explain(job: Job, columns: readonly string[], error: SqlError): JobError {
   const what = error.sqlstate.startsWith("54")
-    ? "a value has no room in an index entry"
+    ? "a value exceeds the size of an index entry"
     : `PostgreSQL refused it (SQLSTATE ${error.sqlstate})`;
   return {
     code: "schema_unsupported",
     detail: `The index on ${job.table_name} (${columns.join(", ")}) could not be built: ${what}. It was dropped.`,
-    hint: "Take the index out of the model, or shorten the values, and run the update again.",
+    hint: "Remove the index from the model, or shorten the values, and run the update again.",
     meta: { table: job.table_name, columns, sqlstate: error.sqlstate },
   };
 }

@@ -3,12 +3,12 @@ import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogFunction } from "../catalog/catalog.ts";
 import { functionsBehind } from "../catalog/column-queries.ts";
 
-/** What the code of the application's functions is called: another digest, other code. By function id. */
+/** Digests of the application functions' code, by function id. Another digest means other code. */
 export type CodeDigests = ReadonlyMap<string, string>;
 
 /**
- * A function's code is its own text and the modules that it uses. Its own module is left out: what of that it calls is in
- * its digest, and the rest of the file (other functions, tables) changes with every edit and says nothing of it.
+ * A function's code is its own text and the modules that it uses. Its own module is excluded: the digest includes the
+ * parts that the function calls. Other functions and tables in the file change with every edit and do not matter.
  */
 export function codeDigests(manifest: Pick<Manifest, "functions" | "modules" | "app_file">): CodeDigests {
   const modules = new Map(manifest.modules.map((module) => [module.path, module.sha256]));
@@ -22,7 +22,7 @@ function digestOf(fn: ManifestFunction, modules: ReadonlyMap<string, string>, ap
   return createHash("sha256").update(lines.join("\n")).digest("hex");
 }
 
-/** The functions of which a column's values were computed by former code. A column that does not know its code is not stale. */
+/** The functions whose previous code computed a column's values. A column without known code is not stale. */
 export function formerCode(column: Pick<CatalogColumn, "computed" | "code">, digests: CodeDigests): readonly string[] {
   if (column.computed === null) return [];
   return functionsBehind(column.computed).filter((id) => {
@@ -31,7 +31,7 @@ export function formerCode(column: Pick<CatalogColumn, "computed" | "code">, dig
   });
 }
 
-/** What a computed column remembers of the code that its values come from; null for one that calls no function. */
+/** The code digests behind the values of a computed column; null for one that calls no function. */
 export function codeOf(
   column: Pick<CatalogColumn, "computed">,
   functions: ReadonlyMap<string, CatalogFunction>,

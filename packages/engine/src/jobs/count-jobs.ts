@@ -1,17 +1,17 @@
 import type { SqlConnection } from "../ports.ts";
 
-/** How many jobs of a database with a catalog have not ended. */
+/** Number of unfinished jobs in a database with a catalog. */
 export async function countOpenJobs(sql: SqlConnection): Promise<number> {
   const { rows } = await sql.query({ text: "select count(*) from appdb.jobs where state in ('queued', 'running')" });
   return Number(rows[0]?.[0]);
 }
 
-/** What a name of PostgreSQL holds at most. */
+/** Maximum bytes of a PostgreSQL name. */
 const NAME_BYTES = 63;
 
 /**
- * How many background jobs have not ended, of services that are there to work on them: whose connections are called `<prefix> <service>`
- * and among `names`.
+ * Number of unfinished background jobs of running services. These have connections named `<prefix> <service>` among
+ * `names`.
  */
 export async function countOpenBackground(
   sql: SqlConnection,

@@ -2,7 +2,7 @@ import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/test
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 
-/** Two functions whose vectors point at different letters: which one made them is seen from the order. */
+/** Two functions whose vectors depend on different letters, so the order shows which one made them. */
 function app(index: string, column = "text", extra = ""): string {
   return `
 import appdb as db
@@ -74,7 +74,7 @@ async function hidden(): Promise<string[]> {
   return rows.flat().map(String);
 }
 
-test("an index on rows that are there computes their vectors and builds the graph; a second plan is empty", async () => {
+test("an index on existing rows computes vectors and graph; a second plan is empty", async () => {
   const plan = (await stage.diff(app(VOWELS))).tables[0];
   expect(plan?.ops.map((op) => op.description)).toEqual(["embedding index on (text) will be built"]);
   expect(plan?.resolution).toBe("update_additive");
@@ -94,7 +94,7 @@ test("an index on rows that are there computes their vectors and builds the grap
   expect(await nearest(early, "i")).toBe("later");
 });
 
-test("another function builds the new index beside the old one, which answers until it is there", async () => {
+test("with another function, the old index is used until the new one is built", async () => {
   await stage.finish(await stage.update(app(VOWELS)));
   await using old = await stage.serve(app(VOWELS));
   const plan = (await stage.diff(app(OTHERS))).tables[0];
@@ -103,7 +103,7 @@ test("another function builds the new index beside the old one, which answers un
   ]);
   const jobs = await stage.update(app(OTHERS));
   await using now = await stage.serve(app(OTHERS));
-  // The former index sees the letters a, e and i alone, the new one b, c, d and f.
+  // The previous index only sees the letters a, e and i, the new one b, c, d and f.
   expect(await nearest(old, "aad")).toBe("vowels");
   expect(await nearest(now, "aad")).toBe("vowels");
   expect((await stage.diff(app(OTHERS))).in_agreement).toBe(true);
@@ -120,13 +120,13 @@ test("another function builds the new index beside the old one, which answers un
   expect(await hidden()).toEqual(["_embedding_text_2"]);
   expect((await table()).indexes).toHaveLength(1);
   expect((await stage.diff(app(OTHERS))).in_agreement).toBe(true);
-  // A service of before goes on writing; what it cannot ask any more it says.
+  // The previous service continues to write, and reports queries that no longer work.
   await insert(old, { old_f: "fff" });
   await stage.finish(await openJobs());
   expect(await nearest(now, "f")).toBe("old_f");
 });
 
-test("a metric that changes keeps the vectors; going back before it is built leaves the former index alone", async () => {
+test("a changed metric keeps the vectors, and can be reverted while building", async () => {
   await stage.finish(await stage.update(app(VOWELS)));
   const before = (await table()).indexes[0];
   expect(await stage.update(app(`${VOWELS}, metric="l2"`))).toHaveLength(1);
@@ -143,7 +143,7 @@ test("a metric that changes keeps the vectors; going back before it is built lea
   expect(await hidden()).toEqual(["_embedding_text"]);
 });
 
-test("a second change before the first is built builds the last one alone", async () => {
+test("of two successive changes only the last one is built", async () => {
   await stage.finish(await stage.update(app(VOWELS)));
   const first = await stage.update(app(OTHERS));
   const second = await stage.update(app(`${OTHERS}, precision="fp32"`));
@@ -154,7 +154,7 @@ test("a second change before the first is built builds the last one alone", asyn
   expect(await hidden()).toHaveLength(1);
 });
 
-test("a row for which the new function fails leaves the former index as it is", async () => {
+test("a row that fails in the new function leaves the previous index intact", async () => {
   await stage.finish(await stage.update(app(VOWELS)));
   await stage.sql.query({ text: "update notes set text = 'boom' where key = 'third'" });
   await expect(stage.finish(await stage.update(app(OTHERS)))).rejects.toMatchObject({ code: "fill_failed" });
@@ -164,7 +164,7 @@ test("a row for which the new function fails leaves the former index as it is", 
   expect(await hidden()).toEqual(["_embedding_text"]);
 });
 
-test("an index that is taken out goes with its vectors, whether its function can be had or not", async () => {
+test("a removed index is dropped with its vectors, even without its function", async () => {
   await stage.finish(await stage.update(app(VOWELS)));
   await stage.sql.query({ text: "delete from appdb.functions" });
   const plan = (await stage.diff(app(""))).tables[0];
@@ -176,7 +176,7 @@ test("an index that is taken out goes with its vectors, whether its function can
   expect((await table()).indexes).toEqual([]);
 });
 
-test("a column that is renamed keeps its vectors and its index", async () => {
+test("a renamed column keeps its vectors and its index", async () => {
   await stage.finish(await stage.update(app(VOWELS)));
   const renamed = app(VOWELS, "body", ', renamed_from="text"');
   expect(await stage.update(renamed)).toEqual([]);

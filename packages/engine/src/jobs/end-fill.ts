@@ -22,8 +22,8 @@ import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./j
 import { rememberCode } from "./remember-code.ts";
 import { dropUndoLog, putBack } from "./undo-log.ts";
 
-/** The short last transaction of a fill or recompute: new columns become visible, none is stale any more. Locks: catalog,
- *  then jobs, as an update does. */
+/** The short last transaction of a fill or recompute: new columns become visible, and no column is stale. Locks the
+ *  catalog and then jobs, in the same order as an update. */
 export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
   await deps.sql.transaction(async (connection) => {
     await lockCatalog(connection);
@@ -41,9 +41,9 @@ export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
 }
 
 /**
- * Ends a job that cannot be done, or that somebody cancelled. New columns are dropped, and with them the indexes over them
- * and the columns being filled that read them. Columns that were there before get their former values and expression back;
- * with `ignore`, which keeps no former values, they keep what they have and are `stale` if some rows were computed anew.
+ * Ends a failed or cancelled job. New columns are dropped, with their indexes and the filling columns that read them.
+ * Existing columns get their previous values and expression back. With `ignore`, no previous values exist: the columns
+ * keep their values and are `stale` if some rows were recomputed.
  */
 export async function failFill(deps: JobDeps, job: Job, error: JobError, signal: AbortSignal): Promise<void> {
   if (job.undoing === null && !(await beginUndoing(deps.sql, job, deps.owner, error))) return;
@@ -130,7 +130,7 @@ function withTheirReaders(table: CatalogTable, columns: readonly CatalogColumn[]
   return table.columns.filter((column) => names.has(column.name));
 }
 
-/** What a person is told of the row that ended a fill. */
+/** The error for people about the row that ended a fill. */
 export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFailed): Promise<JobError> {
   const { error, column } = failure;
   const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
@@ -153,7 +153,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     code: isAsked ? "recompute_failed" : "fill_failed",
     detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${whatStays(job, isNew, done)}`,
     hint: isMissing
-      ? "Put the function back, or change the column and run `cli schema update`."
+      ? "Restore the function, or change the column and run `cli schema update`."
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
     meta: {
       table: job.table_name,
@@ -177,14 +177,14 @@ function whatStays(job: Job, isNew: boolean, done: number): string {
     : "Rows before it have their new values.";
 }
 
-/** What a cancelled job says. */
+/** The error of a cancelled job. */
 export function cancelled(job: Job): JobError {
   const what = job.kind === "fill" ? "its new columns were dropped" : "every row has its previous value again";
-  const stays = job.on_error === "abort" || job.kind === "fill" ? what : "rows that were done keep their new values";
+  const stays = job.on_error === "abort" || job.kind === "fill" ? what : "finished rows keep their new values";
   return {
     code: "job_cancelled",
     detail: `The ${job.kind} of table ${job.table_name} was cancelled: ${stays}.`,
-    hint: "Start it again when you want it.",
+    hint: "To run it, start it again.",
     meta: { table: job.table_name, job: job.id },
   };
 }

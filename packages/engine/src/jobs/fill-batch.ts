@@ -10,8 +10,8 @@ import { type ReadyRows, resolveRows, withoutRows } from "./resolve-rows.ts";
 import { NO_RESULTS, type RowResults, readStoredRows, runAll, type StoredRows } from "./run-rows.ts";
 
 /**
- * Writes rows with what was computed for them, in one transaction with the job's cursor, or nothing. Rows that somebody
- * changed meanwhile are read and computed again before; those that are gone are left out.
+ * Writes rows with their computed values, in one transaction with the job's cursor, or nothing. Rows that others
+ * changed meanwhile are first read and computed again; deleted rows are omitted.
  * @throws RowFailed; JobLost; SqlError, of class 22 when SQL refuses a value
  */
 export async function storeRows(
@@ -29,7 +29,7 @@ export async function storeRows(
   }
 }
 
-/** Reads rows by their ids, as they are now. */
+/** Reads the current versions of rows by their ids. */
 export async function readAgain(
   { deps, fill }: FillContext,
   mode: FillMode,
@@ -39,10 +39,10 @@ export async function readAgain(
   return readStoredRows(result, mode.graph?.inputs ?? [], fill.outside);
 }
 
-/** Rolls the transaction back: some of the rows are not what was read. */
+/** Rolls the transaction back: some rows have changed since they were read. */
 class Missed extends Error {}
 
-/** False when some of the rows are not what was read any more; then nothing was written. */
+/** False when some rows have changed since they were read; then nothing was written. */
 async function tryStore(
   { deps, job, fill }: FillContext,
   mode: FillMode,
@@ -55,7 +55,8 @@ async function tryStore(
       for (const part of ready) if (!(await writeRows(connection, fill, mode, part))) throw new Missed();
       const errors = ready.reduce((sum, part) => sum + countErrors(part), 0);
       const step = { cursor, rows, errors, table_version: fill.table.version };
-      if (!(await advanceJob(connection, job, deps.owner, step))) throw new JobLost("the job moved on");
+      if (!(await advanceJob(connection, job, deps.owner, step)))
+        throw new JobLost("the job has another owner or state");
     }, BY_KEY);
     return true;
   } catch (error) {
@@ -70,7 +71,7 @@ function countErrors({ errors }: ReadyRows): number {
   return sum;
 }
 
-/** Whether all of the rows were still there as they were read, and so were written. */
+/** Whether all rows were unchanged since they were read, and were written. */
 async function writeRows(connection: SqlConnection, fill: Fill, mode: FillMode, rows: ReadyRows): Promise<boolean> {
   if (rows.ids.length === 0) return true;
   const given = rows.is_whole ? fill.columns : (mode.graph?.steps ?? []);
@@ -94,7 +95,7 @@ async function findChanged({ deps, fill }: FillContext, ready: readonly ReadyRow
   return new Set(rows.map(([id]) => id ?? ""));
 }
 
-/** Rows that were written together, as by the last fill: their xmin is read once by PostgreSQL, not for each. */
+/** Rows from one write, such as the last fill, share their xmin. PostgreSQL then parses it once, not per row. */
 function isOneForAll(xmins: readonly string[]): boolean {
   return xmins.every((xmin) => xmin === xmins[0]);
 }
@@ -104,7 +105,7 @@ function listText(elements: readonly string[]): string {
   return `{${elements.join(",")}}`;
 }
 
-/** Nearly always no row has an error: then there is nothing to send. */
+/** Nearly always no row has an error, and nothing is sent. */
 function errorsText({ ids, errors }: ReadyRows): string | null {
   if (errors.size === 0) return null;
   const texts = ids.map((_, at) => {

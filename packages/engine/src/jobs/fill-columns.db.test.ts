@@ -11,7 +11,7 @@ const { execute, rows, catalog, apply, insertDocs, insertPending, deps, finish, 
 const title = col("title", "string");
 const number = col("n", "int");
 
-test("a new SQL column over 100,000 rows is filled, and unseen until then", async () => {
+test("a new SQL column over 100,000 rows is filled and hidden until then", async () => {
   await apply(docs());
   await insertDocs(100_000);
   const manifest = docs(
@@ -43,7 +43,7 @@ test("a new SQL column over 100,000 rows is filled, and unseen until then", asyn
   expect(after.version).toBe(before + 1);
 });
 
-test("a column of a Python function is filled with SQL columns that read it, in the runtime of the update", async () => {
+test("a Python column is filled with its SQL readers in the update's runtime", async () => {
   await apply(docs());
   await insertDocs(1_200);
   const { runner, udf: start, asked } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
@@ -57,7 +57,7 @@ test("a column of a Python function is filled with SQL columns that read it, in 
   );
 });
 
-test("a function that raises fails the update, says for which row and why, and its column is gone", async () => {
+test("a raising function fails the update, names the row, and drops the column", async () => {
   await apply(docs());
   await insertDocs(1_000);
   const { udf: start } = fakeWorkers({
@@ -92,7 +92,7 @@ test("a function that raises fails the update, says for which row and why, and i
   expect(await isInAgreement(docs(excerptColumn()))).toBe(false);
 });
 
-test("a value that SQL refuses goes to Python, which says what is wrong with it", async () => {
+test("Python reports the error of a value that SQL refuses", async () => {
   await apply(docs());
   await insertDocs(10);
   await execute({ text: "update docs set n = 0 where n = 4" });
@@ -109,7 +109,7 @@ test("a value that SQL refuses goes to Python, which says what is wrong with it"
   expect(runner.calls).toHaveLength(10);
 });
 
-test("rows that an older service adds while and after a column is filled are completed, errors staying in their cells", async () => {
+test("rows added by an older service during and after a fill are completed", async () => {
   await apply(docs());
   await insertDocs(300);
   const jobs = await apply(docs(excerptColumn()));
@@ -138,7 +138,7 @@ test("rows that an older service adds while and after a column is filled are com
   expect(await rows("select count(*) from docs where excerpt is null")).toEqual([["1"]]);
 });
 
-test("a pending row whose writer commits while the runner starts on the job is not overlooked", async () => {
+test("a pending row that commits while the job starts is found", async () => {
   await apply(docs(excerptColumn()));
   await insertPending("first", ["excerpt"]);
   const workers = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
@@ -154,7 +154,7 @@ test("a pending row whose writer commits while the runner starts on the job is n
   await running;
 });
 
-test("no pending row is overlooked while writers and runner race", async () => {
+test("no pending row is missed while writers and runner race", async () => {
   await apply(docs(excerptColumn()));
   const { udf: start } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
   const stop = new AbortController();
@@ -173,7 +173,7 @@ test("no pending row is overlooked while writers and runner race", async () => {
   await running;
 });
 
-test("a changed expression is computed anew for every row, and so are its readers", async () => {
+test("a changed expression is recomputed for every row, with its readers", async () => {
   const reader = upperColumn("loud", "made");
   await apply(docs(upperColumn("made", "title"), reader));
   await insertDocs(20);
@@ -187,7 +187,7 @@ test("a changed expression is computed anew for every row, and so are its reader
   expect(await isInAgreement(changed)).toBe(true);
 });
 
-test("a recompute that fails puts back the values and the former expression, and the next update tries again", async () => {
+test("a failed recompute restores values and expression, and the next update retries", async () => {
   const former = docs(upperColumn("excerpt", "title"));
   await apply(former);
   await insertDocs(200);
@@ -215,7 +215,7 @@ test("a recompute that fails puts back the values and the former expression, and
   expect(await isInAgreement(docs(excerptColumn()))).toBe(true);
 });
 
-test("rows that somebody changes or deletes while they are computed get the values of what they are then", async () => {
+test("rows changed or deleted during computation get values of their current state", async () => {
   await apply(docs());
   await insertDocs(50);
   const workers = fakeWorkers({

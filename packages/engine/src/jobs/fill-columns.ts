@@ -19,14 +19,15 @@ import {
 } from "./run-rows.ts";
 import { openUndoLog } from "./undo-log.ts";
 
-/** Rows of a transaction where SQL computes all of it. */
+/** Rows per transaction if SQL computes everything. */
 const SQL_BATCH = 5_000;
-/** Slow functions: what is ready is written after this time, so that little is lost and the progress is honest. */
+/** For slow functions: finished rows are written after this time. So little work is lost and the progress is
+ *  accurate. */
 const WRITE_AFTER_MS = 1_000;
 
 /**
- * Computes the columns of a job for all rows behind its cursor, in batches of one short transaction each: the next batch is
- * read and computed while one is written. Stopped at any point it loses at most what was not written yet.
+ * Computes the columns of a job for all rows after its cursor, in short transactions of one batch each. The next batch
+ * is read and computed while one is written. If it stops, only unwritten work is lost.
  * @throws RowFailed; JobLost; worker_unavailable, database_unavailable
  */
 export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
@@ -34,8 +35,8 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
   const fill = planFill(catalog, job);
   if (fill === undefined) return;
   const counting = job.rows_total === null ? tellTotal(deps, job, fill) : Promise.resolve();
-  // Rows of a scope leave it when they are done. All rows can be counted while the first are read and the workers start;
-  // an error is met at the end.
+  // Rows of a scope leave it when they are done, so they are counted first. All rows can be counted while the first
+  // ones are read and the workers start; errors are handled at the end.
   if (fill.scope === null) counting.catch(() => undefined);
   else await counting;
   await openUndoLog(deps.sql, fill);
@@ -55,7 +56,7 @@ async function tellTotal({ sql }: JobDeps, job: Job, { table, scope }: Fill): Pr
   await setTotal(sql, job, Number(rows[0]?.[0]));
 }
 
-/** `stop` ends what runs beside a write that failed, with its error. */
+/** `stop` ends concurrent work with the error of a failed write. */
 async function computeAll(context: FillContext, stop: (error: unknown) => void): Promise<void> {
   const { deps, job, fill, signal } = context;
   const mode = fill.main;
@@ -70,18 +71,18 @@ async function computeAll(context: FillContext, stop: (error: unknown) => void):
       const last = rows.ids.at(-1);
       if (last === undefined) return await writer.end();
       reading = readNext(context, mode, last, size());
-      // its error is met when it is awaited; an earlier one of the batch before may come first
+      // Its error is handled when it is awaited. An earlier one of the previous batch may come first.
       reading.catch(() => undefined);
       await computeBatch(context, mode, rows, writer);
       pace.batchDone();
     }
   } finally {
-    // Whoever gives the job back or undoes it must not be overtaken by a write; its error has come by `stop`.
+    // A write must not finish after the job is released or undone. Its error has arrived through `stop`.
     await writer.end().catch(() => undefined);
   }
 }
 
-/** Computes the rows of a batch and hands them to the writer, in parts when they are slow. */
+/** Computes the rows of a batch and passes them to the writer, in parts when they are slow. */
 async function computeBatch(
   { runner, signal }: FillContext,
   mode: FillMode,
@@ -103,13 +104,13 @@ async function computeBatch(
 }
 
 interface Writer {
-  /** Writes rows behind those before; resolves when the former have been written. */
+  /** Queues rows for writing; resolves when the previous ones are written. */
   write(rows: StoredRows, results: RowResults): Promise<void>;
   /** Resolves when everything has been written. */
   end(): Promise<void>;
 }
 
-/** One write at a time, in the order of the rows, while the caller goes on. */
+/** One write at a time, in row order, while the caller continues. */
 function createWriter(context: FillContext, mode: FillMode, stop: (error: unknown) => void): Writer {
   let last: Promise<void> = Promise.resolve();
   return {
@@ -142,7 +143,7 @@ async function storeBatch(context: FillContext, mode: FillMode, rows: StoredRows
     await storeRows(context, mode, { rows, results, cursor });
   } catch (error) {
     const { python } = context.fill;
-    // Class 22: SQL refuses a value for which Python may have one, or an exception that says more.
+    // Class 22: SQL refuses a value. Python may have one, or an exception with more detail.
     if (!(error instanceof SqlError && error.sqlstate.startsWith("22")) || mode.steps.length === 0 || python === null) {
       throw asMoved(error);
     }
@@ -160,7 +161,7 @@ async function storeByPython(context: FillContext, python: FillMode, rows: Store
   }
 }
 
-/** A column or table that is gone: whoever reads the job anew knows what is left to do. */
+/** A missing column or table: reading the job again shows what is left to do. */
 function asMoved(error: unknown): unknown {
   if (!(error instanceof SqlError) || !["42703", "42P01"].includes(error.sqlstate)) return error;
   return new JobLost("the table changed", { cause: error });

@@ -4,10 +4,10 @@ import type { JobDeps } from "./job-deps.ts";
 import type { Job } from "./job-store.ts";
 import type { LazyRunner } from "./run-rows.ts";
 
-/** The job is not ours any more, or the table is not what it was: whoever reads the job anew knows what is left to do. */
+/** The job has another owner, or its table has changed. Reading the job again shows what is left to do. */
 export class JobLost extends Error {}
 
-/** A row has no value for a column of the job, and the job may not leave an error in its cell. */
+/** A cell of the job's columns has no value, and the job must not leave an error in it. */
 export class RowFailed extends Error {
   readonly row: string;
   readonly column: string;

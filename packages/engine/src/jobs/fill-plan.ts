@@ -6,7 +6,7 @@ import type { UdfGraph } from "../ports.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
 
-/** How a batch is computed: the graph in Python, then the steps in SQL while the rows are written. */
+/** The computation of a batch: the graph in Python, then the SQL steps while the rows are written. */
 export interface FillMode {
   readonly graph: UdfGraph | null;
   readonly steps: readonly SqlStep[];
@@ -14,23 +14,23 @@ export interface FillMode {
   readonly update: string;
 }
 
-/** What a job does to a table, as the catalog had it when the job began. */
+/** The work of a job on a table, by the catalog at the start of the job. */
 export interface Fill {
   readonly table: CatalogTable;
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly columns: readonly CatalogColumn[];
   readonly names: ReadonlySet<string>;
   readonly main: FillMode;
-  /** For rows of which SQL refused a value: every column in Python. Null where SQL computes nothing. */
+  /** For rows with a value that SQL refused: every column in Python. Null where SQL computes nothing. */
   readonly python: FillMode | null;
   /** Writes rows whose values are all known. */
   readonly given: string;
   readonly scope: RowScope | null;
-  /** A failing cell stays null with its error; else it ends the job. */
+  /** A failed cell stays null with its error; otherwise it ends the job. */
   readonly keeps_errors: boolean;
-  /** Computed columns outside of the job that the job's read: what failed there is carried on. */
+  /** Computed columns outside the job that its columns read. Their errors are passed on. */
   readonly outside: ReadonlySet<string>;
-  /** Columns whose former values are kept while the job runs, and where. */
+  /** Columns whose previous values are kept while the job runs, and their table. */
   readonly undo: UndoShape | null;
 }
 
@@ -74,7 +74,7 @@ function scopeOf(job: Job, columns: readonly string[]): RowScope | null {
   return job.errors_only ? { kind: "errors", columns } : null;
 }
 
-/** A new column needs none: it is dropped when the job fails. */
+/** A new column needs no undo log: it is dropped when the job fails. */
 function undoOf(job: Job, columns: readonly CatalogColumn[]): UndoShape | null {
   if (job.kind === "close_pending" || job.on_error === "ignore") return null;
   const former = columns.filter((column) => column.state === "ready");
@@ -88,7 +88,7 @@ function readOutside(table: CatalogTable, columns: readonly CatalogColumn[]): Re
   return new Set(computed.flatMap(({ name }) => (read.has(name) ? [name] : [])));
 }
 
-/** Columns that the SQL steps read as they are stored. */
+/** Stored columns that the SQL steps read. */
 function readByRest(columns: readonly CatalogColumn[], given: readonly { readonly name: string }[]): readonly string[] {
   const isGiven = new Set(given.map((step) => step.name));
   const made = new Set(columns.map((column) => column.name));

@@ -2,7 +2,7 @@ import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stag
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startRecompute } from "./plan-recompute.ts";
 
-/** Columns that ask queries, computed for rows that were there before them: real PostgreSQL, real workers. */
+/** Columns that use queries, computed for existing rows with real PostgreSQL and real workers. */
 const APP = `
 import appdb as db
 import appdb.functions as fn
@@ -98,7 +98,7 @@ async function recompute(column: string): Promise<void> {
   await stage.finish([job ?? ""]);
 }
 
-test("a column that asks a query gets the same values for rows that are there, inserted and computed again", async () => {
+test("a query column has equal values for existing, inserted and recomputed rows", async () => {
   await stage.finish(await stage.update(ASKING));
   const tool = [{ rank: 3, name: "TOOL!" }];
   const toy = [{ rank: 1, name: "TOY!" }];
@@ -119,7 +119,7 @@ test("a column that asks a query gets the same values for rows that are there, i
   ]);
 });
 
-test("a column may ask a query with aggregates of the application, for many rows at once", async () => {
+test("a column can use a query with custom aggregates for many rows", async () => {
   const folding = APP.replace("# more columns", "found = ranks(kind.len() - 3)");
   await stage.finish(await stage.update(folding));
   expect(await found()).toEqual([
@@ -129,7 +129,7 @@ test("a column may ask a query with aggregates of the application, for many rows
   ]);
 });
 
-test("another definition of a query is a change of the columns that ask it, and computes them again", async () => {
+test("a changed query definition recomputes the columns that use it", async () => {
   await stage.finish(await stage.update(ASKING));
   const moved = ASKING.replace('"""Its kind."""', '"""Told otherwise, further down."""\n').replace(
     "Base =",
@@ -139,7 +139,7 @@ test("another definition of a query is a change of the columns that ask it, and 
   const changed = ASKING.replace("Kinds.rank >= least", "Kinds.rank > least + 1");
   const [table] = (await stage.diff(changed)).tables.filter(({ ops }) => ops.length > 0);
   expect(table?.ops.map(({ description }) => description)).toEqual([
-    "column 'found': the query of_kind that it asks will change and every row will be computed again",
+    "column 'found': the query of_kind that it uses will change and every row will be recomputed",
   ]);
   await stage.finish(await stage.update(changed));
   expect((await found()).map(([kind, value]) => [kind, (value as unknown[]).length])).toEqual([
@@ -150,14 +150,14 @@ test("another definition of a query is a change of the columns that ask it, and 
   expect((await stage.diff(changed)).in_agreement).toBe(true);
 });
 
-test("other code of a function in a query is told as former code of the columns that ask it", async () => {
+test("changed code of a function in a query marks the columns that use it", async () => {
   await stage.finish(await stage.update(ASKING));
   expect((await stage.diff(ASKING)).stale).toEqual([]);
   const plan = await stage.diff(ASKING.replace('text.upper() + "!"', 'text.upper() + "?"'));
   expect(plan.stale).toMatchObject([{ table: "main/items", column: "found", functions: ["app:loud"] }]);
 });
 
-test("a service of before the change leaves cells pending, and a job closes them by the later definition", async () => {
+test("an older service leaves cells pending, and a job fills them with the new definition", async () => {
   await stage.finish(await stage.update(ASKING));
   await using former = await stage.serve(ASKING);
   const changed = ASKING.replace("Kinds.rank >= least", "Kinds.rank > 5");
@@ -169,7 +169,7 @@ test("a service of before the change leaves cells pending, and a job closes them
   expect(rows).toEqual([["[]", null]]);
 });
 
-test("a query that refuses says so for the row, and the column is not added", async () => {
+test("a failing query names the row, and the column is not added", async () => {
   const strict = ASKING.replace("Kinds.rank >= least", "Kinds.rank / (Kinds.rank - 3) >= least");
   await expect(stage.update(strict).then((jobs) => stage.finish(jobs))).rejects.toMatchObject({
     code: "fill_failed",
@@ -177,7 +177,7 @@ test("a query that refuses says so for the row, and the column is not added", as
   });
 });
 
-test("a column that a query reads is filled before the column that asks it, in one update", async () => {
+test("a column that a query reads is filled first, in one update", async () => {
   const louder = '@db.udf\ndef louder(text: str) -> str:\n    return text.upper() + "!"\n\n\nclass Kinds';
   const both = ASKING.replace("class Kinds", louder)
     .replace("note: db.String | None", "note: db.String | None\n    loud_name = louder(name)")
@@ -186,7 +186,7 @@ test("a column that a query reads is filled before the column that asks it, in o
   expect((await found())[1]).toEqual(["tool", [{ rank: 3, name: "TOOL!" }], 200]);
 });
 
-test("a query that reads a column which nobody has filled yet is told, not answered with nulls", async () => {
+test("a query on an unfilled column is refused, not answered with nulls", async () => {
   await stage.finish(await stage.update(ASKING));
   await stage.sql.query({ text: "update appdb.columns set state = 'filling' where name = 'rank'" });
   await expect(recompute("found")).rejects.toMatchObject({

@@ -6,33 +6,32 @@ import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 
 /**
- * Builders of the statements that compute columns of rows that are there already. Names with `#` are ours: no column can
- * be called so. A row is written only if it is the version that was read (`xmin`): one that was changed meanwhile has to be
- * read again.
+ * Builders of the statements that compute columns of existing rows. Names with `#` are reserved: no column can have
+ * one. A row is written only if it still has the version that was read (`xmin`). A changed one must be read again.
  */
 
-/** Rows with such a cell in one of these columns: one that an older service left `pending`, or any without a value. */
+/** Rows with such a cell in one of these columns: one left `pending` by an older service, or any without a value. */
 export interface RowScope {
   readonly kind: "pending" | "errors";
   readonly columns: readonly string[];
 }
 
-/** A batch holds no more of its inputs than this, one long row excepted. */
+/** Maximum bytes of inputs per batch, except for a single long row. */
 const BATCH_BYTES = 16_000_000;
 
 export interface SelectShape {
   readonly table: CatalogTable;
   readonly inputs: readonly { readonly name: string; readonly type: ColumnType }[];
   readonly scope: RowScope | null;
-  /** Also the cell errors, last. */
+  /** Includes the cell errors, last. */
   readonly has_errors: boolean;
 }
 
 /**
- * Rows behind the cursor ($1, null for the first), in identity order, at most $2; of them those in $3 alone, unless null.
- * All of them come as one row of columns: the identities and the xmin as PostgreSQL's text of arrays, which a later
- * statement takes as they are, then each input, and the cell errors if they are asked for, as a JSON list. The driver takes
- * much longer over thousands of small rows.
+ * Selects rows after the cursor ($1, null for the first) in identity order, at most $2, and only those in $3 unless
+ * null. The result is one row of columns: identities and xmins as PostgreSQL array texts, which a later statement takes
+ * unchanged. Then come each input, and the cell errors if requested, as JSON lists. Thousands of small rows would be
+ * much slower in the driver.
  */
 export function selectRows({ table, inputs, scope, has_errors: hasErrors }: SelectShape): string {
   const id = quoteIdent(table.identity);
@@ -59,27 +58,27 @@ export function selectRows({ table, inputs, scope, has_errors: hasErrors }: Sele
   ) as "#sized" where "#before" < ${BATCH_BYTES}`;
 }
 
-/** An input as an element of a JSON list: itself where JSON has its like to the last digit, else PostgreSQL's text of it. */
+/** An input as an element of a JSON list: the value itself if JSON can represent it exactly, else PostgreSQL's text. */
 function listed(type: ColumnType, column: string): string {
   return isListedAsItIs(type) ? column : `${column}::text`;
 }
 
-/** Whether the elements of a list of such values are the values themselves. */
+/** Whether a list of such values has the values themselves as elements. */
 export function isListedAsItIs(type: ColumnType): boolean {
   return kindOf(type).isJsonValue;
 }
 
-/** Settings of a transaction that runs `updateRows` or puts rows back: thousands of rows are found by their key. PostgreSQL knows
- *  how many come in an array, and for so many would go through the whole table, again for each batch. */
+/** Settings of a transaction that finds thousands of rows by key: `updateRows` or an undo. PostgreSQL knows the
+ *  array's length, and would otherwise scan the whole table for each batch. */
 export const BY_KEY = "set local enable_hashjoin = off; set local enable_mergejoin = off";
 
-/** Those among rows ($1 identities, $2 xmin) that are not any more what they were. */
+/** The given rows ($1 identities, $2 xmin) that have changed. */
 export function changedRows(table: CatalogTable): string {
   return `select u.id from unnest($1::uuid[], $2::xid[]) as u(id, xmin)
     where not exists (select from ${quoteTable(table)} as t where t.${quoteIdent(table.identity)} = u.id and t.xmin = u.xmin)`;
 }
 
-/** Counts what a job has before it. */
+/** Counts the rows of a job. */
 export function countRows(table: CatalogTable, scope: RowScope | null): string {
   return `select count(*) from ${quoteTable(table)} where true${condition(scope)}`;
 }
@@ -93,18 +92,18 @@ function condition(scope: RowScope | null): string {
 
 export interface FillShape {
   readonly table: CatalogTable;
-  /** All columns that are written; their entries in the cell errors go. */
+  /** All written columns; their entries in the cell errors are removed. */
   readonly columns: readonly string[];
-  /** Values that come as arrays, parameters $3 and up (a text form of the array). */
+  /** Values given as arrays, parameters $3 and up (a text form of the array). */
   readonly given: readonly { readonly name: string; readonly type: ColumnType }[];
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
   readonly reads: readonly string[];
-  /** Where former values of which columns are kept, as a quoted table; null keeps none. */
+  /** The quoted undo table and its columns; null keeps no previous values. */
   readonly undo: UndoShape | null;
 }
 
-/** Columns stand there under their ids: a name may change while a job runs. */
+/** Columns are stored there under their ids, because a name may change while a job runs. */
 export interface UndoShape {
   /** Quoted. */
   readonly table: string;
@@ -112,9 +111,10 @@ export interface UndoShape {
 }
 
 /**
- * Writes rows by id: $1 their identities, $2 their xmin (one alone for all), then an array per given column, at last the cell errors that
- * rows get (jsonb, null for none; null instead of the array when no row has one). It gives no rows: their count tells
- * whether all were written. Steps see stored columns, given ones and earlier steps under their own names.
+ * Writes rows by id. Parameters: $1 identities, $2 xmin (one value if all are equal), then an array per given column.
+ * The last one has the cell errors of the rows (jsonb, null for none; null instead of the array if no row has one). It
+ * returns no rows; the row count shows whether all were written. Steps see stored columns, given ones and earlier steps
+ * under their own names.
  */
 export function updateRows(shape: FillShape): string {
   const { table, columns, steps, undo } = shape;
@@ -149,7 +149,7 @@ function givenRows({ given }: FillShape): string {
   )`;
 }
 
-/** The same with what the steps make of them and of the stored columns that they read. */
+/** The same with the results of the steps and the stored columns that they read. */
 function steppedRows(shape: FillShape): string {
   const { table, columns, steps, reads } = shape;
   const stored = reads.map((name) => `, t.${quoteIdent(name)}`);

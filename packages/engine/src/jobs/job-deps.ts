@@ -3,13 +3,13 @@ import type { QueryLimits } from "../sql/query-limits.ts";
 
 export interface JobDeps {
   readonly sql: SqlPool;
-  /** Starts workers in the application's runtime, with its modules; `onQuery` answers what their columns ask. The caller
-   *  disposes of them. */
+  /** Starts workers in the application's runtime with its modules. `onQuery` runs the queries of their columns. The
+   *  caller disposes of them. */
   readonly udf: (runtimeId: string, modules: readonly string[], onQuery: QueryAnswerer) => Promise<UdfRunner>;
-  /** Limits of the queries that columns ask; a service's defaults when left out. */
+  /** Limits of the columns' queries; default: a service's limits. */
   readonly query_limits?: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Unique among the runners of a database: names whoever holds a lease. */
+  /** Unique among the runners of a database; identifies the holder of a lease. */
   readonly owner: string;
 }

@@ -3,7 +3,8 @@ import type { CatalogColumn } from "../catalog/catalog.ts";
 import { PENDING_LOCK } from "../catalog/migrations.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 
-/** Rows of appdb.jobs. A runner holds a job by a lease; whoever finds the lease run out, or its own, goes on behind the cursor. */
+/** Rows of appdb.jobs. A runner holds a job by a lease. After the lease expires, any runner continues after the
+ *  cursor. */
 export interface Job {
   readonly id: string;
   readonly kind: "fill" | "recompute" | "close_pending" | "build_index";
@@ -13,18 +14,18 @@ export interface Job {
   readonly index_id: number | null;
   readonly runtime_id: string | null;
   readonly undo: readonly Pick<CatalogColumn, "id" | "computed" | "nullable">[];
-  /** Identity of the last row that is done. */
+  /** Identity of the last finished row. */
   readonly cursor: string | null;
   readonly rows_done: number;
   readonly rows_total: number | null;
-  /** Leases since a batch was last finished, this one included. */
+  /** Leases since the last finished batch, including this one. */
   readonly attempts: number;
   readonly on_error: OnError;
   /** Only rows with an error in a cell of the job's columns. */
   readonly errors_only: boolean;
-  /** Somebody wants it to end; what it did is undone or, with `ignore`, left as it is. */
+  /** The job was cancelled: its changes are undone or, with `ignore`, kept. */
   readonly is_cancelled: boolean;
-  /** The job cannot be done and puts former values back; what it says then. */
+  /** The error of a failed job that is restoring previous values. */
   readonly undoing: JobError | null;
 }
 
@@ -35,7 +36,7 @@ export interface LeaseInput {
 
 export const LEASE_MS = 15_000;
 
-/** Takes the oldest job that nobody works on; of one table only its oldest, so that jobs of a table never overlap. */
+/** Leases the oldest free job. Of each table only the oldest is considered, so that its jobs never overlap. */
 export async function leaseJob(sql: SqlPool, { owner, clock }: LeaseInput): Promise<Job | undefined> {
   const now = new Date(clock.now()).toISOString();
   const until = new Date(clock.now() + LEASE_MS).toISOString();
@@ -74,7 +75,7 @@ where j.incarnation = s.incarnation
       and o.incarnation = s.incarnation)
 order by j.seq limit 1`;
 
-/** Keeps a job. `lost`: it is somebody else's by now, or has ended. */
+/** Renews a lease. `lost`: another runner holds the job, or it has ended. */
 export async function renewLease(
   sql: SqlConnection,
   job: Job,
@@ -89,8 +90,8 @@ export async function renewLease(
   return rows[0][0] === "t" && !job.is_cancelled ? "cancelled" : "kept";
 }
 
-/** Moves the cursor in the transaction that wrote the rows, if the job is still ours and wanted and the table what we think it is.
- *  False means that this transaction must be undone. */
+/** Moves the cursor in the transaction that wrote the rows. Checks that the lease is held, the job not cancelled and
+ *  the table unchanged. False: the transaction must be rolled back. */
 export async function advanceJob(
   sql: SqlConnection,
   job: Job,
@@ -98,7 +99,7 @@ export async function advanceJob(
   step: {
     readonly cursor: string | null;
     readonly rows: number;
-    /** Cells that got an error. */
+    /** Number of cells that got an error. */
     readonly errors: number;
     readonly table_version: number;
   },
@@ -116,8 +117,8 @@ export async function setTotal(sql: SqlConnection, job: Job, rowsTotal: number):
   await sql.query({ text: "update appdb.jobs set rows_total = $2 where id = $1", values: [job.id, rowsTotal] });
 }
 
-/** Gives a job back: the next runner goes on behind the cursor. It stays `running` with its lease run out, because a
- *  table has at most one queued job that closes pending cells. */
+/** Releases a job; the next runner continues after the cursor. It stays `running` with an expired lease, because a
+ *  table has at most one queued job that fills pending cells. */
 export async function releaseJob(sql: SqlConnection, job: Job, owner: string): Promise<void> {
   await sql.query({
     text: `update appdb.jobs set owner = null, lease_until = '-infinity'
@@ -126,7 +127,7 @@ export async function releaseJob(sql: SqlConnection, job: Job, owner: string): P
   });
 }
 
-/** What a job says when it could not be done; watchers throw it. */
+/** The error of a failed job; watchers throw it. */
 export interface JobError {
   readonly code: "fill_failed" | "recompute_failed" | "job_cancelled" | "schema_unsupported";
   readonly detail: string;
@@ -134,7 +135,7 @@ export interface JobError {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
-/** Ends a job of ours. False when it is not ours any more, or was cancelled and is done now: then it has to be undone. */
+/** Ends a job of this runner. False when another runner holds it, or when it was cancelled and must now be undone. */
 export async function endJob(sql: SqlConnection, job: Job, owner: string, error: JobError | null): Promise<boolean> {
   const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
@@ -149,7 +150,7 @@ function stateAfter(error: JobError | null): string {
   return error.code === "job_cancelled" ? "cancelled" : "failed";
 }
 
-/** From now on the job only puts former values back, whoever runs it. False when it is not ours any more. */
+/** From now on, any runner only restores previous values of the job. False when another runner holds it. */
 export async function beginUndoing(sql: SqlConnection, job: Job, owner: string, error: JobError): Promise<boolean> {
   const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set undoing = $3, attempts = 0 where id = $1 and owner = $2 and state = 'running'`,
@@ -158,7 +159,7 @@ export async function beginUndoing(sql: SqlConnection, job: Job, owner: string, 
   return rowCount === 1;
 }
 
-/** Fails the open jobs that were to compute one of these columns: they cannot be done without them. */
+/** Fails the open jobs that would compute one of these columns. They cannot be done without them. */
 export async function failOpenJobs(sql: SqlConnection, columnIds: readonly number[], error: JobError): Promise<void> {
   await sql.query({
     text: `update appdb.jobs set state = 'failed', error = $2, ended_at = now(), owner = null, lease_until = null

@@ -11,12 +11,12 @@ const { rows, apply, execute, insertDocs, deps, dsn, finish, isInAgreement, tran
 const ROWS = 6_000;
 const TIMEOUT = 120_000;
 
-/** Runs the job in a process of its own and kills that at a random moment after it has written something. */
+/** Runs the job in a separate process and kills it at a random moment after its first write. */
 async function runAndKill(job: string): Promise<void> {
   const script = await bundleScript(fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner")));
   const done = async () => Number((await rows(`select rows_done from appdb.jobs where id = '${job}'`))[0]?.[0]);
   const before = await done();
-  // the lease of the one that was killed before
+  // The lease of the process killed before.
   await execute({ text: "update appdb.jobs set lease_until = '-infinity' where state = 'running'" });
   const child = spawn(process.execPath, [script, dsn()], { stdio: "inherit" });
   const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
@@ -29,7 +29,7 @@ async function runAndKill(job: string): Promise<void> {
   expect(await ended).toBe("SIGKILL");
 }
 
-/** A runner that comes when every lease has run out. */
+/** A runner that starts when every lease has expired. */
 function survivor(excerpt: (title: string) => string) {
   const workers = fakeWorkers({ excerpt: (row) => excerpt(String(row.title)) });
   return deps({ udf: workers.udf, owner: "survivor", clock: { now: () => Date.now() + 20_000 } });
@@ -55,7 +55,7 @@ const RIGHT =
   "select count(*) from docs where excerpt = '<' || title || '>' and loud = upper(excerpt) and _errors is null";
 
 test.each(["abort", "ignore"] as const)(
-  "a recompute (%s) that is killed again and again is finished, and every row is right",
+  "a recompute (%s) completes with right rows after repeated kills",
   { timeout: TIMEOUT },
   async (onError) => {
     await fillDocs();
@@ -71,7 +71,7 @@ test.each(["abort", "ignore"] as const)(
   },
 );
 
-test("a recompute that is killed and then fails puts every row back to what it was", { timeout: TIMEOUT }, async () => {
+test("a recompute that is killed and then fails restores every row", { timeout: TIMEOUT }, async () => {
   await fillDocs();
   const before = await rows("select md5(string_agg(excerpt || loud, '' order by _row)) from docs");
   const job = await recompute("abort");
@@ -85,7 +85,7 @@ test("a recompute that is killed and then fails puts every row back to what it w
   expect(await rows("select count(*) from docs where _errors is not null")).toEqual([["0"]]);
 });
 
-test("a fill that is killed again and again is finished, and every row is right", { timeout: TIMEOUT }, async () => {
+test("a fill completes with right rows after repeated kills", { timeout: TIMEOUT }, async () => {
   await apply(docs());
   await insertDocs(ROWS);
   const manifest = docs(excerptColumn(), upperColumn("loud", "excerpt"));

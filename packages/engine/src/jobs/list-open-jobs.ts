@@ -1,7 +1,7 @@
 import type { OpenJob } from "@appdb/contract/plan";
 import type { SqlConnection } from "../ports.ts";
 
-/** The work of updates on tables that has not ended, oldest first: columns that are computed, indexes that are built. */
+/** Unfinished work of updates on tables, oldest first: columns being computed and indexes being built. */
 export async function listOpenJobs(sql: SqlConnection, tableIds: readonly number[]): Promise<OpenJob[]> {
   const { rows } = await sql.query({
     text: `select json_build_object('id', j.id, 'kind', j.kind, 'table', j.table_name, 'columns', to_json(j.column_names),

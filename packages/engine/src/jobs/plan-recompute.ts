@@ -13,28 +13,29 @@ export interface RecomputeSelection {
   /** PostgreSQL schema of the target (`folderSchema`) and name of the table. */
   readonly folder: string;
   readonly table: string;
-  /** Computed columns; empty for all of the table's. */
+  /** Computed columns; empty for all of the table. */
   readonly columns: readonly string[];
-  /** Also the columns that read them, directly or not. */
+  /** Includes the columns that read them, directly or not. */
   readonly cascade: boolean;
   readonly on_error: OnError;
-  /** Only rows with an error in a cell of the columns that are computed. */
+  /** Only rows with an error in a cell of the computed columns. */
   readonly errors_only: boolean;
-  /** Where the functions run; undefined: where they ran at the last update of the table. */
+  /** The runtime of the functions; undefined: that of the table's last update. */
   readonly runtime_id?: string | undefined;
 }
 
 export interface PlannedRecompute {
   readonly table: CatalogTable;
   readonly columns: readonly CatalogColumn[];
-  /** Columns that are computed again because they read those. */
+  /** Columns that are recomputed because they read those. */
   readonly cascade: readonly CatalogColumn[];
 }
 
 /**
- * Finds the columns that a request means. Keys and ids made with the row are left out of "all columns", and so are
- * vectors of an index unless what they are made of is computed again.
- * @throws table_not_found, column_not_found; invalid_request for a column that is not computed, is the key or is being filled
+ * Finds the columns of a request. "All columns" excludes generated keys and ids. It excludes vectors of an index unless
+ * their source is recomputed.
+ * @throws table_not_found, column_not_found; invalid_request for a column that is not computed, is the key or is being
+ * filled
  */
 export function planRecompute(catalog: Catalog, request: RecomputeSelection): PlannedRecompute {
   const table = catalog.tables.find(
@@ -70,10 +71,10 @@ export async function countRecompute(
 }
 
 /**
- * Queues a recompute in the caller's transaction and gives its job; `undefined` when there is no column to compute. Who
- * waits for it uses `watchJobs`. With `abort` a failing cell undoes all of it; with `ignore` the cell is null and its
- * error beside it.
- * @throws what planRecompute throws
+ * Queues a recompute in the caller's transaction and returns its job; `undefined` when no column needs computing. Use
+ * `watchJobs` to wait for it. With `abort` a failed cell undoes everything; with `ignore` the cell becomes null with
+ * its error.
+ * @throws any error of planRecompute
  */
 export async function startRecompute(
   sql: SqlConnection,
@@ -113,8 +114,8 @@ function noTable(catalog: Catalog, request: RecomputeSelection): Error {
   const names = catalog.tables.filter((table) => table.folder === request.folder).map((table) => table.name);
   const near = nearestName(request.table, names);
   return appError("table_not_found", {
-    detail: `There is no table ${request.table}; ${names.length === 0 ? "the target has no tables" : `the tables are: ${names.join(", ")}`}.`,
-    hint: near === undefined ? "Make the tables first: cli schema update <file> <target>" : `Did you mean ${near}?`,
+    detail: `Table ${request.table} does not exist; ${names.length === 0 ? "the target has no tables" : `the tables are: ${names.join(", ")}`}.`,
+    hint: near === undefined ? "Create the tables first: cli schema update <file> <target>" : `Did you mean ${near}?`,
     meta: { table: request.table },
   });
 }
@@ -139,8 +140,8 @@ function whyNot(column: CatalogColumn, computable: ReadonlySet<string>): string 
 
 function notComputable(table: CatalogTable, column: CatalogColumn, computable: ReadonlySet<string>): Error {
   return appError("invalid_request", {
-    detail: `Column ${table.name}.${column.name} ${whyNot(column, computable)} and cannot be computed again.`,
-    hint: "Name a computed column, or none for all of them.",
+    detail: `Column ${table.name}.${column.name} ${whyNot(column, computable)} and cannot be recomputed.`,
+    hint: "Name a computed column, or omit the column to recompute all.",
     meta: { table: table.name, column: column.name },
   });
 }

@@ -22,7 +22,7 @@ async function start(of: RecomputeSelection): Promise<string> {
   return job;
 }
 
-/** A table of `count` rows in which `excerpt` and its reader `loud` have their values. */
+/** A table of `count` rows with values in `excerpt` and its reader `loud`. */
 async function fillDocs(count: number): Promise<void> {
   await apply(docs());
   await insertDocs(count);
@@ -39,7 +39,7 @@ const failing = () =>
     },
   });
 
-test("a column is computed again with the columns that read it", async () => {
+test("a column is recomputed with the columns that read it", async () => {
   await fillDocs(500);
   const workers = fakeWorkers({ excerpt: (row) => `new ${row.title}` });
   const progress = await finish([await start(request(["excerpt"], "abort"))], deps({ udf: workers.udf }));
@@ -94,7 +94,7 @@ test("with abort a failing cell puts every row back to what it was", async () =>
   expect(await rows("select count(*) from pg_tables where tablename like 'undo%'")).toEqual([["0"]]);
 });
 
-test("a function that the application lacks takes no value away, with ignore neither", async () => {
+test("a missing function removes no value, even with ignore", async () => {
   await fillDocs(40);
   const before = await rows("select title, excerpt, loud, _errors from docs order by _row");
   const gone = fakeWorkers({
@@ -106,13 +106,13 @@ test("a function that the application lacks takes no value away, with ignore nei
     await expect(finish([await start(request(["excerpt"], onError))], deps({ udf: gone.udf }))).rejects.toMatchObject({
       code: "recompute_failed",
       message: expect.stringMatching(/it needs app:excerpt, which is missing: .*Every row keeps its previous value/),
-      hint: expect.stringContaining("Put the function back"),
+      hint: expect.stringContaining("Restore the function"),
     });
     expect(await rows("select title, excerpt, loud, _errors from docs order by _row")).toEqual(before);
   }
 });
 
-test("only the failing cells are computed again when that is asked for", async () => {
+test("errors_only recomputes only the failed cells", async () => {
   await fillDocs(100);
   await finish([await start(request(["excerpt"], "ignore"))], deps({ udf: failing().udf }));
   const again = fakeWorkers({ excerpt: (row) => `again ${row.title}` });
@@ -125,7 +125,7 @@ test("only the failing cells are computed again when that is asked for", async (
   expect(await rows("select count(*) from docs where _errors is not null")).toEqual([["0"]]);
 });
 
-test("a column added later carries the errors of the failed cells that it reads", async () => {
+test("a column added later carries the errors of failed cells that it reads", async () => {
   await fillDocs(20);
   await finish([await start(request(["excerpt"], "ignore"))], deps({ udf: failing().udf }));
   const shout = aComputed("shout", call("op.add", "string", col("excerpt", "string"), lit("!", "string")));
@@ -138,7 +138,7 @@ test("a column added later carries the errors of the failed cells that it reads"
   );
 });
 
-test("rows that are inserted meanwhile keep their values, and nobody waits for the recompute", async () => {
+test("rows inserted meanwhile keep their values and do not wait", async () => {
   await fillDocs(1_000);
   const workers = fakeWorkers({
     excerpt: async (row) => {
@@ -170,7 +170,7 @@ test("rows that are inserted meanwhile keep their values, and nobody waits for t
   ]);
 });
 
-test("slow rows are written as they get ready: the progress shows them and a stop loses few", async () => {
+test("slow rows are written as they finish, so a stop loses few", async () => {
   await fillDocs(30);
   const workers = fakeWorkers({
     excerpt: async (row) => {
@@ -190,7 +190,7 @@ test("slow rows are written as they get ready: the progress shows them and a sto
   await running;
 });
 
-test("columns that cannot be computed again are refused by name", async () => {
+test("columns that cannot be recomputed are refused by name", async () => {
   await apply(docs(excerptColumn()));
   const of =
     (columns: string[], table = "docs") =>

@@ -6,9 +6,9 @@ import type { SqlConnection } from "../ports.ts";
 import { codeDigests, codeOf } from "./code-digests.ts";
 
 /**
- * Makes known what the code of the application's functions is by now, so that whatever is computed from here on is known to
- * come from it. Tables without rows hold no values of former code. No table or column changes, nor does the catalog's
- * version. Costs no statement when nothing is new.
+ * Stores the current code of the application's functions. Later computed values are then attributed to it. Tables
+ * without rows have no values of previous code. Neither tables, columns nor the catalog's version change. Runs no
+ * statement when nothing is new.
  */
 export async function noticeCode(sql: SqlConnection, manifest: Manifest, catalog: Catalog): Promise<void> {
   if (isCodeKnown(manifest, catalog)) return;
@@ -16,13 +16,13 @@ export async function noticeCode(sql: SqlConnection, manifest: Manifest, catalog
   await rememberCode(sql, (_column, table) => table.has_rows === false);
 }
 
-/** True when the catalog knows the code of all functions as it is by now. */
+/** True when the catalog has the current code of all functions. */
 export function isCodeKnown(manifest: Manifest, catalog: Catalog): boolean {
   const digests = codeDigests(manifest);
   return manifest.functions.every((fn) => catalog.functions.get(fn.id)?.digest === digests.get(fn.id));
 }
 
-/** Writes beside computed columns which code their values come from: the one that is known now. */
+/** Stores, with computed columns, the currently known code as the source of their values. */
 export async function rememberCode(
   sql: SqlConnection,
   isMeant: (column: CatalogColumn, table: CatalogTable) => boolean,

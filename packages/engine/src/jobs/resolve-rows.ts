@@ -7,21 +7,21 @@ import type { Fill, FillMode } from "./fill-plan.ts";
 import { selectRows } from "./fill-statement.ts";
 import { NO_RESULTS, type RowResults, readStoredRows, runAll, type StoredRows } from "./run-rows.ts";
 
-/** Rows with what is to be written of them, column by column. */
+/** Rows with the values to write, column by column. */
 export interface ReadyRows {
   readonly ids: readonly string[];
   readonly xmins: readonly string[];
-  /** The values of all columns of the job (`is_whole`), else those of the mode's graph: SQL computes the others. */
+  /** The values of all columns of the job (`is_whole`), else those of the mode's graph; SQL computes the others. */
   readonly columns: readonly (readonly EngineValue[])[];
   readonly is_whole: boolean;
-  /** Errors of the job's columns, by the row's place. */
+  /** Errors of the job's columns, by row index. */
   readonly errors: ReadonlyMap<number, CellErrors>;
 }
 
 /**
- * Decides what is written of rows. A cell that reads a failed one has no value either, which SQL cannot know: such a row
- * gets all its values from here, and what it still lacks is computed in Python.
- * @throws RowFailed when a cell fails and the job may not keep its error
+ * Decides what to write. A cell that reads a failed one has no value either, which SQL cannot know. Such a row gets all
+ * its values from here; Python computes the missing ones.
+ * @throws RowFailed when a cell fails and the job must not keep its error
  */
 export async function resolveRows(
   context: FillContext,
@@ -51,7 +51,7 @@ export async function resolveRows(
   return [withoutRows(ready, (_, at) => rest.has(at)), await completeRows(context, [...rest.values()])];
 }
 
-/** The rows but for those that `isLeftOut` names, by identity and place. */
+/** The rows without those that `isLeftOut` selects, by identity and index. */
 export function withoutRows(rows: ReadyRows, isLeftOut: (id: string, at: number) => boolean): ReadyRows {
   const kept = rows.ids.flatMap((id, at) => (isLeftOut(id, at) ? [] : [at]));
   const pick = <T>(values: readonly T[]): T[] => kept.map((at) => values[at] as T);
@@ -63,7 +63,7 @@ export function withoutRows(rows: ReadyRows, isLeftOut: (id: string, at: number)
   return { ...rows, ids: pick(rows.ids), xmins: pick(rows.xmins), columns: rows.columns.map(pick), errors };
 }
 
-/** A row of which SQL may not compute the rest. */
+/** A row whose remaining columns SQL cannot compute. */
 interface RestRow {
   readonly id: string;
   readonly xmin: string;
@@ -72,7 +72,7 @@ interface RestRow {
   readonly errors: CellErrors;
 }
 
-/** An error of the application itself would be in every row: it ends the job whatever becomes of failing cells. */
+/** An error of the application itself would affect every row. It ends the job regardless of `on_error`. */
 function refuseFailure(fill: Fill, kind: string, id: string, errors: Readonly<Record<string, UdfError>>): void {
   if (fill.keeps_errors && (kind === "close_pending" || !isOfApplication(errors))) return;
   const entries = Object.entries(errors);
@@ -99,7 +99,7 @@ function knownValues(
   return known;
 }
 
-/** Computes the columns that rows still lack in Python, rows that lack the same together. */
+/** Computes the missing columns of rows in Python, grouped by the set of missing columns. */
 async function completeRows(context: FillContext, rows: readonly RestRow[]): Promise<ReadyRows> {
   const { fill } = context;
   const groups = new Map<string, { lacking: readonly string[]; rows: RestRow[] }>();
@@ -125,7 +125,7 @@ async function completeRows(context: FillContext, rows: readonly RestRow[]): Pro
   };
 }
 
-/** Inputs that this job makes itself are known from the row; the others are read as they are stored. */
+/** Inputs that this job makes itself come from the row; the others are read as stored. */
 async function runRest(context: FillContext, graph: UdfGraph, rows: readonly RestRow[]): Promise<RowResults> {
   const { deps, fill } = context;
   const text = selectRows({ table: fill.table, inputs: graph.inputs, scope: null, has_errors: false });

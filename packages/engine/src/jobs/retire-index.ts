@@ -8,8 +8,8 @@ import { type SqlConnection, SqlError } from "../ports.ts";
 import type { JobDeps } from "./job-deps.ts";
 
 /**
- * Puts an index in the place of the one that it replaces, in one transaction with `finish`: the former index goes, and the
- * hidden column that it alone was over. It waits for a moment in which nobody holds the table, without holding up others.
+ * Replaces an index, in one transaction with `finish`. The previous index is dropped, with the hidden column that only
+ * it used. Waits until the table is free, without blocking others.
  */
 export async function retireIndex(
   deps: Pick<JobDeps, "sql">,

@@ -12,7 +12,7 @@ import { watchJobs } from "./watch-jobs.ts";
 
 const { execute, rows, catalog, apply, insertDocs, deps, dsn, finish, isInAgreement } = useJobsBench();
 
-test("a fill that is stopped goes on behind the last finished batch", async () => {
+test("a stopped fill continues after the last finished batch", async () => {
   await apply(docs());
   await insertDocs(1_800);
   const stop = new AbortController();
@@ -26,7 +26,7 @@ test("a fill that is stopped goes on behind the last finished batch", async () =
   await runJobs(deps({ udf: first.udf }), stop.signal);
   expect(first.runner.is_disposed).toBe(true);
   const [[done] = []] = await rows("select rows_done from appdb.jobs");
-  // whole batches, the one that was stopped in its midst not among them
+  // Whole batches, without the stopped one.
   expect(Number(done)).toBeGreaterThan(0);
   expect(Number(done)).toBeLessThanOrEqual(1_200);
   expect((await catalog()).tables[0]?.columns.at(-1)?.state).toBe("filling");
@@ -36,7 +36,7 @@ test("a fill that is stopped goes on behind the last finished batch", async () =
   expect(await rows("select count(*) from docs where excerpt = '<' || title || '>'")).toEqual([["1800"]]);
 });
 
-test("a job of a runner that died is taken over when its lease has run out, and not before", async () => {
+test("a dead runner's job is taken over only after its lease expires", async () => {
   await apply(docs());
   await insertDocs(10);
   const jobs = await apply(docs(upperColumn("up", "title")));
@@ -79,13 +79,13 @@ test("a runner that lost its lease writes nothing more", async () => {
   expect(await rows("select count(*) from docs where excerpt = 'from the winner'")).toEqual([["10"]]);
 });
 
-test("a column that is dropped while it is filled takes its job with it", async () => {
+test("a column dropped during its fill ends its job", async () => {
   await apply(docs());
   await insertDocs(1_500);
   const gate = new EventEmitter();
   const isUpdated = once(gate, "updated");
   const slow = fakeWorkers({
-    // The fill cannot end before the other update: its end counts a version, and who planned before is refused.
+    // The fill cannot end before the other update: its end increments the version, and an earlier plan is refused.
     excerpt: async (row) => {
       if (row.title === "title 1500") await isUpdated;
       return `<${row.title}>`;
@@ -104,13 +104,13 @@ test("a column that is dropped while it is filled takes its job with it", async 
   expect(await rows("select state from appdb.jobs")).toEqual([["done"]]);
 });
 
-test("another update of the table in the midst of a fill holds up neither", async () => {
+test("a fill and another update of the table do not block each other", async () => {
   await apply(docs());
   await insertDocs(1_500);
   const gate = new EventEmitter();
   const isUpdated = once(gate, "updated");
   const slow = fakeWorkers({
-    // The fill cannot end before the other update: its end counts a version, and who planned before is refused.
+    // The fill cannot end before the other update: its end increments the version, and an earlier plan is refused.
     excerpt: async (row) => {
       if (row.title === "title 1500") await isUpdated;
       return `<${row.title}>`;
@@ -130,7 +130,7 @@ test("another update of the table in the midst of a fill holds up neither", asyn
   expect(await isInAgreement(both)).toBe(true);
 });
 
-test("when a column cannot be filled, a later one that reads it is given up too", async () => {
+test("if a column cannot be filled, later readers of it fail too", async () => {
   await apply(docs());
   await insertDocs(10);
   const failing = fakeWorkers({
@@ -148,7 +148,7 @@ test("when a column cannot be filled, a later one that reads it is given up too"
   expect(await isInAgreement(docs())).toBe(true);
 });
 
-test("workers that cannot be started end the fill with their reason, after a few tries", async () => {
+test("workers that cannot start end the fill after some attempts", async () => {
   await apply(docs());
   await insertDocs(3);
   const jobs = await apply(docs(excerptColumn()));
@@ -180,7 +180,7 @@ test("jobs of a restored copy wait for a person", async () => {
   expect(await rows("select state from appdb.jobs")).toEqual([["queued"]]);
 });
 
-test("a runner that is killed in the midst of a fill loses no row", async () => {
+test("a runner killed during a fill loses no row", async () => {
   await apply(docs());
   await insertDocs(3_000);
   const jobs = await apply(docs(excerptColumn()));

@@ -10,20 +10,20 @@ import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease } from "./job-store.ts";
 
-/** A job that nobody announced is found this late: one whose runner died, or that was queued while nobody listened. */
+/** Maximum delay until a job without a notification is found, such as that of a dead runner. */
 const POLL_MS = 1_000;
 const RETRY_DELAY_MS = 500;
-/** How often a lease is renewed, and so how soon a cancelled job ends. */
+/** Interval of lease renewals, and so the delay of a cancellation. */
 const RENEW_MS = 1_000;
-/** How often ended jobs are looked through for old ones. */
+/** Interval of the search for old ended jobs. */
 const COLLECT_MS = 3_600_000;
-/** A job that fails so often without finishing a batch is given up. */
+/** A job is given up after this many failures without a finished batch. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * Works on the jobs of one database until the signal aborts: fills and recomputes columns, closes pending cells, builds
- * indexes. One job at a time; any number of processes may run this on one database. Killed anywhere, the job goes on
- * behind its cursor once its lease has run out.
+ * Runs the jobs of one database until the signal aborts: fills and recomputes columns, fills pending cells, builds
+ * indexes. One job at a time; any number of processes may run this on one database. After a kill, the job continues
+ * after its cursor when its lease has expired.
  */
 export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void> {
   const bell = createAsyncSignal();
@@ -43,14 +43,14 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
       else await workOn(deps, job, signal);
     } catch (error) {
       if (signal.aborted) break;
-      deps.log.warn({ error: String(error), code: codeOf(error) }, "a job was interrupted and will be tried again");
+      deps.log.warn({ error: String(error), code: codeOf(error) }, "a job was interrupted and will be retried");
       await bell.wait(RETRY_DELAY_MS);
     }
   }
   signal.removeEventListener("abort", bell.ring);
 }
 
-/** Does one job to its end, or gives it back. */
+/** Runs one job to its end, or releases it. */
 async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   await using lease = keepLease(deps, job, signal);
   try {
@@ -74,7 +74,7 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
   }
 }
 
-/** A batch finds out first that its job is not wanted any more. */
+/** The write of a batch is the first to notice a cancellation. */
 async function wasCancelled(deps: JobDeps, job: Job, error: unknown): Promise<boolean> {
   return error instanceof JobLost && (await renewLease(deps.sql, job, deps)) === "cancelled";
 }
@@ -87,7 +87,7 @@ async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void
     await fillColumns(deps, job, signal);
     await finishFill(deps, job);
   }
-  // Nobody waits for this: the job has ended.
+  // No one waits for this: the job has ended.
   if (job.kind !== "close_pending" && !job.errors_only) await analyzeTable(deps, job.table_id);
 }
 
@@ -95,16 +95,16 @@ async function giveUp(deps: JobDeps, job: Job, error: unknown, signal: AbortSign
   const reason: JobError = {
     code: job.kind === "build_index" ? "schema_unsupported" : "fill_failed",
     detail: `The work on table ${job.table_name} was given up after ${job.attempts} attempts: ${whatOf(error)}`,
-    hint: (error instanceof AppError ? error.hint : undefined) ?? "Run the update again; the log says more.",
+    hint: (error instanceof AppError ? error.hint : undefined) ?? "Run the update again. For details, see the log.",
     meta: { table: job.table_name, code: codeOf(error) },
   };
   if (job.kind === "fill" || job.kind === "recompute") await failFill(deps, job, reason, signal);
   else await endJob(deps.sql, job, deps.owner, reason);
 }
 
-/** Only errors of ours are fit for people's eyes. */
+/** Only an AppError has a text for people. */
 function whatOf(error: unknown): string {
-  return error instanceof AppError ? error.message : "an unexpected error, which is in the log.";
+  return error instanceof AppError ? error.message : "an unexpected error; see the log.";
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -116,12 +116,12 @@ function isDatabaseAway(error: unknown): boolean {
 }
 
 interface Lease extends AsyncDisposable {
-  /** Aborts with the caller's signal, when the job was lost to another runner, or when somebody cancelled it. */
+  /** Aborts with the caller's signal, when the lease is lost to another runner, or when the job is cancelled. */
   readonly signal: AbortSignal;
   readonly is_cancelled: boolean;
 }
 
-/** Renews a lease while a job is worked on: one slow batch must not lose it. */
+/** Renews a lease while a job runs, so that one slow batch does not lose it. */
 function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
   const lost = new AbortController();
   let isCancelled = false;
@@ -133,7 +133,7 @@ function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
         isCancelled = state === "cancelled";
         lost.abort(new JobLost(isCancelled ? "the job was cancelled" : "the lease was lost"));
       },
-      // The database is away: the statements of the job itself meet the same and tell it.
+      // The database is unavailable. The job's own statements meet the same error and report it.
       (error: unknown) => deps.log.debug({ job: job.id, error: String(error) }, "a lease could not be renewed"),
     );
   }, RENEW_MS);

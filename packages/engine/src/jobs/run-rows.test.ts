@@ -27,7 +27,7 @@ const result = {
   row_count: 1,
 };
 
-test("columns of stored values are read to the last digit, and the errors of those that count", () => {
+test("columns of stored values are read exactly, with relevant errors", () => {
   expect(readStoredRows(result, inputs, new Set(["score", "late"]))).toEqual({
     ids: ["a", "b"],
     xmins: ["7", "8"],
@@ -42,12 +42,12 @@ test("columns of stored values are read to the last digit, and the errors of tho
   });
 });
 
-test("no rows are no columns", () => {
+test("no rows give no columns", () => {
   const none = { rows: [[null, null, null, null, null, null, null]], row_count: 1 };
   expect(readStoredRows(none, inputs, new Set()).ids).toEqual([]);
 });
 
-test("a part of rows and results keeps what belongs to its rows", () => {
+test("a slice of rows and results keeps what belongs to its rows", () => {
   const rows = readStoredRows(result, inputs, new Set(["score"]));
   expect(sliceRows(rows, 1, 2)).toMatchObject({ ids: ["b"], xmins: ["8"], failed: new Map([[0, { score: error }]]) });
   expect(sliceRows(rows, 0, 1).failed.size).toBe(0);

@@ -11,17 +11,17 @@ import type { FillContext } from "./fill-context.ts";
 import { isListedAsItIs } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 
-/** Rows as they were read, column by column: `xmins` tell whether they are still the same when their values are written. */
+/** Rows as read, column by column. `xmins` show whether they are unchanged when their values are written. */
 export interface StoredRows {
   readonly ids: readonly string[];
   readonly xmins: readonly string[];
   /** By input of the graph. */
   readonly inputs: readonly (readonly EngineValue[])[];
-  /** What failed in columns that were asked for, by the row's place. */
+  /** Failed cells of the requested columns, by row index. */
   readonly failed: ReadonlyMap<number, CellErrors>;
 }
 
-/** Decodes what `selectRows` gives. `outside`: the columns whose errors count; the cell errors then come last. */
+/** Decodes the result of `selectRows`. `outside`: the columns whose errors matter; the cell errors then come last. */
 export function readStoredRows(
   result: SqlResult,
   inputs: UdfGraph["inputs"],
@@ -59,20 +59,20 @@ function failedRows(list: string | null | undefined, outside: ReadonlySet<string
   return found;
 }
 
-/** A pending cell is no failed one: its job comes first and has closed it, or a later one computes all of the row again. */
+/** A pending cell is not a failed one. An earlier job has filled it, or a later one recomputes the whole row. */
 function failedCells(text: string, outside: ReadonlySet<string>): CellErrors | null {
   const cells = Object.entries(JSON.parse(text) as Record<string, CellError | "pending">);
   const failed = cells.flatMap(([name, error]) => (error === "pending" || !outside.has(name) ? [] : [[name, error]]));
   return failed.length === 0 ? null : (Object.fromEntries(failed) as CellErrors);
 }
 
-/** What a graph made of rows, column by column; `errors` by the row's place. */
+/** The results of a graph, column by column; `errors` by row index. */
 export type RowResults = Pick<UdfBatch, "columns" | "errors">;
 
-/** The results of rows of which a graph computes nothing. */
+/** The results of rows for which a graph computes nothing. */
 export const NO_RESULTS: RowResults = { columns: [], errors: new Map() };
 
-/** Those rows from `from` up to `to`. */
+/** The rows from `from` up to `to`. */
 export function sliceRows(rows: StoredRows, from: number, to: number): StoredRows {
   return {
     ids: rows.ids.slice(from, to),
@@ -82,7 +82,7 @@ export function sliceRows(rows: StoredRows, from: number, to: number): StoredRow
   };
 }
 
-/** Their results. */
+/** The results of those rows. */
 export function sliceResults({ columns, errors }: RowResults, from: number, to: number): RowResults {
   return { columns: columns.map((column) => column.slice(from, to)), errors: sliceMap(errors, from, to) };
 }
@@ -93,10 +93,10 @@ function sliceMap<T>(map: ReadonlyMap<number, T>, from: number, to: number): Rea
   return slice;
 }
 
-/** How long one look at unfinished results lasts. */
+/** Interval of the checks for unfinished results. */
 const LOOK_MS = 1_000;
 
-/** Runs a graph over rows and waits for all of them. @throws as `UdfBatch.wait` */
+/** Runs a graph on rows and waits for all of them. @throws as `UdfBatch.wait` */
 export async function runAll(
   { runner, signal }: Pick<FillContext, "runner" | "signal">,
   graph: UdfGraph,
@@ -112,7 +112,7 @@ export interface LazyRunner extends AsyncDisposable {
   forGraph(graph: UdfGraph): Promise<UdfRunner>;
 }
 
-/** @throws worker_unavailable from `forGraph` when nobody has said how the application's Python is run */
+/** @throws worker_unavailable from `forGraph` when no update has stored the application's runtime */
 export function createLazyRunner(deps: JobDeps, here: ComputedHere, runtimeId: string | null): LazyRunner {
   let started: Promise<UdfRunner> | undefined;
   return {
@@ -122,7 +122,7 @@ export function createLazyRunner(deps: JobDeps, here: ComputedHere, runtimeId: s
     },
     async [Symbol.asyncDispose]() {
       if (started === undefined) return;
-      // A runner that never started has told its reason to whoever wanted it.
+      // If the runner never started, its caller already has the reason.
       const runner = await started.catch(() => undefined);
       await runner?.[Symbol.asyncDispose]();
     },
@@ -133,7 +133,7 @@ async function start(deps: JobDeps, here: ComputedHere, runtimeId: string | null
   const { catalog, columns } = here;
   if (runtimeId === null) {
     throw appError("worker_unavailable", {
-      detail: "No update has said yet in which Python the functions of this table run.",
+      detail: "No update has stored the Python runtime of this table's functions yet.",
       hint: "Run the update of this application again: cli schema update <app file> <target>",
     });
   }
@@ -145,7 +145,7 @@ async function start(deps: JobDeps, here: ComputedHere, runtimeId: string | null
   const checks = await compileJsonChecks(catalog.tables.flatMap((table) => table.columns.map((column) => column.type)));
   let workers: UdfRunner | undefined;
   const udf = (): UdfRunner => {
-    if (workers === undefined) throw new TypeError("A query was asked before there were workers.");
+    if (workers === undefined) throw new TypeError("A query was sent before workers were started.");
     return workers;
   };
   const queries = createJobQueries({ sql: deps.sql, udf, query_limits: deps.query_limits }, here);

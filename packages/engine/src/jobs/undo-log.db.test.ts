@@ -32,7 +32,7 @@ beforeEach(async () => {
   });
 });
 
-/** Stops a recompute of `excerpt` when it has written some rows, changes the tables, and lets it go on to a row that fails. */
+/** Pauses a recompute of `excerpt` after some rows, changes the tables, and continues to a row that fails. */
 async function failAfter(change: () => Promise<unknown>): Promise<void> {
   const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: false, errors_only: false };
   let job = "";
@@ -65,7 +65,7 @@ async function failAfter(change: () => Promise<unknown>): Promise<void> {
 const valuesOf = (excerpt: string, up: string, table = "docs") =>
   rows(`select n, title, ${excerpt}, ${up}, _errors->'${excerpt}', _errors->'${up}' from ${table} order by n`);
 
-test("columns and a table that are renamed meanwhile get their former values and errors back, failing rows too", async () => {
+test("columns and tables renamed meanwhile get their previous values and errors back", async () => {
   const before = await valuesOf("excerpt", "up");
   await failAfter(() =>
     apply(
@@ -87,7 +87,7 @@ test("columns and a table that are renamed meanwhile get their former values and
   ]);
 });
 
-test("a stored column that gets another type meanwhile keeps no row from getting its former value back", async () => {
+test("a stored column retyped meanwhile does not block the restore", async () => {
   const before = await valuesOf("excerpt", "up");
   const [title, n] = STORED;
   if (title === undefined || n === undefined) throw new Error("no columns");
@@ -95,19 +95,19 @@ test("a stored column that gets another type meanwhile keeps no row from getting
   expect(await valuesOf("excerpt", "up")).toEqual(before);
 });
 
-test("a column that is dropped meanwhile leaves no error behind, and the others get their former values back", async () => {
+test("a column dropped meanwhile leaves no error, and others are restored", async () => {
   const before = await rows("select n, excerpt, _errors->'excerpt' from docs order by n");
   await failAfter(() => apply(of([...STORED, excerptColumn()])));
   expect(await rows("select n, excerpt, _errors->'excerpt' from docs order by n")).toEqual(before);
   expect(await rows("select count(*) from docs where _errors ? 'up'")).toEqual([["0"]]);
 });
 
-test("a row that a person changed meanwhile keeps what it has", async () => {
+test("a row that a person changed meanwhile keeps its values", async () => {
   await failAfter(() => execute({ text: "update docs set excerpt = 'mine', _errors = null where n = 3" }));
   expect(await rows("select n, excerpt from docs where excerpt not like 'old %'")).toEqual([["3", "mine"]]);
 });
 
-test("a runner that stops gives its job back when what it writes is written, and not before", async () => {
+test("a stopping runner releases its job only after its write has finished", async () => {
   const quick = fakeWorkers({ excerpt: (row) => `new ${row.title}` });
   const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: false, errors_only: false };
   await transaction(async (connection) => {

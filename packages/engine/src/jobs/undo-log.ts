@@ -8,14 +8,14 @@ import { BY_KEY } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
 
 /**
- * Former values of a job that computes existing columns again and must leave nothing behind when it fails: each batch puts
- * them into a table of the job's own, in the statement that overwrites them. It goes when the job has ended.
+ * Previous values of a job that recomputes existing columns and must leave no changes when it fails. Each batch copies
+ * them to a table of the job, in the statement that overwrites them. The table is dropped when the job has ended.
  */
 
-/** Rows of one transaction that puts values back. */
+/** Rows per transaction of a restore. */
 const BATCH = 5_000;
 
-/** Makes the table if the job keeps former values and has none yet. */
+/** Creates the table if the job keeps previous values and has none yet. */
 export async function openUndoLog(sql: SqlConnection, { table, undo }: Fill): Promise<void> {
   if (undo === null) return;
   const columns = undo.columns.map(({ id, name }) => `, ${quoteIdent(name)} as "#${id}"`).join("");
@@ -26,14 +26,14 @@ export async function openUndoLog(sql: SqlConnection, { table, undo }: Fill): Pr
   });
 }
 
-/** Removes the table, in the transaction that ends the job. */
+/** Drops the table, in the transaction that ends the job. */
 export async function dropUndoLog(sql: SqlConnection, job: Job): Promise<void> {
   await sql.query({ text: `drop table if exists ${undoTable(job.id)}` });
 }
 
 /**
- * Puts all former values back, batch by batch; stopped anywhere, it goes on where it was. A row that somebody changed since
- * keeps what it has. Gives false when the job has kept nothing.
+ * Restores all previous values, batch by batch. After an interruption it continues where it stopped. A row that others
+ * changed since keeps its values. Returns false when the job has kept nothing.
  */
 export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Promise<boolean> {
   const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
@@ -47,7 +47,7 @@ export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Prom
   }
 }
 
-/** Those of its columns that the table still has. Undefined without a table of former values. */
+/** The columns of the undo table that the table still has. Undefined without an undo table. */
 async function keptColumns(
   sql: SqlConnection,
   job: Job,
@@ -60,7 +60,7 @@ async function keptColumns(
   });
   if (rows.length === 0) return undefined;
   const kept = new Set(rows.map(([name]) => name));
-  // One that was made anew since waits for its own values.
+  // A recreated column waits for its own values.
   return table?.columns.filter((column) => kept.has(`#${column.id}`) && column.state === "ready") ?? [];
 }
 

@@ -21,10 +21,10 @@ interface WatchedJob {
 }
 
 /**
- * Waits until jobs have ended, telling rows done and total of each column once a second, and a last time at the end.
- * Aborting it ends the waiting, not the jobs.
- * @throws fill_failed, recompute_failed with function, type, message and row count in `meta`; schema_unsupported for an index; job_cancelled; the
- *  abort's reason
+ * Waits until jobs have ended. Reports finished and total rows of each column once a second, and at the end. Aborting
+ * ends the wait, not the jobs.
+ * @throws fill_failed, recompute_failed with function, type, message and row count in `meta`; schema_unsupported for an
+ * index; job_cancelled; the abort's reason
  */
 export async function watchJobs(
   deps: Pick<JobDeps, "sql" | "clock">,
@@ -62,7 +62,7 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
   return rows.map(([text]) => JSON.parse(text ?? "") as WatchedJob);
 }
 
-/** Most index builds are quick and have no rows to tell of. */
+/** Most index builds are quick and have no rows to report. */
 function tell(job: WatchedJob, onProgress: (progress: Progress) => void): void {
   if (job.rows_total === null) return;
   const { table, rows_done: rowsDone, rows_total: rowsTotal, errors } = job;

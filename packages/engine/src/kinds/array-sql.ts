@@ -1,14 +1,14 @@
 import type { ArrayDtype } from "@appdb/contract/types";
 import { float32Text, floatText } from "../values/float-text.ts";
 
-/** An array's elements and their lists, as JSON.parse gives them. */
+/** Elements and nested lists of an array, from JSON.parse. */
 export type Nested = unknown | readonly Nested[];
 
 const NEEDS_ESCAPE = /["\\]/g;
-/** Lower bounds other than 1, which only somebody else can have written: `[0:2]={...}`. */
+/** Lower bounds other than 1, which only other programs write: `[0:2]={...}`. */
 const BOUNDS = /^(?:\[-?\d+:-?\d+\])+=/;
 
-/** Writes the JSON text of an array as PostgreSQL's array text. */
+/** Converts the JSON text of an array to PostgreSQL's array text. */
 export function arrayToSql(json: string): string {
   if (!json.includes('"')) return json.replaceAll("[", "{").replaceAll("]", "}");
   return writeTexts(JSON.parse(json));
@@ -19,8 +19,8 @@ function writeTexts(value: Nested): string {
   return `"${String(value).replace(NEEDS_ESCAPE, "\\$&")}"`;
 }
 
-/** Reads PostgreSQL's array text as the JSON text of the nested list. A null or a number that is not finite, which only
- *  somebody else can have written, becomes null. */
+/** Converts PostgreSQL's array text to the JSON text of the nested list. Nulls and non-finite numbers, which only
+ *  other programs write, become null. */
 export function arrayFromSql(dtype: ArrayDtype, sql: string): string {
   const text = sql.startsWith("[") ? sql.replace(BOUNDS, "") : sql;
   switch (dtype) {
@@ -36,7 +36,7 @@ export function arrayFromSql(dtype: ArrayDtype, sql: string): string {
   }
 }
 
-/** Writes parsed elements in the one JSON text that their array has everywhere. */
+/** Writes parsed elements as the canonical JSON text of their array. */
 export function printArray(dtype: ArrayDtype, value: Nested): string {
   if (Array.isArray(value)) return `[${value.map((item) => printArray(dtype, item)).join(",")}]`;
   if (typeof value !== "number") return JSON.stringify(value);
@@ -49,7 +49,7 @@ function brackets(text: string): string {
   return /[NI]/.test(json) ? json.replace(/NULL|NaN|-?Infinity/g, "null") : json;
 }
 
-/** Elements that need no quotes have none: each token is a brace, a comma, a quoted or a bare element. */
+/** Elements without special characters have no quotes. Each token is a brace, a comma, a quoted or a bare element. */
 function readTexts(text: string): string {
   return text.replace(/[{}]|,|"((?:[^"\\]|\\.)*)"|[^{},"]+/gs, (token, quoted: string | undefined) => {
     if (quoted !== undefined) return JSON.stringify(quoted.replace(/\\(.)/gs, "$1"));

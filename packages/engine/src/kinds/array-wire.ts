@@ -3,11 +3,11 @@ import type { WireArray, WireValue } from "@appdb/contract/worker-protocol";
 import { float32Text, floatText } from "../values/float-text.ts";
 import { DTYPES, dtypeOf } from "./dtypes.ts";
 
-/** Dtypes whose elements cross as bytes. */
+/** Dtypes whose elements are sent as bytes. */
 type NumberDtype = Exclude<ArrayDtype, "string">;
 const NUMBER = /-?\d[\d.eE+-]*/g;
 
-/** An array as it crosses to a worker: its shape and elements. A null crosses as it is. */
+/** An array in the worker protocol: its shape and elements. A null stays null. */
 export function arrayToWire(value: EngineValue, type: ColumnType): WireValue {
   if (typeof value !== "string") return value;
   const dtype = dtypeOf(type);
@@ -16,12 +16,12 @@ export function arrayToWire(value: EngineValue, type: ColumnType): WireValue {
   for (let level = nested; Array.isArray(level); level = level[0]) shape.push(level.length);
   const flat = (nested as unknown[]).flat(shape.length - 1);
   if (dtype === "string") return [shape, flat as string[]];
-  // Digits beyond 2^53 are still in the text.
+  // Digits beyond 2^53 only exist in the text.
   const elements = dtype === "int64" ? (value.match(NUMBER) ?? []) : flat;
   return [shape, packElements(dtype, elements)];
 }
 
-/** A worker's array as the engine knows it. @throws Error when it is not an array of the type */
+/** Converts a worker's array to the engine's form. @throws Error when it is not an array of the type */
 export function arrayFromWire(value: WireValue, type: ColumnType): EngineValue {
   if (!Array.isArray(value)) return value as EngineValue;
   const [shape, elements] = value as WireArray;
@@ -46,10 +46,10 @@ function packElements(dtype: NumberDtype, elements: readonly unknown[]): Buffer 
 
 function elementTexts(dtype: ArrayDtype, elements: Uint8Array | string[]): string[] {
   if (Array.isArray(elements)) return elements.map((text) => JSON.stringify(text));
-  if (dtype === "string") throw new Error("an array of text came as bytes");
+  if (dtype === "string") throw new Error("an array of text arrived as bytes");
   const view = new DataView(elements.buffer, elements.byteOffset, elements.length);
   const width = DTYPES[dtype].width;
-  if (elements.length % width !== 0) throw new Error(`an array of ${dtype} came with half an element`);
+  if (elements.length % width !== 0) throw new Error(`an array of ${dtype} arrived with an incomplete element`);
   return Array.from({ length: elements.length / width }, (_, at) => elementText(dtype, view, at * width));
 }
 
@@ -74,7 +74,7 @@ function elementText(dtype: NumberDtype, view: DataView, offset: number): string
   }
 }
 
-/** Puts elements in C order into lists, innermost lengths first. */
+/** Nests elements in C order into lists, innermost lengths first. */
 function printNested(shape: readonly number[], texts: readonly string[]): string {
   let parts = texts;
   for (let level = shape.length - 1; level > 0; level--) {

@@ -7,19 +7,19 @@ import type { Json, JsonObject, Kind, Value } from "./kind.ts";
 import { parseArray } from "./parse-array.ts";
 import { KEPT } from "./type-change.ts";
 
-/** Longer arrays would be nothing to read as an example. */
+/** A longer array would not be a readable example. */
 const MAX_ELEMENTS = 16;
-/** What a stored value may be in memory: PostgreSQL tells only its compressed size without unpacking it. */
+/** Factor between a stored value's size and its size in memory: PostgreSQL only reports the compressed size. */
 const UNPACKED = 4;
 
-/** Nested lists of elements of one dtype, as their JSON text without spaces; vectors of pgvector among them. */
+/** Nested lists of elements of one dtype, as JSON text without spaces. Includes vectors of pgvector. */
 export const array: Kind = {
   parse: (value, raw, type) => parseArray(type, value, raw),
   parseUrl(text, type) {
     try {
       return parseArray(type, JSON.parse(text), () => text);
     } catch {
-      // Not JSON: the caller says what was wanted.
+      // Not JSON: the caller has the error message.
       return undefined;
     }
   },
@@ -33,7 +33,7 @@ export const array: Kind = {
   storage: storedType,
   collation: ({ dtype }) => (dtype === "string" ? COLLATION : ""),
   cast: castTo,
-  // Arrays of arrays would have to be of one length, and unnest() would take them all apart.
+  // Arrays of arrays would need equal lengths, and unnest() would flatten them.
   transport: "text",
   toSql: sqlText,
   toElement: (value) => quoteElement(arrayToSql(value as string)),
@@ -53,7 +53,7 @@ export const array: Kind = {
   key: same,
   isOrdered: false,
   equals: null,
-  membership: null, // ARRAY[] of arrays is one array of more dimensions
+  membership: null, // ARRAY[] of arrays is one array with more dimensions.
 
   literalSql: (value, type) =>
     typeof value === "string" ? typedLiteral(arrayToSql(value), storedType(type)) : undefined,
@@ -80,7 +80,7 @@ export const array: Kind = {
   },
 };
 
-/** The type of pgvector for vectors of a length, as it is called wherever the extension was put. */
+/** The pgvector type for vectors of a length, independent of the extension's schema. */
 export function vectorType(precision: VectorPrecision, dimensions: number): string {
   return `appdb.${precision === "fp16" ? "halfvec" : "vector"}(${dimensions})`;
 }
@@ -94,13 +94,13 @@ function storedType(type: ColumnType): string {
 }
 
 function castTo(sql: string, type: ColumnType): string {
-  // The text of a vector is that of an array, which pgvector does not read, but casts.
+  // A vector's text is an array text, which pgvector cannot parse but can cast.
   if (type.vector !== undefined) return `((${sql})::${listType(type)})::${storedType(type)}`;
   return `(${sql})::${listType(type)}${array.collation(type)}`;
 }
 
 function sqlText(value: Value, type: ColumnType): string {
-  // pgvector writes its vectors as JSON writes lists.
+  // pgvector writes its vectors like JSON lists.
   return type.vector === undefined ? arrayToSql(value as string) : (value as string);
 }
 

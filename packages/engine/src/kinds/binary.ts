@@ -59,9 +59,9 @@ export const binary: Kind = {
   },
 };
 
-/** The bytes of a Binary, seen as a Buffer and not copied. */
+/** The bytes of a Binary as a Buffer, without a copy. */
 export function asBuffer(value: EngineValue): Buffer {
-  if (!(value instanceof Uint8Array)) throw new TypeError("A Binary came as something else than bytes.");
+  if (!(value instanceof Uint8Array)) throw new TypeError("A Binary value is not bytes.");
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
@@ -73,7 +73,7 @@ function bytesOf(text: string): Buffer {
   return Buffer.from(text.slice(2), "hex");
 }
 
-/** Base64 of RFC 4648 section 4, padding included: what is written in any other way may have been cut or mistyped. */
+/** Base64 of RFC 4648 section 4, with padding. Any other form may have been truncated or mistyped. */
 function parseBase64(value: unknown): EngineValue | ValueError {
   if (typeof value !== "string") return wanted("bytes as base64 in a string", value);
   const bytes = Buffer.from(value, "base64");

@@ -37,7 +37,7 @@ export const bool: Kind = {
   fromSql: (text) => text === "t",
   textWriter: () => (text) => (text === "t" ? "true" : "false"),
   fieldWriter: () => (sheet, row, start) => (row[start] === T ? sheet.copy(TRUE, 0, 4) : sheet.copy(FALSE, 0, 5)),
-  // What a cast writes out in full, everything else calls t and f.
+  // A cast writes the full word; everything else uses t and f.
   castedText: (sql) => `left(${sql}, 1)`,
   isJsonValue: true,
   isWatched: true,
@@ -54,7 +54,7 @@ export const bool: Kind = {
   ...PLAIN_NULL,
   printed: (sql) => `CASE ${sql} WHEN true THEN 'True' WHEN false THEN 'False' END`,
   isJsonAlike: true,
-  // PostgreSQL has no smallest Bool.
+  // PostgreSQL has no min or max of Bool.
   aggregates: { ...AGGREGATES, min: (sql) => `bool_and(${sql})`, max: (sql) => `bool_or(${sql})` },
   changes: {},
 

@@ -2,12 +2,12 @@ import { quoteLiteral } from "../sql/quote.ts";
 import { raiseWhere } from "../sql/raise-where.ts";
 import type { Aggregates, JsonObject, Kind, Literal, SqlForm, Value } from "./kind.ts";
 
-/** What several kinds have in common, by idea. A kind takes what holds of it and says the rest itself. */
+/** Parts that several kinds share, by topic. A kind picks the matching ones and defines the rest. */
 
-/** Text always carries the one collation that agrees with Python. */
+/** Text always has the one collation that agrees with Python. */
 export const COLLATION = " collate pg_catalog.pg_unicode_fast";
 
-/** Kinds of one storage type, which an array parameter carries too. */
+/** Kinds of one storage type, which array parameters use too. */
 export function storedAs(storage: string, collation = ""): Pick<Kind, "storage" | "collation" | "cast" | "transport"> {
   return {
     storage: () => storage,
@@ -17,26 +17,26 @@ export function storedAs(storage: string, collation = ""): Pick<Kind, "storage" 
   };
 }
 
-/** Values that are short: numbers, times, identifiers. */
+/** Short values: numbers, times, identifiers. */
 export const SHORT = { size: null, isLong: false } as const satisfies Partial<Kind>;
 
-/** Values that PostgreSQL writes as the engine has them, without characters that arrays or COPY read as their own. */
+/** Values whose PostgreSQL text equals the engine's form, without special characters of arrays or COPY. */
 export const PLAIN_TEXT = {
   toSql: plainText,
   toElement: null,
   toCopy: plainText,
 } as const satisfies Partial<Kind>;
 
-/** Values that workers take as they are. */
+/** Values that workers take unchanged. */
 export const AS_IS_ON_WIRE = { wire: null, packed: null } as const satisfies Partial<Kind>;
 
-/** Values whose literals in a manifest are the values themselves. */
+/** Values whose manifest literals are the values themselves. */
 export const OWN_LITERAL = {
   fromLiteral: (value: Literal) => value,
   literalJson: (value: Literal) => value,
 } as const satisfies Partial<Kind>;
 
-/** Values that a B-tree holds, and that SQL compares as Python does. */
+/** Values that a B-tree can hold and that SQL compares like Python. */
 export const ORDERED = {
   index: "value",
   key: same,
@@ -45,10 +45,10 @@ export const ORDERED = {
   membership: "any",
 } as const satisfies Partial<Kind>;
 
-/** Values that a URL writes in one way, once. */
+/** Values with one form in URLs, and no repetition. */
 export const PLAIN_IN_URL = { joinUrl: null, urlForm: "" } as const satisfies Partial<Kind>;
 
-/** Null in PostgreSQL alone is null. */
+/** Only SQL's null is null. */
 export const PLAIN_NULL = {
   isNull: { is: (sql: string) => `(${sql} IS NULL)`, isNot: (sql: string) => `(${sql} IS NOT NULL)` },
 } as const satisfies Partial<Kind>;
@@ -66,22 +66,22 @@ function plainText(value: Value): string {
   return `${value}`;
 }
 
-/** The SQL itself. */
+/** Returns the SQL unchanged. */
 export function same(sql: string): string {
   return sql;
 }
 
-/** A schema that takes null too. */
+/** A schema that also allows null. */
 export function orNull({ type, ...schema }: JsonObject): JsonObject {
   return type === undefined ? schema : { ...schema, type: [type, "null"] };
 }
 
-/** A value whose JSON is its text in quotes, with nothing in it to escape. */
+/** A value whose JSON is its quoted text, without escapes. */
 export function quotedJson(value: Value): string {
   return `"${value}"`;
 }
 
-/** A text as a literal of a type; undefined for one that PostgreSQL cannot hold. */
+/** A text as a literal of a type; undefined if PostgreSQL cannot hold it. */
 export function typedLiteral(value: Literal, storage: string): string | undefined {
   return typeof value !== "string" || value.includes("\0") ? undefined : `${quoteLiteral(value)}::${storage}`;
 }
@@ -109,13 +109,13 @@ export function escapeCopy(value: Value): string {
 
 const ELEMENT_ESCAPED = /["\\]/;
 const ALL_ELEMENT_ESCAPED = /["\\]/g;
-/** Control characters and halves of pairs: what JSON may write in another way than an array of PostgreSQL's does. */
+/** Control characters and lone surrogates: characters that JSON may escape differently than PostgreSQL arrays. */
 const UNLIKE_JSON = /[^ -~\u00a0-\ud7ff\ue000-\uffff]/;
 
 /** Writes a text as an element of an array's text. */
 export function quoteElement(value: Value): string {
   const text = value as string;
   if (!ELEMENT_ESCAPED.test(text)) return `"${text}"`;
-  // Several times faster where it writes the same.
+  // Several times faster where both write the same.
   return UNLIKE_JSON.test(text) ? `"${text.replace(ALL_ELEMENT_ESCAPED, "\\$&")}"` : JSON.stringify(text);
 }

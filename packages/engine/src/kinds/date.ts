@@ -18,7 +18,7 @@ import {
 } from "./common.ts";
 import type { Kind } from "./kind.ts";
 
-/** Days of the calendar: `YYYY-MM-DD`. */
+/** Calendar days: `YYYY-MM-DD`. */
 export const date: Kind = {
   parse: (value) => (typeof value === "string" ? parseDate(value) : wanted("a date YYYY-MM-DD in a string", value)),
   parseUrl(text) {

@@ -1,13 +1,13 @@
 import type { ArrayDtype, ColumnType } from "@appdb/contract/types";
 import type { Json, JsonObject } from "./kind.ts";
 
-/** What the elements of arrays are, by their dtype. */
+/** The properties of array elements, by dtype. */
 export interface Dtype {
-  /** The stored type of an element. PostgreSQL has no integer of one byte. */
+  /** The stored type of an element. PostgreSQL has no one-byte integer. */
   readonly storage: string;
   readonly schema: JsonObject;
   readonly example: Json;
-  /** Bytes of an element on its way to a worker; 0 for texts. */
+  /** Bytes of an element in the worker protocol; 0 for texts. */
   readonly width: number;
 }
 
@@ -23,8 +23,8 @@ export const DTYPES: Readonly<Record<ArrayDtype, Dtype>> = {
   string: { storage: "text", schema: { type: "string" }, example: "text", width: 0 },
 };
 
-/** An array type's dtype, which the contract's schema demands of it. */
+/** An array type's dtype, which the contract's schema requires. */
 export function dtypeOf(type: ColumnType): ArrayDtype {
-  if (type.dtype === undefined) throw new TypeError("An array type came without its dtype.");
+  if (type.dtype === undefined) throw new TypeError("An array type has no dtype.");
   return type.dtype;
 }

@@ -13,7 +13,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const POINT = 0x2e;
 
-/** Finite numbers of 64 bits. */
+/** Finite 64-bit numbers. */
 export const float: Kind = {
   parse: parseFloat64,
   parseUrl(text) {
@@ -45,10 +45,11 @@ export const float: Kind = {
   casts: { int: (sql) => `trunc(${sql})::int8` },
   ...PLAIN_NULL,
   printed: null,
-  isJsonAlike: false, // 1 and 1.0
+  isJsonAlike: false, // 1 and 1.0 differ.
   aggregates: {
     ...AGGREGATES,
-    // Added in the order of the table, and so the same value each time: an ETag holds as long as the rows do.
+    // Adds in the order of the table, so that the sum is deterministic and an ETag stays valid while rows do not
+    // change.
     sum: (sql) => `sum(${inOrder(sql)})`,
     mean: (sql) => `avg(${inOrder(sql)})`,
     listed: (sql) => `(CASE WHEN ${sql}::text ~ '^-?[0-9]+$' THEN ${sql}::text || '.0' ELSE ${sql}::text END)::json`,
@@ -59,7 +60,7 @@ export const float: Kind = {
       checks: [
         {
           misfit: `(${VALUE} <> trunc(${VALUE}) or ${VALUE} < -${INT_BOUND}::float8 or ${VALUE} >= ${INT_BOUND}::float8)`,
-          reason: "no whole number of 64 bits",
+          reason: "not an integer of 64 bits",
         },
       ],
       schema: null,
@@ -125,13 +126,13 @@ function floatSql(value: Value): string {
   return Object.is(value, -0) ? "-0" : `${value}`;
 }
 
-/** Both sides write the fewest digits that tell a number apart, and the same ones unless there is an exponent. */
+/** Both sides write the fewest digits that identify a number. The texts are equal unless there is an exponent. */
 function floatToJson(text: string): string {
   if (text.includes("e") || text.includes("N") || text.includes("I")) return floatText(Number(text));
   return text.includes(".") ? text : `${text}.0`;
 }
 
-/** Digits, a sign and a point stand as they are; an exponent, an infinity or no number at all is another matter. */
+/** Copies digits, sign and point; exponents, infinities and NaN take the slow path. */
 function writeFloat(sheet: JsonSheet, row: Buffer, start: number, end: number, other: FieldWriter): void {
   const { bytes } = sheet;
   let { at } = sheet;
@@ -152,7 +153,7 @@ function writeFloat(sheet: JsonSheet, row: Buffer, start: number, end: number, o
   sheet.at = at;
 }
 
-/** The planner sees that it may not be run in parallel, and then takes it out (migration 13 of the catalog). */
+/** The planner sees that the function is not parallel-safe, and then inlines it (migration 13 of the catalog). */
 function inOrder(sql: string): string {
   return `appdb.in_order(${sql})`;
 }

@@ -18,10 +18,10 @@ import {
 import type { Kind, RawText } from "./kind.ts";
 import { VALUE } from "./type-change.ts";
 
-/** Integers up to this size have a float of their own. */
+/** Integers up to this value have an exact float. */
 const EXACT_FLOAT = "9007199254740992";
 
-/** Integers of 64 bits: a number while that is exact, a bigint beyond. */
+/** 64-bit integers: a number while exact, a bigint beyond. */
 export const int: Kind = {
   parse: parseInteger,
   parseUrl: (text) =>
@@ -57,7 +57,7 @@ export const int: Kind = {
   aggregates: {
     ...AGGREGATES,
     sum: (sql) => `sum(${sql})::int8`,
-    // The numerator's digits behind the point decide how many the quotient has.
+    // The numerator's decimal places determine those of the quotient.
     mean: (sql) => `((sum(${sql}) + 0.000000000000000000000000000000) / nullif(count(${sql}), 0))::float8`,
   },
   changes: {
@@ -122,6 +122,6 @@ export const int: Kind = {
 
 function parseInteger(value: unknown, raw: RawText): EngineValue | ValueError {
   if (typeof value !== "number") return wanted("an integer", value);
-  // `+ 0` turns -0 into 0: an Int has no negative zero.
+  // `+ 0` converts -0 to 0: an Int has no negative zero.
   return Number.isSafeInteger(value) ? value + 0 : parseInt64Text(raw(), "Int");
 }

@@ -30,7 +30,7 @@ const FIT: [Record<string, unknown>, unknown][] = [
   [{ $id: "x", type: "object" }, {}],
 ];
 
-test.each(FIT)("%j lets %j pass", async (schema, value) => {
+test.each(FIT)("%j accepts %j", async (schema, value) => {
   expect(await check(schema, value)).toBeUndefined();
 });
 
@@ -39,7 +39,7 @@ const MISFIT: [Record<string, unknown>, unknown, string, RegExp][] = [
   [closed({ a: INT, b: INT, c: INT, d: INT }), { b: 1 }, "", /^The keys "a", "c" and "d" are missing\.$/],
   [closed({ o: closed({ k: INT, "l m": INT }) }), { o: {} }, "/o", /^The keys "k" and "l m" are missing\.$/],
   [{ type: "array", items: closed({ a: INT, b: INT }) }, [{ a: 1, b: 2 }, {}], "/1", /"a" and "b" are missing/],
-  [closed({ a: INT }), { a: 1, "b/c~d": 2 }, "/b~1c~0d", /The key "b\/c~d" has no place here/],
+  [closed({ a: INT }), { a: 1, "b/c~d": 2 }, "/b~1c~0d", /The key "b\/c~d" is not allowed here/],
   [closed({ a: INT }), { a: 1.5 }, "/a", /^Expected Int, got 1.5/],
   [closed({ a: { type: ["string", "null"] } }), { a: [1] }, "/a", /^Expected String \| None, got an array/],
   [closed({ o: closed({ k: INT }) }), { o: { k: "x" } }, "/o/k", /^Expected Int, got "x"/],
@@ -59,7 +59,7 @@ test.each(MISFIT)("%j refuses %j at %j", async (schema, value, pointer, detail) 
   expect(misfit?.detail).toMatch(detail);
 });
 
-test("types without a schema need no check, and one that was not compiled is an error of ours", async () => {
+test("types without a schema need no check; an uncompiled one is an internal error", async () => {
   const checks = await compileJsonChecks([{ kind: "json" }, { kind: "int" }]);
   expect(checks.of({ kind: "json" })).toBeUndefined();
   expect(() => checks.of({ kind: "json", schema: INT })).toThrow(TypeError);
@@ -71,7 +71,7 @@ test.each([
   [{ pattern: "(" }, /Invalid regular expression/],
   [{ $schema: "http://json-schema.org/draft-07/schema#" }, /no schema with key/],
   [{ $async: true, type: "object" }, /\$async/],
-])("a column whose schema is %j is refused with its line", async (schema, detail) => {
+])("refuses a column with the invalid schema %j and names its line", async (schema, detail) => {
   const column = aColumn("doc", "json", { type: { kind: "json", schema }, source: { file: "app.py", line: 7 } });
   const error = await compileManifestChecks(aManifest({ tables: [aTable("docs", [column])] })).catch((e) => e);
   expect(error).toBeInstanceOf(AppError);

@@ -7,20 +7,19 @@ import { parseDate, parseTimestamp } from "../values/parse-time.ts";
 import { ValueError } from "../values/value-error.ts";
 import { JSON_TYPE } from "./kinds.ts";
 
-/** Says where a parsed JSON value does not meet a schema; undefined when it does. */
+/** Reports where a parsed JSON value violates a schema; undefined when it is valid. */
 export type JsonCheck = (value: unknown) => ValueError | undefined;
 
-/** The checks of Json types that have a schema, each compiled once. */
+/** The checks of Json types with a schema, each compiled once. */
 export interface JsonChecks {
-  /** Undefined for a type whose values need no check. @throws TypeError for a schema that was not among those compiled */
+  /** Undefined for a type without checks. @throws TypeError for a schema that was not compiled */
   of(type: ColumnType): JsonCheck | undefined;
 }
 
 /**
- * Compiles the schemas of types (JSON Schema, draft 2020-12). `format` counts for date-time, date and uuid, which mean
- * what they mean in a column of that type. A check stops at the first place that does not fit, and names all
- * keys that are missing there.
- * @throws Error with the compiler's words for a schema that is none
+ * Compiles the schemas of types (JSON Schema, draft 2020-12). `format` is checked for date-time, date and uuid, as in
+ * columns of these types. A check stops at the first violation, and names all keys that are missing there.
+ * @throws Error with the compiler's message for an invalid schema
  */
 export async function compileJsonChecks(types: Iterable<ColumnType>): Promise<JsonChecks> {
   const checks = new Map<string, JsonCheck>();
@@ -33,15 +32,15 @@ export async function compileJsonChecks(types: Iterable<ColumnType>): Promise<Js
     of({ schema }) {
       if (schema === undefined) return undefined;
       const check = checks.get(JSON.stringify(schema));
-      if (check === undefined) throw new TypeError("A schema was not compiled before it was needed.");
+      if (check === undefined) throw new TypeError("A schema was not compiled before its first use.");
       return check;
     },
   };
 }
 
 /**
- * Compiles the schemas of all columns that a manifest declares.
- * @throws app_invalid with file and line for a schema that is none
+ * Compiles the schemas of all columns in a manifest.
+ * @throws app_invalid with file and line for an invalid schema
  */
 export async function compileManifestChecks(manifest: Pick<Manifest, "tables">): Promise<JsonChecks> {
   const columns = manifest.tables.flatMap((table) => table.columns.map((column) => ({ table, column })));
@@ -66,7 +65,7 @@ function schemaInvalid(table: ManifestTable, column: ManifestColumn, error: unkn
 }
 
 async function compile(schema: Readonly<Record<string, unknown>>): Promise<JsonCheck> {
-  // Loaded by the applications alone that have a schema; an instance each, so that equal $id do not meet.
+  // Only loaded for applications with a schema. One instance each, so that equal $id do not collide.
   const { Ajv2020 } = await import("ajv/dist/2020.js");
   const ajv = new Ajv2020({ strict: false, verbose: true, logger: false });
   ajv.addFormat("date-time", (text: string) => !(parseTimestamp(text) instanceof ValueError));
@@ -77,14 +76,14 @@ async function compile(schema: Readonly<Record<string, unknown>>): Promise<JsonC
   return (value) => (validate(value) ? undefined : misfitOf(validate));
 }
 
-/** The last error is that of the outermost schema: those before it are of the branches that were tried. */
+/** The last error is that of the outermost schema; earlier ones come from tried branches. */
 function misfitOf(validate: ValidateFunction): ValueError {
   const error = validate.errors?.at(-1);
-  if (error === undefined) throw new TypeError("A schema refused a value without saying why.");
+  if (error === undefined) throw new TypeError("A schema refused a value without a reason.");
   const { instancePath, keyword, params } = error;
   if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
     const key: string = params.additionalProperty ?? params.unevaluatedProperty;
-    return new ValueError(`The key ${JSON.stringify(key)} has no place here.`, `${instancePath}/${escaped(key)}`);
+    return new ValueError(`The key ${JSON.stringify(key)} is not allowed here.`, `${instancePath}/${escaped(key)}`);
   }
   return new ValueError(wordsOf(error), instancePath);
 }
@@ -99,11 +98,11 @@ function wordsOf({ keyword, parentSchema, data, message }: ErrorObject): string 
     case "enum":
       return `Expected ${nameOf(parentSchema)}, got ${describe(data)}.`;
     default:
-      return `The value ${message ?? "does not meet its schema"}; it is ${describe(data)}.`;
+      return `The value ${message ?? "does not match its schema"}; it is ${describe(data)}.`;
   }
 }
 
-/** The compiler's check stops at the first key that an object lacks; whoever sent it wants to hear of all. */
+/** The compiler's check stops at the first missing key. This lists all missing keys. */
 function missingKeys(required: readonly string[], data: unknown): string {
   const missing = required.filter((key) => !Object.hasOwn(Object(data), key)).map((key) => JSON.stringify(key));
   const last = missing.pop();
@@ -112,7 +111,7 @@ function missingKeys(required: readonly string[], data: unknown): string {
     : `The keys ${missing.join(", ")} and ${last} are missing.`;
 }
 
-/** What a schema is called in app.py, else what it says itself. */
+/** The name of a schema in app.py, else its own description. */
 function nameOf(schema: ErrorObject["parentSchema"]): string {
   const name = displayType({ ...JSON_TYPE, schema: schema ?? {} }, false).slice("Json[".length, -1);
   return name === "..." ? JSON.stringify(schema).slice(0, 200) : name;

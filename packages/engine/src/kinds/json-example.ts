@@ -8,10 +8,10 @@ const FORMATS: { readonly [format: string]: string } = {
   uuid: "019b7c3e-5a00-7000-8000-000000000001",
 };
 
-/** Longer lists would be nothing to read. */
+/** A longer list would not be readable. */
 const MAX_ELEMENTS = 16;
 
-/** What `Json[...]` says of values, and no more: a schema that says anything else has no example. */
+/** The keywords that `Json[...]` makes. A schema with other keywords has no example. */
 const KNOWN: ReadonlySet<string> = new Set([
   "type",
   "format",
@@ -30,7 +30,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "maxItems",
 ]);
 
-/** A value that a JSON Schema lets pass; undefined where it says more than is known here. */
+/** A value that matches a JSON Schema; undefined for unknown keywords. */
 export function exampleOfSchema(schema: Schema): Json | undefined {
   if (!Object.keys(schema).every((key) => KNOWN.has(key))) return undefined;
   const { type, anyOf, format } = schema;

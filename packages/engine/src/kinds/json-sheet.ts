@@ -1,11 +1,11 @@
 import { isAscii } from "node:buffer";
 
 const FIRST_BYTES = 4096;
-/** Longer pieces are copied by the runtime; below that its call costs more than a loop. */
+/** Below this length a loop is faster than the runtime's copy. */
 const LONG = 48;
 export const QUOTE = 0x22;
 
-/** Bytes of JSON that grow. */
+/** A growing buffer of JSON bytes. */
 export class JsonSheet {
   bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   at = 0;
@@ -16,13 +16,13 @@ export class JsonSheet {
     return written.toString(isAscii(written) ? "latin1" : "utf8");
   }
 
-  /** Makes room for a row. */
+  /** Reserves room for a row. */
   begin(most: number): void {
     this.#ofRow = most;
     this.room(most);
   }
 
-  /** Makes room for so many more bytes. */
+  /** Reserves more room, in bytes. */
   room(more: number): void {
     if (this.at + more <= this.bytes.length) return;
     const grown = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + more));
@@ -30,18 +30,18 @@ export class JsonSheet {
     this.bytes = grown;
   }
 
-  /** Adds a byte for which there is room. */
+  /** Adds a byte within the reserved room. */
   add(byte: number): void {
     this.bytes[this.at++] = byte;
   }
 
-  /** Adds any text in place of PostgreSQL's, next to the row's room. */
+  /** Adds a text that differs from PostgreSQL's, in addition to the row's reserved room. */
   addText(text: string): void {
     this.room(text.length * 3 + this.#ofRow);
     this.at += this.bytes.write(text, this.at);
   }
 
-  /** Takes over bytes for which there is room. */
+  /** Copies bytes within the reserved room. */
   copy(source: Buffer, start: number, end: number): void {
     if (end - start > LONG) {
       this.at += source.copy(this.bytes, this.at, start, end);

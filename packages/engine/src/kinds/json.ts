@@ -9,12 +9,12 @@ import type { Json, Kind, SqlForm } from "./kind.ts";
 import { hashOfText } from "./string.ts";
 import { KEPT } from "./type-change.ts";
 
-/** Python's own reader of JSON gives up at about a thousand. */
+/** Python's JSON parser fails at about a thousand levels. */
 const DEEPEST_JSON = 500;
-/** What a stored value may be in memory: PostgreSQL tells only its compressed size without unpacking it. */
+/** Factor between a stored value's size and its size in memory: PostgreSQL only reports the compressed size. */
 const UNPACKED = 4;
 
-/** Any JSON, as it was written: key order and digits are kept. Its null inside counts as null. */
+/** Any JSON, as written: key order and digits are kept. A JSON null counts as null. */
 export const json: Kind = {
   parse: (value, raw) => misfitInJson(value, 0) ?? raw(),
   parseUrl(text) {
@@ -48,10 +48,10 @@ export const json: Kind = {
 
   literalSql: (value) => typedLiteral(value, "json"),
   casts: {
-    // Whole numbers print alike on both sides; others, lists and objects do not.
+    // Integers print alike on both sides; other numbers, lists and objects do not.
     string: fromJson(["string", "boolean"], "^(0|-?[1-9][0-9]{0,17})$", "text"),
     int: fromJson([], "^-?[0-9]{1,18}$", "int8"),
-    // A whole -0 is read as an Int by Python and loses its sign.
+    // Python reads an integer -0 as an Int, which loses the sign.
     float: fromJson([], "^(?!-0$)-?[0-9]", "float8"),
     bool: fromJson(["boolean"], undefined, "bool"),
   },
@@ -64,9 +64,9 @@ export const json: Kind = {
   ...AS_IS_ON_WIRE,
   isLong: true,
 
-  // whatever is not null
+  // Any value except null.
   schema: () => ({ type: ["object", "array", "string", "number", "boolean"], items: {} }),
-  // any JSON there is, said as generators understand it
+  // Any JSON, in a form that generators support.
   nullable: () => ({}),
   example: ({ schema }) =>
     schema === undefined ? { key: "value" } : exampleOfSchema(schema as { [key: string]: Json }),
@@ -121,12 +121,12 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: the caller says what was wanted.
+    // Not JSON: the caller has the error message.
     return undefined;
   }
 }
 
-/** The JSON of a list of texts, each of which is JSON itself or stands for itself. */
+/** The JSON of a list of texts, each of which is JSON or a plain string. */
 function listOf(texts: readonly string[]): string {
   return `[${texts.map((text) => (parsed(text) !== undefined ? text : JSON.stringify(text))).join(",")}]`;
 }
@@ -147,12 +147,12 @@ function misfitOf(value: EngineValue | ValueError): ValueError | undefined {
   return value instanceof ValueError ? value : undefined;
 }
 
-/** The null inside of a Json value counts. */
+/** A JSON null counts as null. */
 function jsonIsNull(sql: string): string {
   return `coalesce(json_typeof(${sql}) = 'null', true)`;
 }
 
-/** A Json value of these types, or a number that is written like `number`, as SQL type `type`. Its null gives null. */
+/** A Json value of these types, or a number that matches `number`, as SQL type `type`. A JSON null gives null. */
 function fromJson(types: readonly string[], number: string | undefined, type: string): SqlForm {
   const plain = ["null", ...types].map((name) => `'${name}'`).join(", ");
   return (sql) => {

@@ -6,7 +6,7 @@ import { KINDS, kindOf } from "./kinds.ts";
 
 const SAMPLES = TYPE_KINDS.flatMap((kind) => KINDS[kind].samples.values.map((value) => ({ kind, value })));
 
-/** Bytes come as Buffers from some readers and as arrays from others. */
+/** Some readers return bytes as Buffers, others as arrays. */
 function plain(value: EngineValue | ValueError): unknown {
   return value instanceof Uint8Array ? [...value] : value;
 }
@@ -15,7 +15,7 @@ test.each(SAMPLES)("a $kind survives its JSON: $value", ({ kind, value }) => {
   const { parse, toJson, samples } = KINDS[kind];
   const json = value === null ? "null" : toJson(value);
   const parsed = parse(JSON.parse(json), () => json, samples.type);
-  // Json that no column can store stands among the samples.
+  // The samples include Json that no column can store.
   if (!(parsed instanceof ValueError)) expect(plain(parsed)).toStrictEqual(plain(value));
   else expect(samples.type).toEqual({ kind: "json" });
 });
@@ -36,6 +36,6 @@ test.each(TYPE_KINDS)("the example of a %s is a value of its type", (kind) => {
   expect(schema(type)).toHaveProperty("type");
 });
 
-test.each(TYPE_KINDS)("a %s is cast to kinds alone", (kind) => {
+test.each(TYPE_KINDS)("a %s is only cast to kinds", (kind) => {
   expect(TYPE_KINDS).toEqual(expect.arrayContaining(Object.keys(KINDS[kind].casts)));
 });

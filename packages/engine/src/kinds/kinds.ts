@@ -17,12 +17,12 @@ export const KINDS = { string, int, float, bool, timestamp, date, uuid, json, ar
   Kind
 >;
 
-/** What the engine knows about the values of a type. */
+/** The definition of a type's kind. */
 export function kindOf({ kind }: Pick<ColumnType, "kind">): Kind {
   return KINDS[kind];
 }
 
-/** Types that the engine itself has values of. */
+/** Types of the engine's own values. */
 export const STRING_TYPE: ColumnType = { kind: "string" };
 export const INT_TYPE: ColumnType = { kind: "int" };
 export const FLOAT_TYPE: ColumnType = { kind: "float" };

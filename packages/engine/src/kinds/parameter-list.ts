@@ -5,8 +5,8 @@ import { vectorType } from "./array.ts";
 import { fromTransport, storageCollation, storageType, transportType } from "./storage-type.ts";
 
 /**
- * What a place of a statement is filled with: a parameter of the query, an array of values, or something of the engine's:
- * a table's version, a value of the row that a page begins behind, how many rows the page reads, a vector.
+ * The value of a statement's placeholder. It is a parameter of the query, an array of values, or an internal value: a
+ * table version, a row value where a page starts, a page's row count, or a vector.
  */
 export type Placeholder =
   | { readonly parameter: string }
@@ -16,7 +16,7 @@ export type Placeholder =
   | { readonly page_rows: true }
   | { readonly vector: string; readonly dimensions: number };
 
-/** The `$1`, `$2` ... of a statement that is being written. No value of a request is ever part of its text. */
+/** The `$1`, `$2` ... of a statement under construction. No value of a request is ever part of its text. */
 export class ParameterList {
   readonly #declared: readonly ManifestParameter[];
   readonly #places: Placeholder[] = [];
@@ -24,7 +24,7 @@ export class ParameterList {
   readonly #many: boolean;
   #arrays = 0;
 
-  /** `many`: the statement is run for many arguments at once, which stand in the columns of a row `asked`. */
+  /** `many`: the statement runs for many arguments at once, which are columns of a row `asked`. */
   constructor(declared: readonly ManifestParameter[], many = false) {
     this.#declared = declared;
     this.#many = many;
@@ -64,19 +64,19 @@ export class ParameterList {
     return sql;
   }
 
-  /** SQL of the version that a table had when the query was compiled. */
+  /** SQL of a table's version when the query was compiled. */
   version(tableId: number): string {
     return `${this.#add({ version_of: tableId })}::bigint`;
   }
 
-  /** SQL of a value of the row that a page begins behind: the one of its `at`th sort key. */
+  /** SQL of a value of the row where a page starts: that of its `at`th sort key. */
   pageKey(at: number, type: ColumnType): string {
     const place = `${this.#add({ page_key: at })}::${storageType(type)}`;
     const collation = storageCollation(type);
     return collation === "" ? place : `(${place}${collation})`;
   }
 
-  /** SQL of the number of rows that a page reads. */
+  /** SQL of the number of rows of a page. */
   pageRows(): string {
     return `${this.#add({ page_rows: true })}::bigint`;
   }

@@ -6,7 +6,7 @@ import { parseText } from "../values/parse-text.ts";
 import { ValueError } from "../values/value-error.ts";
 import { dtypeOf } from "./dtypes.ts";
 
-/** PostgreSQL's arrays have no more. */
+/** PostgreSQL's maximum number of array dimensions. */
 const MAX_DIMENSIONS = 6;
 const RANGES: Readonly<Partial<Record<ArrayDtype, readonly [number, number]>>> = {
   uint8: [0, 255],
@@ -17,8 +17,8 @@ const RANGES: Readonly<Partial<Record<ArrayDtype, readonly [number, number]>>> =
 const NUMBER = /-?\d[\d.eE+-]*/g;
 
 /**
- * Reads a nested list as the JSON text of an array: every list of one level as long as the others and as the type's shape
- * says, every element in the dtype's range. Only the outermost list may be empty. Gives the first place that does not fit.
+ * Parses a nested list into the JSON text of an array. All lists of one level have equal lengths that match the type's
+ * shape, and every element is in the dtype's range. Only the outermost list can be empty. Returns the first error.
  */
 export function parseArray(type: ColumnType, value: unknown, raw: () => string): string | ValueError {
   if (!Array.isArray(value)) return wanted(`a list for ${displayArray(type)}`, value);
@@ -29,7 +29,7 @@ export function parseArray(type: ColumnType, value: unknown, raw: () => string):
 class ArrayReader {
   readonly #type: ColumnType;
   readonly #dtype: ArrayDtype;
-  /** How long the lists of each level must be, and how many levels there are. */
+  /** Required length of the lists at each level. */
   readonly #lengths: readonly number[];
   readonly #raw: () => string;
   #numbers: readonly string[] | undefined;
@@ -43,7 +43,7 @@ class ArrayReader {
     this.#raw = raw;
   }
 
-  /** Reads one list; its text, or what does not fit in it. */
+  /** Parses one list. Returns its text, or the error in it. */
   read(list: readonly unknown[], pointer: string, depth: number): string | ValueError {
     const misfit = this.#lengthMisfit(list, pointer, depth);
     if (misfit !== undefined) return misfit;
@@ -59,7 +59,7 @@ class ArrayReader {
 
   #lengthMisfit(list: readonly unknown[], pointer: string, depth: number): ValueError | undefined {
     if (this.#lengths.length > MAX_DIMENSIONS) {
-      return new ValueError(`The lists nest deeper than ${MAX_DIMENSIONS} levels, which no array does.`);
+      return new ValueError(`The lists nest deeper than ${MAX_DIMENSIONS} levels, the maximum of an array.`);
     }
     const length = this.#lengths[depth] ?? 0;
     if (list.length === length && (length > 0 || depth === 0)) return undefined;
@@ -67,7 +67,7 @@ class ArrayReader {
     if (said == null && list.length === 0) {
       return new ValueError("Only the outermost list of an array may be empty.", pointer);
     }
-    const why = said == null ? "the lists before it have" : `${displayArray(this.#type)} wants`;
+    const why = said == null ? "the previous lists have" : `${displayArray(this.#type)} requires`;
     return new ValueError(`The list has ${count(list.length)}; ${why} ${length}.`, pointer);
   }
 
@@ -90,7 +90,7 @@ class ArrayReader {
     return dtype === "int64" ? this.#int64(item) : integer(item, dtype);
   }
 
-  /** What is beyond 2^53 is read from the source text. All elements before it are numbers, so that it can be counted off. */
+  /** Values beyond 2^53 come from the source text. All elements before it are numbers, so it is found by counting. */
   #int64(item: number): string | ValueError {
     if (Number.isSafeInteger(item)) return String(item + 0);
     this.#numbers ??= this.#raw().match(NUMBER) ?? [];
@@ -102,7 +102,7 @@ class ArrayReader {
 function integer(item: number, dtype: ArrayDtype): string | ValueError {
   if (!Number.isInteger(item)) return wanted("an integer", item);
   const [least, most] = RANGES[dtype] ?? [0, 0];
-  // `+ 0` turns -0 into 0: an integer has no negative zero.
+  // `+ 0` converts -0 to 0: an integer has no negative zero.
   if (item >= least && item <= most) return String(item + 0);
   return new ValueError(`${describe(item)} is beyond the range of ${dtype}, ${least} to ${most}.`);
 }

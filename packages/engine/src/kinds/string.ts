@@ -23,11 +23,11 @@ import type { FieldWriter, Kind, Value } from "./kind.ts";
 
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
-/** What JSON writes otherwise than it stands: quotes, backslashes, control characters. PostgreSQL holds no lone surrogates. */
+/** Characters that JSON escapes: quotes, backslashes, control characters. PostgreSQL holds no lone surrogates. */
 const NEEDS_ESCAPE = /[^ !#-[\]-\uffff]/;
-/** The same in any text: halves of pairs are escaped too. */
+/** The same for any text: lone surrogates are escaped too. */
 const UNLIKE_JSON = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
-/** The same as one look for each byte. */
+/** The same as a lookup table by byte. */
 const ESCAPED = Uint8Array.from({ length: 256 }, (_none, byte) =>
   byte < SPACE || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
 );
@@ -93,8 +93,8 @@ export const string: Kind = {
   },
 };
 
-/** The sha256 of a text's UTF-8 bytes: convert_to() may not stand in an index (it is not immutable), a cast of the text with
- *  its backslashes doubled gives the same bytes and may. */
+/** The sha256 of a text's UTF-8 bytes. convert_to() is not immutable and cannot be in an index. A cast of the text
+ *  with doubled backslashes gives the same bytes and can. */
 export function hashOfText(text: string): string {
   return String.raw`sha256(replace(${text}, '\', '\\')::bytea)`;
 }
@@ -108,7 +108,7 @@ function stringToJson(text: string): string {
   return NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
-/** Copies up to the first character that JSON escapes; a text that has one is written again. */
+/** Copies up to the first character that JSON escapes. A text with such a character is written again. */
 function writeString(sheet: JsonSheet, row: Buffer, start: number, end: number, other: FieldWriter): void {
   const { bytes } = sheet;
   let { at } = sheet;
@@ -125,7 +125,7 @@ function writeString(sheet: JsonSheet, row: Buffer, start: number, end: number, 
   sheet.at = at;
 }
 
-/** Limits, signs, blanks, letters whose case has a length or a place. */
+/** Limits, signs, spaces, and letters whose case depends on length or position. */
 function textSamples(): readonly EngineValue[] {
   return [
     "",

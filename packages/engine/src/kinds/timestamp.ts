@@ -29,7 +29,7 @@ const ZONE = Buffer.from("+00");
 const DAY = "2024-01-02".length;
 const SECONDS = "2024-01-02 03:04:05".length;
 
-/** Instants to the microsecond, in UTC: `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`. */
+/** Instants with microseconds, in UTC: `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`. */
 export const timestamp: Kind = {
   parse: (value) =>
     typeof value === "string" ? parseTimestamp(value) : wanted("an ISO 8601 timestamp in a string", value),
@@ -88,7 +88,7 @@ export const timestamp: Kind = {
   },
 };
 
-/** `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, the fraction only where there is one. */
+/** `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, with a fraction only if it is not zero. */
 function isoTimestamp(sql: string): string {
   const text = `to_char(${sql} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')`;
   return `(regexp_replace(${text}, '[.]000000$', '') || 'Z')`;
@@ -110,7 +110,7 @@ function timestampToJson(text: string): string {
   return `"${day}T${text.slice(DAY + 1, end)}${ZEROS.slice(end - SECONDS - 1)}Z"`;
 }
 
-/** The same over bytes. */
+/** The same on bytes. */
 function writeTimestamp(sheet: JsonSheet, row: Buffer, start: number, end: number, other: FieldWriter): void {
   const length = end - start - ZONE.length;
   const isPlain =

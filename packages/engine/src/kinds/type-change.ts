@@ -1,22 +1,22 @@
-/** What the values of a stored column have to be looked through for before its definition is narrowed. */
+/** A condition to check on stored values before a column is narrowed. */
 export interface Check {
   /** A condition over `$value`, true for a value that does not fit. */
   readonly misfit: string;
-  /** Ends "5 rows do not fit: ...". */
+  /** The end of "5 rows do not fit: ...". */
   readonly reason: string;
 }
 
-/** How a stored column's values get from one type to another. */
+/** How the values of a stored column change to another type. */
 export interface TypeChange {
-  /** The conversion, over `$value`; null when the values stay as they are stored. */
+  /** The conversion, over `$value`; null when stored values stay the same. */
   readonly using: string | null;
   readonly checks: readonly Check[];
-  /** A JSON Schema that every value has to meet; null for none. */
+  /** A JSON Schema that every value must match; null for none. */
   readonly schema: Readonly<Record<string, unknown>> | null;
 }
 
-/** Stands for the column in a Check or a conversion. */
+/** Placeholder for the column in a Check or a conversion. */
 export const VALUE = "$value";
 
-/** The values stay what they are. */
+/** The values stay the same. */
 export const KEPT: TypeChange = { using: null, checks: [], schema: null };

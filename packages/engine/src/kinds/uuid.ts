@@ -49,7 +49,7 @@ export const uuid: Kind = {
   ...PLAIN_NULL,
   printed: (sql) => `${sql}::text`,
   isJsonAlike: true,
-  // PostgreSQL has no smallest UUID; a UUID's text has the order of its bytes.
+  // PostgreSQL has no min or max of UUIDs; a UUID's text sorts like its bytes.
   aggregates: { ...AGGREGATES, min: (sql) => `min(${sql}::text)::uuid`, max: (sql) => `max(${sql}::text)::uuid` },
   changes: {},
 

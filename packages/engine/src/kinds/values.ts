@@ -4,9 +4,9 @@ import { quoteElement } from "./common.ts";
 import type { Json, Kind, Literal, RawText } from "./kind.ts";
 import { KINDS, kindOf } from "./kinds.ts";
 
-/** Single values by their type. Where many values of one type are at hand, ask the kind for its function once instead. */
+/** Functions on single values by type. For many values of one type, get the function from the kind once instead. */
 
-/** Reads a parsed JSON value, which is not null, as a value of the type: the engine's form, as it will be stored. */
+/** Parses a JSON value that is not null into the engine's stored form. */
 export function parseValue(type: ColumnType, value: unknown, raw: RawText): EngineValue | ValueError {
   return kindOf(type).parse(value, raw, type);
 }
@@ -21,22 +21,22 @@ export function toSqlText(type: ColumnType, value: Exclude<EngineValue, null>): 
   return kindOf(type).toSql(value, type);
 }
 
-/** Reads PostgreSQL's text of a stored value (session in UTC and ISO style) as the engine's value. */
+/** Parses PostgreSQL's text of a stored value (session in UTC and ISO style). */
 export function fromSqlText(type: ColumnType, text: string): EngineValue {
   return kindOf(type).fromSql(text, type);
 }
 
-/** A constant as the manifest writes it, in the engine's form. */
+/** A manifest constant in the engine's form. */
 export function literalValue({ type, value }: TypedLiteral): EngineValue {
   return value === null ? null : kindOf(type).fromLiteral(value);
 }
 
-/** A constant as the manifest writes it, in JSON. */
+/** A manifest constant in JSON. */
 export function literalJson({ type, value }: TypedLiteral): Json {
   return value === null ? null : kindOf(type).literalJson(value);
 }
 
-/** A literal of an expression tree as SQL of its type; undefined when the value is left to Python. */
+/** A literal of an expression as SQL of its type; undefined when it is left to Python. */
 export function literalSql(value: Literal | null, type: ColumnType): string | undefined {
   const kind = kindOf(type);
   return value === null ? `NULL::${kind.storage(type)}` : kind.literalSql(value, type);
@@ -47,7 +47,8 @@ interface TypedLiteral {
   readonly value: Literal | null;
 }
 
-/** Writes one column of many rows as PostgreSQL's array text, made in one pass: the driver's own is several times slower. */
+/** Writes one column of many rows as PostgreSQL's array text in one pass. The driver's own code is several times
+ *  slower. */
 export function arrayText(kind: TypeKind, rows: readonly (readonly EngineValue[])[], column: number): string {
   const { toElement } = KINDS[kind];
   let text = "{";
@@ -69,7 +70,7 @@ export function columnText(kind: TypeKind, values: readonly EngineValue[]): stri
   return `${text}}`;
 }
 
-/** The most frequent writers are called directly, so that the compiler can inline them. */
+/** Calls the most frequent writers directly, so that the compiler can inline them. */
 function elementText(toElement: Kind["toElement"], value: EngineValue): string {
   if (value === null) return "NULL";
   if (toElement === null) return `${value}`;

@@ -3,21 +3,22 @@ import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { LONGEST_VALUE } from "../catalog/live-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 
-/** What a commit did to a table: the values of some columns in the rows that it touched; nothing when it may be anything. */
+/** The effect of a commit on a table: the values of some columns in its changed rows. Undefined values mean that
+ *  anything may have changed. */
 export interface LiveChange {
   readonly table_id: number;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
-/** Messages under way that lack parts; those of one that came in pieces come one behind the other. */
+/** Maximum number of incomplete messages. The parts of one message arrive in order. */
 const MAX_OPEN = 100;
 
-/** Puts messages of the trigger function together again (schema/live-sql.ts). */
+/** Reassembles messages of the trigger function (schema/live-sql.ts). */
 export class ChangeAssembler {
   readonly #open = new Map<string, string[]>();
 
-  /** Takes what one NOTIFY carried; undefined as long as parts are missing. */
+  /** Takes the payload of one NOTIFY; undefined until all parts have arrived. */
   read(payload: string): LiveChange | undefined {
     const [, id = "", part, parts, text = ""] = /^([^;]*);(\d+);(\d+);(.*)$/s.exec(payload) ?? [];
     if (part === undefined) return undefined;
@@ -26,7 +27,7 @@ export class ChangeAssembler {
     known.push(text);
     if (known.length < Number(parts)) {
       this.#open.set(id, known);
-      // A part that was lost with its connection leaves the others behind.
+      // A part that was lost with its connection leaves other parts behind.
       if (this.#open.size > MAX_OPEN) this.#open.clear();
       return undefined;
     }
@@ -35,7 +36,7 @@ export class ChangeAssembler {
   }
 }
 
-/** Undefined for what our function does not write: anybody may use the channel. */
+/** Undefined for text that the trigger function does not write. Anyone can use the channel. */
 function parseChange(text: string): LiveChange | undefined {
   try {
     const { table, columns = [], rows = [] } = JSON.parse(text);
@@ -46,7 +47,7 @@ function parseChange(text: string): LiveChange | undefined {
   }
 }
 
-/** A value as the trigger function writes it; undefined for types whose text hangs on the writer's session. */
+/** A value as the trigger function writes it; undefined for types whose text depends on the writer's session. */
 export function watchedValue(type: ColumnType, value: EngineValue): string | undefined {
   if (value === null || !kindOf(type).isWatched) return undefined;
   const text = String(value);

@@ -5,11 +5,11 @@ import type { WatchPoint } from "./watch-points.ts";
 interface TableEntry {
   /** Queries that any row of the table may change. */
   readonly any: Set<LiveQuery>;
-  /** Others by the column and the value that they look for. */
+  /** Other queries by the column and value of their condition. */
   readonly byColumn: Map<string, Map<string, Set<LiveQuery>>>;
 }
 
-/** Finds the live queries that a commit may have changed, however many others there are. */
+/** Finds the live queries that a commit may have changed, quickly and for any number of queries. */
 export class LiveIndex {
   readonly #tables = new Map<number, TableEntry>();
 
@@ -43,7 +43,7 @@ export class LiveIndex {
     }
   }
 
-  /** A query is left out only where the values of its column are told, and none of them is its own. */
+  /** Skips a query only if the change has values of its column and none of them is its own. */
   affected(change: LiveChange): ReadonlySet<LiveQuery> {
     const entry = this.#tables.get(change.table_id);
     const found = new Set<LiveQuery>(entry?.any);

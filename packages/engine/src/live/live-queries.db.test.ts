@@ -4,7 +4,7 @@ import { type AskOptions, openQueriesStage, type QueriesStage } from "@appdb/tes
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { LIVE_APP } from "./testing/live-app.ts";
 
-/** Live queries over a real database: what a reader is told after commits of whoever it is. */
+/** Live queries on a real database: the events that a reader gets after commits of any client. */
 let stage: QueriesStage;
 
 let opened: EventReader[] = [];
@@ -33,10 +33,10 @@ const run = (text: string) => stage.sql.query({ text });
 const add = (name: string, room: string, n = 1) => stage.post("/notes", { name, room, n, doc: null });
 const nameOf = (event: Awaited<ReturnType<EventReader["next"]>>) => event?.event;
 
-/** How often a table was read since statements were last looked at. */
+/** How often a table was read since the last look at the statements. */
 const runsOf = (table: string) => stage.statements().filter(({ text }) => text.includes(`from ${table}`)).length;
 
-test("the result comes first, then what each commit adds, changes and removes, wherever it comes from", async () => {
+test("the result comes first, then each commit's changes, from any client", async () => {
   await add("a", "lobby", 1);
   await add("b", "lobby", 5);
   await add("x", "hall", 3);
@@ -75,7 +75,7 @@ test("the result comes first, then what each commit adds, changes and removes, w
   expect(client.events).toBe(events + 5);
 });
 
-test("a commit that touches other rows, or none, runs nothing again", async () => {
+test("a commit that touches no matching rows reruns nothing", async () => {
   await add("a", "lobby");
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
@@ -88,7 +88,7 @@ test("a commit that touches other rows, or none, runs nothing again", async () =
   expect(stage.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
 });
 
-test("what is rolled back is told to nobody, and several statements of one transaction are one event", async () => {
+test("a rollback sends no event, and one transaction sends one event", async () => {
   for (let at = 0; at < 9; at++) await add(`before ${at}`, "lobby");
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
@@ -109,7 +109,7 @@ test("what is rolled back is told to nobody, and several statements of one trans
   expect(client.rows).toHaveLength(12);
 });
 
-test("queries with limits, joins, aggregates, groups and Python are told what they answer now", async () => {
+test("queries with limits, joins, aggregates, groups and Python send their changes", async () => {
   await add("a", "lobby", 2);
   await add("b", "lobby", 4);
   const open = async (path: string) => new Client(await stream(path));
@@ -173,7 +173,7 @@ test("values that are long, odd or many find their queries", async () => {
     values: [rooms],
   });
   for (const [at, client] of clients.entries()) await client.until([{ name: `row ${at + 1}`, n: 1 }]);
-  // One commit, however many queries it concerns; the truncate of the test before may be told only now.
+  // One commit, for any number of queries. The truncate of the previous test may arrive only now.
   expect(runsOf('"public"."notes"')).toBeLessThanOrEqual(4);
   await run(
     "insert into notes (_row, name, room, n) select uuidv7(), 'many ' || i, 'elsewhere ' || i, 1 from generate_series(1, 3000) i",
@@ -182,7 +182,7 @@ test("values that are long, odd or many find their queries", async () => {
   await clients[0]?.until([{ name: "row 1", n: 2 }]);
 });
 
-test("a reader that comes again with the id of its last event is told nothing it knows", async () => {
+test("a reader that resumes with its last event id gets only news", async () => {
   await add("a", "lobby");
   const before = await stream("/in_room?room=lobby");
   const result = await before.next();
@@ -195,7 +195,7 @@ test("a reader that comes again with the id of its last event is told nothing it
   expect(await missed.next()).toMatchObject({ event: "result", data: { rows: [{ name: "a" }, { name: "b" }] } });
 });
 
-test("whoever reads slowly gets many commits as one event", async () => {
+test("a slow reader gets many commits as one event", async () => {
   const [slow, quick] = await Promise.all([stream("/in_room?room=lobby"), stream("/in_room?room=lobby")]);
   await slow.next();
   const watching = new Client(quick);
@@ -209,7 +209,7 @@ test("whoever reads slowly gets many commits as one event", async () => {
   expect(late?.data.rows).toHaveLength(30);
 });
 
-test("too many streams, too large answers and pages are refused by name", async () => {
+test("refuses too many streams, too large results and pages by name", async () => {
   const readers = await Promise.all(Array.from({ length: 60 }, () => stream("/every")));
   await expect(stream("/every")).rejects.toThrow(/503.*live_queries|503.*SERVICE_LIVE_QUERIES/);
   await readers[0]?.[Symbol.asyncDispose]();
@@ -222,7 +222,7 @@ test("too many streams, too large answers and pages are refused by name", async 
   const problem = { event: "problem", data: { code: "overloaded", meta: { limit: "live_bytes" } } };
   expect(await readers[1]?.next()).toMatchObject(problem);
   expect(await readers[1]?.next()).toBeUndefined();
-  // Whoever had read nothing yet is told that alone: the result went with the query.
+  // A reader without any event gets only the problem: the result ended with the query.
   expect(await readers[2]?.next()).toMatchObject(problem);
   expect(await readers[2]?.next()).toBeUndefined();
   await expect(stream("/every")).rejects.toThrow(/SERVICE_LIVE_BYTES/);
@@ -232,7 +232,7 @@ test("too many streams, too large answers and pages are refused by name", async 
   });
 });
 
-test("a query that fails from now on says so and ends", async () => {
+test("a query that starts to fail reports the problem and ends", async () => {
   await add("a", "lobby", 1);
   const reader = await stream("/divided");
   expect(nameOf(await reader.next())).toBe("result");
@@ -242,7 +242,7 @@ test("a query that fails from now on says so and ends", async () => {
   await expect(stream("/divided")).rejects.toThrow(/400/);
 });
 
-test("queries that run again together answer what they would alone, in their order and up to their limits", async () => {
+test("queries that rerun together get the same results as alone", async () => {
   const rooms = Array.from({ length: 12 }, (_none, at) => `r${at}`);
   const clients: Client[] = [];
   for (const path of ["in_room", "first", "counted", "titled", "named"]) {
@@ -261,7 +261,7 @@ test("queries that run again together answer what they would alone, in their ord
   }
 });
 
-test("a Json value that stands in several lines comes whole", async () => {
+test("a Json value of several lines arrives whole", async () => {
   await stage.sql.query({
     text: "insert into notes (_row, name, room, doc) values (uuidv7(), 'a', 'lobby', $1)",
     values: ['{\n "a":\r\n 1}'],
@@ -270,18 +270,18 @@ test("a Json value that stands in several lines comes whole", async () => {
   expect((await reader.next())?.data.rows).toEqual([{ doc: { a: 1 } }]);
 });
 
-test("a table that somebody holds is told; afterwards it can be watched", async () => {
+test("reports a locked table, which can be watched later", async () => {
   await using served = await stage.serve(LIVE_APP);
   await stage.sql.transaction(async (connection) => {
     await connection.query({ text: "insert into notes (_row, name, room) values (uuidv7(), 'held', 'lobby')" });
-    await expect(served.stream("/every")).rejects.toThrow(/503.*held by a transaction/);
+    await expect(served.stream("/every")).rejects.toThrow(/503.*transaction holds the table/);
   });
   const client = new Client(await served.stream("/every"));
   await client.take();
   expect(client.rows).toEqual([{ name: "held" }]);
 }, 30_000);
 
-test("a writer without any right but to write is not refused, and its commits are told", async () => {
+test("a writer with only write permission is not refused, and sends events", async () => {
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
   await run("create role scribe; grant insert, update on notes to scribe");
@@ -293,7 +293,7 @@ test("a writer without any right but to write is not refused, and its commits ar
   await run("drop owned by scribe; drop role scribe");
 });
 
-test("a transaction that began before anybody watched is told when it writes afterwards", async () => {
+test("a transaction that began before the watch sends events for later writes", async () => {
   await stage.sql.transaction(async (connection) => {
     await connection.query({ text: "set transaction isolation level repeatable read" });
     await connection.query({ text: "select count(*) from notes" });
@@ -306,7 +306,7 @@ test("a transaction that began before anybody watched is told when it writes aft
   });
 });
 
-test("after the connection that listens was lost, what was missed is told", async () => {
+test("missed changes arrive after the listening connection was lost", async () => {
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
   await stage.sql.transaction(async (connection) => {
@@ -318,10 +318,10 @@ test("after the connection that listens was lost, what was missed is told", asyn
   await client.until([{ name: "a", n: 1 }]);
 });
 
-test("renaming a column or changing a table's shape does not keep anybody from writing", async () => {
+test("watches do not block writers while a table is renamed or changed", async () => {
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
-  // In one transaction: a run of the query between two commits would find no such column, and end its stream.
+  // In one transaction: between two commits a run would miss the column and end its stream.
   await stage.sql.transaction(async (connection) => {
     await connection.query({ text: "alter table notes rename column room to place" });
     await connection.query({ text: "insert into notes (_row, name, place, n) values (uuidv7(), 'a', 'lobby', 1)" });
@@ -331,7 +331,7 @@ test("renaming a column or changing a table's shape does not keep anybody from w
   await client.until([{ name: "a", n: 2 }]);
 });
 
-test("messages of others on the channel are passed over", async () => {
+test("ignores foreign messages on the channel", async () => {
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
   for (const payload of [
@@ -348,7 +348,7 @@ test("messages of others on the channel are passed over", async () => {
   await client.until([{ name: "a", n: 1 }]);
 });
 
-test("equal live queries share their runs, and triggers work only while somebody watches", async () => {
+test("equal live queries share runs, and triggers are active only while watched", async () => {
   await using served = await stage.serve(LIVE_APP);
   const enabled = async () => {
     const { rows } = await run("select count(*) from pg_trigger where tgname like 'appdb_live%' and tgenabled <> 'D'");
@@ -356,7 +356,7 @@ test("equal live queries share their runs, and triggers work only while somebody
   };
   await stage.endpoints[Symbol.asyncDispose]();
   expect(await enabled()).toBe(0);
-  // One whose service is gone without a word.
+  // The watch of a service that died.
   await run(
     "insert into appdb.live_watches (table_id, owner, until) select id, gen_random_uuid(), now() - interval '1 second' from appdb.tables where name = 'notes'",
   );

@@ -20,23 +20,23 @@ export interface LiveQueriesDeps {
   readonly limits: Pick<QueryLimits, "live_queries" | "live_bytes">;
 }
 
-/** Commits that come this close together are looked at together. */
+/** Commits within this time are processed together. */
 const COLLECT_MS = 5;
-/** Queries that run again at a time: the others of the pool's connections are for requests. */
+/** Maximum concurrent reruns. The other connections of the pool are for requests. */
 const AT_A_TIME = 2;
-/** Arguments that one statement is run for. */
+/** Maximum sets of arguments of one statement. */
 const MAX_TOGETHER = 100;
-/** Pause before a run that failed is made again. */
+/** Pause before a failed run is retried. */
 const RETRY_MS = 1_000;
 
 interface Known {
   readonly live: LiveQuery;
   readonly points: readonly WatchPoint[];
-  /** Settles when every commit that concerns it will be told. */
+  /** Settles when every later relevant commit will produce an event. */
   readonly ready: Promise<void>;
 }
 
-/** The live queries of one service: who watches what, and which of them run again after a commit. */
+/** The live queries of one service: their watches, and the reruns after a commit. */
 export class LiveQueries implements AsyncDisposable {
   readonly #deps: LiveQueriesDeps;
   readonly #watches: TableWatches;
@@ -62,9 +62,9 @@ export class LiveQueries implements AsyncDisposable {
   }
 
   /**
-   * Opens a stream of a query's answers: the one that is there after this was called, then what changes. `last_id` is that of
-   * the last event that the reader has.
-   * @throws overloaded when there are too many, and what running the query throws
+   * Opens a stream of a query's results: the result as of this call, then its changes. `last_id` is the id of the
+   * reader's last event.
+   * @throws overloaded at the limits of live queries; any error of running the query
    */
   async open(query: OpenQuery, args: QueryArguments, lastId: string | undefined): Promise<LiveStream> {
     const { live_queries: liveQueries } = this.#deps.limits;
@@ -106,7 +106,7 @@ export class LiveQueries implements AsyncDisposable {
     return known;
   }
 
-  /** Watches the tables of a query. What it reads that was dropped or renamed is for its own run to tell. */
+  /** Watches the tables of a query. If a table was dropped or renamed, the query's own run reports it. */
   async #watch(bound: BoundQuery, points: readonly WatchPoint[]): Promise<void> {
     const watched = findWatchedColumns(bound);
     const uses = points.map(({ table }) => {
@@ -134,7 +134,7 @@ export class LiveQueries implements AsyncDisposable {
     for (const live of this.#index.affected(change)) this.#mark(live);
   }
 
-  /** The query runs once more, after whatever run of it is under way. */
+  /** Schedules one more run of the query, after any run in progress. */
   #mark(live: LiveQuery): void {
     this.#queue.add(live);
     if (this.#isClosed) return;
@@ -157,7 +157,7 @@ export class LiveQueries implements AsyncDisposable {
     }
   }
 
-  /** The query and those of the same text with other arguments: one statement can answer them all. */
+  /** The query, and those of the same text with other arguments. One statement can run them all. */
   #takeTogether(first: LiveQuery): readonly LiveQuery[] {
     const together: LiveQuery[] = [];
     for (const live of this.#queue) {
@@ -190,7 +190,7 @@ export class LiveQueries implements AsyncDisposable {
     }
   }
 
-  /** @throws overloaded when all answers together have become too large */
+  /** @throws overloaded when all results together exceed the limit */
   #take(live: LiveQuery, answer: QueryAnswer): void {
     if (live.gone.signal.aborted) return;
     this.#bytes += live.update(answer);
@@ -204,7 +204,7 @@ export class LiveQueries implements AsyncDisposable {
       live.fail(error);
       return;
     }
-    this.#deps.log.warn({ err: error, query: live.runner.plan.bound.name }, "live query will run again");
+    this.#deps.log.warn({ err: error, query: live.runner.plan.bound.name }, "a live query will be retried");
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.#mark(live);
@@ -224,7 +224,7 @@ export class LiveQueries implements AsyncDisposable {
 
 function tooMany(liveQueries: number): Error {
   return appError("overloaded", {
-    detail: `${liveQueries} live queries are open, the most that a service serves at a time.`,
+    detail: `${liveQueries} live queries are open, the maximum of a service.`,
     hint: `Close some, or raise ${limitVariable("live_queries")}.`,
     meta: { limit: "live_queries", value: liveQueries },
   });
@@ -232,13 +232,13 @@ function tooMany(liveQueries: number): Error {
 
 function tooLarge(liveBytes: number): Error {
   return appError("overloaded", {
-    detail: `The answers of all live queries together have more than ${liveBytes} bytes, the most that a service holds.`,
-    hint: `Ask for fewer rows or columns, or raise ${limitVariable("live_bytes")}.`,
+    detail: `The results of all live queries together exceed ${liveBytes} bytes, the maximum of a service.`,
+    hint: `Request fewer rows or columns, or raise ${limitVariable("live_bytes")}.`,
     meta: { limit: "live_bytes", value: liveBytes },
   });
 }
 
-/** Over our own limit: to run again would not help. */
+/** An error at the service's own limit: a retry would not help. */
 function isOfLive(error: unknown): boolean {
   return error instanceof Error && "meta" in error && (error.meta as { limit?: string }).limit === "live_bytes";
 }

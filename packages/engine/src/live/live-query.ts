@@ -10,7 +10,7 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** A query with arguments that somebody watches: its answer as it is, and who reads it. */
+/** A watched query with its arguments, its current result and its readers. */
 export class LiveQuery {
   readonly key: string;
   readonly runner: QueryRunner;
@@ -18,12 +18,12 @@ export class LiveQuery {
   readonly streams = new Set<LiveStream>();
   state: LiveState | undefined;
   is_running = false;
-  /** Requests that wait for their first answer. */
+  /** Requests that wait for their first result. */
   openers = 0;
-  /** Aborts when nobody is left. */
+  /** Aborts when the last reader has left. */
   readonly gone = new AbortController();
   #previous: LiveState | undefined;
-  /** From the previous answer to the one that is: nearly all readers are there. */
+  /** The event from the previous result to the current one. Nearly all readers need this one. */
   #change: string | undefined;
   #waiting: Waiter[] = [];
 
@@ -37,17 +37,17 @@ export class LiveQuery {
     return this.streams.size > 0 || this.openers > 0;
   }
 
-  /** Resolves when a run that has not begun yet is through. @throws what the run throws */
+  /** Resolves when a run that has not started yet has ended. @throws any error of the run */
   nextRun(): Promise<void> {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  /** Those who wait for the run that begins now. */
+  /** The waiters for the run that starts now. */
   takeWaiting(): readonly Waiter[] {
     return this.#waiting.splice(0);
   }
 
-  /** Takes a new answer; gives by how many bytes it is larger than the one before. */
+  /** Takes a new result. Returns its growth in bytes over the previous one. */
   update(answer: QueryAnswer): number {
     const state = stateOf(answer);
     const former = this.state;
@@ -56,14 +56,14 @@ export class LiveQuery {
     this.#change = undefined;
     this.state = state;
     for (const stream of this.streams) {
-      // Whoever is further behind gets the whole answer: no more than two are kept.
+      // Readers that are further behind get the whole result: only two results are kept.
       if (stream.sent !== former) stream.sent = undefined;
       stream.wake();
     }
     return state.bytes - (former?.bytes ?? 0);
   }
 
-  /** The event that brings somebody from the answer that they were sent to the one that is; undefined when they have it. */
+  /** The event that updates a reader from its last result to the current one; undefined when it has that. */
   eventFor(sent: LiveState | undefined): string | undefined {
     const { state } = this;
     if (state === undefined || sent === state) return undefined;
@@ -72,14 +72,14 @@ export class LiveQuery {
     return this.#change;
   }
 
-  /** Tells everybody why there will be no more, and ends their streams. */
+  /** Sends the final problem to all readers and ends their streams. */
   fail(error: unknown): void {
     const text = event("problem", undefined, JSON.stringify(toProblem(error)));
     for (const stream of this.streams) stream.end(text);
   }
 }
 
-/** Whether a run may succeed when it is made again, with nothing changed by the reader or the application. */
+/** Whether a retry may succeed without a change by the reader or the application. */
 export function isPassing(error: unknown): boolean {
   return error instanceof AppError && error.status >= 500;
 }

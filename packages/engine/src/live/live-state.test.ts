@@ -2,7 +2,7 @@ import { LiveClient } from "@appdb/testkit/live-client";
 import { expect, test } from "vitest";
 import { changeEvent, event, stateOf } from "./live-state.ts";
 
-/** Numbers that are the same each time. */
+/** A deterministic random number generator. */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -21,7 +21,7 @@ const parse = (text: string) => ({
   data: JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? ""),
 });
 
-test("whatever happens to a list, a client that follows its events has it", () => {
+test("a client that applies all events has the current list", () => {
   const next = numbers(7);
   const client = new LiveClient({ next: async () => undefined });
   const names: Record<string, number> = {};
@@ -53,7 +53,7 @@ test("whatever happens to a list, a client that follows its events has it", () =
   expect(names.result).toBeGreaterThan(50);
 });
 
-test("an answer has another id when a row, its identity or the order is another", () => {
+test("the id of a result changes with a row, its identity or the order", () => {
   const one = { id: "a", n: 1 };
   const two = { id: "b", n: 1 };
   const ids = [[], [one], [two], [one, two], [two, one], [{ ...one, n: 2 }]].map((rows) => stateOf(answer(rows)).id);
@@ -61,6 +61,6 @@ test("an answer has another id when a row, its identity or the order is another"
   expect(stateOf(answer([one])).id).toBe(stateOf(answer([{ ...one }])).id);
 });
 
-test("data of several lines are several lines of one event", () => {
+test("data of several lines becomes several lines of one event", () => {
   expect(event("result", "x", "1\r\n2\r3\n4")).toBe("event: result\nid: x\ndata: 1\ndata: 2\ndata: 3\ndata: 4\n\n");
 });

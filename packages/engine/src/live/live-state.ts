@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
 import type { IdentifiedRow, QueryAnswer } from "../queries/final-answer.ts";
 
-/** A query's answer at a time. Its id is a digest of it: whoever has the answer of an id needs no other. */
+/** A query's result at one time. Its id is a digest, so a reader with the same id is up to date. */
 export interface LiveState {
   readonly id: string;
   readonly text: string;
-  /** Undefined where rows cannot be told apart. */
+  /** Undefined if rows have no identity. */
   readonly rows: readonly IdentifiedRow[] | undefined;
   readonly bytes: number;
 }
 
-/** What a row weighs beside its text. */
+/** Approximate bytes of a row in addition to its text. */
 const ROW_BYTES = 100;
 
 export function stateOf({ text, rows }: QueryAnswer): LiveState {
@@ -19,15 +19,15 @@ export function stateOf({ text, rows }: QueryAnswer): LiveState {
   return { id: hash("sha1", `${ids}\n${text}`, "base64url"), text, rows, bytes };
 }
 
-/** The whole answer as an event. */
+/** The whole result as an event. */
 export function resultEvent({ id, text, rows }: LiveState): string {
   const ids = rows === undefined ? "" : `,"ids":${JSON.stringify(rows.map((row) => row.id))}`;
   return event("result", id, `{"rows":[${text}]${ids}}`);
 }
 
 /**
- * What changed between two answers, as an event: `removed` ids; `changed` and `added` rows with the place that they have
- * now. The whole answer where that is shorter, or where rows moved without being changed themselves.
+ * The changes between two results as an event: `removed` ids, and `changed` and `added` rows with their current index.
+ * Gives the whole result if that is shorter, or if unchanged rows moved.
  */
 export function changeEvent(from: LiveState, to: LiveState): string {
   const change = diffRows(from, to);
@@ -58,7 +58,7 @@ function diffRows(from: LiveState, to: LiveState): string | undefined {
   return `{"added":[${added.join(",")}],"removed":${JSON.stringify(removed)},"changed":[${changed.join(",")}]}`;
 }
 
-/** One event of a stream of server-sent events. Json of a row may stand in several lines. */
+/** Formats a server-sent event. JSON of a row may span several lines. */
 export function event(name: string, id: string | undefined, data: string): string {
   const lines = /[\r\n]/.test(data) ? data.split(/\r\n|\r|\n/).join("\ndata: ") : data;
   return `event: ${name}\n${id === undefined ? "" : `id: ${id}\n`}data: ${lines}\n\n`;

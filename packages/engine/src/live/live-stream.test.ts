@@ -10,7 +10,7 @@ const answer = (...numbers: number[]) => ({
   rows: numbers.map((n) => ({ id: `i${n}`, text: `{"n":${n}}` })),
 });
 
-test("a stream without news says now and then that it is there, and goes on with what comes", async () => {
+test("a quiet stream sends heartbeats and continues with events", async () => {
   const live = new LiveQuery("k", NO_RUNNER, new Map());
   live.update(answer(1));
   let ends = 0;
@@ -31,7 +31,7 @@ test("a stream without news says now and then that it is there, and goes on with
   expect(ends).toBe(1);
 });
 
-test("news that come while a stream is quiet are told at once", async () => {
+test("events on a quiet stream are sent at once", async () => {
   const live = new LiveQuery("k", NO_RUNNER, new Map());
   live.update(answer(1));
   const stream = new LiveStream(live, undefined, () => undefined);

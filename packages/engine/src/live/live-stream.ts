@@ -1,18 +1,18 @@
 import type { LiveQuery } from "./live-query.ts";
 import type { LiveState } from "./live-state.ts";
 
-/** A line for proxies and readers that would take silence for the end. */
+/** A comment line for proxies and readers that treat silence as the end. */
 const HEARTBEAT = ": \n\n";
 const HEARTBEAT_MS = 15_000;
-/** How soon a reader that lost its connection comes again. */
+/** Delay after which a disconnected reader reconnects. */
 const RETRY = "retry: 1000\n\n";
 
 /**
- * One reader of a live query. It is asked for the next event when the one before has gone out, so whoever reads slowly gets
- * several changes as one.
+ * One reader of a live query. It pulls the next event after the previous one was sent, so a slow reader gets several
+ * changes as one.
  */
 export class LiveStream implements AsyncIterableIterator<string> {
-  /** The answer that the reader has; undefined when it needs the whole one. */
+  /** The result that the reader has; undefined when it needs the whole one. */
   sent: LiveState | undefined;
   readonly #live: LiveQuery;
   readonly #onEnd: () => void;
@@ -47,12 +47,12 @@ export class LiveStream implements AsyncIterableIterator<string> {
     }
   }
 
-  /** There is something new. */
+  /** Signals that there is news. */
   wake(): void {
     this.#wake?.();
   }
 
-  /** Ends the stream behind a last event. */
+  /** Ends the stream after a last event. */
   end(last?: string): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -76,7 +76,7 @@ export class LiveStream implements AsyncIterableIterator<string> {
     return text;
   }
 
-  /** Waits for news; true when none came in time. */
+  /** Waits for news; true after a timeout. */
   #pause(): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#settle(resolve, true), this.#heartbeatMs);

@@ -1,19 +1,19 @@
 import { type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
 import { quoteLiteral, quoteTable } from "../sql/quote.ts";
 
-/** A table as far as its triggers are concerned. */
+/** The parts of a table that its triggers need. */
 export interface WatchedTable {
   readonly id: number;
   readonly folder: string;
   readonly name: string;
 }
 
-/** A service that is gone without a word is forgotten after this time. */
+/** Watches of a dead service expire after this time, in seconds. */
 export const WATCH_S = 60;
-/** Whoever holds the table in an open transaction is waited for so long at a time: writers wait behind us meanwhile. */
+/** Maximum wait for a lock on the table. Writers wait behind this lock request. */
 const LOCK_TIMEOUT_MS = 200;
 
-/** One trigger for each kind of statement: PostgreSQL hands over rows to a trigger of one kind alone. */
+/** One trigger per kind of statement: PostgreSQL passes transition tables only to triggers of one kind. */
 const TRIGGERS = [
   { name: "appdb_live_insert", on: "insert", rows: "referencing new table as new_rows" },
   { name: "appdb_live_update", on: "update", rows: "referencing old table as old_rows new table as new_rows" },
@@ -22,9 +22,8 @@ const TRIGGERS = [
 ] as const;
 
 /**
- * Has every commit told that touches the table from now on; `columns` are those whose values are wanted. Returns false
- * when somebody holds the table. The lock waits for all who are writing: what they write was begun before, and is read
- * by whoever reads after this.
+ * Makes every later commit to the table send a notification. `columns` are those whose values are needed. Returns false
+ * when another transaction holds the table. The lock waits for current writers, so any later read sees their writes.
  */
 export async function watchTable(
   sql: SqlPool,
@@ -50,7 +49,8 @@ export async function watchTable(
   });
 }
 
-/** Ends the watch; the triggers rest when nobody else watches. Returns false when somebody holds the table. */
+/** Ends the watch, and disables the triggers when it was the last. Returns false when another transaction holds the
+ *  table. */
 export async function unwatchTable(sql: SqlPool, owner: string, table: WatchedTable): Promise<boolean> {
   return underLock(sql, table, async (connection) => {
     const { rows } = await connection.query({
@@ -66,7 +66,7 @@ export async function unwatchTable(sql: SqlPool, owner: string, table: WatchedTa
   });
 }
 
-/** Renews an owner's watches; gives the tables that it still had. */
+/** Renews an owner's watches. Returns the tables that it still had. */
 export async function renewWatches(sql: SqlConnection, owner: string): Promise<ReadonlySet<number>> {
   const { rows } = await sql.query({
     text: "update appdb.live_watches set until = now() + make_interval(secs => $2) where owner = $1 returning table_id",
@@ -75,7 +75,7 @@ export async function renewWatches(sql: SqlConnection, owner: string): Promise<R
   return new Set(rows.map(([id]) => Number(id)));
 }
 
-/** Tables that only services watch which are gone. */
+/** Tables that only dead services watch. */
 export async function findForgotten(sql: SqlConnection): Promise<readonly WatchedTable[]> {
   const { rows } = await sql.query({
     text: `select t.id, t.folder, t.name from appdb.tables t
@@ -117,7 +117,7 @@ async function switchTriggers(
   how: "enable" | "disable",
   triggers: readonly { readonly name: string }[],
 ): Promise<void> {
-  // Unlike dropping one, this keeps no reader off the table.
+  // Unlike dropping a trigger, this does not block readers.
   const actions = triggers.map(({ name }) => `${how} trigger ${name}`);
   await connection.query({ text: `alter table ${quoteTable(table)} ${actions.join(", ")}` });
 }

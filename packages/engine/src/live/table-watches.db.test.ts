@@ -50,14 +50,14 @@ const run = async (text: string) => (await sql.query({ text })).rows;
 const triggers = async () =>
   (await run("select distinct tgenabled from pg_trigger where tgrelid = 'notes'::regclass")).flat();
 
-test("a watch is renewed before others take it for forgotten", async () => {
+test("a watch is renewed before it expires for others", async () => {
   await watches.use(NOTES, ["n"]);
   await run("update appdb.live_watches set until = now() - interval '1 hour'");
   await eventually(async () => expect(await run("select until > now() from appdb.live_watches")).toEqual([["t"]]));
   expect([await triggers(), gaps]).toEqual([["O"], 0]);
 });
 
-test("a watch that somebody took for forgotten is made anew, and what was missed meanwhile is looked for", async () => {
+test("an expired watch is recreated, and missed changes are found", async () => {
   await watches.use(NOTES, ["n"]);
   await run("delete from appdb.live_watches");
   await eventually(() => expect(gaps).toBeGreaterThan(0));
@@ -65,28 +65,28 @@ test("a watch that somebody took for forgotten is made anew, and what was missed
   await eventually(() => expect(changes).toBeGreaterThan(0));
 });
 
-test("a watch that nobody uses any more ends", async () => {
+test("an unused watch ends", async () => {
   await watches.use(NOTES, ["n"]);
   watches.leave(NOTES);
   await eventually(async () => expect(await triggers()).toEqual(["D"]));
   expect(await run("select count(*) from appdb.live_watches")).toEqual([["0"]]);
 });
 
-/** Has watches looked after, as after a connection that broke, and waits until that is done. */
+/** Triggers the maintenance of watches, as after a broken connection, and waits for it. */
 async function lookAround(): Promise<void> {
   const before = gaps;
   await run("select pg_notify('appdb_live', '')");
   await eventually(() => expect(gaps).toBeGreaterThan(before));
 }
 
-test("a table that is held when its last reader goes is let go of later", async () => {
+test("a table that is locked when its last reader leaves is released later", async () => {
   await using slow = open(sql);
   await slow.use(NOTES, ["n"]);
   slow.leave(NOTES);
   await sql.transaction(async (writer) => {
     await writer.query({ text: "insert into notes values (1)" });
     await lookAround();
-    // The next one begins when the first is through.
+    // The next round starts when the first has ended.
     await lookAround();
     expect(await triggers()).toEqual(["O"]);
   });
@@ -95,7 +95,7 @@ test("a table that is held when its last reader goes is let go of later", async 
   expect(await run("select count(*) from appdb.live_watches")).toEqual([["0"]]);
 });
 
-test("commits that may have been missed are told soon, also when the connection breaks that looks after them", async () => {
+test("possibly missed commits are found soon, also if that connection breaks", async () => {
   let fails = false;
   const breaking: SqlPool = {
     query: (statement) => {

@@ -7,18 +7,18 @@ import { isShapeRefusal } from "../write/sql-refusals.ts";
 import { ChangeAssembler, type LiveChange } from "./change-message.ts";
 import { findForgotten, renewWatches, unwatchTable, WATCH_S, type WatchedTable, watchTable } from "./live-triggers.ts";
 
-/** A third of the time after which others take the watch for forgotten. */
+/** A third of the time after which a watch expires. */
 const RENEW_MS = (WATCH_S * 1000) / 3;
-/** How soon it is tried again to look after commits that may have been missed. */
+/** Pause before the next search for possibly missed commits. */
 const AGAIN_MS = 1_000;
-/** Pauses between attempts at a table that somebody holds. */
+/** Pauses between attempts to lock a table. */
 const BUSY_PAUSE_MS = 50;
 const MAX_ATTEMPTS = 10;
 
 interface Watch {
   readonly table: WatchedTable;
   readonly columns: Set<string>;
-  /** Live queries over the table. */
+  /** Number of live queries that use the table. */
   users: number;
   /** Settles when the table is watched with these columns. */
   ready: Promise<void>;
@@ -29,13 +29,14 @@ export interface TableWatchesDeps {
   readonly sql: SqlPool;
   readonly log: Logger;
   onChange(change: LiveChange): void;
-  /** Commits may have been missed. */
+  /** Called when commits may have been missed. */
   onGap(): void;
-  /** How often watches are looked after. */
+  /** Interval of watch maintenance. */
   readonly renew_ms?: number;
 }
 
-/** Has PostgreSQL tell of commits to tables while somebody uses them. Each table's triggers work only as long as that. */
+/** Makes PostgreSQL send notifications of commits while tables are in use. The triggers of a table are active only
+ *  during this time. */
 export class TableWatches implements AsyncDisposable {
   readonly #deps: TableWatchesDeps;
   readonly #owner = randomUUID();
@@ -44,7 +45,7 @@ export class TableWatches implements AsyncDisposable {
   #listening: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
-  /** What is done to triggers is done one after the other: an end that overtook a new use would leave it unwatched. */
+  /** Trigger changes run in sequence. Otherwise the end of one use could disable the triggers of a new one. */
   #doing: Promise<unknown> = Promise.resolve();
   #hasGap = false;
 
@@ -52,7 +53,8 @@ export class TableWatches implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /** Resolves when each commit from now on will be told. Also who is refused has to leave. @throws database_unavailable, overloaded when somebody holds the table */
+  /** Resolves when each later commit will send a notification. The caller must call `leave` even after an error.
+   *  @throws database_unavailable, overloaded when a transaction holds the table */
   async use(table: WatchedTable, columns: readonly string[]): Promise<void> {
     this.#listening ??= this.#listen();
     const known = this.#watches.get(table.id);
@@ -66,7 +68,7 @@ export class TableWatches implements AsyncDisposable {
     await watch.ready;
   }
 
-  /** The watch itself stays until the next look around: whoever comes again soon finds it. */
+  /** The watch stays until the next maintenance, so a reader that returns soon still finds it. */
   leave(table: WatchedTable): void {
     const watch = this.#watches.get(table.id);
     if (watch !== undefined) watch.users -= 1;
@@ -82,8 +84,8 @@ export class TableWatches implements AsyncDisposable {
       await sleep(BUSY_PAUSE_MS);
     }
     throw appError("overloaded", {
-      detail: `The table ${watch.table.name} is held by a transaction that has been open for a while, so its changes cannot be watched yet.`,
-      hint: "Open the stream again in a moment (psql: select * from pg_stat_activity shows who holds the table).",
+      detail: `A long transaction holds the table ${watch.table.name}, so its changes cannot be watched yet.`,
+      hint: "Open the stream again in a moment. To find the transaction (psql): select * from pg_stat_activity",
       meta: { table: watch.table.name },
     });
   }
@@ -124,7 +126,7 @@ export class TableWatches implements AsyncDisposable {
     }
   }
 
-  /** Renews what is used, ends what is not, and what services left behind that are gone. */
+  /** Renews used watches, and ends unused watches and those of dead services. */
   async #lookAround(): Promise<void> {
     if (this.#stop.signal.aborted) return;
     const { sql } = this.#deps;
@@ -138,7 +140,7 @@ export class TableWatches implements AsyncDisposable {
     for (const table of await findForgotten(sql)) await unwatchTable(sql, this.#owner, table);
   }
 
-  /** A table that somebody holds is left for the next time, unless it has come into use again. @throws database_unavailable */
+  /** A locked table waits for the next round, unless it is in use again. @throws database_unavailable */
   async #end(watch: Watch): Promise<void> {
     const { id } = watch.table;
     this.#watches.delete(id);
@@ -149,7 +151,7 @@ export class TableWatches implements AsyncDisposable {
       if (!isShapeRefusal(error)) throw error;
       hasEnded = true;
     } finally {
-      // As long as it is ours it is renewed, and nobody else would end it.
+      // The owner keeps renewing the watch, so it never expires for other services.
       if (!hasEnded && !this.#watches.has(id)) this.#watches.set(id, Object.assign(watch, { has_failed: true }));
     }
   }
@@ -162,7 +164,7 @@ export class TableWatches implements AsyncDisposable {
     await this.#doing;
     for (const watch of [...this.#watches.values()]) {
       await this.#end(watch).catch((error: unknown) => {
-        // Others end it when its time is up.
+        // Other services end it when it expires.
         this.#deps.log.warn({ err: error, table: watch.table.name }, "a watch could not be ended");
       });
     }

@@ -6,23 +6,23 @@ import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { watchedValue } from "./change-message.ts";
 import type { WatchedTable } from "./live-triggers.ts";
 
-/** Which rows of a table can change a query's answer: those with a value in a column, or all. */
+/** The rows of a table that can change a query's result: those with a value in a column, or all. */
 export interface WatchPoint {
   readonly table: WatchedTable;
   readonly only: { readonly column: string; readonly value: string } | null;
 }
 
 /**
- * Finds, for each table of a query, the rows that matter to it. A condition `column == parameter` that all rows of the
- * answer have to meet (it is part of `where`, so it holds behind every join) leaves out the rows of other values: neither
- * before nor after a change can they be part of the answer.
+ * Finds the relevant rows for each table of a query. A condition `column == parameter` in `where` applies to all result
+ * rows, also after joins. Rows with other values cannot be in the result before or after a change, so they are
+ * excluded.
  */
 export function findWatchPoints(bound: BoundQuery, args: QueryArguments): readonly WatchPoint[] {
   const conditions = conjuncts(bound.query.where);
   return bound.tables.map((table) => ({ table: table.table, only: findEquality(table, conditions, args) }));
 }
 
-/** The columns by whose values queries are told apart, whatever the arguments. */
+/** The columns whose values distinguish queries, for any arguments. */
 export function findWatchedColumns(
   bound: BoundQuery,
 ): readonly { readonly table_id: number; readonly column: string }[] {

@@ -1,13 +1,13 @@
 import { ERRORS, type ErrorCode } from "@appdb/contract/errors";
 import type { Json } from "../kinds/kind.ts";
 
-// Errors that routes of several kinds may answer.
+// Errors that several kinds of routes can return.
 
 export const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"] as const;
 export const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;
 export const PYTHON = ["function_failed", "function_timeout", "worker_died", "worker_out_of_memory"] as const;
 export const DATABASE = ["query_timeout", "database_unavailable"] as const;
-/** Beside those of the body: what a route may answer that writes, and whose requests may have keys. */
+/** In addition to body errors: errors of a route that writes and accepts idempotency keys. */
 export const WRITE = [
   "invalid_idempotency_key",
   "idempotency_mismatch",
@@ -17,7 +17,7 @@ export const WRITE = [
   "overloaded",
 ] as const;
 
-/** The answers of a route that fails. */
+/** The error responses of a route. */
 export function errorResponses(codes: readonly ErrorCode[]): Record<string, Json> {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
@@ -39,7 +39,7 @@ export const PROBLEM_SCHEMA: Json = {
     type: { type: "string", format: "uri" },
     title: { type: "string" },
     status: { type: "integer" },
-    detail: { type: "string", description: "What happened, with the real values" },
+    detail: { type: "string", description: "What happened, with the actual values" },
     code: { type: "string", description: "Permanent name of the error" },
     hint: { type: "string", description: "One next step" },
     instance: { type: "string", description: "The request's id, as in the header x-request-id" },

@@ -3,12 +3,12 @@ import type { Json } from "../kinds/kind.ts";
 
 type Members = { readonly [key: string]: Json };
 
-/** Unique within a service: what is done, the route's path, the whole path, the method. */
+/** Unique within a service. Candidates: the verb, the route's path, the whole path, the method. */
 export function operationId(route: ManifestRoute, path: string): string {
   return [route.kind, wordOf(route.path), wordOf(path), route.method].filter((part) => part !== "").join("_");
 }
 
-/** `/orders/of` is `OrdersOf`. */
+/** `/orders/of` becomes `OrdersOf`. */
 function titleOf(path: string): string {
   const parts = path.split("/").map((part) => wordOf(part));
   return parts.map((part) => part.slice(0, 1).toUpperCase() + part.slice(1)).join("");
@@ -19,8 +19,7 @@ function wordOf(path: string): string {
 }
 
 /**
- * Schemas of a service by name. Generators make a class of each, and would invent other names, or refuse, where a
- * schema stands in the middle of another.
+ * Schemas of a service by name. Generators make a class of each. Inline schemas would get invented names or be refused.
  */
 export class NamedSchemas {
   readonly #schemas = new Map<string, Json>();
@@ -36,7 +35,7 @@ export class NamedSchemas {
     return Object.fromEntries(this.#schemas);
   }
 
-  /** The operation of a route with references in place of the schemas of its body and its answer. */
+  /** The operation of a route with references in place of its body and response schemas. */
   nameIn(operation: Json, route: ManifestRoute, path: string, answer = `${titleOf(route.path)}Response`): Json {
     const { requestBody, responses, ...rest } = operation as { readonly [key: string]: Members };
     const body = { whole: `Body_${operationId(route, path)}`, row: `Body_${operationId(route, path)}` };
@@ -63,7 +62,7 @@ export class NamedSchemas {
   #reference(schema: Json, names: Names): Json {
     const { type, oneOf, items, properties } = schema as Members;
     const [row = {}, many, ...count] = (oneOf ?? []) as Json[];
-    // what takes and answers many rows: a row, an array of rows, or their number
+    // Requests and responses with many rows: a row, an array of rows, or their number.
     if (many !== undefined && isSame(many, { type: "array", items: row })) {
       const one = this.#reference(row, { ...names, row: names.whole });
       const counted = count.map((number) => this.add("InsertedRows", number));
@@ -81,7 +80,7 @@ export class NamedSchemas {
 
 interface Names {
   readonly whole: string;
-  /** Of a row in `rows`. */
+  /** The name of the schema of a row in `rows`. */
   readonly row: string;
 }
 

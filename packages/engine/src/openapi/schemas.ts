@@ -6,20 +6,20 @@ import { literalJson } from "../kinds/values.ts";
 
 export type OpenApiDocument = JsonObject;
 
-/** What a value of a type looks like in JSON, with an example. */
+/** The JSON Schema of a type, with an example. */
 export function valueSchema(type: ColumnType, nullable: boolean): { readonly [key: string]: Json } {
   const kind = kindOf(type);
   const schema = { ...kind.schema(type), ...examplesOf(type) };
   return nullable ? kind.nullable(schema) : schema;
 }
 
-/** A value of a column's type, as the keyword `examples`; nothing where one would be too long or cannot be made up. */
+/** The `examples` keyword for a type; nothing if a value would be too long or cannot be made up. */
 export function examplesOf(type: ColumnType): { readonly examples?: readonly Json[] } {
   const value = kindOf(type).example(type);
   return value === undefined ? {} : { examples: [value] };
 }
 
-/** An object of some columns of a table. */
+/** An object with some columns of a table. */
 export function objectSchema(
   columns: ReadonlyMap<string, ManifestColumn>,
   names: readonly string[],
@@ -36,8 +36,8 @@ export function objectSchema(
   };
 }
 
-/** `input` is a new row, whose defaults are told, `change` what an update brings. `key` and `match`: every member is required;
- *  a computed column that is matched may be null. */
+/** `input` is a new row and shows defaults; `change` is an update. `key` and `match`: every member is required, and
+ *  a matched computed column can be null. */
 export type Side = "input" | "change" | "key" | "match" | "output" | "failing output";
 
 function withDefault(column: ManifestColumn, side: Side): Json {
@@ -46,7 +46,7 @@ function withDefault(column: ManifestColumn, side: Side): Json {
   return expr?.node === "literal" ? { ...schema, default: literalJson(expr) } : schema;
 }
 
-/** A cell that failed is null whatever its column's type says. */
+/** A failed cell is null, whatever the type of its column. */
 function mayFail(column: ManifestColumn, side: Side): ManifestColumn {
   return (side === "failing output" || side === "match") && column.computed !== null && !column.primary_key
     ? { ...column, nullable: true }
@@ -61,7 +61,7 @@ function columnJsonSchema(column: ManifestColumn): { readonly [key: string]: Jso
   };
 }
 
-/** A schema of the application's own stands as it is; its references, if it has any, are to itself. */
+/** A schema of the application stays as it is. Its references, if any, point into itself. */
 function jsonSchema(
   column: ManifestColumn,
   schema: { readonly [key: string]: Json },

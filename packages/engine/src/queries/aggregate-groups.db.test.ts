@@ -3,7 +3,7 @@ import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stag
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explainQuery } from "../endpoints/explain-query.ts";
 
-/** Aggregates of the application in queries: real PostgreSQL, real workers. */
+/** Application aggregates in queries, with real PostgreSQL and real workers. */
 const APP = `
 import appdb as db
 import appdb.functions as fn
@@ -147,7 +147,7 @@ async function rows(path: string): Promise<unknown> {
   return json.rows;
 }
 
-test("an aggregate of the application stands beside sum and count, with keys and values that are null", async () => {
+test("an application aggregate works next to sum and count, with nulls", async () => {
   expect(await rows("/mixed")).toEqual([
     { kind: "a", s: 4, c: 2, t: 14, j: "a15-a29" },
     { kind: "b", s: 7, c: 2, t: 9, j: "b11-b38" },
@@ -157,7 +157,7 @@ test("an aggregate of the application stands beside sum and count, with keys and
   expect(await rows("/whole")).toEqual([{ s: 22 }]);
 });
 
-test("settings are parameters of the query, of any type, with all of their digits", async () => {
+test("settings are query parameters of any type, with all digits", async () => {
   expect(await rows("/by_kind?kind=a")).toEqual([{ s: 4 }]);
   expect((await stage.get("/by_kind?kind=a&least=9007199254740993")).text).toBe('{"rows":[{"s":9007199254740997}]}');
   expect(await rows("/set_apart?by=%20%22%20")).toEqual([{ j: 'a15 " a29 " b11 " b38 " x12 " x22 " bad1-1 " bad2-1' }]);
@@ -165,7 +165,7 @@ test("settings are parameters of the query, of any type, with all of their digit
   expect(await rows("/since?at=2025-02-01T00:00:00.5Z")).toEqual([{ l: "2025-02-01T00:00:00.500000Z" }]);
 });
 
-test("groups are sorted, limited and computed on by what was folded", async () => {
+test("groups are sorted, limited and computed by aggregate values", async () => {
   expect(await rows("/widest")).toEqual([
     { kind: "b", twice: 14 },
     { kind: "a", twice: 8 },
@@ -179,7 +179,7 @@ test("groups are sorted, limited and computed on by what was folded", async () =
   ]);
 });
 
-test("keys and conditions that Python computes go before", async () => {
+test("keys and conditions in Python are computed first", async () => {
   expect(await rows("/through_python")).toEqual([
     { k: "a", s: 4 },
     { k: "b", s: 7 },
@@ -187,7 +187,7 @@ test("keys and conditions that Python computes go before", async () => {
   ]);
 });
 
-test("a join that leaves a table out brings nulls, which such an aggregate passes over", async () => {
+test("rows missing in an outer join are nulls, which the aggregate skips", async () => {
   expect(await rows("/over_join")).toEqual([
     { title: "A", s: 4, c: 2 },
     { title: "B", s: 7, c: 3 },
@@ -195,12 +195,12 @@ test("a join that leaves a table out brings nulls, which such an aggregate passe
   ]);
 });
 
-test("no rows are one group without keys and none with them, as with our own aggregates", async () => {
+test("without rows there is one group without keys, none with keys", async () => {
   expect(await rows("/by_kind?kind=nothing")).toEqual([{ s: null }]);
   expect(await rows("/none")).toEqual([]);
 });
 
-test("both kinds of aggregates see the same sample, with a seed and without one", async () => {
+test("both kinds of aggregates see the same sample, with or without a seed", async () => {
   const [drawn] = (await rows("/drawn")) as { j: string; c: number }[];
   expect([drawn?.c, drawn?.j.split("-").length]).toEqual([5, 5]);
   expect(await rows("/drawn")).toEqual([drawn]);
@@ -213,7 +213,7 @@ test("both kinds of aggregates see the same sample, with a seed and without one"
   expect(seen.size).toBeGreaterThan(1);
 });
 
-test("an update() that raises is told with query, column, group and function", async () => {
+test("a raising update() is reported with query, column, group and function", async () => {
   const { status, json } = await stage.get("/unlucky");
   expect({ status, json }).toMatchObject({
     status: 400,
@@ -227,7 +227,7 @@ test("an update() that raises is told with query, column, group and function", a
   });
 });
 
-test("a value() that raises is told likewise", async () => {
+test("a raising value() is reported in the same way", async () => {
   const { status, json } = await stage.get("/lonely");
   expect({ status, json }).toMatchObject({
     status: 400,
@@ -239,7 +239,7 @@ test("a value() that raises is told likewise", async () => {
   });
 });
 
-test("the plan says what the application folds", async () => {
+test("the plan shows which aggregates the application computes", async () => {
   const { parts, statements } = await explainQuery(stage.sql, {
     manifest: stage.manifest,
     target: "main",
@@ -271,7 +271,7 @@ test("rows are streamed: only the groups count as held", async () => {
   expect(fetches).toHaveLength(41);
 });
 
-test("a table that changes before the rows are read is read by its new shape", async () => {
+test("a table that changes before the read is read in its new shape", async () => {
   await stage.update(APP.replace("n: db.Int | None", "n: db.Int | None\n    note: db.String | None"));
   expect(await rows("/by_kind?kind=a")).toEqual([{ s: 4 }]);
 });

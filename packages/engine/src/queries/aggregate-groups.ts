@@ -13,7 +13,7 @@ import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
 
-/** Rows that a cursor fetches at a time, for Python. */
+/** Rows per cursor fetch, for Python. */
 const FETCHED = 500;
 
 export interface FoldInput {
@@ -24,25 +24,25 @@ export interface FoldInput {
   readonly udf: () => UdfRunner;
   /** A planned statement with its values. */
   readonly fill: (planned: PlannedStatement) => { readonly text: string; readonly values: unknown[] };
-  /** Whether the tables have the versions that the statements were written for. */
+  /** Whether the tables have the versions of the statements. */
   readonly isCurrent: (connection: SqlConnection) => Promise<boolean>;
-  /** Counts groups that are held until the answer is there. */
+  /** Counts groups that are held until the response is ready. */
   readonly hold: (groups: number) => void;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Makes the groups of a query that has aggregates of the application: keys and our own aggregates by one statement, the
- * others from rows that are streamed to the workers by a cursor. Both statements see the tables at one moment. Gives the
- * groups as array texts; undefined when a table has another version by now.
- * @throws function_failed and its kin, worker_died, result_too_large, worker_unavailable, overloaded
+ * Makes the groups of a query with application aggregates. One statement gives keys and built-in aggregates. A cursor
+ * streams rows to the workers for the others. Both statements use one snapshot. Returns the groups as array texts;
+ * undefined when a table version has changed.
+ * @throws function_failed and related codes, worker_died, result_too_large, worker_unavailable, overloaded
  */
 export function aggregateGroups(sql: StatementPool, input: FoldInput): Promise<readonly string[] | undefined> {
   const { stage, query, limits } = input;
   return sql.transaction(async (connection) => {
     await connection.query({ text: "set transaction isolation level repeatable read" });
     if (stage.tables.length > 0) {
-      // Before anything is read: what is seen from here on has the shape that was locked.
+      // Locks before the first read, so that all later reads see the locked shape.
       await connection.query({ text: `lock table ${stage.tables.map(quoteTable).join(", ")} in access share mode` });
       if (!(await input.isCurrent(connection))) return undefined;
     }
@@ -64,7 +64,7 @@ export function aggregateGroups(sql: StatementPool, input: FoldInput): Promise<r
   });
 }
 
-/** Keys and our own aggregates of each group, in the order of the keys: its place is a group's number. */
+/** Keys and built-in aggregates of each group, in key order. The index of a group is its number. */
 async function readGroups(connection: SqlConnection, input: FoldInput): Promise<EngineValue[][]> {
   const { stage, limits, signal } = input;
   if (stage.groups === null) return [[]];
@@ -73,7 +73,7 @@ async function readGroups(connection: SqlConnection, input: FoldInput): Promise<
   return decodeRows(stage.columns, rows);
 }
 
-/** Streams all rows to the aggregates; the values of each by the number of the group. */
+/** Streams all rows to the aggregates, each with the number of its group. */
 async function foldRows(
   connection: SqlConnection,
   { stage, args, udf, fill, signal }: FoldInput,
@@ -102,7 +102,7 @@ async function foldRows(
         ),
       );
     }
-    // Without keys there is one group, whether it has rows or not.
+    // Without keys there is one group, with or without rows.
     const also = stage.keys.length === 0 ? [0] : [];
     return await Promise.all(folds.map((fold) => fold.finish(also)));
   } finally {
@@ -114,14 +114,14 @@ function columnsOf(rows: readonly (readonly EngineValue[])[], count: number): En
   return Array.from({ length: count }, (_none, at) => rows.map((row) => row[at] ?? null));
 }
 
-/** Parameters of the query as literals: a worker knows rows and constants. */
+/** Query parameters as literals: a worker knows only rows and constants. */
 function withValues(expr: Expr, args: QueryArguments): Expr {
   if (expr.node !== "parameter") return mapParts(expr, (part) => withValues(part, args));
   const { type, nullable } = expr;
   return { node: "literal", value: literalOf(args.get(expr.name) ?? null), type, nullable };
 }
 
-/** Digits stay digits, and bytes are base64, as in the literals of a file. */
+/** Digits stay exact, and bytes become base64, as in a file's literals. */
 function literalOf(value: EngineValue): string | number | boolean | null {
   if (typeof value === "bigint") return value.toString();
   return value instanceof Uint8Array ? asBuffer(value).toString("base64") : value;

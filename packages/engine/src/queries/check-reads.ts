@@ -6,8 +6,7 @@ import { folderSchema } from "../target.ts";
 import type { ServiceIdentity } from "../write/table-version.ts";
 
 /**
- * Compares the columns that a query reads with the table as it is now, and gives that table. What the query does not read
- * does not concern it.
+ * Compares the columns that a query reads with the current table, and returns that table. Other columns do not matter.
  * @throws schema_changed for a dropped table, and for a column that was dropped, renamed or retyped
  */
 export function checkReads(known: BoundTable, catalog: Catalog, service: ServiceIdentity | null): CatalogTable {
@@ -17,25 +16,25 @@ export function checkReads(known: BoundTable, catalog: Catalog, service: Service
     const meta = { table: table.name, ...(column === undefined ? {} : { column }) };
     if (service === null) {
       throw appError("schema_changed", {
-        detail: `${what} A query that a computed column asks reads it.`,
+        detail: `${what} A query of a computed column reads it.`,
         hint: "Update the tables by the file that declares the query: cli schema update <app file> <target>",
         meta,
       });
     }
     throw appError("schema_changed", {
       detail: `${what} The service was started before that and cannot answer this query.`,
-      hint: `Move the service to the tables as they are now: cli service update ${service.app_file} ${service.target}`,
+      hint: `Update the service to the current tables: cli service update ${service.app_file} ${service.target}`,
       meta: { ...meta, folder: folderSchema(service.target) },
     });
   };
   if (now === undefined) throw refuse(`Table ${table.name} was dropped.`);
-  if (now.name !== table.name) refuse(`Table ${table.name} is called ${now.name} now.`);
+  if (now.name !== table.name) refuse(`Table ${table.name} was renamed to ${now.name}.`);
   for (const name of known.reads) {
     const column = table.columns.find((candidate) => candidate.name === name);
     const current = now.columns.find((candidate) => candidate.id === column?.id);
     const path = `${table.name}.${name}`;
     if (column === undefined || current === undefined) throw refuse(`Column ${path} was dropped.`, name);
-    if (current.name !== name) refuse(`Column ${path} is called ${current.name} now.`, name);
+    if (current.name !== name) refuse(`Column ${path} was renamed to ${current.name}.`, name);
     if (JSON.stringify(current.type) !== JSON.stringify(column.type)) {
       const types = `${displayType(column.type, column.nullable)} to ${displayType(current.type, current.nullable)}`;
       refuse(`Column ${path} was changed from ${types}.`, name);

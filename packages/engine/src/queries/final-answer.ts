@@ -13,9 +13,9 @@ import type { compileRows } from "./render-rows.ts";
 export interface QueryAnswer {
   readonly count: number;
   readonly text: string;
-  /** Of a page: where the next one begins; null when there is none. */
+  /** For a page: where the next one begins; null when there is none. */
   readonly next?: PagePosition | null;
-  /** One by one with what tells each apart, where that was asked for and the query has it. */
+  /** Single rows with their identities, if requested and available. */
   readonly rows?: readonly IdentifiedRow[];
 }
 
@@ -30,7 +30,7 @@ export interface CompiledPlan extends QueryPlan {
 }
 
 export interface Nearest extends NearestSearch {
-  /** Of those, rows that are asked for: an offset leaves the others out. */
+  /** Requested rows among those; an offset skips the others. */
   readonly wanted: number;
   /** The same statement without the index. */
   exact(): Statement;
@@ -40,7 +40,7 @@ export interface FinalRun {
   readonly query: string;
   readonly plan: CompiledPlan;
   readonly statement: Statement;
-  /** Where `statement` asks an index of vectors. */
+  /** Set when `statement` uses a vector index. */
   readonly nearest: Nearest | null;
   readonly args: QueryArguments;
   readonly signal: AbortSignal | undefined;
@@ -49,11 +49,11 @@ export interface FinalRun {
   readonly sql: StatementPool;
   readonly timing: Timing | undefined;
   readonly udf: () => UdfRunner;
-  /** Whether no row came because a table has another version by now. */
+  /** Whether the result is empty because a table version has changed. */
   isUnseen(): Promise<boolean>;
 }
 
-/** Runs the last statement of a query; undefined when a table has another version by now. */
+/** Runs the last statement of a query; undefined when a table version has changed. */
 export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefined> {
   const { query, plan, limits, sql } = run;
   const { final } = plan;
@@ -80,12 +80,13 @@ export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefine
   if (text.length > limits.result_bytes) throw tooManyBytes(query, limits);
   const answer = { count: shown.length, text };
   if (run.page !== undefined) return { ...answer, next: nextPosition(run.page, plan, rows) };
-  // Rows that Python let through are known by their places alone.
+  // Rows that Python filtered only have positions.
   if (final.marks === 0 || plan.materials.length > 0) return answer;
   return { ...answer, rows: shown.map((row, at) => ({ id: identityOf(row, final.marks), text: texts[at] ?? "" })) };
 }
 
-/** The rows of the statement. A filter may leave too few of those that an index of vectors finds: then all are compared. */
+/** The rows of the statement. A filter may leave too few of the rows from a vector index; then all rows are
+ *  compared. */
 async function findRows<Found extends { readonly count: number }>(
   { statement, nearest }: FinalRun,
   read: (statement: Statement) => Promise<Found>,
@@ -94,7 +95,7 @@ async function findRows<Found extends { readonly count: number }>(
   return nearest === null || found.count >= nearest.wanted ? found : read(nearest.exact());
 }
 
-/** Writes rows that PostgreSQL alone made, each with its identity. */
+/** Writes rows from PostgreSQL alone, each with its identity. */
 export function answerRows({ final, render }: CompiledPlan, rows: SqlResult["rows"]): QueryAnswer {
   const texts = rows.map((row) => render(row));
   const answer = { count: rows.length, text: texts.join(",") };
@@ -102,7 +103,7 @@ export function answerRows({ final, render }: CompiledPlan, rows: SqlResult["row
   return { ...answer, rows: rows.map((row, at) => ({ id: identityOf(row, final.marks), text: texts[at] ?? "" })) };
 }
 
-/** Has Python compute what it must of the rows, and writes them. */
+/** Computes the Python values of the rows, and writes them. */
 async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResult["rows"]): Promise<string[]> {
   const { render, final } = run.plan;
   if (graph === null) return given.map((row) => render(row));
@@ -112,7 +113,7 @@ async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResul
   const computed = await measured(run.timing, "py", computeRows(run.udf(), graph, rows, run.signal), graph.functions);
   return given.map((row, at) => {
     const made = computed[at];
-    if (made === undefined) throw new TypeError("Python answered fewer rows than it was given.");
+    if (made === undefined) throw new TypeError("Python returned fewer rows than it was given.");
     refuseErrors(run.query, graph, 0, made, (step) => failedOutput(final, step, at + 1));
     return render(row, made.values);
   });
@@ -124,7 +125,7 @@ function nextPosition({ size, after }: PageOf, { final }: CompiledPlan, rows: Sq
   return { keys: last.slice(-final.marks), given: (after?.given ?? 0) + size };
 }
 
-/** What an outer join left without a row has no identity. */
+/** A row that an outer join did not match has no identity. */
 function identityOf(row: SqlResult["rows"][number], marks: number): string {
   const own = row.slice(-marks).map((mark) => mark ?? "");
   return marks === 1 ? own.join() : own.map(encodeURIComponent).join(",");

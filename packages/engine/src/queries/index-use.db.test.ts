@@ -64,7 +64,7 @@ QUERIES = {
 }
 `;
 
-/** Every query is a function of the module: a decorator sees its name there. */
+/** Every query is a function of the module; a decorator sees its name there. */
 const NAMES = [...APP.matchAll(/^ {4}"(\w+)": lambda/gm)].map(([, name]) => name ?? "");
 const FILE = `${APP}
 r = Router(name="notes")
@@ -125,17 +125,17 @@ test.each([
   ["default_half", "word 3", '"everything(half)"'],
   ["default_day", "", '"everything(day)"'],
   ["default_sku_order", "", '"everything(sku)"'],
-])("%s is served by its index", async (query, a, index) => {
+])("%s uses its index", async (query, a, index) => {
   const plan = await planOf(query, a);
   expect(plan).toContain(index);
   expect(plan).not.toMatch(/Seq Scan on (notes|everything)/);
 });
 
-test("a comparison of a column without an index reads the table", async () => {
+test("a comparison on a column without an index scans the table", async () => {
   expect(await planOf("unindexed", "")).toContain("Seq Scan on notes");
 });
 
-test("texts that differ behind what an index holds of them are told apart, and sorted", async () => {
+test("texts that differ after the indexed prefix are distinguished and sorted", async () => {
   const alike = "w".repeat(650);
   const texts = [`${alike}b`, `${alike}a`, `${alike}c`, alike];
   for (const [at, title] of texts.entries()) {
@@ -161,7 +161,7 @@ test("texts that differ behind what an index holds of them are told apart, and s
   expect(await titles(`/shelves_of_place?a=${alike}3`)).toEqual([alike]);
 });
 
-// The last ones: they take rows away.
+// These come last: they delete rows.
 test.each([
   ["/delete-title", { title: "title 7" }, BY_TITLE, 1],
   ["/delete-title", { title: "x".repeat(700) }, BY_TITLE, 0],

@@ -9,7 +9,7 @@ import { quoteLiteral } from "../sql/quote.ts";
 import { compileJsonRows } from "./json-rows.ts";
 import { compileRows } from "./render-rows.ts";
 
-/** The JSON of rows is the same whether it is made of their bytes or of a string for each field. */
+/** The JSON of rows is equal whether it is made from bytes or from strings. */
 let database: TestDatabase;
 let sql: SqlPool;
 
@@ -120,7 +120,7 @@ async function both(types: readonly ColumnType[], text: string, returnScalar: bo
   };
 }
 
-test("an answer made of bytes is the one made of strings, for every kind and its extremes, alone and in rows", async () => {
+test("JSON from bytes equals JSON from strings, for every kind", async () => {
   for (const { type, texts } of KINDS) {
     const text = texts.map((value) => `select ${valueSql(type, value)}`).join(" union all ");
     for (const returnScalar of [true, false]) {
@@ -137,7 +137,7 @@ test("an answer made of bytes is the one made of strings, for every kind and its
   expect(bytes).toBe(strings);
 });
 
-test("floats and times of any size come out alike", async () => {
+test("floats and times of any size give equal JSON", async () => {
   const random = new Random(1);
   const bits = Array.from({ length: 3000 }, () => {
     const view = new DataView(new ArrayBuffer(8));
@@ -156,7 +156,7 @@ test("floats and times of any size come out alike", async () => {
   expect(times.bytes).toBe(times.strings);
 });
 
-test("rows larger than a packet arrive whole, and a query that writes on a used sheet has its own rows alone", async () => {
+test("rows larger than a packet arrive whole on a reused sheet", async () => {
   const begin = compileJsonRows([{ name: "a", type: { kind: "string" } }], true);
   for (const size of [300_000, 10, 0, 70_000, 65_530]) {
     const rows = begin(Number.POSITIVE_INFINITY);
@@ -166,7 +166,7 @@ test("rows larger than a packet arrive whole, and a query that writes on a used 
   }
 });
 
-test("no rows are an empty text; rows without columns are empty objects", async () => {
+test("no rows give an empty text; rows without columns give empty objects", async () => {
   const none = await both([{ kind: "int" }], "select 1 where false", false);
   expect(none).toEqual({ count: 0, bytes: "", strings: "" });
   const bare = compileJsonRows([], false)(100);
@@ -174,7 +174,7 @@ test("no rows are an empty text; rows without columns are empty objects", async 
   expect([bare.count, bare.finish()]).toEqual([2, "{},{}"]);
 });
 
-test("rows beyond the bytes that are allowed are not written, and PostgreSQL is told to stop", async () => {
+test("rows beyond the byte limit are not written, and PostgreSQL is stopped", async () => {
   const rows = compileJsonRows([{ name: "a", type: { kind: "string" } }], true)(1000);
   await sql.query({ text: "select repeat('\"', 300) from generate_series(1, 100)", take_row: rows.take_row });
   expect(rows.is_full).toBe(true);
@@ -192,7 +192,7 @@ test("rows beyond the bytes that are allowed are not written, and PostgreSQL is 
   expect(taken).toBeLessThanOrEqual(100_000);
 });
 
-test("a statement that fails after some rows leaves the connection to the next one", async () => {
+test("a statement that fails after some rows leaves the connection usable", async () => {
   let taken = 0;
   const failing = sql.query({ text: "select 1 / (3 - n) from generate_series(1, 5) n", take_row: () => void taken++ });
   await expect(failing).rejects.toMatchObject({ sqlstate: "22012" });

@@ -8,20 +8,20 @@ import { readInt32 } from "../sql/read-int32.ts";
 
 type TakeRow = NonNullable<Statement["take_row"]>;
 
-/** An answer's rows as they come from PostgreSQL, joined by commas. */
+/** The rows of a response as they arrive from PostgreSQL, joined by commas. */
 export interface JsonRows {
   readonly take_row: TakeRow;
-  /** Forgets what was written. */
+  /** Discards what was written. */
   readonly restart: () => void;
   readonly count: number;
-  /** More rows than `most_bytes` holds came; those beyond are not there. */
+  /** The rows exceeded `most_bytes`; the rest is missing. */
   readonly is_full: boolean;
-  /** The text of what was written. Nothing may be written after that. */
+  /** The written text. Nothing may be written after that. */
   finish(): string;
 }
 
 /**
- * Compiles the writer of rows that PostgreSQL alone makes: the same JSON as `compileRows` writes, byte for byte, without a
+ * Compiles the writer of rows from PostgreSQL alone. It writes the same JSON as `compileRows`, byte for byte, without a
  * string for each field. `outputs` are the fields of the rows in order.
  */
 export function compileJsonRows(
@@ -35,12 +35,12 @@ export function compileJsonRows(
   }));
   const close = outputs.length === 0 ? "{}" : "}";
   const end = Buffer.from(isBare ? "" : close);
-  /** Beyond PostgreSQL's own bytes of a row, whose lengths of fields make up for quotes and nulls. */
+  /** In addition to PostgreSQL's bytes of a row, whose length fields make up for quotes and nulls. */
   const more = fields.reduce((sum, { lead }) => sum + lead.length + MORE, end.length + 1);
-  // Written on again and again: memory outside of the heap for each answer would call for collections of the whole heap.
+  // Reused buffers: new memory outside the heap for each response would trigger collections of the whole heap.
   const blank: JsonSheet[] = [];
   return (mostBytes) => {
-    // Taken by the first row: most of those who begin wait for others.
+    // Taken by the first row, because most callers first wait for others.
     let sheet: JsonSheet | undefined;
     let count = 0;
     const takeRow: TakeRow = (row, start, stop) => {
@@ -85,12 +85,12 @@ export function compileJsonRows(
   };
 }
 
-/** Sheets that a query keeps for its next answers, and what one of them may hold. */
+/** Maximum number and size of the sheets that a query keeps for later responses. */
 const MAX_BLANK = 4;
 const LARGEST_BLANK = 256 * 1024;
 const FIELDS_BYTES = 2;
 const LENGTH_BYTES = 4;
-/** What a value of one field may have more than PostgreSQL's text of it: quotes, the digits of a time, `.0`, null. */
+/** Extra bytes of a field beyond PostgreSQL's text: quotes, the digits of a time, `.0`, null. */
 const MORE = 16;
 const NULL = Buffer.from("null");
 const COMMA = 0x2c;

@@ -16,7 +16,7 @@ async function numbers(of: CatalogTable, limit: number, cursor: string | null): 
   return [rows.map((row) => JSON.parse(row).n), next];
 }
 
-test("pages of rows are the newest first, and neither repeat nor miss one while others are inserted", async () => {
+test("pages show newest rows first, and are stable under concurrent inserts", async () => {
   await apply(docs());
   await insertDocs(5);
   const of = await table();
@@ -30,7 +30,7 @@ test("pages of rows are the newest first, and neither repeat nor miss one while 
   });
 });
 
-test("a page of long values has fewer rows, and the next one goes on behind them", async () => {
+test("a page of long values has fewer rows, and the next continues after them", async () => {
   await apply(docs());
   await insertDocs(4);
   await execute({ text: "update docs set title = repeat('x', 9000000)" });
@@ -45,7 +45,7 @@ test("a page of long values has fewer rows, and the next one goes on behind them
   expect(pages.length).toBeGreaterThan(1);
 });
 
-test("rows are counted exactly as long as they are few, and estimated above", async () => {
+test("row counts are exact for small tables and estimated above", async () => {
   await apply(docs());
   await insertDocs(12);
   const of = await table();
@@ -61,12 +61,12 @@ test("rows are counted exactly as long as they are few, and estimated above", as
   expect(await rows()).toBeUndefined();
 });
 
-test("a table that is not there is told by the name that a person knows it by", async () => {
+test("a missing table is reported by its name for people", async () => {
   await apply(docs());
   await expect(async () =>
     findTable((await catalog()).tables, { folder: "public", name: "dogs", text: "cloud://acme:main/dogs" }),
   ).rejects.toMatchObject({
     code: "table_not_found",
-    message: "There is no table cloud://acme:main/dogs.",
+    message: "Table cloud://acme:main/dogs does not exist.",
   });
 });

@@ -5,31 +5,32 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 
-/** What a page's values have together at most; a page of long values has fewer rows. One row is answered whatever it has. */
+/** Maximum total size of a page's values; a page of long values has fewer rows. A single row is returned at any
+ *  size. */
 const PAGE_BYTES = 16_000_000;
 
 export interface ListRowsInput {
   /** Rows of the page. */
   readonly limit: number;
-  /** `next` of the page before; null for the first one. */
+  /** `next` of the previous page; null for the first one. */
   readonly cursor: string | null;
 }
 
 export interface ListedRows {
-  /** JSON objects, as routes answer them, with `_errors` where a cell has none but a reason. */
+  /** JSON objects as in route responses, with `_errors` where a cell has a reason instead of a value. */
   readonly rows: readonly string[];
   readonly next: string | null;
 }
 
-/** The columns of a table that people see: those that are filled, without the vectors of indexes. */
+/** The visible columns of a table: filled ones, without vectors of indexes. */
 export function seenColumns(table: CatalogTable): readonly CatalogColumn[] {
   return table.columns.filter(({ state, is_hidden: isHidden }) => state === "ready" && isHidden !== true);
 }
 
 /**
- * Reads a page of a table's stored rows, the newest first: in the order of their identities, which grow as rows are inserted,
- * so that pages neither repeat nor miss a row while others come.
- * @throws invalid_cursor for one of another table
+ * Reads a page of a table's stored rows, newest first. Identities grow with inserts, so pages neither repeat nor miss a
+ * row during inserts.
+ * @throws invalid_cursor for a cursor of another table
  */
 export async function listRows(sql: SqlConnection, table: CatalogTable, input: ListRowsInput): Promise<ListedRows> {
   const scope = `rows of ${table.id}`;
@@ -49,7 +50,7 @@ export async function listRows(sql: SqlConnection, table: CatalogTable, input: L
   };
 }
 
-/** `_errors` is no name that a column may have. Those of the vectors of indexes are left out with their columns. */
+/** No column can be named `_errors`. Errors of index vectors are omitted with their columns. */
 function withErrors(row: string, errors: string | null, columns: readonly CatalogColumn[]): string {
   if (errors === null) return row;
   const all: Record<string, unknown> = JSON.parse(errors);
@@ -62,7 +63,7 @@ interface Page {
   readonly has_more: boolean;
 }
 
-/** Asks for one row more than the page has, and for fewer when they are too large. */
+/** Requests one row more than the page has, and fewer when they are too large. */
 async function readPage(
   sql: SqlConnection,
   table: CatalogTable,
@@ -93,8 +94,8 @@ export function findTable(
   const table = tables.find(({ folder, name }) => folder === place.folder && name === place.name);
   if (table !== undefined) return table;
   throw appError("table_not_found", {
-    detail: `There is no table ${place.text}.`,
-    hint: "Make it first: cli schema update <file> <target>",
+    detail: `Table ${place.text} does not exist.`,
+    hint: "Create it first: cli schema update <file> <target>",
     meta: { table: place.text },
   });
 }

@@ -10,22 +10,22 @@ import { answerRows, type CompiledPlan, type QueryAnswer } from "./final-answer.
 export interface ManyRuns {
   readonly sql: SqlConnection;
   readonly limits: QueryLimits;
-  /** Made for many arguments (`RowMarks`). */
+  /** Compiled for many arguments (`RowMarks`). */
   readonly plan: CompiledPlan;
   readonly versions: ReadonlyMap<number, number>;
   isCurrent(): Promise<boolean>;
 }
 
-/** Whether a plan is one statement, which can then be run for many arguments at once. */
+/** Whether a plan is one statement, which can then run for many arguments at once. */
 export function isForMany({ materials, final, bound, vectors }: CompiledPlan): boolean {
   const isStatement = materials.length === 0 && final.graph === null && vectors.similarities.length === 0;
   return isStatement && bound.parameters.length > 0;
 }
 
 /**
- * Runs a query for many arguments in one statement, each of them as if it stood alone; undefined when a table has another
- * version by now.
- * @throws SqlError, also where only one of the arguments is to blame; ResultTooLarge
+ * Runs a query for many arguments in one statement, each as if it ran alone. Undefined when a table version has
+ * changed.
+ * @throws SqlError, even if only one of the arguments caused it; ResultTooLarge
  */
 export async function runMany(runs: ManyRuns, all: readonly QueryArguments[]): Promise<QueryAnswer[] | undefined> {
   const { sql, limits, plan, versions } = runs;
@@ -49,7 +49,7 @@ export async function runMany(runs: ManyRuns, all: readonly QueryArguments[]): P
   return found.map((own) => answerRows(plan, own));
 }
 
-/** Rows keep the order that the query gives them: they are numbered before they are joined to what was asked. */
+/** Rows keep the query's order: they are numbered before the join with the arguments. */
 function writeMany({ bound, final }: CompiledPlan): { readonly text: string; readonly name: string } {
   const { text, places } = final.statement;
   const types = bound.parameters.map(({ type }, at) => `$${places.length + at + 1}::${transportType(type)}[]`);

@@ -6,7 +6,7 @@ import { explainQuery } from "../endpoints/explain-query.ts";
 const DIMENSIONS = 32;
 const ROWS = 6_000;
 
-/** Points in clusters, as embeddings of texts are; the index comes when they are there. */
+/** Points in clusters, like embeddings of texts. The index is created after the rows. */
 function app(indexes: string): string {
   return `
 import appdb as db
@@ -68,7 +68,7 @@ afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();
 });
 
-test("of the ten nearest rows at least 95 of 100 are found, by the graph alone", async () => {
+test("the graph alone finds at least 95 of 100 of the ten nearest rows", async () => {
   let found = 0;
   const asked = Array.from({ length: 40 }, (_none, at) => points[at * 149] ?? []);
   stage.statements();
@@ -87,7 +87,7 @@ test("of the ten nearest rows at least 95 of 100 are found, by the graph alone",
   expect(plan).not.toContain("Seq Scan on points");
 });
 
-test("the plan that people are shown has the graph", async () => {
+test("the explained plan shows the graph", async () => {
   const params = { v: JSON.stringify(points[0]), k: "10" };
   const input = {
     manifest: served.manifest,
@@ -100,7 +100,7 @@ test("the plan that people are shown has the graph", async () => {
   expect((await explainQuery(stage.sql, input)).plan.join("\n")).toContain("points(vector).fp16.cosine");
 });
 
-test("a filter gets as many rows as are asked for, however few it lets through", async () => {
+test("a filter still gets the requested number of rows", async () => {
   stage.statements();
   for (const [least, count] of [
     [500, 10],
@@ -117,7 +117,7 @@ test("a filter gets as many rows as are asked for, however few it lets through",
   expect(settings[0]?.values).toEqual(["100", "strict_order"]);
 });
 
-test("more rows than a graph keeps in sight are found, and pages go on where the last one ended", async () => {
+test("finds more rows than a graph's search list, and pages continue correctly", async () => {
   stage.statements();
   const { json } = await served.post("/nearest", { v: points[5], k: 400 });
   expect(json.rows).toHaveLength(400);
@@ -162,7 +162,7 @@ function makePoints(): number[][] {
   );
 }
 
-/** The same numbers each time (mulberry32). */
+/** A deterministic random number generator (mulberry32). */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,21 +1,21 @@
 import type { SqlResult, Statement } from "../ports.ts";
 import type { StatementPool } from "../timing.ts";
 
-/** What a graph of vectors keeps in sight while it is searched, as every session has it: more finds more of the rows that
- *  are truly nearest, and takes longer (`hnsw.ef_search`). */
+/** The search list size of a vector graph in every session (`hnsw.ef_search`). A larger one finds more of the truly
+ *  nearest rows and takes longer. */
 export const IN_SIGHT = 100;
-/** The most that pgvector takes. */
+/** pgvector's maximum. */
 const MAX_IN_SIGHT = 1_000;
 
-/** What a statement asks of a graph of vectors. */
+/** A statement's search in a vector graph. */
 export interface NearestSearch {
-  /** Rows that are looked for: no fewer are kept in sight. */
+  /** Number of requested rows; the search list is at least this long. */
   readonly searched: number;
-  /** Conditions leave some of the rows out that are found: the search goes on until there are enough. */
+  /** Conditions skip some of the found rows, so the search continues until there are enough. */
   readonly is_filtered: boolean;
 }
 
-/** Runs a statement that may search a graph of vectors; null for one that does not. */
+/** Runs a statement that may search a vector graph; null for one that does not. */
 export function searchNearest(
   sql: StatementPool,
   search: NearestSearch | null,

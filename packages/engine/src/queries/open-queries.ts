@@ -10,11 +10,11 @@ export interface OpenQuery {
   readonly named: ManifestQuery;
   readonly runner: QueryRunner;
   readonly asker: QueryAsker;
-  /** Reads all parameters, whatever a route takes. */
+  /** Reads all parameters, whatever the route's inputs are. */
   readonly parameters: ParameterReader;
 }
 
-/** The queries of an application, each compiled when it is first wanted. */
+/** The queries of an application, each compiled on first use. */
 export class OpenQueries {
   readonly #deps: QueryRunnerDeps;
   readonly #named: ReadonlyMap<string, ManifestQuery>;
@@ -44,7 +44,7 @@ export class OpenQueries {
     return opened;
   }
 
-  /** Answers a computed column that asks a query: its rows as the JSON text of a list. @throws as QueryRunner.run */
+  /** Runs the query of a computed column. Returns its rows as the JSON text of a list. @throws as QueryRunner.run */
   async answer(id: string, args: Readonly<Record<string, EngineValue>>): Promise<EngineValue> {
     const { asker, parameters } = this.open(id);
     const { text } = await asker.ask(parameters.fromValues(args));

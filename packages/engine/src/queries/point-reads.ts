@@ -15,7 +15,7 @@ import type { QueryAnswer } from "./final-answer.ts";
 import type { QueryRunner } from "./query-runner.ts";
 import { compileRows } from "./render-rows.ts";
 
-/** A query that asks for the row of one key, for many requests at a time. */
+/** A query for the row of one key, for many requests at once. */
 interface PointStatement {
   readonly bound: BoundQuery;
   readonly text: string;
@@ -25,8 +25,8 @@ interface PointStatement {
 }
 
 /**
- * Reads rows by key for requests that come at the same time: one statement joins their keys to the table. Whatever does
- * not go smoothly (a value that SQL refuses, a table that changed) is left to the query's own runner, request by request.
+ * Reads rows by key for concurrent requests: one statement joins their keys to the table. In case of any problem (a
+ * refused value, a changed table) the query's own runner handles each request.
  */
 export class PointReads {
   readonly #sql: SqlPool;
@@ -49,7 +49,7 @@ export class PointReads {
     });
   }
 
-  /** For a query of the form `where(Model.key == parameter)` over a key of one column; undefined for any other. */
+  /** For a query of the form `where(Model.key == parameter)` with a single-column key; undefined for any other. */
   static of(sql: SqlPool, runner: QueryRunner): PointReads | undefined {
     const { bound } = runner.plan;
     const key = findPointKey(bound);
@@ -79,10 +79,10 @@ export class PointReads {
       const result = await this.#sql.query({ ...statement, values: [array, ...statement.versions] });
       rows = result.rows;
     } catch {
-      // The runner meets the same, for each request by itself, and words it.
+      // The runner meets the same error for each request and makes the message.
       return keys.map((key) => ({ later: () => this.#alone(key) }));
     }
-    // No row at all may also mean that the table has another version by now.
+    // No rows may also mean that the table version has changed.
     if (rows.length === 0 && !(await this.#runner.isCurrent())) {
       return keys.map((key) => ({ later: () => this.#alone(key) }));
     }
@@ -114,7 +114,7 @@ interface PointKey {
   readonly type: ColumnType;
 }
 
-/** The key that a query asks for, when that is all it asks: at most one row, told apart by one parameter. */
+/** The key of a query that only selects by key: at most one row, identified by one parameter. */
 function findPointKey(bound: BoundQuery): PointKey | undefined {
   const { query, tables } = bound;
   const [table] = tables;

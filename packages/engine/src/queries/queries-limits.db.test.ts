@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterEach, expect, test } from "vitest";
 
-/** What a query may take, and what becomes of it when its tables change under the service. */
+/** Limits of queries, and queries whose tables change while the service runs. */
 const APP = `
 import appdb as db
 import appdb.functions as fn
@@ -60,7 +60,7 @@ async function fill(rows: number): Promise<void> {
   });
 }
 
-test("an answer has no more rows than the service grants; the error names limit and setting", async () => {
+test("a result above the row limit names the limit and its setting", async () => {
   stage = await openQueriesStage(APP, { result_rows: 10 });
   await fill(11);
   expect(await stage.get("/every")).toMatchObject({
@@ -76,7 +76,7 @@ test("an answer has no more rows than the service grants; the error names limit 
   expect((await stage.get("/some?lim=0")).json).toEqual([]);
 });
 
-test("an answer has no more bytes than the service grants, and the connection goes on working", async () => {
+test("a result above the byte limit is refused, and the connection stays usable", async () => {
   stage = await openQueriesStage(APP, { result_bytes: 50_000 });
   await fill(5_000);
   for (let time = 0; time < 10; time++) {
@@ -88,7 +88,7 @@ test("an answer has no more bytes than the service grants, and the connection go
   }
 });
 
-test("queries hold no more rows for Python than the service grants", async () => {
+test("queries hold no more rows for Python than the limit", async () => {
   stage = await openQueriesStage(APP, { rows_in_flight: 600 });
   await fill(600);
   expect((await stage.get("/by_python")).json).toHaveLength(600);
@@ -99,7 +99,7 @@ test("queries hold no more rows for Python than the service grants", async () =>
   });
 });
 
-test("a statement that takes too long is ended; the error names limit and setting", async () => {
+test("a statement timeout names the limit and its setting", async () => {
   stage = await openQueriesStage(APP, { statement_timeout_ms: 200 });
   await fill(2_000);
   await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 5000) i" });
@@ -113,7 +113,7 @@ test("a statement that takes too long is ended; the error names limit and settin
   });
 });
 
-test("a client that goes away takes its statement with it", async () => {
+test("a disconnect of the client cancels its statement", async () => {
   stage = await openQueriesStage(APP);
   await fill(20_000);
   await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 20000) i" });
@@ -132,7 +132,7 @@ test("a client that goes away takes its statement with it", async () => {
   expect((await stage.get("/some?lim=1")).json).toHaveLength(1);
 });
 
-test("what an update adds does not concern a query, what it takes away is 409", async () => {
+test("additions do not affect a query; removals give 409", async () => {
   stage = await openQueriesStage(APP);
   await fill(2);
   expect((await stage.get("/every")).json).toHaveLength(2);
@@ -155,7 +155,7 @@ test("what an update adds does not concern a query, what it takes away is 409", 
   });
 });
 
-test("a table that is gone is 409, for reads by key too", async () => {
+test("a dropped table gives 409, for reads by key too", async () => {
   stage = await openQueriesStage(APP);
   await fill(2);
   expect((await stage.get("/by_sku?sku=i000001")).status).toBe(200);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { explainQuery } from "../endpoints/explain-query.ts";
 import { QUERY_APP, QUERY_ROWS } from "./testing/query-app.ts";
 
-/** Every verb of a query over a real database, through routes; SQL's answers against Python's where both can give one. */
+/** Every verb of a query on a real database, through routes. SQL and Python results are compared where both exist. */
 let stage: QueriesStage;
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ const rows = async (path: string) => {
   return answer.json;
 };
 
-test("a query without order answers every column of the rows as they were inserted", async () => {
+test("a query without order returns all columns in insertion order", async () => {
   const { rows: found } = await rows("/every");
   expect(found.map((row: { sku: string }) => row.sku)).toEqual(QUERY_ROWS.map((row) => row.sku));
   expect(Object.keys(found[0])).toEqual(["sku", "kind", "n", "price", "ok", "day", "at", "tag", "doc", "half"]);
@@ -33,7 +33,7 @@ test("a query without order answers every column of the rows as they were insert
   expect(text).toContain('"at":"2024-01-01T00:30:00Z"');
 });
 
-test("one row is the object itself, none is 404, several are 409", async () => {
+test("one_row returns the object; none is 404, several are 409", async () => {
   expect(await rows("/by_sku?sku=a")).toEqual({ n: 7, sku: "a", up: "A" });
   expect((await stage.post("/by_sku", { sku: "É" })).json).toEqual({ n: null, sku: "É", up: "É" });
   expect(await stage.get("/by_sku?sku=zz")).toMatchObject({ status: 404, json: { code: "row_not_found" } });
@@ -50,7 +50,7 @@ test("reads by key of many requests are one statement", async () => {
   expect(stage.statements()).toHaveLength(1);
 });
 
-test("equal queries at one time share a run, different ones do not", async () => {
+test("equal concurrent queries share a run, different ones do not", async () => {
   stage.statements();
   const same = await Promise.all(Array.from({ length: 30 }, () => stage.get("/filtered?n=1")));
   expect(new Set(same.map(({ text }) => text)).size).toBe(1);
@@ -69,13 +69,13 @@ test("where takes values of the request, and leaves conditions out that a defaul
   expect(await rows("/from_kind?kind=k2")).toEqual(["k2", "k2", "k9"]);
 });
 
-test("the first order is the major one, nulls are last ascending and first descending", async () => {
+test("the first sort key is the major one; nulls sort as largest", async () => {
   expect(await rows("/ordered")).toEqual(["b", "d", "z", "c", "a", "É"]);
   expect(await rows("/ordered?lim=2&off=1")).toEqual(["d", "z"]);
   expect((await rows("/ordered_desc"))[0]).toBe("É");
 });
 
-test("what Python must compute gives the same rows as SQL", async () => {
+test("Python computes the same rows as SQL", async () => {
   expect(await rows("/ordered_python")).toEqual(await rows("/ordered"));
   expect(await rows("/ordered_python?lim=3")).toEqual(["b", "d", "z"]);
   expect(await rows("/filtered_python?n=1")).toEqual(await rows("/filtered?n=1"));
@@ -124,11 +124,11 @@ test("groups with aggregates", async () => {
   expect(text).toContain("2.0");
 });
 
-test("a sum that does not fit an Int is an error", async () => {
+test("an overflow of an Int sum is an error", async () => {
   expect(await stage.get("/too_much")).toMatchObject({ status: 400, json: { code: "function_failed" } });
 });
 
-test("distinct rows, in the order that is asked for", async () => {
+test("distinct rows in the requested order", async () => {
   expect(await rows("/distinct")).toEqual(["k1", "k2", "k9", null]);
   expect(await rows("/distinct_desc")).toEqual([null, "k9"]);
 });
@@ -161,7 +161,7 @@ test("inner, left, right, full and cross joins", async () => {
   expect(await rows("/cross")).toBe(18);
 });
 
-test("a sample has as many rows as are asked for, the same for the same seed", async () => {
+test("a sample has the requested size, and depends on its seed", async () => {
   const drawn = await rows("/sampled");
   expect(new Set(drawn).size).toBe(3);
   expect(await rows("/sampled")).toEqual(drawn);
@@ -171,7 +171,7 @@ test("a sample has as many rows as are asked for, the same for the same seed", a
   expect(await rows("/grouped_sample")).toEqual([4]);
 });
 
-test("-7 % 3 is 2 and -7 // 2 is -4 in a query as in a column; division by zero is an error in both", async () => {
+test("%, // and division by zero match Python in queries and columns", async () => {
   expect(await rows("/signs")).toEqual({ m: 2, d: -4, c: 3.5 });
   const { json, status } = await stage.get("/divided");
   expect({ status, code: json.code, type: json.meta.type }).toEqual({
@@ -187,7 +187,7 @@ test("-7 % 3 is 2 and -7 // 2 is -4 in a query as in a column; division by zero 
   expect((await stage.get("/divided_unguarded")).json.meta.type).toBe("ZeroDivisionError");
 });
 
-test("a function that raises is told with its name", async () => {
+test("a raising function is reported with its name", async () => {
   const { status, json } = await stage.get("/failing");
   expect({ status, code: json.code, type: json.meta.type, message: json.meta.message }).toEqual({
     status: 400,
@@ -207,7 +207,7 @@ test("parts of Json values", async () => {
   ]);
 });
 
-test("parameters of the URL are converted to their types", async () => {
+test("URL parameters are converted to their types", async () => {
   const tag = "0189DCF9-7E8B-7000-8000-000000000000";
   const given = `n=-9223372036854775808&price=12&ok=true&day=2024-02-29&at=2024-01-01T02:00:00%2B02:00&tag=${tag}&doc={"a":1}`;
   const { text, status } = await stage.get(`/values?${given}`);
@@ -242,7 +242,7 @@ const HOSTILE = [
   "\u2019\u02bc'",
 ];
 
-test("no text of a request becomes part of a statement", async () => {
+test("request text never becomes part of a statement", async () => {
   for (const text of HOSTILE) {
     const { json } = await stage.get(`/echo?text=${encodeURIComponent(text)}`);
     expect(json).toEqual({ got: text, again: text.toUpperCase(), eq: false });
@@ -256,7 +256,7 @@ test("no text of a request becomes part of a statement", async () => {
   expect(await rows("/total")).toBe(3);
 });
 
-test("a text is found by key and by index whatever stands in it", async () => {
+test("a text is found by key and index, whatever it contains", async () => {
   for (const [at, text] of HOSTILE.entries()) {
     expect((await stage.post("/items", { sku: text, kind: `${text}${at}` })).status).toBe(200);
     expect((await rows(`/by_sku?sku=${encodeURIComponent(text)}`)).sku).toBe(text);
@@ -264,7 +264,7 @@ test("a text is found by key and by index whatever stands in it", async () => {
   }
 });
 
-test("an equality on an indexed text is served by its index, one on a key by the key's", async () => {
+test("an equality on an indexed text or key uses its index", async () => {
   await stage.sql.query({
     text: "insert into items (_row, sku, kind) select uuidv7(), 'x' || i, 'kind' || i from generate_series(1, 20000) i",
   });
@@ -284,7 +284,7 @@ test("an equality on an indexed text is served by its index, one on a key by the
   expect(plans[1]).toContain('"items.key"');
 });
 
-test("explaining a query names its statements, what Python computes and why, and the plan", async () => {
+test("explain shows statements, Python parts with reasons, and the plan", async () => {
   const explain = (query: string, params: Record<string, string> = {}, analyze = false) =>
     explainQuery(stage.sql, {
       manifest: stage.manifest,

@@ -9,7 +9,7 @@ import { SharedAnswers } from "./shared-answers.ts";
 
 export type AskOptions = Pick<RunOptions, "signal" | "page" | "timing">;
 
-/** How a query is asked by all of its routes: equal requests share a run, reads by key a statement. */
+/** Runs a query for all of its routes: equal requests share a run, reads by key share a statement. */
 export interface QueryAsker {
   readonly takes_signal: boolean;
   ask(args: QueryArguments, options?: AskOptions): Promise<QueryAnswer>;
@@ -26,7 +26,7 @@ export function createAsker(sql: SqlPool, runner: QueryRunner): QueryAsker {
   const askShared: QueryAsker["ask"] = (args, { signal, page, timing } = {}) => {
     const key = page === undefined ? keyOf(args) : `${keyOf(args)} ${JSON.stringify(page)}`;
     if (timing === undefined) return shared.run(key, (all) => runner.run(args, { signal: all, page }), signal);
-    // For one who joins another's run all of it is a wait for PostgreSQL.
+    // A request that joins another's run spends all its time waiting for PostgreSQL.
     let isOwn = false;
     const start = (all: AbortSignal | undefined) => {
       isOwn = true;
@@ -48,7 +48,7 @@ export function createAsker(sql: SqlPool, runner: QueryRunner): QueryAsker {
   };
 }
 
-/** Equal arguments have equal keys: one order, and lengths that keep values apart from one another. */
+/** Equal arguments have equal keys: fixed order, and lengths as separators. */
 function argumentsKey(names: readonly string[], args: QueryArguments): string {
   let key = "";
   for (const name of names) {

@@ -39,25 +39,25 @@ export interface QueryRunnerDeps {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly limits: QueryLimits;
   readonly in_flight: RowsInFlight;
-  /** Null for a job, which computes columns by the catalog. */
+  /** Null for a job, which computes columns from the catalog. */
   readonly service: ServiceIdentity | null;
-  /** A table of the application as it declares it, with the catalog's ids. */
+  /** A table as the application declares it, with the catalog's ids. */
   readonly findTable: (name: string) => CatalogTable;
 }
 
-/** How often a query starts over because a table moved. */
+/** How often a query restarts because a table changed. */
 const MAX_ATTEMPTS = 8;
-/** Rows that a cursor fetches at a time, for Python. */
+/** Rows per cursor fetch, for Python. */
 const FETCHED = 500;
 
 interface Plans {
   readonly versions: ReadonlyMap<number, number>;
   readonly forms: CompiledPlan;
-  /** The same with rows that are marked, and without SQL beyond bare values, made when they are wanted. */
+  /** The same with marked rows, and with only bare values in SQL; compiled on first use. */
   readonly others: Map<string, CompiledPlan>;
 }
 
-/** Values that rows are sorted, grouped or counted by are computed before there is an answer. */
+/** Values for sorting, grouping or counting are computed before the result exists. */
 const SORTED = { clause: "order_by or group_by" };
 
 /** Runs one query of the application. */
@@ -85,8 +85,8 @@ export class QueryRunner {
   }
 
   /**
-   * @throws schema_changed, function_failed and its kin, result_too_large, query_timeout, invalid_request for a negative
-   *  limit, not_pageable, database_unavailable, worker_unavailable, overloaded
+   * @throws schema_changed, function_failed and related codes, result_too_large, query_timeout, invalid_request for a
+   * negative limit, not_pageable, database_unavailable, worker_unavailable, overloaded
    */
   async run(args: QueryArguments, options: RunOptions = {}): Promise<QueryAnswer> {
     checkBounds(this.#plans.forms.bound.query, args);
@@ -109,8 +109,8 @@ export class QueryRunner {
   }
 
   /**
-   * Answers many arguments in one statement, rows with their identities. Undefined where the query is more than a statement,
-   * and where that met anything: each is then for `run`.
+   * Runs many arguments in one statement, and returns rows with identities. Undefined for a query with several
+   * statements, or after any error; then use `run` for each.
    */
   async runMany(all: readonly QueryArguments[]): Promise<readonly QueryAnswer[] | undefined> {
     const plans = this.#plans;
@@ -122,12 +122,12 @@ export class QueryRunner {
       const answers = await runMany({ sql, limits, plan, versions: plans.versions, isCurrent }, all);
       return answers?.every(({ count }) => count <= limits.result_rows) ? answers : undefined;
     } catch {
-      // Whoever is to blame meets it alone, and is told.
+      // Each run alone then reports its own error.
       return undefined;
     }
   }
 
-  /** One attempt; undefined when a table has another version by now. */
+  /** One attempt; undefined when a table version has changed. */
   async #attempt(plans: Plans, args: QueryArguments, options: RunOptions): Promise<QueryAnswer | undefined> {
     const { signal } = options;
     const marked = marksOf(options);
@@ -217,13 +217,13 @@ export class QueryRunner {
     });
   }
 
-  /** Rows that a page reads: one more than it shows, unless the query's own limit ends it before. */
+  /** Rows that a page reads: one more than it shows, unless the query's own limit is smaller. */
   #pageRows({ size, after }: PageOf, args: QueryArguments): number {
     const limit = boundOf(this.#plans.forms.bound.query.limit, args) ?? Number.POSITIVE_INFINITY;
     return Math.max(0, Math.min(size + 1, limit - (after?.given ?? 0)));
   }
 
-  /** Reads rows by a cursor, has Python compute what it must, and keeps what the next statement needs, as array texts. */
+  /** Reads rows with a cursor, computes Python values, and keeps the next statement's inputs as array texts. */
   async #materialize(
     plans: Plans,
     stage: MaterialStage,
@@ -298,7 +298,7 @@ export class QueryRunner {
     return timing === undefined ? folded : timing.restOf(folded);
   }
 
-  /** Rows of the final order that the limit and the offset can ask for. */
+  /** Rows of the final order that limit and offset can reach. */
   #enough(args: QueryArguments): number {
     const { limit, offset } = this.#plans.forms.bound.query;
     const most = this.#deps.limits.result_rows + 1;
@@ -332,7 +332,7 @@ export class QueryRunner {
     return { text, name, values };
   }
 
-  /** Whether the tables have the versions that the statements were written for. */
+  /** Whether the tables have the versions of the statements. */
   isCurrent(): Promise<boolean> {
     return this.#isCurrent(this.#plans, this.#deps.sql);
   }
@@ -347,7 +347,7 @@ export class QueryRunner {
     return [...plans.versions].every(([id, version]) => now.get(id) === version);
   }
 
-  /** Looks at the tables anew, once for all requests that found them changed. @throws schema_changed */
+  /** Reloads the tables once for all requests that found them changed. @throws schema_changed */
   async #reload(seen: Plans): Promise<void> {
     if (this.#plans !== seen) return;
     this.#reloading ??= this.#load().finally(() => {
@@ -388,7 +388,7 @@ export class QueryRunner {
   #movesOn(): Error {
     const names = this.#plans.forms.bound.tables.map(({ table }) => table.name).join(", ");
     return appError("schema_changed", {
-      detail: `The tables of the query ${this.#named.name} (${names}) change again and again.`,
+      detail: `The tables of the query ${this.#named.name} (${names}) keep changing.`,
       hint: "Send the request again when the update is done.",
     });
   }

@@ -10,20 +10,20 @@ import { ErrorList } from "../rows/error-list.ts";
 import { parseBody } from "../rows/parse-body.ts";
 import { ValueError } from "../values/value-error.ts";
 
-/** Reads values of parameters from what a request carries: a JSON body, or the part of the URL behind `?`. */
+/** Reads parameter values from a JSON body or a URL's query string. */
 export interface ParameterReader {
-  /** @throws invalid_json, invalid_request with one entry per parameter that does not fit */
+  /** @throws invalid_json, invalid_request with one entry per invalid parameter */
   fromBody(body: Uint8Array | string): QueryArguments;
   /**
-   * Text is converted to the declared types; of a repeated parameter the last one counts, and of one that takes Json all of them
-   * as a list: `?ks=a&ks=b` is `?ks=["a","b"]`. @throws invalid_request
+   * Converts text to the declared types. Of a repeated parameter the last one counts. A repeated Json parameter becomes
+   * a list: `?ks=a&ks=b` is `?ks=["a","b"]`. @throws invalid_request
    */
   fromUrl(search: string): QueryArguments;
-  /** Values that came from within: a computed column's arguments. */
+  /** Internal values: the arguments of a computed column. */
   fromValues(values: Readonly<Record<string, EngineValue>>): QueryArguments;
 }
 
-/** Compiles the reader. Parameters that are no `inputs` have their defaults and cannot be given. */
+/** Compiles the reader. Parameters outside `inputs` have their defaults and cannot be set. */
 export function compileParameters(
   parameters: readonly ManifestParameter[],
   inputs: readonly string[] = parameters.map(({ name }) => name),

@@ -2,13 +2,13 @@ import type { EngineValue } from "@appdb/contract/types";
 import { kindOf } from "../kinds/kinds.ts";
 import type { FinalStage, QueryOutput } from "../query-plans/query-plan.ts";
 
-/** A row of PostgreSQL's texts, and what Python computed of it. */
+/** A row of PostgreSQL texts, with its values from Python. */
 export interface AnswerRow {
   readonly sql: readonly (string | null)[];
   readonly steps?: readonly EngineValue[];
 }
 
-/** Compiles the writer of an answer's rows: JSON objects of exactly what was selected, or bare values. */
+/** Compiles the writer of a response's rows: JSON objects of exactly the selected values, or bare values. */
 export function compileRows(
   stage: Pick<FinalStage, "outputs">,
   returnScalar: boolean,

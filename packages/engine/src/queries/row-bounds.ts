@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Query } from "@appdb/contract/query";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 
-/** A limit, an offset or a tail as a request has it; undefined for none, and for a parameter that is null. */
+/** A request's limit, offset or tail; undefined for none, and for a null parameter. */
 export function boundOf(expr: Query["limit"], args: QueryArguments): number | undefined {
   const value = givenBound(expr, args);
   return value === null || value === undefined ? undefined : Number(value);
@@ -21,9 +21,9 @@ export function checkBounds({ limit, offset, tail }: Query, args: QueryArguments
     const name = expr?.node === "parameter" ? expr.name : clause;
     const a = clause === "offset" ? "An offset" : `A ${clause}`;
     throw appError("invalid_request", {
-      detail: `${name}: ${a} is not negative; the request has ${value}.`,
+      detail: `${name}: ${a} must not be negative; the request has ${value}.`,
       hint: "Send 0 or more.",
-      errors: [{ pointer: `/${name}`, detail: `${a} is not negative.` }],
+      errors: [{ pointer: `/${name}`, detail: `${a} must not be negative.` }],
     });
   }
 }

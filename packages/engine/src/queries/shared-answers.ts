@@ -1,13 +1,13 @@
 import { setMaxListeners } from "node:events";
 
 /**
- * Lets requests that ask the same at the same time share one run. A request never gets the answer of a run that began
- * before it came: it joins the one that is next, so that everybody reads what was stored before they asked.
+ * Lets equal concurrent requests share one run. A request never gets the result of a run that started before it. It
+ * joins the next run, so that every request sees all earlier writes.
  */
 export class SharedAnswers<Answer> {
   readonly #runs = new Map<string, Runs<Answer>>();
 
-  /** Runs `start` for a key, or joins whoever runs it next. The run's signal aborts when all who wait for it are gone. */
+  /** Runs `start` for a key, or joins the next run. The run's signal aborts when all its waiters have left. */
   run(key: string, start: (signal: AbortSignal | undefined) => Promise<Answer>, signal?: AbortSignal): Promise<Answer> {
     const runs = this.#runs.get(key) ?? { running: 0, next: undefined };
     this.#runs.set(key, runs);
@@ -33,7 +33,7 @@ export class SharedAnswers<Answer> {
   }
 }
 
-/** Two, so that a run that takes long does not double everybody's wait. */
+/** Two, so that a long run does not double the wait of all others. */
 const AT_A_TIME = 2;
 
 interface Runs<Answer> {
@@ -45,7 +45,7 @@ class Shared<Answer> {
   readonly #start: (signal: AbortSignal | undefined) => Promise<Answer>;
   readonly #answer: Promise<Answer>;
   #settle: (answer: Promise<Answer>) => void = () => undefined;
-  /** Of those who wait; undefined for one who cannot leave. */
+  /** Signals of the waiters; undefined for one that cannot leave. */
   readonly #signals: (AbortSignal | undefined)[] = [];
 
   constructor(start: (signal: AbortSignal | undefined) => Promise<Answer>) {
@@ -72,7 +72,7 @@ class Shared<Answer> {
   }
 }
 
-/** A signal that aborts when all who wait are gone. Nobody joins a run that has begun, so they are known by then. */
+/** A signal that aborts when all waiters have left. No one joins a running run, so they are known. */
 function joinSignals(signals: readonly (AbortSignal | undefined)[]): {
   readonly signal: AbortSignal | undefined;
   release(): void;
@@ -80,7 +80,7 @@ function joinSignals(signals: readonly (AbortSignal | undefined)[]): {
   if (signals.length === 1 || signals.includes(undefined))
     return { signal: signals.length === 1 ? signals[0] : undefined, release: () => undefined };
   const controller = new AbortController();
-  // Each row that is with Python listens.
+  // Each row in Python adds a listener.
   setMaxListeners(0, controller.signal);
   const left = new Set(signals);
   const leave = (signal: AbortSignal) => () => {

@@ -1,7 +1,7 @@
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** Vectors of eight numbers that say how often letters occur: alike texts have alike vectors, and anybody can check them. */
+/** Vectors of eight letter counts: similar texts have similar vectors, and they are easy to check. */
 const APP = `
 import appdb as db
 from appdb.serving import Router
@@ -129,7 +129,7 @@ async function keys(path: string, body: unknown): Promise<unknown[]> {
   return answer.json.rows.map((row: { key: string }) => row.key);
 }
 
-test("the nearest rows come first, with their likeness, and rows without a vector not at all", async () => {
+test("nearest rows come first with their similarity; rows without a vector are omitted", async () => {
   const { json } = await stage.post("/same", { q: "seas", n: 10 });
   expect(json.rows.map((row: { key: string }) => row.key)).toEqual(["sea", "tea", "moo"]);
   expect(json.rows[0].sim).toBeCloseTo(1, 3);
@@ -138,7 +138,7 @@ test("the nearest rows come first, with their likeness, and rows without a vecto
   expect(json.rows[2].sim).toBeCloseTo(0, 3);
 });
 
-test("the inner product and the distance are what they are called; descending is the nearest first for each", async () => {
+test("inner product and distance are as documented; descending is nearest first", async () => {
   const product = (await stage.post("/product", { q: "seas" })).json.rows;
   expect(product[0]).toEqual({ key: "sea", sim: 6 });
   expect(product[1]).toEqual({ key: "tea", sim: 5 });
@@ -148,13 +148,13 @@ test("the inner product and the distance are what they are called; descending is
   expect(far[1].sim).toBeCloseTo(2 * Math.sqrt(3), 5);
 });
 
-test("functions that are async, batched or have fixed parameters make vectors, of Json too", async () => {
+test("async, batched and parametrised functions make vectors, also of Json", async () => {
   expect(await keys("/batched", { q: "tease" })).toEqual(["tea", "sea"]);
   expect(await keys("/constant", {})).toEqual(["sea"]);
   expect(await keys("/by_doc", { q: { words: "o" } })).toEqual(["tea"]);
 });
 
-test("a vector may be given, as an array or a list, and has to have the index's length", async () => {
+test("a vector can be an array or list of the index's length", async () => {
   const { json } = await stage.post("/by_vector", { v: [0, 0, 8] });
   expect(json.rows).toEqual([
     { key: "moo", sim: 1 },
@@ -166,15 +166,15 @@ test("a vector may be given, as an array or a list, and has to have the index's 
     [
       "/by_any",
       [1, 2],
-      "v: The vector has 2 numbers, and the embedding index on notes.text ('same') has vectors of 8 numbers.",
+      "v: The vector has 2 numbers, but the embedding index on notes.text ('same') has vectors of 8 numbers.",
     ],
     [
       "/by_list",
       [1, 2],
-      "v: The vector has 2 numbers, and the embedding index on notes.vector has vectors of 3 numbers.",
+      "v: The vector has 2 numbers, but the embedding index on notes.vector has vectors of 3 numbers.",
     ],
-    ["/by_list", [1, "a", 2], "v: Element 1 of the vector is not a number, and"],
-    ["/by_list", { a: 1 }, "v: The value is not a list, and"],
+    ["/by_list", [1, "a", 2], "v: Element 1 of the vector is not a number, but"],
+    ["/by_list", { a: 1 }, "v: The value is not a list, but"],
     ["/by_vector", [1, 2], "v: "],
   ] as const) {
     const refused = await stage.post(path, { v });
@@ -184,11 +184,11 @@ test("a vector may be given, as an array or a list, and has to have the index's 
   }
 });
 
-test("what is asked for may be null, which is like nothing", async () => {
+test("a null search value is similar to nothing", async () => {
   expect((await stage.post("/batched", { q: null })).status).toBe(200);
 });
 
-test("a likeness is compared, sorted the other way, and handed to functions", async () => {
+test("a similarity can be compared, sorted ascending, and passed to functions", async () => {
   expect(await keys("/alike", { q: "sseeaa" })).toEqual([]);
   expect(await keys("/alike", { q: "ssea" })).toEqual(["sea"]);
   expect(await keys("/unlike", { q: "seas" })).toEqual(["moo"]);
@@ -196,7 +196,7 @@ test("a likeness is compared, sorted the other way, and handed to functions", as
   expect(await keys("/python_filtered", { q: "seas" })).toEqual(["sea"]);
 });
 
-test("a function that fails is told: for a row before it is stored, for what is asked before it is looked for", async () => {
+test("a failing function is reported before a row is stored or searched", async () => {
   const insert = await stage.post("/notes", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
   expect(insert.status).toBe(400);
   expect(insert.json).toMatchObject({ code: "function_failed" });
@@ -212,7 +212,7 @@ test("a function that fails is told: for a row before it is stored, for what is 
   await stage.sql.query({ text: "delete from notes where key = 'x'" });
 });
 
-test("nobody sees the columns that hold the vectors, and a compute route does not make any", async () => {
+test("vector columns are hidden, and a compute route does not make them", async () => {
   const { json } = await stage.post("/everything", {});
   expect(Object.keys(json.rows[0])).toEqual(["key", "text", "doc", "vector", "size"]);
   expect((await stage.post("/compute", { key: "x", text: "boom", size: 1 })).json).toEqual({ text: "boom" });

@@ -27,11 +27,11 @@ async function planOf(aggregate: string): Promise<string> {
   });
 }
 
-test("a sum of Floats is added up in one process, in the order of the table", async () => {
+test("a sum of Floats runs in one process, in table order", async () => {
   expect(await planOf("sum(x)")).toContain("Gather");
   const plan = await planOf("sum(appdb.in_order(x))");
   expect(plan).not.toContain("Gather");
-  // taken out by the planner: a row costs no more than before
+  // Inlined by the planner, so a row costs no more than before.
   expect(plan).toContain("sum(numbers.x)".replace("numbers.", ""));
   expect(plan).not.toContain("in_order");
 });

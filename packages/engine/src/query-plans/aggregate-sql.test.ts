@@ -16,11 +16,11 @@ const aggregate = (fn: string, isUdf = false) =>
     ["id"],
   );
 
-test("a sum of Ints is made an Int again, so that one that does not fit raises", () => {
+test("a sum of Ints is cast to Int, so that an overflow raises", () => {
   expect(aggregate("sum")).toBe("sum(x)::int8");
 });
 
-test("Floats are added in an order that stays", () => {
+test("Floats are added in a fixed order", () => {
   const args = [{ node: "column" as const, name: "docs.x", type: { kind: "float" as const }, nullable: true }];
   const of = {
     node: "aggregate" as const,
@@ -34,10 +34,10 @@ test("Floats are added in an order that stays", () => {
   expect(aggregateSql({ ...of, fn: "mean" }, "x", [])).toBe("avg(appdb.in_order(x))");
 });
 
-test("a list keeps the order of the rows and leaves nulls out", () => {
+test("a list keeps the row order and skips nulls", () => {
   expect(aggregate("make_list")).toBe("coalesce(json_agg(x order by id) filter (where x is not null), '[]'::json)");
 });
 
-test("an aggregate of the application is never written as SQL", () => {
-  expect(() => aggregate("app:total", true)).toThrow("app:total is folded by Python");
+test("an application aggregate never becomes SQL", () => {
+  expect(() => aggregate("app:total", true)).toThrow("Python computes app:total");
 });

@@ -5,13 +5,13 @@ import { kindOf } from "../kinds/kinds.ts";
 type Aggregate = Extract<Expr, { node: "aggregate" }>;
 
 /**
- * An aggregate as SQL over the SQL of its argument. Nulls do not count; of no values at all `sum`, `min`, `max` and `mean`
- * are null, `count` 0 and `make_list` empty. A sum of Ints is exact and raises class 22 where it does not fit an Int; a
- * mean of Ints is that of the exact sum. Floats are added in the order of the table, and so give the same value each time: an ETag
- * holds as long as the rows do. `order` keeps a list's values in the order of the rows.
+ * An aggregate as SQL over the SQL of its argument. Nulls are skipped. Without values, `sum`, `min`, `max` and `mean`
+ * are null, `count` is 0 and `make_list` is empty. A sum of Ints is exact and raises class 22 on overflow; a mean of
+ * Ints uses the exact sum. Floats are added in table order and so deterministically: an ETag stays valid while rows do
+ * not change. `order` keeps a list's values in row order.
  */
 export function aggregateSql(aggregate: Aggregate, argument: string | undefined, order: readonly string[]): string {
-  if (aggregate.is_udf) throw new TypeError(`${aggregate.fn} is folded by Python and has no SQL.`);
+  if (aggregate.is_udf) throw new TypeError(`Python computes ${aggregate.fn}, which has no SQL.`);
   const [of] = aggregate.args;
   if (argument === undefined || of === undefined) return "count(*)";
   const { aggregates } = kindOf(of.type);
@@ -26,7 +26,7 @@ export function aggregateSql(aggregate: Aggregate, argument: string | undefined,
       return makeList(aggregates.listed(argument), argument, order);
     default:
       throw appError("app_invalid", {
-        detail: `A query uses the aggregate ${aggregate.fn}, which is not known here.`,
+        detail: `A query uses the unknown aggregate ${aggregate.fn}.`,
         hint: "Upgrade the command to the version of the library.",
       });
   }

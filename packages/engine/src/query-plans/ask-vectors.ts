@@ -6,16 +6,16 @@ import type { UdfGraph, UdfRunner } from "../ports.ts";
 import { measured, type Timing } from "../timing.ts";
 import { bindInputs, type QueryArguments, refuseErrors } from "./python-rows.ts";
 
-/** How the vectors come about that a query compares those of rows with. */
+/** How the vectors for a query's comparison are made. */
 export interface VectorPlan {
   readonly similarities: readonly Similarity[];
-  /** Why there is nothing to compare with; null when there is. */
+  /** The error when no index is available; null otherwise. */
   readonly lacks: Error | null;
-  /** Makes the vectors that are not there already, by the names of their similarities; null when all are. */
+  /** Computes the missing vectors, by similarity name; null when none is missing. */
   readonly graph: UdfGraph | null;
 }
 
-/** Whether a vector comes with the request, or stands in the query. */
+/** Whether a vector is in the request or in the query itself. */
 export function isGiven({ vector }: Similarity): boolean {
   return vector.node === "parameter" || vector.node === "literal";
 }
@@ -26,14 +26,15 @@ interface Asking {
   readonly udf: () => UdfRunner;
   readonly signal?: AbortSignal | undefined;
   readonly timing?: Timing | undefined;
-  /** Whether the tables are as they were when the query was planned. */
+  /** Whether the tables have not changed since the query was planned. */
   isCurrent(): Promise<boolean>;
 }
 
 /**
- * The arguments of a request with the vectors that it asks for, as texts under the names of their similarities: made once,
- * before any row is looked at. Null where what is asked for is null; undefined when a table has another version by now.
- * @throws schema_changed when there is no index to ask; invalid_request for a vector of another length or with what is no number; function_failed and its kin
+ * Adds the required vectors to a request's arguments, as texts under the names of their similarities. They are made
+ * once, before any row is read. Null where the requested value is null; undefined when a table version has changed.
+ * @throws schema_changed when no index is available; invalid_request for a vector of another length or with other
+ * elements than numbers; function_failed and related codes
  */
 export async function askVectors(
   { similarities, lacks, graph }: VectorPlan,
@@ -65,20 +66,20 @@ export async function askVectors(
 function givenVector({ vector, dimensions, label }: Similarity, args: QueryArguments): EngineValue {
   const value = vector.node === "parameter" ? (args.get(vector.name) ?? null) : literalValue(vector);
   if (value === null) return null;
-  // An array has been read already: its text is a list of finite numbers, or of lists.
+  // An array has already been parsed: its text is a list of finite numbers, or of lists.
   if (vector.type.dtype !== undefined && countNumbers(String(value)) === dimensions) return value;
   const numbers: unknown = JSON.parse(String(value));
   const wrong = misfit(numbers, dimensions);
   if (wrong === undefined) return JSON.stringify(numbers);
   const name = vector.node === "parameter" ? vector.name : "vector";
   throw appError("invalid_request", {
-    detail: `${name}: ${wrong}, and the embedding index on ${label} has vectors of ${dimensions} numbers.`,
+    detail: `${name}: ${wrong}, but the embedding index on ${label} has vectors of ${dimensions} numbers.`,
     hint: `Send a list of ${dimensions} numbers.`,
     errors: [{ pointer: `/${name}`, detail: `${wrong}; expected a list of ${dimensions} numbers.` }],
   });
 }
 
-/** Of a flat list. */
+/** For a flat list. */
 function countNumbers(text: string): number | undefined {
   return text.lastIndexOf("[") > 0 || text.length < 3 ? undefined : text.split(",").length;
 }

@@ -15,7 +15,7 @@ export function aggregatesOf(clauses: Clauses): Aggregate[] {
   return [...found.values()];
 }
 
-/** The aggregates of the application, which Python folds. */
+/** The application aggregates, which Python computes. */
 export function foldsOf(clauses: Clauses): Aggregate[] {
   return aggregatesOf(clauses).filter((aggregate) => aggregate.is_udf);
 }
@@ -24,12 +24,12 @@ export function isGrouped(clauses: Clauses): boolean {
   return clauses.group_by.length > 0 || aggregatesOf(clauses).length > 0;
 }
 
-/** The same groups without what Python folds. */
+/** The same groups without application aggregates. */
 export function withoutFolds(grouped: GroupNames): GroupNames {
   return { ...grouped, values: grouped.values.filter(({ expr }) => expr.node !== "aggregate" || !expr.is_udf) };
 }
 
-/** The part of an aggregate's arguments that each row brings; what reads no row is a constant. */
+/** The row-dependent arguments of an aggregate; the others are constants. */
 export function rowArguments(aggregate: Aggregate): { readonly name: string | null; readonly expr: Expr }[] {
   const named = Object.entries(aggregate.kwargs).map(([name, expr]) => ({ name, expr }));
   return [
@@ -50,11 +50,11 @@ export interface GroupNames {
   /** Keys first, then aggregates. */
   readonly values: readonly { readonly name: string; readonly expr: Expr }[];
   readonly keys: number;
-  /** An expression over rows of a group as one over the group's values. */
+  /** Rewrites an expression over a group's rows as one over the group's values. */
   replace(expr: Expr): Expr;
 }
 
-/** Names for what a group is made of. */
+/** Names the values of a group. */
 export function groupNames(clauses: Clauses): GroupNames {
   const keys = clauses.group_by.map((expr, at) => ({ name: `#g${at}`, expr }));
   const aggregates = aggregatesOf(clauses).map((expr, at) => ({ name: `#a${at}`, expr: expr as Expr }));

@@ -6,24 +6,24 @@ import { kindOf } from "../kinds/kinds.ts";
 import type { ExpressionWriter } from "./relation.ts";
 
 /**
- * Conditions and orders as SQL that an index can serve: B-trees hold the first characters of texts, keys their hashes, so
- * what compares a text is written once more over what the index holds.
+ * Conditions and orders as SQL that an index supports. B-trees hold prefixes of texts, and keys their hashes. So each
+ * text comparison is repeated on the indexed form.
  */
 
-/** What the index that serves a statement best holds of a text column: its hash, or its first characters, of which there
- *  are the fewer the more texts the index has (`indexedPrefix`): this is their number. */
+/** The indexed form of a text column in the statement's best index: its hash, or a prefix. The number is the count
+ *  of texts in the index, which sets the prefix length (`indexedPrefix`). */
 export type IndexedText = "hash" | number;
 
-/** By flat name; a text without an entry has no index that could serve the statement. */
+/** By flat name; a text without an entry has no suitable index. */
 export type IndexedTexts = ReadonlyMap<string, IndexedText>;
 
-/** An index as far as choosing goes: its columns by flat name, and what it holds of those that are texts. */
+/** The parts of an index for the choice: its columns by flat name, and the indexed forms of texts. */
 interface Candidate {
   readonly columns: readonly string[];
   readonly held: IndexedText;
 }
 
-/** Comparisons that PostgreSQL answers without an error, whatever the values: the order in which it does is free. */
+/** Comparisons that never fail in PostgreSQL, so their order is free. */
 const COMPARISONS: ReadonlySet<string> = new Set(["op.eq", "op.lt", "op.le", "op.gt", "op.ge"]);
 const MIRRORED: Readonly<Record<string, string>> = {
   "op.eq": "op.eq",
@@ -32,7 +32,7 @@ const MIRRORED: Readonly<Record<string, string>> = {
   "op.gt": "op.lt",
   "op.ge": "op.le",
 };
-/** What holds of the first characters of two texts when the comparison holds of the texts. */
+/** The condition on two prefixes that follows from a comparison of the texts. */
 const OF_PREFIXES: Readonly<Record<string, string>> = {
   "op.eq": "=",
   "op.lt": "<=",
@@ -41,8 +41,8 @@ const OF_PREFIXES: Readonly<Record<string, string>> = {
   "op.ge": ">=",
 };
 
-/** Chooses, for each text column that a statement compares or sorts by, what is compared instead. An index counts by how
- *  many of its first columns are fixed, and whether the next one is bounded or sorted by. */
+/** Chooses the indexed form of each text column that a statement compares or sorts by. An index scores by how many
+ *  of its first columns are fixed, and whether the next one is bounded or sorted by. */
 export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Expr | undefined): IndexedTexts {
   const fixed = new Set<string>();
   const bounded = new Set<string>();
@@ -82,7 +82,7 @@ function usedColumns(
   return columns.slice(0, isUsed ? count + 1 : count);
 }
 
-/** The columns that a condition compares with values known before the rows are. */
+/** The columns that a condition compares with values known before the read. */
 function comparedIn(expr: Expr): readonly { readonly column: string; readonly isFixed: boolean }[] {
   if (expr.node !== "call") return [];
   const [left, right] = expr.args;
@@ -103,20 +103,20 @@ function isGiven(expr: Expr): boolean {
   return expr.node === "literal" || expr.node === "parameter";
 }
 
-/** The conditions of a statement as SQL. All have forms: the planner asked before. */
+/** The conditions of a statement as SQL. All have forms: the planner has checked. */
 export function writeConditions(where: readonly Expr[], held: IndexedTexts, writer: ExpressionWriter): string[] {
   return where.map((expr) => {
     const sql = writeCondition(expr, held, writer);
-    if (sql === undefined) throw new TypeError("A condition without SQL form stands in a statement.");
+    if (sql === undefined) throw new TypeError("A statement has a condition without SQL form.");
     return sql;
   });
 }
 
-/** A condition as SQL that an index can serve; undefined when it has no SQL form. */
+/** A condition as SQL that an index supports; undefined when it has no SQL form. */
 function writeCondition(expr: Expr, held: IndexedTexts, writer: ExpressionWriter): string | undefined {
   if (expr.node === "call" && (expr.fn === "op.or" || expr.fn === "op.and") && isPlain(expr)) {
     const parts = expr.args.map((arg) => writeCondition(arg, held, writer));
-    // The form of `|` and `&` evaluates both sides, which no index can serve; these cannot fail.
+    // The form of `|` and `&` evaluates both sides, which no index supports. These conditions cannot fail.
     if (!parts.includes(undefined)) return `(${parts.join(expr.fn === "op.or" ? " or " : " and ")})`;
   }
   const sql = writer.write(expr);
@@ -125,7 +125,7 @@ function writeCondition(expr: Expr, held: IndexedTexts, writer: ExpressionWriter
   return hint === undefined ? sql : `${hint} and ${sql}`;
 }
 
-/** The first key of an order as SQL that an index gives, and how it makes it; undefined when there is nothing to add. */
+/** The first sort key as SQL that an index supports, and its derivation; undefined when nothing is to be added. */
 export function writeOrderHint(
   expr: Expr,
   held: IndexedTexts,
@@ -139,7 +139,7 @@ export function writeOrderHint(
   return { sql: hint(sql), hint };
 }
 
-/** Comparisons of columns with given values alone, and what `|` and `&` make of them. */
+/** Comparisons of columns with given values, and their combinations by `|` and `&`. */
 function isPlain(expr: Expr): boolean {
   if (expr.node !== "call" || Object.keys(expr.kwargs).length > 0) return false;
   const [first, ...others] = expr.args;
@@ -184,7 +184,7 @@ function comparisonHint(
   return compared(column, held, writer, (over) => `${over(column)} ${sign} ${over(value)}`);
 }
 
-/** What `write` makes of texts turned into what the index of `column` holds of them. */
+/** Converts what `write` makes of texts to the indexed form of `column`. */
 function compared(
   column: Expr,
   held: IndexedTexts,

@@ -10,7 +10,7 @@ import type { ExpressionWriter, Relation } from "./relation.ts";
 
 export interface OrderTerms {
   readonly exact: readonly OrderTerm[];
-  /** The same order by the very operator that an index of vectors gives its rows by; null when no such order comes first. */
+  /** The same order by the operator of a vector index; null when no such order comes first. */
   readonly by_index: readonly OrderTerm[] | null;
 }
 
@@ -21,11 +21,11 @@ interface OrderInput {
   readonly held: IndexedTexts;
   readonly similarities: readonly Similarity[];
   readonly parameters: ParameterList;
-  /** Types of the relation's identities, UUIDs unless told. */
+  /** Types of the relation's identities; default: UUIDs. */
   readonly identities?: readonly ColumnType[] | undefined;
 }
 
-/** What a statement over a relation is sorted by; rows that are equal come in the order of their insertion. */
+/** The order of a statement over a relation. Equal rows come in insertion order. */
 export function orderTerms(input: OrderInput): OrderTerms {
   const { order, relation, similarities, parameters } = input;
   const [key] = order;
@@ -36,12 +36,12 @@ export function orderTerms(input: OrderInput): OrderTerms {
   }
   const asc = isNearestFirst(nearest, key.asc);
   const distance = distanceSql(nearest, parameters);
-  // An operator inside of another expression is nothing that an index gives.
+  // An index supports the operator only as the whole expression.
   const exact = [{ sql: `((${distance}) + 0::float8)`, asc, type: FLOAT_TYPE }, ...others];
   return { exact, by_index: asc ? [{ sql: distance, asc, type: FLOAT_TYPE }, ...others] : null };
 }
 
-/** A row without a vector is in no order of likeness: the index does not have it either. */
+/** A row without a vector is in no similarity order, and not in the index either. */
 export function comparedVectors(
   relation: Relation,
   order: Clauses["order_by"],
@@ -57,8 +57,8 @@ function plainTerms({ order, writer, relation, held, identities }: OrderInput): 
   const hint = isHinted ? writeOrderHint(first.expr, held, writer) : undefined;
   const wanted = order.map(({ expr, asc }) => {
     const sql = writer.write(expr);
-    if (sql === undefined) throw new TypeError("An order without SQL form stands in a statement.");
-    // A bare number would be the place of a selected value.
+    if (sql === undefined) throw new TypeError("A statement has an order without SQL form.");
+    // A bare number would mean the position of a selected value.
     return { sql: expr.node === "literal" ? `(${sql})` : sql, asc, type: expr.type };
   });
   const known = new Set(wanted.map(({ sql }) => sql));

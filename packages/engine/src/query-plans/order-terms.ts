@@ -1,20 +1,20 @@
 import type { ColumnType } from "@appdb/contract/types";
 
-/** What rows are sorted by: SQL of the value, and the type as which it can be sent back. */
+/** A sort key: SQL of the value, and its type for sending it back. */
 export interface OrderTerm {
   readonly sql: string;
   readonly asc: boolean;
   readonly type: ColumnType;
-  /** Of a term that stands before the one it is made of, because an index holds it: how it is made. */
+  /** For a term that repeats a later one in its indexed form: the derivation. */
   readonly hint?: (sql: string) => string;
 }
 
-/** The terms without hints: what the place of a row is told by. */
+/** The terms without hints; they define the position of a row. */
 export function positionTerms(terms: readonly OrderTerm[]): readonly OrderTerm[] {
   return terms.filter(({ hint }) => hint === undefined);
 }
 
-/** Null is the largest value, in both directions. */
+/** Null sorts as the largest value, in both directions. */
 export function orderLines(terms: readonly OrderTerm[]): string[] {
   if (terms.length === 0) return [];
   return [
@@ -27,8 +27,8 @@ export function reversed(terms: readonly OrderTerm[]): OrderTerm[] {
 }
 
 /**
- * Conditions that hold of the rows behind a given one. `nulls` says which of its sort values are null; `value` gives SQL of
- * the others. The first condition says of the first sort value what the second one implies, in a form that an index serves.
+ * Conditions for the rows after a given one. `nulls` tells which of its sort values are null; `value` returns SQL of
+ * the others. The first condition is implied by the second, in a form that an index supports.
  */
 export function pageConditions(
   terms: readonly OrderTerm[],
@@ -40,7 +40,7 @@ export function pageConditions(
     const given = value(at, type);
     return {
       equal: `${sql} = ${given}`,
-      // PostgreSQL leaves the second part out where the column cannot be null.
+      // PostgreSQL removes the second part if the column cannot be null.
       behind: asc ? `(${sql} > ${given} or ${sql} is null)` : `${sql} < ${given}`,
     };
   });

@@ -6,8 +6,8 @@ import { visit } from "../expressions/tree.ts";
 import { foldsOf, type GroupNames, readsRows, rowArguments } from "./groups.ts";
 import type { Clauses, PlannedFold, PlanOptions } from "./query-plan.ts";
 
-/** The aggregates of the application in a query, and the expressions over rows that they take, each once.
- *  @throws app_invalid when the application has no such aggregate */
+/** The application aggregates of a query, and the distinct row expressions that they take.
+ *  @throws app_invalid when the application lacks such an aggregate */
 export function planFolds(
   bound: BoundQuery,
   clauses: Clauses,
@@ -30,7 +30,7 @@ export function planFolds(
       name: named?.name ?? "",
       type: aggregate.type,
       function: { id: known.id, module: known.module, name: known.name },
-      // A join may leave out the table whose column is declared without nulls.
+      // A join may not match the table of a non-nullable column.
       args: rowArguments(aggregate).map(({ name, expr }) => ({
         name,
         type: expr.type,
@@ -44,18 +44,18 @@ export function planFolds(
   return { folds, exprs };
 }
 
-/** What people call a key: the name under which it is selected, or the column's own. */
+/** The name of a key for people: its selected name, or the column's own. */
 export function keyLabel({ select }: Clauses, key: Expr, at: number): string {
   const selected = select.find(({ expr }) => expressionKey(expr) === expressionKey(key));
   if (selected !== undefined) return selected.name;
   return key.node === "column" && !key.name.startsWith("#") ? key.name : `group_by ${at + 1}`;
 }
 
-/** The error of a function that is called and not declared. */
+/** The error for a call of an undeclared function. */
 export function unknownFunction(bound: BoundQuery, id: string): Error {
   return appError("app_invalid", {
     detail: `The query ${bound.id} calls ${id}, which the application does not declare.`,
-    hint: "Run the command again to read the file again.",
+    hint: "Run the command again to reload the file.",
     meta: { query: bound.id, function: id },
   });
 }

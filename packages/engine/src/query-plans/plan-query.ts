@@ -26,7 +26,7 @@ import type {
 import { ExpressionWriter, givenRows, joinTables, type Relation } from "./relation.ts";
 import { StatementWriter } from "./statement-writer.ts";
 
-/** Plans a query: SQL wherever all of a clause has SQL forms, Python for the rest.
+/** Plans a query: SQL where a whole clause has SQL forms, Python for the rest.
  *  @throws app_invalid */
 export function planQuery(asked: BoundQuery, options: PlanOptions): QueryPlan {
   const bound = { ...asked, similarities: asked.asked.map((one) => resolveSimilarity(one, asked.tables)) };
@@ -52,7 +52,7 @@ function planVectors(bound: BoundQuery, { functions }: PlanOptions): VectorPlan 
   return { similarities, lacks, graph: queryGraph(bound, made, withFormer(functions, made)) };
 }
 
-/** A former index answers by a function that nothing in the file may call any more: its id says where it was. */
+/** A previous index uses a function that the file may no longer call. Its id tells the module. */
 function withFormer(
   known: ReadonlyMap<string, CatalogFunction>,
   made: readonly { readonly expr: Expr }[],
@@ -85,7 +85,7 @@ class Planner {
     this.#types = flatTypes(bound);
   }
 
-  /** Plans clauses over a source; `isTables` when the source is tables, which have versions to be checked. */
+  /** Plans clauses over a source. `isTables`: the source is tables, whose versions must be checked. */
   plan(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
     const parameters = this.#newParameters();
     const writer = new ExpressionWriter(source(parameters), parameters, this.#options.mode);
@@ -99,7 +99,7 @@ class Planner {
     return this.#finish(clauses, source, isTables);
   }
 
-  /** What has to be there before rows are grouped, sorted and compared. */
+  /** The values that grouping, sorting and comparing need. */
   #valuesBefore({ group_by: groupBy, select, order_by: orderBy }: Clauses): Expr[] {
     const grouped = isGrouped({ group_by: groupBy, select, order_by: orderBy, where: [] });
     const { distinct } = this.#bound.query;
@@ -116,7 +116,7 @@ class Planner {
     return [...found.values()];
   }
 
-  /** What groups are sorted by and compared by. */
+  /** The values that sorting and comparing groups need. */
   #valuesAfter({ select, order_by: orderBy }: Clauses): Expr[] {
     const compared = this.#bound.query.distinct ? select.map(({ expr }) => expr) : [];
     return [...orderBy.map(({ expr }) => expr), ...compared];
@@ -176,7 +176,7 @@ class Planner {
     return this.plan(next, (list) => withIdentities(givenRows(rows, list), isNumbered ? 0 : identities.length), false);
   }
 
-  /** Groups are made and kept, so that Python computes what they are sorted by. */
+  /** Materializes groups, so that Python computes their sort values. */
   #materializeGroups(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
     const grouped = groupNames(clauses);
     const parameters = this.#newParameters();
@@ -193,7 +193,7 @@ class Planner {
     return this.#afterGroups(clauses, grouped, columns);
   }
 
-  /** Groups with aggregates of the application: their rows are streamed to Python. */
+  /** Groups with application aggregates: their rows are streamed to Python. */
   #foldGroups(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
     const grouped = groupNames(clauses);
     const own = withoutFolds(grouped);
@@ -221,7 +221,7 @@ class Planner {
     return this.#afterGroups(clauses, grouped, [...columns, ...taken.folds.map(({ name, type }) => ({ name, type }))]);
   }
 
-  /** Plans what is left over groups that have been made. Rows were drawn before: groups are not. */
+  /** Plans the rest over existing groups. Sampling has already been applied to the rows. */
   #afterGroups(clauses: Clauses, grouped: GroupNames, columns: readonly NamedType[]): FinalStage {
     for (const { name, type } of columns) this.#types.set(name, type);
     this.#bound = { ...this.#bound, query: { ...this.#bound.query, sample: null } };
@@ -283,14 +283,14 @@ class Planner {
   }
 }
 
-/** The first columns are what told rows apart where they came from. */
+/** The first columns are the identities in the source. */
 function withIdentities(relation: Relation, count: number): Relation {
   if (count === 0) return relation;
   const identities = Array.from({ length: count }, (_none, at) => relation.column(`#id${at}`) ?? "");
   return { ...relation, identities };
 }
 
-/** The conditions that all have to hold. */
+/** The conditions that are joined by AND. */
 export function conjuncts(where: Expr | null): Expr[] {
   if (where === null) return [];
   if (where.node !== "call" || where.fn !== "op.and") return [where];

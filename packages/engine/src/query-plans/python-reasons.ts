@@ -2,15 +2,15 @@ import type { Expr } from "@appdb/contract/expressions";
 import { visit } from "../expressions/tree.ts";
 import type { SqlMode } from "./relation.ts";
 
-/** Why a part of a query is computed by Python: for `cli query explain`. */
+/** Why Python computes a part of a query, for `cli query explain`. */
 export interface PythonReason {
   readonly clause: "where" | "value" | "select" | "aggregate" | "vector";
-  /** What it computes with: functions and columns. */
+  /** Its inputs: functions and columns. */
   readonly what: string;
   readonly why: string;
 }
 
-/** Words the reason; `bare` is the run in which SQL had refused a value. */
+/** Makes the text of the reason. `bare`: the run after SQL refused a value. */
 export function pythonReason(clause: PythonReason["clause"], expr: Expr, mode: SqlMode): PythonReason {
   if (expr.node === "aggregate") {
     return { clause, what: expr.fn, why: `${expr.fn} is an aggregate of the application` };
@@ -25,5 +25,5 @@ export function pythonReason(clause: PythonReason["clause"], expr: Expr, mode: S
   const what = [...udfs, ...calls].join(", ");
   if (udfs.size > 0) return { clause, what, why: `${[...udfs].join(", ")} is a function of the application` };
   if (mode === "bare") return { clause, what, why: "SQL refused a value that Python may accept" };
-  return { clause, what, why: `no SQL form is known for ${[...calls].join(", ")} over these values` };
+  return { clause, what, why: `${[...calls].join(", ")} has no SQL form for these values` };
 }

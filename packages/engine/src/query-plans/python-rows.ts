@@ -5,12 +5,12 @@ import type { UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import type { NamedType } from "./query-plan.ts";
 import { computeError, type FailedAt } from "./query-refusals.ts";
 
-/** Rows handed to the workers at a time: enough for full chunks, few enough to leave room for other requests. */
+/** Rows in the workers at a time: enough for full chunks, and few enough for other requests. */
 const IN_FLIGHT = 128;
 
 export type QueryArguments = ReadonlyMap<string, EngineValue>;
 
-/** Decodes rows of texts; `first` is the place of the first column in them. */
+/** Decodes rows of texts; `first` is the index of their first column. */
 export function decodeRows(
   columns: readonly NamedType[],
   rows: readonly (readonly (string | null)[])[],
@@ -25,7 +25,7 @@ export function decodeRows(
   );
 }
 
-/** Where a graph finds its inputs: in a row's columns, or among the request's parameters. */
+/** Locates a graph's inputs: in a row's columns, or among the request's parameters. */
 export function bindInputs(
   graph: UdfGraph,
   columns: readonly NamedType[],
@@ -36,13 +36,13 @@ export function bindInputs(
     const parameter = parameterOf(name);
     if (parameter !== undefined) return { value: args.get(parameter) ?? null };
     const at = places.get(name);
-    if (at === undefined) throw new TypeError(`The graph reads ${name}, which the rows do not have.`);
+    if (at === undefined) throw new TypeError(`The graph reads ${name}, which the rows lack.`);
     return { at };
   });
   return (row) => sources.map((source) => ("at" in source ? (row[source.at] ?? null) : source.value));
 }
 
-/** Runs a graph over rows, many at a time; results in the order of the rows. @throws worker_unavailable, overloaded */
+/** Runs a graph on rows, many at a time; results are in row order. @throws worker_unavailable, overloaded */
 export async function computeRows(
   runner: UdfRunner,
   graph: UdfGraph,
@@ -61,9 +61,9 @@ export async function computeRows(
 }
 
 /**
- * Whether a row meets conditions, the first `count` steps. A row is out as soon as one of them is known not to hold, in
- * whatever order they stand, as in SQL; an error counts only for a row that nothing else leaves out.
- * @throws function_failed and its kin
+ * Whether a row meets the conditions, the first `count` steps. As in SQL, one false condition excludes a row, whatever
+ * the order. An error counts only for a row that no condition excludes.
+ * @throws function_failed and related codes
  */
 export function meetsConditions(query: string, graph: UdfGraph, count: number, result: UdfResult): boolean {
   let failed: number | undefined;
@@ -75,7 +75,7 @@ export function meetsConditions(query: string, graph: UdfGraph, count: number, r
   return true;
 }
 
-/** @throws function_failed and its kin when a step of the result from `first` on has no value */
+/** @throws function_failed and related codes when a step of the result from `first` on has no value */
 export function refuseErrors(
   query: string,
   graph: UdfGraph,

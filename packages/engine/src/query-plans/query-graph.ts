@@ -8,7 +8,8 @@ import { visit } from "../expressions/tree.ts";
 import type { UdfGraph } from "../ports.ts";
 import { unknownFunction } from "./plan-folds.ts";
 
-/** The graph of steps; each reads inputs alone: columns of rows, and parameters of the request. @throws app_invalid */
+/** Builds the graph of steps. Each only reads inputs: columns of rows, and parameters of the request. @throws
+ *  app_invalid */
 export function queryGraph(
   bound: BoundQuery,
   written: readonly { readonly name: string; readonly expr: Expr }[],

@@ -9,20 +9,20 @@ import type { ParameterList } from "../kinds/parameter-list.ts";
 import { storageCollation, storageType } from "../kinds/storage-type.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 
-/** What a statement reads from: a FROM list, and where each flat name is found in it. */
+/** The source of a statement: a FROM list, and the SQL of each flat name in it. */
 export interface Relation {
   readonly from: string;
-  /** Conditions that are part of it already (WHERE), as SQL. */
+  /** Conditions that it already includes (WHERE), as SQL. */
   readonly where: readonly string[];
-  /** SQL of a flat name; undefined for a name that it does not have. */
+  /** SQL of a flat name; undefined for an unknown name. */
   column(name: string): string | undefined;
-  /** What tells its rows apart, in the order in which they were inserted; empty when nothing does. */
+  /** The identities of its rows, in insertion order; empty when there are none. */
   readonly identities: readonly string[];
-  /** Its rows are those of the query's tables, which have indexes. */
+  /** Its rows come from the query's tables, which have indexes. */
   readonly is_tables?: boolean;
 }
 
-/** Which expressions may be SQL: all that have a form, or (for rows that SQL refused) bare values alone. */
+/** Which expressions can be SQL: all with a form, or only bare values (for rows that SQL refused). */
 export type SqlMode = "forms" | "bare";
 
 /** Writes expressions over a relation as SQL. */
@@ -37,17 +37,17 @@ export class ExpressionWriter {
     this.#mode = mode;
   }
 
-  /** Whether `write` gives SQL, without taking up parameters of the statement. */
+  /** Whether `write` returns SQL. Adds no parameters to the statement. */
   has(expr: Expr): boolean {
     return this.#compile(expr, { columnSql: () => "x", parameterSql: () => "$0" }) !== undefined;
   }
 
-  /** SQL of the value as a column of its type would store it; undefined when it has no SQL form. */
+  /** SQL of the value in its type's stored form; undefined when it has no SQL form. */
   write(expr: Expr): string | undefined {
     return this.#compile(expr, this.#sources());
   }
 
-  /** SQL of a value that is only shown: a part of a Json value may keep its blanks. */
+  /** SQL of a value that is only shown: a part of a Json value may keep its spaces. */
   writeShown(expr: Expr): string | undefined {
     return this.#mode === "bare" ? this.write(expr) : compileShown(expr, this.#sources());
   }
@@ -60,7 +60,7 @@ export class ExpressionWriter {
     return {
       columnSql: ({ name }) => {
         const sql = this.#relation.column(name);
-        if (sql === undefined) throw new TypeError(`The query reads ${name}, which its tables do not have.`);
+        if (sql === undefined) throw new TypeError(`The query reads ${name}, which its tables lack.`);
         return sql;
       },
       parameterSql: ({ name }) => this.#parameters.value(name),
@@ -95,7 +95,7 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
   return { ...relation, from: [first, ...joins].join("\n  ") };
 }
 
-/** Rows given as arrays, parameters in the order of `columns`. */
+/** Rows given as arrays, with parameters in the order of `columns`. */
 export function givenRows(
   columns: readonly { readonly name: string; readonly type: ColumnType }[],
   parameters: ParameterList,
@@ -127,7 +127,7 @@ function columnOf(byAlias: ReadonlyMap<string, BoundTable>, flat: string): strin
   const alias = quoteIdent(table.alias);
   if (part === undefined) return `${alias}.${quoteIdent(name)}`;
   const cell = `(${alias}._errors -> ${quoteLiteral(name)})`;
-  // A cell that waits for its value has a word in the place of an error.
+  // A pending cell has a plain word instead of an error object.
   return `(coalesce(${cell} ->> ${quoteLiteral(part)}, CASE jsonb_typeof(${cell}) WHEN 'string' THEN ${cell} #>> '{}' END) collate pg_catalog.pg_unicode_fast)`;
 }
 
@@ -139,7 +139,7 @@ function splitError(name: string): [string, string?] {
 function noSqlJoin(bound: BoundQuery): Error {
   return appError("app_invalid", {
     detail: `The query ${bound.id} joins on a condition that has no SQL form.`,
-    hint: "Compare columns in on=; put what Python computes into where(), or into a computed column.",
+    hint: "Compare columns in on=. Move Python computations into where() or a computed column.",
     meta: { query: bound.id },
   });
 }

@@ -1,9 +1,9 @@
 import type { Relation } from "./relation.ts";
 
-/** A seed that is the same for the statements of a transaction, and another for the next one. */
+/** A seed that all statements of a transaction share, and that is new for the next one. */
 export const OF_TRANSACTION = "(extract(epoch from transaction_timestamp()) * 1000000)::bigint";
 
-/** A number from 0 to 1 for a row: always the same for one seed, new each time without one. */
+/** A number from 0 to 1 for a row: fixed for one seed, new each time without one. */
 export function drawSql(relation: Relation, seed: number | string | null): string {
   if (seed === null) return "random()";
   const identity = relation.identities.map((sql) => `${sql}::text`).join(", ");

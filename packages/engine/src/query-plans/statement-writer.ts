@@ -19,17 +19,17 @@ type Order = Clauses["order_by"];
 
 export interface WrittenAnswer {
   readonly statement: PlannedStatement;
-  /** Columns behind the outputs, for Python. */
+  /** Columns after the outputs, for Python. */
   readonly columns: readonly NamedType[];
   readonly outputs: readonly (Omit<QueryOutput, "nullable"> & { readonly place: number })[];
   readonly python: readonly { readonly name: string; readonly expr: Expr }[];
-  /** Columns behind all others that mark a row. */
+  /** Number of last columns that mark a row. */
   readonly marks: number;
-  /** Where `statement` asks an index of vectors: the same without it. */
+  /** Set when `statement` uses a vector index: the same statement without it. */
   readonly exact?: PlannedStatement;
 }
 
-/** What is selected: values of a statement, and what Python makes of some of them. */
+/** The selected values: some from the statement, others from Python. */
 interface Chosen extends Omit<WrittenAnswer, "statement" | "marks" | "exact"> {
   readonly values: readonly string[];
 }
@@ -48,7 +48,7 @@ export class StatementWriter {
     this.#options = options;
   }
 
-  /** Rows as they are, for Python. */
+  /** Ungrouped rows, for Python. */
   rows(input: {
     readonly where: readonly Expr[];
     readonly columns: readonly string[];
@@ -68,12 +68,12 @@ export class StatementWriter {
     ]);
   }
 
-  /** Groups as they are: keys, then aggregates. */
+  /** Groups: keys, then aggregates. */
   groups(input: {
     readonly where: readonly Expr[];
     readonly grouped: GroupNames;
     readonly guards: boolean;
-    /** Another statement of the transaction reads the same rows: a sample is to be the same. */
+    /** Another statement of the transaction reads the same rows, so the sample must be the same. */
     readonly is_repeated: boolean;
   }): PlannedStatement {
     const relation = this.#group(
@@ -93,7 +93,7 @@ export class StatementWriter {
     ]);
   }
 
-  /** The rows of groups, one by one: the group's place among those of `groups`, then values. */
+  /** The rows of groups, one by one: the group's index in `groups`, then values. */
   members(input: {
     readonly where: readonly Expr[];
     readonly keys: readonly Expr[];
@@ -114,7 +114,7 @@ export class StatementWriter {
     ]);
   }
 
-  /** The rows of the answer, up to what Python computes of each. */
+  /** The rows of the response, before Python values. */
   answer(input: { readonly clauses: Clauses; readonly guards: boolean }): WrittenAnswer {
     const { clauses } = input;
     const { query } = this.#bound;
@@ -149,27 +149,27 @@ export class StatementWriter {
         ...limits,
       ]);
     const answer = { ...chosen, marks: marks.length };
-    // A page goes on behind the last one, which an index that finds most of the nearest rows cannot promise.
+    // A page continues after the last row, which an approximate vector index cannot guarantee.
     const isPage = this.#options.marked?.by === "place";
     if (byIndex === null || query.limit === null || isPage) return { ...answer, statement: write(exact) };
     return { ...answer, statement: write(byIndex), exact: write(exact) };
   }
 
-  /** SQL of what marks a row, if that is wanted. */
+  /** SQL of the marks on a row, if requested. */
   #marks(order: readonly OrderTerm[], relation: Relation): readonly string[] {
     const { marked } = this.#options;
     if (marked === undefined) return [];
     return marked.by === "place" ? positionTerms(order).map(({ sql }) => sql) : relation.identities;
   }
 
-  /** Conditions that let through what comes behind the last row of the page before. */
+  /** Conditions for the rows after the last row of the previous page. */
   #behind(order: readonly OrderTerm[]): readonly string[] {
     const { marked } = this.#options;
     if (marked?.by !== "place" || marked.after === null) return [];
     return pageConditions(order, marked.after, (at, type) => this.#parameters.pageKey(at, type));
   }
 
-  /** Values of the answer that have SQL, and the columns that Python needs for the others. */
+  /** The values of the response with SQL, and the columns that Python needs for the others. */
   #choose(select: Clauses["select"], writer: ExpressionWriter, relation: Relation): Chosen {
     const values: string[] = [];
     const outputs: WrittenAnswer["outputs"][number][] = [];
@@ -196,7 +196,7 @@ export class StatementWriter {
     return { values, outputs, columns, python };
   }
 
-  /** Everything that is selected has SQL here; the order is by what is selected. */
+  /** All selected values have SQL here, and the order uses selected values. */
   #distinct(
     chosen: Chosen,
     orderBy: Order,
@@ -232,7 +232,7 @@ export class StatementWriter {
     return { ...chosen, statement, marks: 0 };
   }
 
-  /** The last rows of the order, turned round again. */
+  /** The last rows of the order, reversed again. */
   #tail(chosen: Chosen, order: readonly OrderTerm[], relation: Relation, where: readonly string[]): WrittenAnswer {
     const names = chosen.values.map((_sql, at) => quoteIdent(`c${at}`));
     const keys = order.map((_term, at) => quoteIdent(`k${at}`));
@@ -254,7 +254,7 @@ export class StatementWriter {
     return { ...chosen, statement, marks: 0 };
   }
 
-  /** The relation with its conditions, and of its rows those that are drawn. */
+  /** The relation with its conditions, reduced to the sample. */
   #sampled(
     where: readonly Expr[],
     read: readonly Expr[],
@@ -314,7 +314,7 @@ export class StatementWriter {
     };
   }
 
-  /** What the indexes hold of the texts that a statement over `relation` compares or is sorted by. */
+  /** The indexed forms of the texts that a statement over `relation` compares or sorts by. */
   #held(relation: Relation, where: readonly Expr[], order: Order): IndexedTexts {
     return relation.is_tables === true ? chooseHeld(this.#bound, where, order[0]?.expr) : new Map();
   }
@@ -333,7 +333,7 @@ export class StatementWriter {
     return conditions.length === 0 ? [] : [`where ${conditions.join("\n  and ")}`];
   }
 
-  /** Nothing comes back when a table has another version than the one that the statement was written for. */
+  /** The statement returns nothing when a table version differs from the planned one. */
   #guards(wanted: boolean): string[] {
     if (!wanted) return [];
     return this.#bound.tables.map(
@@ -381,10 +381,10 @@ export class StatementWriter {
   }
 }
 
-/** SQL of a value of a group or of its rows; the planner asked before whether there is one. */
+/** SQL of a value of a group or of its rows; the planner has checked that it exists. */
 function needed(writer: ExpressionWriter, expr: Expr): string {
   const sql = writer.write(expr);
-  if (sql === undefined) throw new TypeError("A group's value without SQL form stands in a statement.");
+  if (sql === undefined) throw new TypeError("A statement has a group value without SQL form.");
   return sql;
 }
 

@@ -1,7 +1,7 @@
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** Routes whose answer a function of the application makes. */
+/** Routes whose response is made by a function of the application. */
 const APP = `
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,14 +81,14 @@ beforeEach(async () => {
 const stored = async (columns = "title, n, loud, share, ratio, _errors") =>
   (await stage.sql.query({ text: `select ${columns} from docs` })).rows;
 
-test("a function makes the answer of an inserted row from its outputs, computed ones included", async () => {
+test("a function makes an insert's response from its outputs", async () => {
   const answer = await stage.post("/docs", { title: "hi", n: 5, at: "2024-01-02T03:04:05+02:00" });
   expect(answer).toMatchObject({ status: 200 });
   expect(answer.json).toEqual({ title: "HI 2.5 UUID", tags: ["a", "b"], at: "2024-01-02T01:04:05+00:00" });
   expect(await stored()).toEqual([["hi", "5", "HI", "2.5", "2", null]]);
 });
 
-test("when the function raises, or a column before it, nothing is stored", async () => {
+test("if the function or a column fails, nothing is stored", async () => {
   const answer = await stage.post("/docs", { title: "bad", n: 5 });
   expect(answer).toMatchObject({
     status: 400,
@@ -97,7 +97,7 @@ test("when the function raises, or a column before it, nothing is stored", async
       meta: { function: "app:card", type: "RuntimeError", message: "no card for this", at: "app.py:38" },
     },
   });
-  expect(answer.json.detail).toBe("The route's answer: app:card raised RuntimeError: no card for this (app.py:38)");
+  expect(answer.json.detail).toBe("The route's response: app:card raised RuntimeError: no card for this (app.py:38)");
   const column = await stage.post("/docs", { title: "x", n: 13 });
   expect(column).toMatchObject({ status: 400, json: { meta: { column: "share" } } });
   const zero = await stage.post("/docs", { title: "x", n: 0 });
@@ -114,12 +114,12 @@ test("with on_error=ignore the function of the answer sees null where a column f
   ]);
 });
 
-test("a computed answer stores nothing and needs only what it hangs on", async () => {
+test("a computed response stores nothing and computes only what it needs", async () => {
   expect(await stage.post("/docs/look", { title: "hi" })).toMatchObject({ status: 200, text: '"HI!"' });
   expect(await stored()).toEqual([]);
 });
 
-test("an update's answer is made of the row as it becomes; if that fails the row stays as it was", async () => {
+test("an update's response is made from the new row; a failure changes nothing", async () => {
   const { id } = (await stage.post("/plain", { title: "hi", n: 4 })).json;
   const first = await stage.post("/docs/change", { id, n: 8 });
   expect(first).toMatchObject({ status: 200, json: { t: "hi", l: "HI", r: 1.25, s: 4, e: 7 } });
@@ -131,7 +131,7 @@ test("an update's answer is made of the row as it becomes; if that fails the row
   expect((await stage.post("/docs/change", { id: "0192a3b4-0000-7000-8000-000000000000", n: 1 })).status).toBe(404);
 });
 
-test("what is no JSON is refused and nothing is changed; None is null", async () => {
+test("a result that is not JSON is refused without changes; None is null", async () => {
   const { id } = (await stage.post("/plain", { title: "hi", n: 4 })).json;
   for (const title of ["object", "nan"]) {
     expect(await stage.post("/docs/strange", { id, title })).toMatchObject({
@@ -143,7 +143,7 @@ test("what is no JSON is refused and nothing is changed; None is null", async ()
   expect((await stage.post("/docs/strange", { id, title: "none" })).text).toBe("null");
 });
 
-test("20 requests at once to each kind of route are all answered with their own row", async () => {
+test("20 concurrent requests per kind of route get their own row", async () => {
   const numbers = Array.from({ length: 20 }, (_, at) => at + 20);
   const made = await Promise.all(numbers.map((n) => stage.post("/docs/try", { title: `t${n}`, n })));
   expect(made.map(({ json }) => json)).toEqual(numbers.map((n) => [`t${n}`, n / 2]));
@@ -155,7 +155,7 @@ test("20 requests at once to each kind of route are all answered with their own 
   ]);
 });
 
-test("Prefer: return=minimal is answered without a body, and says so", async () => {
+test("Prefer: return=minimal gets no body and is confirmed", async () => {
   const prefer = { headers: { prefer: 'respond-async, Return="minimal"; x=1' } };
   const made = await stage.post("/plain", { title: "hi", n: 4 }, prefer);
   expect(made).toMatchObject({ status: 204, text: "", headers: { "preference-applied": "return=minimal" } });

@@ -54,7 +54,7 @@ function declare(table: ManifestTable, inputs: readonly string[] = ["title"]) {
   return aManifest({ tables: [table], services });
 }
 
-test("a row gets defaults for what its request leaves out, and expressions read them", async () => {
+test("omitted fields get their defaults, and expressions read them", async () => {
   const manifest = declare(tickets(STATE, DUE, CREATED, LOUD), ["title", "state", "due"]);
   await stage.apply(manifest);
   const { post } = await stage.serve(manifest);
@@ -79,7 +79,7 @@ test("a row gets defaults for what its request leaves out, and expressions read 
   ]);
 });
 
-test("a required column with a default is added to a table that has rows", async () => {
+test("a required column with a default is added to existing rows", async () => {
   const before = declare(tickets());
   await stage.apply(before);
   const old = await stage.serve(before);
@@ -91,7 +91,7 @@ test("a required column with a default is added to a table that has rows", async
     ["additive", "column 'due' will be added with the default now(), which every row gets"],
   ]);
   await stage.apply(after);
-  // The service that was started before goes on, and PostgreSQL gives its rows the default.
+  // The service started earlier continues, and PostgreSQL gives its rows the default.
   expect((await old.post("/tickets", { title: "b" })).status).toBe(200);
   expect(await stage.rows("select state, due > now() - interval '1 hour' from tickets")).toEqual([
     ["new", "t"],
@@ -108,7 +108,7 @@ test("a changed default is an additive change that leaves rows alone", async () 
   const { plan } = planSchema({ manifest: changed, catalog: await loadCatalog(stage.sql), target: "main" });
   expect(plan.tables[0]?.ops[0]).toMatchObject({
     severity: "additive",
-    description: "column 'state': its default will change from 'new' to 'open'; stored values stay as they are",
+    description: "column 'state': its default will change from 'new' to 'open'; stored values stay",
   });
   await stage.apply(changed);
   await (await stage.serve(changed)).post("/tickets", { title: "b" });
@@ -135,7 +135,7 @@ test("a default follows its column to another type", async () => {
   ]);
 });
 
-test("the time of a row is no column that is computed again", async () => {
+test("a timestamp of insertion is never recomputed", async () => {
   const manifest = declare(tickets(CREATED));
   await stage.apply(manifest);
   const request = { folder: "public", table: "tickets", cascade: true, on_error: "abort", errors_only: false } as const;
@@ -144,7 +144,7 @@ test("the time of a row is no column that is computed again", async () => {
   expect(() => planRecompute(catalog, { ...request, columns: ["created"] })).toThrow("is made with its row");
 });
 
-test("the description says which fields have a default", async () => {
+test("the OpenAPI document shows the defaults of fields", async () => {
   const manifest = declare(tickets(STATE, DUE), ["title", "state", "due"]);
   await stage.apply(manifest);
   const { endpoints } = await stage.serve(manifest);
@@ -153,11 +153,11 @@ test("the description says which fields have a default", async () => {
   expect(document).toContain('"required":["title"]');
 });
 
-test("a default that its column's schema refuses is named with its line", async () => {
+test("a default that violates its column's schema is reported with its line", async () => {
   const schema = { type: "object", required: ["a"] };
   const doc = aColumn("doc", "json", { ...withDefault(lit("{}", "json"), "{}"), type: { kind: "json", schema } });
   await expect(checkManifest(declare(tickets(doc)))).rejects.toMatchObject({
     code: "app_invalid",
-    message: expect.stringContaining("app.py:1: The default of column tickets.doc does not fit its schema"),
+    message: expect.stringContaining("app.py:1: The default of column tickets.doc does not match its schema"),
   });
 });

@@ -6,7 +6,7 @@ import type { RouteKind } from "./route-kind.ts";
 import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
 import { compileRowRoute } from "./row-routes.ts";
 
-/** Takes a row, and answers values of it; nothing is stored. */
+/** Takes a row and returns values of it. Stores nothing. */
 export const computeKind: RouteKind<ManifestComputeRoute> = {
   ...OVER_ROW,
   title: "a compute",

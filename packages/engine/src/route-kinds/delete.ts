@@ -15,7 +15,7 @@ import { compareRequired } from "./route-changes.ts";
 import type { RouteKind } from "./route-kind.ts";
 import { COUNT, requiredBody, tableOf } from "./row-openapi.ts";
 
-/** Takes values, deletes the rows that have all of them, and answers their number. */
+/** Takes values, deletes all matching rows, and returns their number. */
 export const deleteKind: RouteKind<ManifestDeleteRoute> = {
   title: "a delete",
   isHandler: false,
@@ -30,13 +30,13 @@ export const deleteKind: RouteKind<ManifestDeleteRoute> = {
     const operation = {
       operationId: operationId(route, path),
       summary: `Delete rows of ${route.table}`,
-      description: "Deletes the rows that have all of these values; null stands for rows without a value.",
+      description: "Deletes all rows with these values; null matches rows without a value.",
       tags: [route.table],
       parameters: [IDEMPOTENCY_PARAMETER],
       requestBody: requiredBody(objectSchema(columns, route.match_columns, "match")),
       responses: {
         "200": {
-          description: "The number of rows that were deleted.",
+          description: "The number of deleted rows.",
           headers: IDEMPOTENCY_HEADERS,
           content: { "application/json": { schema: COUNT } },
         },
@@ -47,7 +47,7 @@ export const deleteKind: RouteKind<ManifestDeleteRoute> = {
   },
   compare(before, after, _, changes) {
     if (before.kind !== after.kind) return;
-    if (before.table !== after.table) changes.breaking.push(`it works on ${after.table}`);
+    if (before.table !== after.table) changes.breaking.push(`it now uses table ${after.table}`);
     compareRequired("match column", before.match_columns, after.match_columns, changes);
   },
   overTable(table) {

@@ -1,10 +1,11 @@
 import { hash } from "node:crypto";
 import type { RouteAnswer } from "../answers/answers.ts";
 
-/** Stored answers are good as long as the service says so: a client asks again, and reads 304 when nothing has changed. */
+/** Clients must revalidate a cached response, and get 304 when nothing has changed. */
 const CACHE_CONTROL = "no-cache";
 
-/** Gives an answer to GET its ETag, a digest of what it says; 304 without a body when the client has that answer already. */
+/** Adds an ETag, a digest of the body, to a GET response. Gives 304 without a body when the client has that
+ *  response. */
 export function withEtag(
   answer: RouteAnswer & { readonly body: string },
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -18,7 +19,7 @@ export function withEtag(
   return { status: 304, headers: kept, body: "" };
 }
 
-/** Whether one of the client's tags is ours. They are compared weakly: a proxy that compresses marks tags with `W/`. */
+/** Whether the client sent our tag. Comparison is weak, because a proxy that compresses prefixes tags with `W/`. */
 function isKnown(sent: string | string[] | undefined, etag: string): boolean {
   if (sent === undefined) return false;
   const tags = String(sent);

@@ -11,7 +11,7 @@ import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { compareNames } from "./route-changes.ts";
 import type { RouteKind } from "./route-kind.ts";
 
-/** What answering by Python needs of a `RouteContext`. */
+/** The parts of a `RouteContext` that Python handlers need. */
 export interface HandlerContext {
   readonly deps: { readonly log: Logger };
   handlers(): HandlerRunner;
@@ -19,7 +19,7 @@ export interface HandlerContext {
 
 const METHODS = { get: "GET", post: "POST", put: "PUT", patch: "PATCH", delete: "DELETE" } as const;
 
-/** A function of the application answers the requests itself. */
+/** A function of the application handles the requests itself. */
 export const handlerKind = {
   title: "a hand-written",
   isHandler: true,
@@ -30,7 +30,7 @@ export const handlerKind = {
     const { inputs, outputs } = handlerNames(route);
     return { table: null, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
   },
-  /** What Python read from the signature, and the errors of all. */
+  /** The parameters that Python read from the signature, and the common errors. */
   openapi(route, { path }) {
     if (route.openapi === null) return undefined;
     const fragment = route.openapi as JsonObject;
@@ -49,10 +49,10 @@ export const handlerKind = {
   overTable: () => undefined,
 } as const satisfies RouteKind<ManifestHandlerRoute>;
 
-/** What any handler may be answered with, besides what it says itself. */
+/** Errors of any handler, in addition to its own. */
 const HANDLER_ERRORS = [...BODY, ...PYTHON, "overloaded", "worker_unavailable", "handler_interrupted"] as const;
 
-/** A handler may refuse with any status. */
+/** A handler can refuse with any status. */
 const OTHERS: Json = {
   description: "`handler_failed`: the application refused the request",
   content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
@@ -69,11 +69,11 @@ function compileHandlerRoute(
     is_handler: true,
     method: METHODS[route.method],
     path: service.prefix + route.path,
-    // Handlers run in processes of their own.
+    // Handlers run in separate processes.
     uses_python: false,
     takes_signal: true,
     takes_any_body: true,
-    // A handler that has a GET answers a HEAD the same, whose body is then left out.
+    // A handler with GET answers HEAD in the same way; the body is then omitted.
     handle: (request) =>
       answerByPython(context, request, {
         handler: route.handler,
@@ -83,7 +83,7 @@ function compileHandlerRoute(
   };
 }
 
-/** Has Python answer a request. Never rejects. */
+/** Makes Python handle a request. Never rejects. */
 export async function answerByPython(
   context: HandlerContext,
   request: RouteRequest,
@@ -92,7 +92,7 @@ export async function answerByPython(
   const { log } = context.deps;
   try {
     const { place, body, id } = request;
-    if (place === undefined) throw new TypeError("the request does not say where it came to");
+    if (place === undefined) throw new TypeError("the request has no address");
     const answer = await context.handlers().serve({
       head: {
         method: how.method ?? place.method,
@@ -126,10 +126,10 @@ export async function answerByPython(
   }
 }
 
-/** What a framework answers for an exception of the application, before anyone else hears of that. */
+/** The status that a framework returns for an exception before other code sees it. */
 const INTERNAL = 500;
 
-/** Events are told for as long as somebody listens, who comes again when they end. */
+/** An event stream lasts as long as its client listens. The client reconnects when it ends. */
 function isOfEvents(headers: HttpHeaders): boolean {
   return headers.some(([name, value]) => name.toLowerCase() === "content-type" && /^text\/event-stream\b/i.test(value));
 }
@@ -138,7 +138,7 @@ function bodyOf({ body }: HandlerAnswer): RouteAnswer["body"] {
   return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : body;
 }
 
-/** Headers as pairs; without those of a packing that is undone by now, whose length misleads as well. */
+/** Headers as pairs, without those of a content encoding that has been decoded, including the length. */
 function pairsOf(headers: RouteRequest["headers"]): HttpHeaders {
   const wasPacked = headers["content-encoding"] !== undefined;
   return Object.entries(headers).flatMap(([name, value]) =>
@@ -150,12 +150,12 @@ function pairsOf(headers: RouteRequest["headers"]): HttpHeaders {
 
 const OF_PACKING: ReadonlySet<string> = new Set(["content-encoding", "content-length"]);
 
-/** Without those that the service itself says. */
+/** Removes the headers that the service itself sets. */
 function sendable(headers: HttpHeaders): HttpHeaders {
   return headers.filter(([name]) => name !== "x-request-id" && name !== FAILED_HEADER);
 }
 
-/** The answer for a failure that Python told. */
+/** The response to a failure reported by Python. */
 export function answerFailure(failure: HttpFailure, id: string, log: Logger): RouteAnswer {
   const { code, detail, status, meta } = failure;
   const known: ErrorCode = code !== null && isErrorCode(code) ? code : "handler_failed";

@@ -28,7 +28,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-/** km -> fare (Python) -> tax (SQL, reads fare); half (SQL alone). */
+/** km -> fare (Python) -> tax (SQL, reads fare); half (SQL only). */
 const RIDES = [
   aColumn("km", "int"),
   aComputed("fare", udf("udfs:fare", "float", col("km", "int"))),
@@ -64,7 +64,7 @@ function fareOf(row: Readonly<Record<string, unknown>>): number {
   return Number(row.km) * 2;
 }
 
-test("a row whose function fails is stored, its cell null, the error beside it, and what reads it carries the cause", async () => {
+test("a failed cell is null with its error, which its readers carry on", async () => {
   stage.steps.fare = fareOf;
   stage.steps.part = (row) => 10 / Number(row.km);
   const post = await serve(aTable("rides", RIDES));
@@ -89,7 +89,7 @@ test("a row whose function fails is stored, its cell null, the error beside it, 
   );
 });
 
-test("a value that SQL refuses is null with Python's error, and the row's other cells are there", async () => {
+test("a value that SQL refuses is null; other cells keep their values", async () => {
   stage.steps.fare = fareOf;
   stage.steps.part = () => {
     throw new Error("division by zero");
@@ -103,7 +103,7 @@ test("a value that SQL refuses is null with Python's error, and the row's other 
   });
 });
 
-test("a function that the application lacks is no failing cell: the row is refused, and the function named", async () => {
+test("a missing function refuses the row and is named", async () => {
   stage.steps.fare = () => {
     throw new FunctionGone("module udfs has no function 'fare'");
   };
@@ -117,7 +117,7 @@ test("a function that the application lacks is no failing cell: the row is refus
   expect(await rows("select count(*) from rides")).toEqual([["0"]]);
 });
 
-test("the same table's other routes refuse what fails", async () => {
+test("other routes of the same table refuse failures", async () => {
   stage.steps.fare = fareOf;
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 100 }, "/strict")).toMatchObject({ status: 400, json: { code: "function_failed" } });
@@ -125,7 +125,7 @@ test("the same table's other routes refuse what fails", async () => {
   expect(await rows("select count(*) from rides")).toEqual([["1"]]);
 });
 
-test("many rows at once each get their own answer", async () => {
+test("each of many rows gets its own response", async () => {
   stage.steps.fare = fareOf;
   stage.steps.part = (row) => 10 / Number(row.km);
   const post = await serve(aTable("rides", RIDES));
@@ -138,7 +138,7 @@ test("many rows at once each get their own answer", async () => {
   ]);
 });
 
-test("a key that has no value and a function that the application lacks still refuse the row", async () => {
+test("a key without a value or a missing function still refuses the row", async () => {
   stage.steps.fare = fareOf;
   const keyed = await serve(
     aTable("keyed", [

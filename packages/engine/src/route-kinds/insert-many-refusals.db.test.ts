@@ -11,7 +11,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test("rows that do not fit are named by line and pointer, the first of them, and nothing is stored", async () => {
+test("invalid rows are named by line and pointer, and nothing is stored", async () => {
   await stage.serve();
   const sent = numbers(3_000).map((n): object => ({ sku: `s${n}`, n }));
   sent[2_500] = { sku: "x", n: "one" };
@@ -37,7 +37,7 @@ test("rows that do not fit are named by line and pointer, the first of them, and
   expect(await stage.rows("select count(*) from items")).toEqual([["0"]]);
 });
 
-test("a line that is no JSON or no UTF-8 is named among the others", async () => {
+test("reports a line that is not JSON or UTF-8 with the others", async () => {
   await stage.serve();
   const bytes = Buffer.concat([
     Buffer.from('{"title":"a"}\n{"title":\n{"title":"'),
@@ -52,35 +52,32 @@ test("a line that is no JSON or no UTF-8 is named among the others", async () =>
   ]);
 });
 
-test.each(["/plain", "/items"])(
-  "a key of %s that exists, in the table or in the request, names its row",
-  async (path) => {
-    await stage.serve();
-    const table = path.slice(1);
-    await stage.one(path, { sku: "s2100", n: 7 });
-    const sent = numbers(2_500).map((n) => ({ sku: `s${n}`, n: n + 1 }));
-    const taken = await stage.lines(path, linesOf(sent));
-    expect(taken.status).toBe(409);
-    expect(JSON.parse(taken.text)).toMatchObject({
-      code: "unique_violation",
-      detail: expect.stringMatching(/^Line 2101: .*\(sku\) = \("s2100"\)/),
-      errors: [{ pointer: "/2100" }],
-      meta: { row: 2_100 },
-    });
-    const twice = await stage.lines(
-      path,
-      linesOf([
-        { sku: "a", n: 1 },
-        { sku: "b", n: 1 },
-        { sku: "a", n: 2 },
-      ]),
-    );
-    expect(JSON.parse(twice.text).errors).toMatchObject([{ pointer: "/2" }]);
-    expect(await stage.rows(`select sku, n from ${table}`)).toEqual([["s2100", "7"]]);
-  },
-);
+test.each(["/plain", "/items"])("a duplicate key of %s names its row", async (path) => {
+  await stage.serve();
+  const table = path.slice(1);
+  await stage.one(path, { sku: "s2100", n: 7 });
+  const sent = numbers(2_500).map((n) => ({ sku: `s${n}`, n: n + 1 }));
+  const taken = await stage.lines(path, linesOf(sent));
+  expect(taken.status).toBe(409);
+  expect(JSON.parse(taken.text)).toMatchObject({
+    code: "unique_violation",
+    detail: expect.stringMatching(/^Line 2101: .*\(sku\) = \("s2100"\)/),
+    errors: [{ pointer: "/2100" }],
+    meta: { row: 2_100 },
+  });
+  const twice = await stage.lines(
+    path,
+    linesOf([
+      { sku: "a", n: 1 },
+      { sku: "b", n: 1 },
+      { sku: "a", n: 2 },
+    ]),
+  );
+  expect(JSON.parse(twice.text).errors).toMatchObject([{ pointer: "/2" }]);
+  expect(await stage.rows(`select sku, n from ${table}`)).toEqual([["s2100", "7"]]);
+});
 
-test("a function that fails names its row, and nothing is stored; ignored, its cell is null", async () => {
+test("a failing function names its row; with ignore, its cell is null", async () => {
   stage.steps.fare = ({ km }) => {
     if (Number(km) % 1_000 === 999) throw new Error(`unlucky ${km}`);
     return Number(km) * 2;
@@ -111,7 +108,7 @@ test("a function that fails names its row, and nothing is stored; ignored, its c
   ).toEqual([["2500", "2498", "2498", "2", "fare"]]);
 });
 
-test("a value that neither SQL nor Python can make is a failing cell when errors are ignored", async () => {
+test("with ignore, a value that neither SQL nor Python can make fails its cell", async () => {
   stage.steps.inv = ({ n }) => {
     if (Number(n) === 0) throw new Error("division by zero");
     return 10 / Number(n);
@@ -134,7 +131,7 @@ test("a value that neither SQL nor Python can make is a failing cell when errors
   ]);
 });
 
-test("a line and a number of rows beyond the limits are refused, and nothing is stored", async () => {
+test("refuses lines and row counts above the limits and stores nothing", async () => {
   await stage.serve({ body_bytes: 1_000, insert_rows: 3 });
   const long = await stage.lines("/docs", linesOf([{ title: "a" }, { title: "x".repeat(1_000) }]));
   expect([long.status, JSON.parse(long.text).detail]).toEqual([
@@ -151,22 +148,22 @@ test("a line and a number of rows beyond the limits are refused, and nothing is 
   expect(await stage.rows("select count(*) from docs")).toEqual([["0"]]);
 });
 
-test("a compute route takes one row, and says so of an array", async () => {
+test("a compute route refuses an array and asks for one row", async () => {
   await stage.serve();
   const answer = await stage.array("/compute", [{ km: 1 }]);
   expect([answer.status, JSON.parse(answer.text).detail]).toEqual([
     422,
-    "The body must be a JSON object; it is an array.",
+    "Expected the body to be a JSON object, got an array.",
   ]);
 });
 
-test("an array that is no JSON is refused with the place where it breaks", async () => {
+test("refuses an invalid JSON array with the position of the error", async () => {
   await stage.serve();
   const broken = [
     ['[{"title":"a"},', "does not end"],
     ['[{"title":"a"},]', "at [1]"],
     ['[{"title":"a"} {"title":"b"}]', "at [0]"],
-    ['[{"title":"a"}] []', "follows"],
+    ['[{"title":"a"}] []', "after the array"],
     ['[{"title":"a]', "does not end"],
     ["[,]", "at [0]"],
   ] as const;
@@ -178,7 +175,7 @@ test("an array that is no JSON is refused with the place where it breaks", async
   expect(await stage.rows("select count(*) from docs")).toEqual([["0"]]);
 });
 
-test("a key that somebody else is just storing is waited for as long as a statement may take, and no longer", async () => {
+test("waits for a key in another transaction up to the statement timeout", async () => {
   await stage.serve({ statement_timeout_ms: 300 });
   const answer = await stage.sql.transaction(async (connection) => {
     await connection.query({ text: "insert into plain (_row, sku, n) values (uuidv7(), 'b', 1)" });

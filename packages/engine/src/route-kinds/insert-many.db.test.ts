@@ -23,7 +23,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test("an array is answered by an array and lines by lines, each row's outputs in the order sent", async () => {
+test("arrays get arrays and lines get lines, in the order sent", async () => {
   await stage.serve();
   const sent = numbers(5_003).map((n) => ({ title: `straße ${n}` }));
   const wanted = sent.map(({ title }) => ({ loud: title.toUpperCase(), title }));
@@ -42,7 +42,7 @@ test("an array is answered by an array and lines by lines, each row's outputs in
   expect(await stage.rows("select count(*), count(distinct id) from docs")).toEqual([["10006", "10006"]]);
 });
 
-test("blank lines, spaces and a last line without an end are no matter; no rows are no error", async () => {
+test("accepts blank lines, spaces, no final newline and no rows", async () => {
   await stage.serve();
   const answer = await stage.lines("/docs", '\r\n{"title": "a"}\r\n\n  {"title":"b"}  \n   \n{"title":"c"}');
   expect(answer.text).toBe('{"loud":"A","title":"a"}\n{"loud":"B","title":"b"}\n{"loud":"C","title":"c"}\n');
@@ -53,7 +53,7 @@ test("blank lines, spaces and a last line without an end are no matter; no rows 
   );
 });
 
-test("every type is stored as one row alone would be", async () => {
+test("stores every type in the same way as a single row", async () => {
   await stage.serve();
   const row = (sku: string) => ({
     sku,
@@ -87,7 +87,7 @@ test("every type is stored as one row alone would be", async () => {
   expect(stored.map(([sku]) => sku).sort()).toEqual(["n", ...texts, ...texts.map((text) => `${text}2`)].sort());
 });
 
-test("an Int beyond 2^53 keeps its digits and Json its text", async () => {
+test("an Int above 2^53 keeps its digits, and Json its text", async () => {
   await stage.serve();
   const answer = await stage.array(
     "/plain",
@@ -99,7 +99,7 @@ test("an Int beyond 2^53 keeps its digits and Json its text", async () => {
   ]);
 });
 
-test("what SQL cannot make of a row Python makes, in the same transaction", async () => {
+test("Python makes values that SQL cannot, in the same transaction", async () => {
   stage.steps.inv = ({ n }) => (Number(n) === 0 ? 0.25 : 10 / Number(n));
   await stage.serve();
   const answer = await stage.array("/items", [
@@ -116,7 +116,7 @@ test("what SQL cannot make of a row Python makes, in the same transaction", asyn
   ]);
 });
 
-test("an older service goes on when columns were added, and stops when one was dropped", async () => {
+test("an older service continues after added columns and stops after a drop", async () => {
   await stage.serve();
   const added = [
     aTable("docs", [...DOCS.columns, aComputed("low", call("string.lower", "string", col("title", "string")))]),
@@ -138,7 +138,7 @@ test("an older service goes on when columns were added, and stops when one was d
   expect(await stage.rows("select count(*) from plain")).toEqual([["1"]]);
 });
 
-test("a client that goes away in the middle leaves nothing, and holds nothing", async () => {
+test("a client that disconnects midway leaves no rows and holds no locks", async () => {
   await stage.serve();
   const gone = new AbortController();
   async function* body(): AsyncGenerator<Uint8Array> {
@@ -153,7 +153,7 @@ test("a client that goes away in the middle leaves nothing, and holds nothing", 
   expect((await stage.lines("/plain", '{"sku":"s1","n":1}')).status).toBe(200);
 });
 
-test("a request with a key is stored once, and its repetition answered the same", async () => {
+test("a request with a key is stored once, and its retry gets the same response", async () => {
   await stage.serve();
   const headers = { "idempotency-key": "k1" };
   const sent = [
@@ -177,7 +177,7 @@ test("a request with a key is stored once, and its repetition answered the same"
   expect(await stage.rows("select (select count(*) from plain), (select count(*) from docs)")).toEqual([["2", "2"]]);
 });
 
-test("who wants only to know that it was done is told the number of rows", async () => {
+test("return=minimal gets the number of rows", async () => {
   await stage.serve();
   const headers = { prefer: "respond-async, return=minimal" };
   const answer = await stage.array("/docs", [{ title: "a" }, { title: "b" }], headers);
@@ -189,7 +189,7 @@ test("who wants only to know that it was done is told the number of rows", async
   expect((await stage.lines("/docs", "", { headers })).text).toBe('{"num_rows":0}');
 });
 
-test("requests with many rows and with one get along, more of them than there are connections", async () => {
+test("more requests than connections work, with many rows and one row mixed", async () => {
   await stage.serve();
   const many = numbers(12).map((k) =>
     stage.array(

@@ -18,10 +18,10 @@ import type { RowReader } from "../rows/validate-row.ts";
 import type { BulkSteps, BulkWriter } from "../write/bulk-writer.ts";
 import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
 
-/** Content types whose bodies are rows, one a line. */
+/** Content types with one row per line. */
 export const LINES_TYPES: readonly string[] = [LINES_TYPE, "application/jsonl", "application/jsonlines"];
 
-/** Whether a route takes many rows at once: a function makes the answer to one row, and one row is exported. */
+/** Whether a route takes many rows. A function makes a response for one row, and an export writes one row. */
 export function takesMany(route: ManifestRowRoute): boolean {
   return route.kind === "insert" && route.handler === null && (route.export_sql ?? null) === null;
 }
@@ -31,11 +31,11 @@ export interface InsertManyInput {
   readonly layout: RowLayout;
   readonly read: RowReader;
   readonly render: (row: Row) => string;
-  /** Of the route, for the keys of requests. */
+  /** The route, as the scope of idempotency keys. */
   readonly place: string;
 }
 
-/** Stores the rows of one request, all or none, and answers them in their order. */
+/** Stores the rows of one request, all or none, and returns their outputs in order. */
 export class InsertMany {
   readonly #context: RouteContext;
   readonly #input: InsertManyInput;
@@ -47,7 +47,7 @@ export class InsertMany {
     this.#writer = context.bulkWriter(input.route);
   }
 
-  /** Whether a request has many rows, or is none of one row. */
+  /** Whether a request has many rows, or is not a single row. */
   takes(request: RouteRequest): boolean {
     return request.stream !== undefined || arrayOf(request) !== undefined;
   }
@@ -57,7 +57,7 @@ export class InsertMany {
     const once = readOnce(request, this.#input.place);
     if (once === undefined) return this.#store(request, request.stream);
     if (request.stream === undefined) return this.#runOnce(request, once, undefined);
-    // Which request it is shows at the end of its body: so long it waits elsewhere.
+    // The digest of the request is known at the end of its body, so the body is spooled until then.
     await using body = this.#context.openSpool();
     const hash = createHash("sha256")
       .update(request.search ?? "")
@@ -77,7 +77,7 @@ export class InsertMany {
     });
   }
 
-  /** With `once` the answer is kept with the rows, and is whole. */
+  /** With `once`, the response is stored with the rows, and is not streamed. */
   async #store(
     request: RouteRequest,
     stream: AsyncIterable<Uint8Array> | undefined,
@@ -121,7 +121,7 @@ export class InsertMany {
   }
 }
 
-/** How many cells of each column failed, for the header that names them. */
+/** Number of failed cells per column, for the header that names them. */
 class FailedCells {
   readonly #layout: RowLayout;
   readonly #rows = new Map<string, number>();
@@ -151,7 +151,7 @@ class FailedCells {
   }
 }
 
-/** Bytes that are no UTF-8 are for the reader of one row to refuse. */
+/** The reader of one row refuses invalid UTF-8. */
 function arrayOf({ body }: RouteRequest): string | undefined {
   if (typeof body !== "string" && !isUtf8(body)) return undefined;
   const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");

@@ -96,7 +96,7 @@ afterEach(async () => {
 
 type Post = (path: string, body: unknown, key?: string) => Promise<AnsweredJson>;
 
-/** Serves the application as one process does. */
+/** Serves the application like one process. */
 async function serve(sql: SqlPool = stage.sql): Promise<Post> {
   return withKeys(await stage.serve(MANIFEST, { deps: { sql } }));
 }
@@ -109,7 +109,7 @@ function count(table: string): Promise<number> {
   return stage.count(table);
 }
 
-test("a repeated insert is answered what the first one was answered, and its row is stored once", async () => {
+test("a retried insert gets the first response, and its row is stored once", async () => {
   const post = await serve();
   const first = await post("/docs", { title: "straße" }, "k1");
   expect(first).toMatchObject({ status: 200, json: { loud: "STRASSE" } });
@@ -120,7 +120,7 @@ test("a repeated insert is answered what the first one was answered, and its row
   expect(await count("docs")).toBe(1);
 });
 
-test("a key is of one route, and its second row is another request", async () => {
+test("a key belongs to one route, and its second row is another request", async () => {
   const post = await serve();
   expect((await post("/docs", { title: "a" }, "k1")).status).toBe(200);
   expect((await post("/others", { title: "a" }, "k1")).headers).not.toHaveProperty("idempotency-replayed");
@@ -129,7 +129,7 @@ test("a key is of one route, and its second row is another request", async () =>
   expect(await count("docs")).toBe(4);
 });
 
-test("a key that comes again with another body is refused and nothing is stored", async () => {
+test("a reused key with another body is refused and stores nothing", async () => {
   const post = await serve();
   await post("/docs", { title: "a" }, "k1");
   const refused = await post("/docs", { title: "b" }, "k1");
@@ -137,14 +137,14 @@ test("a key that comes again with another body is refused and nothing is stored"
   expect(await count("docs")).toBe(1);
 });
 
-test("a key that is none is refused before anything is stored", async () => {
+test("an invalid key is refused before anything is stored", async () => {
   const post = await serve();
   const refused = await post("/docs", { title: "a" }, "a b");
   expect(refused).toMatchObject({ status: 400, json: { code: "invalid_idempotency_key" } });
   expect(await count("docs")).toBe(0);
 });
 
-test("a key of 255 characters, quotes and backslashes among them, is taken", async () => {
+test("accepts a key of 255 characters with quotes and backslashes", async () => {
   const post = await serve();
   const key = `"{\\,}'${"k".repeat(249)}`;
   const first = await post("/docs", { title: "a" }, key);
@@ -152,7 +152,7 @@ test("a key of 255 characters, quotes and backslashes among them, is taken", asy
   expect(await count("docs")).toBe(1);
 });
 
-test("a request that failed is not remembered: its repetition runs again", async () => {
+test("a failed request is not remembered, so its retry runs again", async () => {
   const post = await serve();
   await post("/items", { sku: "a", n: 1 });
   expect(await post("/items", { sku: "a", n: 2 }, "k1")).toMatchObject({
@@ -165,14 +165,14 @@ test("a request that failed is not remembered: its repetition runs again", async
   expect(await post("/docs", { title: "1" }, "k2")).toMatchObject({ status: 200 });
 });
 
-test("a row that brings its own key is answered again too, not refused as a second one", async () => {
+test("a retried row with its own key gets the first response, not a conflict", async () => {
   const post = await serve();
   const first = await post("/items", { sku: "a", n: 1 }, "k1");
   const again = await post("/items", { sku: "a", n: 1 }, "k1");
   expect(again).toMatchObject({ status: 200, text: first.text, headers: { "idempotency-replayed": "true" } });
 });
 
-test("a function is not asked again, and a table that is gone is no reason to deny what was stored", async () => {
+test("a retry works without calling the function and after the table is dropped", async () => {
   const post = await serve();
   const first = await post("/rides", { km: 4 }, "k1");
   expect(first.json.fare).toBe(8);
@@ -198,7 +198,7 @@ test.each([{ n: 7, at: "2024-02-29T23:30:00.5Z" }, { n: -4503599627370495, at: n
   },
 );
 
-test("an update is done once: a repetition does not undo what came after it", async () => {
+test("an update runs once: a retry does not undo later changes", async () => {
   const post = await serve();
   await post("/items", { sku: "a", n: 1 });
   const first = await post("/items/update", { sku: "a", n: 2 }, "k1");
@@ -215,7 +215,7 @@ test("an update is done once: a repetition does not undo what came after it", as
   expect(await post("/items/update", { sku: "b", n: 1 }, "k2")).toMatchObject({ status: 200, json: { n: 1 } });
 });
 
-test.each(["sku", "n"])("a delete by %s is done once and tells the same number again", async (by) => {
+test.each(["sku", "n"])("a delete by %s runs once and returns the same number again", async (by) => {
   const post = await serve();
   const values = { sku: "a", n: 1 };
   const asked = { [by]: values[by as "sku" | "n"] };
@@ -229,7 +229,7 @@ test.each(["sku", "n"])("a delete by %s is done once and tells the same number a
   expect(crowd.reduce((sum, { json }) => sum + json.num_rows, 0)).toBe(1);
 });
 
-test("the header that names failing cells comes again as well", async () => {
+test("a retry gets the header with failed cells again", async () => {
   stage.steps.fare = () => {
     throw new Error("no");
   };
@@ -240,7 +240,7 @@ test("the header that names failing cells comes again as well", async () => {
   expect(again.headers).toEqual({ ...first.headers, "idempotency-replayed": "true" });
 });
 
-test("requests of one key that come at the same time wait for the first and are answered alike", async () => {
+test("concurrent requests of one key wait for the first and get the same response", async () => {
   const post = await serve();
   const answers = await Promise.all(Array.from({ length: 50 }, () => post("/docs", { title: "a" }, "k1")));
   expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
@@ -248,7 +248,7 @@ test("requests of one key that come at the same time wait for the first and are 
   expect(await count("docs")).toBe(1);
 });
 
-test("of a crowd with and without keys, new and repeated, each gets its own answer", async () => {
+test("in a mix with and without keys, each request gets its own response", async () => {
   const post = await serve();
   const before = await Promise.all(Array.from({ length: 60 }, (_, n) => post("/items", { sku: `s${n}`, n }, `k${n}`)));
   await post("/items", { sku: "taken", n: 0 });
@@ -268,7 +268,7 @@ test("of a crowd with and without keys, new and repeated, each gets its own answ
   expect(await count("appdb.requests")).toBe(after.filter((_, n) => n % 100 !== 99 && (n < 60 || n % 3 !== 2)).length);
 });
 
-test("two processes that get the same requests at the same time store each row once", async () => {
+test("two processes with the same concurrent requests store each row once", async () => {
   await using otherPool = createPgPool({ dsn: stage.dsn, max: 6, application_name: "other process" });
   const processes = [await serve(), await serve(otherPool)];
   const answers = await Promise.all(
@@ -279,7 +279,7 @@ test("two processes that get the same requests at the same time store each row o
   expect(await count("docs")).toBe(200);
 });
 
-test("after a commit whose outcome is unknown, a repetition with the key stores exactly one row", async () => {
+test("after an unknown commit outcome, a retry with the key stores one row", async () => {
   let isBroken = true;
   const breaking: SqlPool = {
     ...asPool(stage.sql),
@@ -291,7 +291,7 @@ test("after a commit whose outcome is unknown, a repetition with the key stores 
     },
   };
   const post = await serve(breaking);
-  // The row is there, so even the first one can be answered.
+  // The row exists, so even the first request can be answered.
   const first = await post("/docs", { title: "a" }, "k1");
   expect(first).toMatchObject({ status: 200, json: { loud: "A" } });
   expect(isBroken).toBe(false);
@@ -299,7 +299,7 @@ test("after a commit whose outcome is unknown, a repetition with the key stores 
   expect(await count("docs")).toBe(1);
 });
 
-test("when a row cannot be stored its answer is not kept, and the other way round", async () => {
+test("a response is stored only together with its row", async () => {
   const post = await serve();
   await stage.sql.query({
     text: "alter table appdb.requests add constraint refusing check (made::text not like '%BAD%')",
@@ -309,7 +309,7 @@ test("when a row cannot be stored its answer is not kept, and the other way roun
   expect((await stage.sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
 });
 
-test("an answer is kept for a day, then its key is free and its row is collected", async () => {
+test("a response is kept for a day; then its key is free", async () => {
   const served = await stage.serve(MANIFEST);
   const post = withKeys(served);
   const first = await post("/docs", { title: "a" }, "k1");
@@ -325,7 +325,7 @@ test("an answer is kept for a day, then its key is free and its row is collected
   expect((await post("/docs", { title: "other" }, "k1")).text).toBe(anew.text);
 });
 
-/** The methods of a pool as an object of its own, whose parts can be exchanged. */
+/** The methods of a pool as a plain object, whose members a test can replace. */
 function asPool(pool: SqlPool): SqlPool {
   return {
     query: (statement) => pool.query(statement),

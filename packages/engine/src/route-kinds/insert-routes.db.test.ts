@@ -66,7 +66,7 @@ async function serve(parts: Partial<Manifest>, routes: ManifestRoute[]): Promise
   return open(manifest);
 }
 
-/** Bodies go as the bytes that HTTP brings. */
+/** Bodies are bytes, as HTTP delivers them. */
 async function open(manifest: Manifest): Promise<Post> {
   const { post } = await stage.serve(manifest);
   return (path, body) => post(path, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
@@ -76,7 +76,7 @@ function rows(text: string): ReturnType<RoutesStage["rows"]> {
   return stage.rows(text);
 }
 
-test("an insert answers exactly its outputs in their order, and the row is stored", async () => {
+test("an insert returns exactly its outputs in order and stores the row", async () => {
   const post = await serve({ tables: [DOCS] }, [aRowRoute("docs", ["title", "body"], ["title_upper", "id", "body"])]);
   const answer = await post("/docs", { title: "straße", body: null });
   expect(answer.status).toBe(200);
@@ -87,9 +87,9 @@ test("an insert answers exactly its outputs in their order, and the row is store
   ]);
 });
 
-test("every type goes in and comes out exactly", async () => {
+test("every type round-trips exactly", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
-  // An Int beyond 2^53 divided in SQL is refused there, so that Python divides it.
+  // SQL refuses to divide an Int above 2^53, so Python divides it.
   stage.steps.inv = (row) => 10 / Number(row.n);
   const doc = '{"z": 1.50, "a": [9007199254740993, {"b": null}], "z2":"\\u00e4"}';
   const body = `{"sku":"a\\"b\\\\c{,}","n":-9223372036854775808,"price":1e-7,"ok":false,"at":"2024-02-29T23:30:00.000100+02:00","day":"2024-02-29","tag":"0190A3C4-0000-7000-8000-00000000000F","doc":${doc}}`;
@@ -112,7 +112,7 @@ test("every type goes in and comes out exactly", async () => {
   expect(Number(stored?.[8])).toBe(answer.json.inv);
 });
 
-test("nullable fields may be left out, and text may hold what looks like SQL", async () => {
+test("nullable fields can be omitted, and text may look like SQL", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "price", "doc"])]);
   const sku = '\'; drop table items; -- {NULL},"x"\n\t\\';
   expect((await post("/items", { sku, n: 1 })).json).toEqual({ sku, price: null, doc: null });
@@ -121,7 +121,7 @@ test("nullable fields may be left out, and text may hold what looks like SQL", a
   expect(await rows("select count(*), count(price) from items")).toEqual([["3", "0"]]);
 });
 
-test("a second row of one key is refused and the first one stays as it is", async () => {
+test("a second row of one key is refused, and the first stays unchanged", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "n"])]);
   const long = "k".repeat(5_000);
   expect((await post("/items", { sku: long, n: 1 })).status).toBe(200);
@@ -134,7 +134,7 @@ test("a second row of one key is refused and the first one stays as it is", asyn
   expect(await rows("select n from items order by n")).toEqual([["1"], ["2"]]);
 });
 
-test("of many rows sent at once each bad one fails alone", async () => {
+test("of many concurrent rows, each bad one fails alone", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
   stage.steps.inv = () => {
     throw new Error("division by zero");
@@ -158,7 +158,7 @@ test("of many rows sent at once each bad one fails alone", async () => {
   expect(await rows("select count(*), count(distinct sku) from items")).toEqual([["192", "192"]]);
 });
 
-test("a value that SQL cannot make is made by Python, and stored", async () => {
+test("Python makes and stores a value that SQL cannot", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
   stage.steps.inv = () => 0.25;
   expect((await post("/items", { sku: "a", n: 0 })).json).toEqual({ sku: "a", inv: 0.25 });
@@ -166,7 +166,7 @@ test("a value that SQL cannot make is made by Python, and stored", async () => {
   expect(stage.udf.calls).toEqual([[0]]);
 });
 
-test("a function's column, what it reads and what reads it are computed and stored together", async () => {
+test("a function's column, its inputs and its readers are stored together", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [
     aRowRoute("rides", ["km"], ["double_km", "fare", "tax"]),
   ]);
@@ -177,7 +177,7 @@ test("a function's column, what it reads and what reads it are computed and stor
   expect(await rows("select km, double_km, fare, tax from rides")).toEqual([["3", "6", "6.5", "3.25"]]);
 });
 
-test("a function that raises fails its own request, and nothing of it is stored", async () => {
+test("a raising function fails its own request and stores nothing", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [aRowRoute("rides", ["km"], ["fare"])]);
   stage.steps.double_km = (row) => Number(row.km) * 2;
   stage.steps.fare = (row) => {
@@ -213,7 +213,7 @@ test("a compute route stores nothing and needs only its inputs", async () => {
   expect(await rows("select (select count(*) from items), (select count(*) from rides)")).toEqual([["0", "0"]]);
 });
 
-test("an older service goes on when columns were added: the new ones are null and pending", async () => {
+test("an older service continues when columns are added; new ones are pending", async () => {
   const post = await serve({ tables: [DOCS] }, [aRowRoute("docs", ["title", "body"], ["title_upper"])]);
   await post("/docs", { title: "a" });
   const added = aTable("docs", [
@@ -236,7 +236,7 @@ test("an older service goes on when columns were added: the new ones are null an
   expect(await rows("select count(*) from appdb.jobs where kind = 'close_pending'")).toEqual([["1"]]);
 });
 
-test("an older service that starts on tables ahead of it computes what it knows, and leaves the rest pending", async () => {
+test("an older service on newer tables computes known columns, others are pending", async () => {
   const service = { name: "api", prefix: "", source: { file: "app.py", line: 1 } };
   const routes = [aRowRoute("docs", ["title", "body"], ["title_upper"])];
   const older = aManifest({ tables: [DOCS], services: [{ ...service, routes }] });
@@ -252,7 +252,7 @@ test("an older service that starts on tables ahead of it computes what it knows,
   ]);
 });
 
-test("a service whose column was dropped answers 409 with the command to type, and writes nothing", async () => {
+test("a service with a dropped column gets 409 with the command to type", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   expect((await post("/items", { sku: "a", n: 1 })).status).toBe(200);
   const without = aTable(
@@ -269,7 +269,7 @@ test("a service whose column was dropped answers 409 with the command to type, a
   expect(await rows("select count(*) from items")).toEqual([["1"]]);
 });
 
-test("a duplicate key is told from a table that changed", async () => {
+test("reports a duplicate key in a changed table", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   await post("/items", { sku: "a", n: 1 });
   const added = aTable("items", [...ITEMS.columns, aColumn("note", "string", { nullable: true })]);
@@ -278,7 +278,7 @@ test("a duplicate key is told from a table that changed", async () => {
   expect(answers.map((answer) => answer.status)).toEqual([409, 200, 409]);
 });
 
-test("a service does not open on tables that are not what its file declares", async () => {
+test("a service does not open on tables that differ from its file", async () => {
   const manifest = aManifest({
     tables: [DOCS],
     services: [
@@ -287,17 +287,17 @@ test("a service does not open on tables that are not what its file declares", as
   });
   await expect(open(manifest)).rejects.toMatchObject({
     code: "schema_mismatch",
-    hint: "Start it as app.py is now: cli service update app.py main",
+    hint: "Update the service from the current app.py: cli service update app.py main",
   });
 });
 
-test("a route that could never work is refused before anything is served", async () => {
+test("a route that cannot work is refused before anything is served", async () => {
   const routes: [ManifestRoute, RegExp][] = [
     [aRowRoute("docs", ["titel"], []), /app\.py:9: .*no column titel.*title/],
     [aRowRoute("docs", ["title", "title_upper"], []), /title_upper is computed/],
     [aRowRoute("docs", ["body"], []), /title is required/],
-    [aRowRoute("nope", [], []), /no table nope/],
-    [aRowRoute("docs", ["title"], [], { path: "/health" }), /answered by every service/],
+    [aRowRoute("nope", [], []), /Table nope does not exist/],
+    [aRowRoute("docs", ["title"], [], { path: "/health" }), /every service answers it/],
   ];
   for (const [bad, message] of routes) {
     const manifest = aManifest({
@@ -311,7 +311,7 @@ test("a route that could never work is refused before anything is served", async
   }
 });
 
-test("20 clients with overlapping keys in any order all get an answer", async () => {
+test("20 clients with overlapping keys all get a response", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   const answers = await Promise.all(
     Array.from({ length: 2_000 }, (_, index) => post("/items", { sku: `k${(index * 7919) % 300}`, n: 1 })),

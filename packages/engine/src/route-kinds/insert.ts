@@ -8,7 +8,7 @@ import type { RouteKind } from "./route-kind.ts";
 import { COUNT, describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
 import { compileRowRoute } from "./row-routes.ts";
 
-/** Takes a row, stores it, and answers values of it; many rows where one request has them. */
+/** Takes a row, stores it, and returns values of it. Also takes many rows in one request. */
 export const insertKind: RouteKind<ManifestInsertRoute> = {
   ...OVER_ROW,
   title: "an insert",
@@ -37,23 +37,26 @@ export const insertKind: RouteKind<ManifestInsertRoute> = {
 };
 
 /**
- * What an insert route takes: a row, an array of rows, or lines of them. The types of lines are told in words: there are
- * generators that know JSON alone, and warn of every other type of a body.
+ * The request body of an insert route: a row, an array of rows, or lines of rows. The description text lists the
+ * content types of lines. Some generators only support JSON and warn about every other type of a body.
  */
 function describeRowsBody(row: Json): JsonObject {
   return {
     required: true,
-    description: `A row, or an array of rows. With the content type ${LINES_TYPES[0]}: one JSON object a line, each a row, as many as there are. They are stored all together or not at all.`,
+    description: `A row, or an array of rows. With the content type ${LINES_TYPES[0]}: one JSON object per line, each a row, without a limit on their number. All rows are stored, or none.`,
     content: { "application/json": { schema: { oneOf: [row, { type: "array", items: row }] } } },
   };
 }
 
-/** What it answers: to a row its outputs, to an array an array, to lines lines; or the number of rows, when that is all that is wanted. */
+/** Its response: outputs for a row, an array for an array, lines for lines. With return=minimal, the number of rows. */
 function describeRowsAnswer(row: Json): JsonObject {
   return {
     "application/json": { schema: { oneOf: [row, { type: "array", items: row }, COUNT] } },
     [LINES_TYPES[0] ?? ""]: {
-      schema: { type: "string", description: "The answer to lines: one JSON object a line, in the order of the rows" },
+      schema: {
+        type: "string",
+        description: "The response to lines: one JSON object per line, in the order of the rows",
+      },
     },
   };
 }

@@ -10,11 +10,11 @@ const EVENT_STREAM = "text/event-stream";
 const STREAM_HEADERS = {
   "content-type": `${EVENT_STREAM}; charset=utf-8`,
   "cache-control": "no-cache, no-transform",
-  // nginx and its kin would keep events back until a buffer is full.
+  // nginx and similar proxies would buffer events.
   "x-accel-buffering": "no",
 } as const;
 
-/** Whether a request asks for a stream of events: it names that, and does not name JSON before it. */
+/** Whether a request asks for an event stream: it names that type, and does not name JSON first. */
 export function wantsEvents({ headers }: Pick<RouteRequest, "headers">): boolean {
   const { accept } = headers;
   if (accept === undefined) return false;
@@ -25,7 +25,7 @@ export function wantsEvents({ headers }: Pick<RouteRequest, "headers">): boolean
   return json < 0 || events < json;
 }
 
-/** Opens the stream: `result`, then what changes (live/live-queries.ts). @throws as LiveQueries.open */
+/** Opens the stream: `result`, then changes (live/live-queries.ts). @throws as LiveQueries.open */
 export async function answerLive(
   live: LiveQueries,
   query: OpenQuery,
@@ -40,17 +40,17 @@ export async function answerLive(
 /** @throws invalid_request for a live query in pages */
 export function refuseLivePages(): never {
   throw appError("invalid_request", {
-    detail: "A live query answers all its rows and has no pages.",
-    hint: "Leave page_size= and cursor= out, or limit the query itself.",
+    detail: "A live query returns all its rows and has no pages.",
+    hint: "Omit page_size= and cursor=, or add a limit to the query.",
     errors: [{ pointer: "/page_size", detail: "A live query has no pages." }],
   });
 }
 
-/** @throws invalid_request for a live query that an application object is asked for: it passes whole answers on */
+/** @throws invalid_request for a live query through an application object, which passes whole responses on */
 export function refuseLiveInside(): never {
   throw appError("invalid_request", {
-    detail: "A live query cannot be opened through an application object, which passes whole answers on.",
-    hint: "Leave the header accept: text/event-stream out, or serve the query by a router outside of that object.",
-    errors: [{ pointer: "", detail: "A live query has no end." }],
+    detail: "A live query cannot be opened through an application object, which only passes whole responses on.",
+    hint: "Omit the header accept: text/event-stream, or serve the query by a router outside of that object.",
+    errors: [{ pointer: "", detail: "A live query never ends." }],
   });
 }

@@ -10,24 +10,24 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import { compareNames, compareRequired, type RouteChanges } from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
-/** A route that takes values of a row and answers values of it. */
+/** A route that takes values of a row and returns values of it. */
 export type OverRow = ManifestRowRoute | ManifestUpdateRoute;
 
-/** What the kinds of routes over a row have in common. */
+/** The common parts of the kinds of routes over a row. */
 export const OVER_ROW = {
   isHandler: false,
   computesColumns: true,
   compare: compareRows,
 } as const satisfies Partial<RouteKind<OverRow>>;
 
-/** What people are shown of a route over a table. */
+/** The description of a route over a table for people. */
 export function describeOverTable(table: string, inputs: readonly string[], outputs: readonly string[]) {
   return { table, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
 }
 
-/** The table of a route; refuses where there is none. */
+/** The table of a route. Refuses a missing one. */
 export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
-  return manifest.tables.find((candidate) => candidate.name === name) ?? refuse(`There is no table ${name}.`);
+  return manifest.tables.find((candidate) => candidate.name === name) ?? refuse(`Table ${name} does not exist.`);
 }
 
 /** Refuses columns that the table lacks. */
@@ -40,7 +40,7 @@ export function checkNames(table: ManifestTable, names: readonly string[], refus
   }
 }
 
-/** Refuses inputs and outputs that cannot be, and a function that takes anything but outputs. */
+/** Refuses impossible inputs and outputs, and a function with parameters that are not outputs. */
 export function checkRow(table: ManifestTable, { inputs, outputs, handler }: OverRow, refuse: Refuse): void {
   checkNames(table, [...inputs, ...outputs], refuse);
   for (const { name, computed } of table.columns) {
@@ -51,15 +51,16 @@ export function checkRow(table: ManifestTable, { inputs, outputs, handler }: Ove
   }
 }
 
-/** Refuses a route that lacks a required column of those that are needed. */
+/** Refuses a route that lacks a required column among `needed`. */
 export function checkRequired(table: ManifestTable, route: OverRow, needed: ReadonlySet<string>, refuse: Refuse): void {
   for (const column of table.columns) {
     if (column.computed !== null || isOptional(column) || !needed.has(column.name)) continue;
-    if (!route.inputs.includes(column.name)) refuse(`Column ${column.name} is required, but no input of the route.`);
+    if (!route.inputs.includes(column.name))
+      refuse(`Column ${column.name} is required, but not an input of the route.`);
   }
 }
 
-/** The columns that the outputs hang on, the outputs included. */
+/** The columns that the outputs depend on, including the outputs. */
 export function readBy(table: ManifestTable, outputs: readonly string[]): Set<string> {
   const read = new Set<string>();
   const visit = (name: string): void => {
@@ -72,9 +73,9 @@ export function readBy(table: ManifestTable, outputs: readonly string[]): Set<st
   return read;
 }
 
-/** A table as handlers change its rows: where its routes are, and which columns they take and answer. */
+/** A table for handlers that change its rows: the path of its routes and their columns. */
 export function tableParts({ name, columns, primary_key: key, source }: ManifestTable) {
-  // the vectors of an index are nobody's to read
+  // Vectors of an index are hidden.
   const shown = columns.filter((column) => column.is_hidden !== true);
   const place = { method: "post", path: `/${name}`, table: name, source } as const;
   const outputs = shown.map((column) => column.name);
@@ -84,26 +85,26 @@ export function tableParts({ name, columns, primary_key: key, source }: Manifest
 
 function compareRows(before: ManifestRoute, after: OverRow, manifests: Manifests, into: RouteChanges): void {
   if (!("outputs" in before)) return;
-  if (before.table !== after.table) into.breaking.push(`it works on ${after.table}`);
+  if (before.table !== after.table) into.breaking.push(`it now uses table ${after.table}`);
   if (before.on_error !== after.on_error) {
-    into.harmless.push(after.on_error === "ignore" ? "a failing cell becomes null" : "a failing cell refuses the row");
+    into.harmless.push(after.on_error === "ignore" ? "a failed cell becomes null" : "a failed cell refuses the row");
   }
   if ("key" in before && "key" in after) compareRequired("key column", before.key, after.key, into);
   const columns = manifests.after.tables.find((candidate) => candidate.name === after.table)?.columns ?? [];
-  // The fields of an update may all be left out, short of the key.
+  // All fields of an update are optional, except the key.
   const isOptionalNow = (name: string) =>
     "key" in after || columns.some((column) => column.name === name && isOptional(column));
   compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
   compareAnswers(before, after, into);
-  // A URL is a secret: that it changed is all that is told.
+  // A URL is a secret, so the text only says that it changed.
   if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
     into.harmless.push(
-      after.export_sql == null ? "it exports its rows no longer" : `it exports its rows to ${after.export_sql.table}`,
+      after.export_sql == null ? "it no longer exports its rows" : `it exports its rows to ${after.export_sql.table}`,
     );
   }
 }
 
-/** Where a function makes the answer, its parameters are nothing that a client sees. */
+/** If a function makes the response, clients do not see its parameters. */
 function withAnswer({ inputs, outputs, handler }: OverRow) {
   return { inputs, outputs: handler === null ? outputs : [] };
 }
@@ -111,15 +112,15 @@ function withAnswer({ inputs, outputs, handler }: OverRow) {
 function compareAnswers(before: OverRow, after: OverRow, { breaking, harmless }: RouteChanges): void {
   const [old, now] = [before.handler, after.handler];
   if ((old === null) !== (now === null)) {
-    breaking.push(now === null ? "it answers its outputs" : `it answers what ${now.id} returns`);
+    breaking.push(now === null ? "it returns its outputs" : `it returns the result of ${now.id}`);
   } else if (old !== null && now !== null) {
     if (JSON.stringify(old.response) !== JSON.stringify(now.response))
       breaking.push(`${now.id} returns something else`);
-    else if (old.id !== now.id) harmless.push(`${now.id} makes the answer`);
+    else if (old.id !== now.id) harmless.push(`${now.id} makes the response`);
   }
 }
 
-/** Whether a request may store a row without a value for the column. */
+/** Whether a request can store a row without a value for the column. */
 function isOptional(column: ManifestTable["columns"][number]): boolean {
   return column.nullable || column.default != null;
 }

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { PageOf } from "../queries/pages.ts";
 import { readQueryCursor } from "../queries/query-cursor.ts";
 
-/** The URL parameters that ask a list for a page of its rows. */
+/** The URL parameters for pages of a list. */
 export const PAGE_PARAMETERS = ["page_size", "cursor"] as const;
 
 export interface PageRequest {
@@ -10,7 +10,7 @@ export interface PageRequest {
   readonly cursor: string | undefined;
 }
 
-/** Takes what asks for a page out of a URL's part behind `?`: the rest are the query's own parameters. */
+/** Splits the page parameters from a URL's query string. The rest are the query's own parameters. */
 export function splitSearch(search: string): { readonly asked: PageRequest | undefined; readonly rest: string } {
   if (!search.includes("page_size") && !search.includes("cursor")) return { asked: undefined, rest: search };
   const given = new URLSearchParams(search);
@@ -21,11 +21,11 @@ export function splitSearch(search: string): { readonly asked: PageRequest | und
   return { asked, rest: given.toString() };
 }
 
-/** @throws invalid_request for a size that is no number from 1 to `most`; invalid_cursor */
+/** @throws invalid_request for a size that is not a number from 1 to `most`; invalid_cursor */
 export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: string, most: number): PageOf {
   const size = pageSize === undefined ? undefined : Number(pageSize);
   if (size !== undefined && !(/^\d{1,9}$/.test(pageSize ?? "") && size >= 1 && size <= most)) {
-    const detail = `A page has 1 to ${most} rows; the URL has ${JSON.stringify(pageSize?.slice(0, 60))}.`;
+    const detail = `Expected a page_size from 1 to ${most}, got ${JSON.stringify(pageSize?.slice(0, 60))}.`;
     throw appError("invalid_request", {
       detail: `page_size: ${detail}`,
       hint: "Send a smaller page_size, such as 100.",
@@ -37,16 +37,16 @@ export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: st
   return { size: size ?? page.size, after: page.after };
 }
 
-/** A `Link` to the next page. It is relative, so that it holds behind any prefix and any gateway. */
+/** A `Link` to the next page. It is relative, so it works behind any prefix and gateway. */
 export function linkToNext(rest: string, size: number, cursor: string): string {
   return `<?${rest === "" ? "" : `${rest}&`}page_size=${size}&cursor=${cursor}>; rel="next"`;
 }
 
-/** @throws invalid_request for a route that answers one row */
+/** @throws invalid_request for a route that returns one row */
 export function refusePages(): never {
   throw appError("invalid_request", {
-    detail: "The route answers one row and has no pages.",
-    hint: "Leave page_size= and cursor= out.",
-    errors: PAGE_PARAMETERS.map((name) => ({ pointer: `/${name}`, detail: "The route answers one row." })),
+    detail: "The route returns one row and has no pages.",
+    hint: "Omit page_size= and cursor=.",
+    errors: PAGE_PARAMETERS.map((name) => ({ pointer: `/${name}`, detail: "The route returns one row." })),
   });
 }

@@ -33,14 +33,14 @@ export function describeQuery(route: ManifestQueryRoute, { manifest, path, schem
         ...describeHeaders(route, isPaged),
         content: { "application/json": { schema: rowsSchema(manifest, route, query) }, ...EVENT_STREAM_DESCRIBED },
       },
-      ...(route.method === "get" ? { "304": { description: "The client has this answer already." } } : {}),
+      ...(route.method === "get" ? { "304": { description: "The client already has this response." } } : {}),
       ...errorResponses(codes),
     },
   };
   return schemas.nameIn(operation, route, path);
 }
 
-/** Parameters of the URL, or members of the body. */
+/** Parameters in the URL, or members of the body. */
 function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { readonly [key: string]: Json } {
   const parameters = query.parameters.filter(({ name }) => route.inputs.includes(name));
   const schemas = parameters.map((parameter) => [parameter.name, parameterSchema(parameter)] as const);
@@ -65,13 +65,13 @@ function parameterSchema(parameter: ManifestParameter): Json {
   return value === undefined ? schema : { ...schema, default: literalJson({ type, value }) };
 }
 
-/** What a list query takes in its URL beside its own parameters. */
+/** URL parameters of a list query in addition to its own. */
 const PAGE_PARAMETERS_DESCRIBED = [
   {
     name: "page_size",
     in: "query",
     required: false,
-    description: "Rows of a page; without it, and without a cursor, all rows are answered.",
+    description: "Rows of a page. Without it and without a cursor, the response has all rows.",
     schema: { type: "integer", minimum: 1 },
   },
   {
@@ -83,7 +83,7 @@ const PAGE_PARAMETERS_DESCRIBED = [
   },
 ] as const;
 
-/** The same query as a live one. */
+/** The same query as a live query. */
 const EVENT_STREAM_DESCRIBED = {
   "text/event-stream": {
     schema: {
@@ -94,27 +94,27 @@ const EVENT_STREAM_DESCRIBED = {
   },
 } as const;
 
-/** Whether a query may have pages. Where Python filters or sorts its rows it has none, which is seen when it is planned. */
+/** Whether a query may have pages. A query whose rows Python filters or sorts has none; planning detects this. */
 function isMaybePageable({ query }: ManifestQuery): boolean {
   return query.sample === null && query.tail === null && !query.distinct;
 }
 
-/** The headers of a query's answer. */
+/** The headers of a query's response. */
 function describeHeaders(route: ManifestQueryRoute, isPaged: boolean) {
   const text = { type: "string" } as const;
   const headers = {
     ...(isPaged
       ? { Link: { description: 'The next page, with rel="next"; none on the last one.', schema: text } }
       : {}),
-    ...(route.method === "get" ? { ETag: { description: "Changes when the answer does.", schema: text } } : {}),
+    ...(route.method === "get" ? { ETag: { description: "Changes when the response does.", schema: text } } : {}),
   };
   return Object.keys(headers).length === 0 ? {} : { headers };
 }
 
-/** What a query route answers. */
+/** The response of a query route. */
 function rowsSchema(manifest: Manifest, route: ManifestQueryRoute, declared: ManifestQuery): Json {
   const { query, return_scalar: returnScalar } = declared;
-  // An outer join leaves columns without a value that are never null in their table.
+  // An outer join can give null for columns that are never null in their table.
   const outer = query.joins.some(({ kind }) => kind !== "inner" && kind !== "cross");
   const values = query.select.map(({ name, expr }) => {
     return [name, valueSchema(expr.type, expr.nullable || outer || readsComputed(manifest, declared, expr))] as const;
@@ -135,7 +135,8 @@ function rowsSchema(manifest: Manifest, route: ManifestQueryRoute, declared: Man
     : { type: "object", properties: { rows }, required: ["rows"], additionalProperties: false };
 }
 
-/** Whether a value may be null because a cell that it reads failed: a computed one, whatever its column's type says. */
+/** Whether a value may be null because a cell that it reads failed. Computed columns can fail, whatever their type
+ *  says. */
 function readsComputed(manifest: Manifest, { query }: ManifestQuery, expr: Expr): boolean {
   const computed = new Set<string>();
   for (const { table, as } of [query.from, ...query.joins]) {
@@ -148,6 +149,6 @@ function readsComputed(manifest: Manifest, { query }: ManifestQuery, expr: Expr)
   visit(expr, (node) => {
     found ||= node.node === "column" && computed.has(`${node.of ?? query.from.as}.${node.name}`);
   });
-  // a count counts: it is never null
+  // A count is never null.
   return found && !(expr.node === "aggregate" && expr.fn === "count");
 }

@@ -1,7 +1,7 @@
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-/** Pages of lists, and what else a query route says in headers, over a real database. */
+/** Pages of lists and the other headers of query routes, on a real database. */
 let stage: QueriesStage;
 
 const APP = `
@@ -116,7 +116,7 @@ afterAll(async () => {
 
 type Page = Awaited<ReturnType<QueriesStage["get"]>>;
 
-/** The address of the next page, as a client resolves the Link. */
+/** The URL of the next page, as a client resolves the Link. */
 function next(path: string, page: Page): string | undefined {
   const link = /^<(.*)>; rel="next"$/.exec(page.headers.link ?? "")?.[1];
   if (link === undefined) return undefined;
@@ -152,7 +152,7 @@ test.each([
   "first_of?lim=0&off=0",
   "first_of?lim=8&off=0",
   "least?n=1",
-])("the pages of %s are its rows, whatever their size", async (query) => {
+])("the pages of %s together are its rows, for any size", async (query) => {
   const whole = (await stage.get(`/v1/${query}`)).json;
   for (const size of [1, 4, 7, 100]) {
     const paged = await readAll(`/v1/${query}${query.includes("?") ? "&" : "?"}page_size=${size}`);
@@ -160,7 +160,7 @@ test.each([
   }
 });
 
-test("a page has its size, the shape of the whole answer, and a Link as long as there is more", async () => {
+test("a page has its size, the shape of the response, and a Link", async () => {
   const page = await stage.get("/v1/listed?page_size=3");
   expect(page.json.rows).toHaveLength(3);
   expect(page.headers.link).toMatch(/^<\?page_size=3&cursor=[\w.-]+>; rel="next"$/);
@@ -170,7 +170,7 @@ test("a page has its size, the shape of the whole answer, and a Link as long as 
   expect((await stage.get("/v1/listed")).headers.link).toBeUndefined();
 });
 
-test("a POST takes page_size and cursor in its URL and everything else in its body", async () => {
+test("a POST takes page_size and cursor in its URL, everything else in its body", async () => {
   const body = { least: 1 };
   const whole = (await stage.post("/v1/posted", body)).json;
   const rows: string[] = [];
@@ -186,14 +186,14 @@ test("a POST takes page_size and cursor in its URL and everything else in its bo
   expect(rows).toEqual(whole);
 });
 
-test("rows that come and go between two pages neither double nor hide others", async () => {
+test("inserts and deletes between pages neither repeat nor hide other rows", async () => {
   const before = (await stage.get("/v1/least")).json;
   const seen: unknown[] = [];
   let made = 0;
   const rows = await readAll("/v1/least?page_size=5", async (page) => {
     seen.push(...page.json);
     made += 1;
-    // One before what was read, one behind it; and the row that the next page goes on behind is gone.
+    // One row before the read position, one after it. The row at the cursor is deleted.
     await stage.post("/v1/items", { ...rowAt(1), sku: `a${made}`, n: -1 });
     await stage.post("/v1/items", { ...rowAt(1), sku: `z${made}`, n: 100 });
     await stage.sql.query({ text: "delete from items where sku = $1 and sku like 's%'", values: [page.json.at(-1)] });
@@ -207,7 +207,7 @@ test("rows that come and go between two pages neither double nor hide others", a
   }
 });
 
-test("a cursor that was changed, or is another query's or of other parameters, is refused", async () => {
+test("refuses a changed cursor, or one of another query or parameters", async () => {
   const page = await stage.get("/v1/least?n=1&page_size=2");
   const cursor = /cursor=([^>&]+)/.exec(page.headers.link ?? "")?.[1] ?? "";
   expect((await stage.get(`/v1/least?n=1&cursor=${cursor}`)).json).toHaveLength(2);
@@ -224,7 +224,7 @@ test("a cursor that was changed, or is another query's or of other parameters, i
   }
 });
 
-test.each(["0", "-1", "x", "1e3", "100001", "", "9999999999999999999"])("page_size=%s is refused", async (size) => {
+test.each(["0", "-1", "x", "1e3", "100001", "", "9999999999999999999"])("refuses page_size=%s", async (size) => {
   expect(await stage.get(`/v1/every?page_size=${size}`)).toMatchObject({
     status: 422,
     json: { code: "invalid_request", errors: [{ pointer: "/page_size" }] },
@@ -232,12 +232,12 @@ test.each(["0", "-1", "x", "1e3", "100001", "", "9999999999999999999"])("page_si
 });
 
 test.each([
-  ["drawn", "draws its rows"],
+  ["drawn", "samples its rows"],
   ["last", "last rows"],
   ["different", "equal rows"],
   ["sorted_in_python", "function of the application"],
   ["total", "one group"],
-])("the query %s has no pages, and says why", async (query, why) => {
+])("the query %s has no pages and gives the reason", async (query, why) => {
   expect(await stage.get(`/v1/${query}?page_size=2`)).toMatchObject({
     status: 422,
     json: { code: "not_pageable", detail: expect.stringContaining(why) },
@@ -252,7 +252,7 @@ test("a route of one row has no pages", async () => {
   });
 });
 
-test("a sort value that no URL can carry is told", async () => {
+test("reports a sort value that a URL cannot carry", async () => {
   await stage.post("/v1/items", { ...rowAt(1), sku: "long", kind: `k0${"y".repeat(5_000)}` });
   const place = (await stage.get("/v1/by_text")).json.indexOf("long");
   expect(await stage.get(`/v1/by_text?page_size=${place}`)).toMatchObject({ status: 200 });
@@ -264,7 +264,7 @@ test("a sort value that no URL can carry is told", async () => {
   await stage.sql.query({ text: "delete from items where sku = 'long'" });
 });
 
-test("a query whose parameters are called like those of pages is refused by name", async () => {
+test("refuses a query with parameters named like those of pages", async () => {
   const app = APP.replace(
     "def least(n: int = 0): return Items.where(Items.n >= n)",
     "def least(page_size: int = 0): return Items.where(Items.n >= page_size)",
@@ -272,7 +272,7 @@ test("a query whose parameters are called like those of pages is refused by name
   await expect(stage.serve(app)).rejects.toThrow(/parameter 'page_size'/);
 });
 
-test("a client that has the answer is told so by 304, and a changed row changes the tag", async () => {
+test("a client with the current response gets 304; a changed row changes the tag", async () => {
   const first = await stage.get("/v1/one?sku=s01");
   expect(first.headers).toMatchObject({ etag: expect.stringMatching(/^"[\w-]+"$/), "cache-control": "no-cache" });
   const tag = first.headers.etag ?? "";
@@ -288,7 +288,7 @@ test("a client that has the answer is told so by 304, and a changed row changes 
   await stage.sql.query({ text: "update items set n = 1 where sku = 's01'" });
 });
 
-test("who asks for it reads where the time went", async () => {
+test("Prefer: timing returns where the time went", async () => {
   const timed = { headers: { prefer: "timing" } };
   const parts = /^db;dur=(\d+\.\d\d), py;dur=(\d+\.\d\d), total;dur=(\d+\.\d\d)$/;
   const numbers = async (path: string) => {
@@ -307,7 +307,7 @@ test("who asks for it reads where the time went", async () => {
   expect((await stage.get("/v1/every")).headers["server-timing"]).toBeUndefined();
 });
 
-test("a run that several wait for is cancelled only when nobody is left", async () => {
+test("a shared run is cancelled only when its last reader leaves", async () => {
   await stage.sql.query({
     text: "insert into items (_row, sku, n) select uuidv7(), 'b' || i, i from generate_series(1, 3000) i",
   });
@@ -338,6 +338,6 @@ test("a run that several wait for is cancelled only when nobody is left", async 
   clients[3]?.abort();
   clients[1]?.abort();
   await Promise.all(answers);
-  // PostgreSQL tells of the end before the statement's parallel workers are gone.
+  // PostgreSQL reports the end before the statement's parallel workers have exited.
   await expect.poll(running, { timeout: 20_000 }).toBe(0);
 }, 60_000);

@@ -23,7 +23,7 @@ import { describeQuery } from "./query-openapi.ts";
 import { compareNames, type RouteChanges } from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
-/** Takes values of a query's parameters, by body or by URL, and answers its rows. */
+/** Takes values of a query's parameters in the body or URL, and returns its rows. */
 export const queryKind: RouteKind<ManifestQueryRoute> = {
   title: "a query",
   isHandler: false,
@@ -42,11 +42,12 @@ export const queryKind: RouteKind<ManifestQueryRoute> = {
 
 function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: Refuse): void {
   const query =
-    manifest.queries.find((candidate) => candidate.id === route.query) ?? refuse(`There is no query ${route.query}.`);
+    manifest.queries.find((candidate) => candidate.id === route.query) ??
+    refuse(`Query ${route.query} does not exist.`);
   for (const { table } of [query.query.from, ...query.query.joins]) checkedTable(manifest, table, refuse);
   const names = query.parameters.map(({ name }) => name);
   for (const name of PAGE_PARAMETERS) {
-    if (names.includes(name)) refuse(`Query ${query.name} has a parameter ${name}, by which clients ask for pages.`);
+    if (names.includes(name)) refuse(`Query ${query.name} has a parameter ${name}, which is reserved for pages.`);
   }
   for (const name of route.inputs) {
     if (names.includes(name)) continue;
@@ -68,10 +69,10 @@ function compareQueryRoutes(
   if (before.kind !== after.kind) return;
   const old = manifests.before.queries.find((query) => query.id === before.query);
   const now = manifests.after.queries.find((query) => query.id === after.query);
-  if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it answers one row" : "it answers many rows");
+  if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it returns one row" : "it returns many rows");
   if (old === undefined || now === undefined) return;
   if (old.return_scalar !== now.return_scalar) {
-    breaking.push(now.return_scalar ? "it answers bare values" : "it answers objects");
+    breaking.push(now.return_scalar ? "it returns bare values" : "it returns objects");
   }
   const outputsOf = (query: ManifestQuery) => query.query.select.map((value) => value.name);
   const isOptionalNow = (name: string) => now.parameters.some((known) => known.name === name && "default" in known);
@@ -93,7 +94,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
   const parameters = compileParameters(named.parameters, route.inputs);
   const render = renderer(route, named);
   const { limits, deps } = context;
-  /** Makes a cursor of another query, or of the query as it was before an update, one that does not fit. */
+  /** Invalidates cursors of other queries, and of earlier versions of this query. */
   const shape = hash("sha256", JSON.stringify([named.id, named.query]));
   const isGet = route.method === "get";
 
@@ -163,8 +164,8 @@ function renderer(route: ManifestQueryRoute, named: ManifestQuery): (answer: Que
       });
     }
     throw appError("several_rows", {
-      detail: `The query ${named.name} found ${count} rows; the route answers exactly one.`,
-      hint: "Narrow the query by where(), or take the first with limit(1).",
+      detail: `The query ${named.name} found ${count} rows; the route requires exactly one.`,
+      hint: "Narrow the query by where(), or take the first row with limit(1).",
       meta: { query: named.name, rows: count },
     });
   };

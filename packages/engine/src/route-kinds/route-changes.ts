@@ -1,4 +1,4 @@
-/** What changes of a route for its clients, as parts of a sentence. */
+/** Changes of a route for its clients, as parts of a sentence. */
 export interface RouteChanges {
   readonly breaking: string[];
   readonly harmless: string[];
@@ -9,7 +9,7 @@ interface Names {
   readonly outputs: readonly string[];
 }
 
-/** Notes which inputs and outputs come and go. An input that a client may leave out breaks no client. */
+/** Notes added and removed inputs and outputs. A new optional input does not break clients. */
 export function compareNames(
   before: Names,
   after: Names,
@@ -18,24 +18,24 @@ export function compareNames(
 ): void {
   const added = missing(after.inputs, before.inputs);
   const required = added.filter((name) => !isOptionalInput(name));
-  note(breaking, "input", "no longer taken", missing(before.inputs, after.inputs));
-  note(breaking, "output", "no longer answered", missing(before.outputs, after.outputs));
+  note(breaking, "input", "no longer accepted", missing(before.inputs, after.inputs));
+  note(breaking, "output", "no longer returned", missing(before.outputs, after.outputs));
   note(breaking, "input", "required", required);
   note(harmless, "optional input", "added", added.filter(isOptionalInput));
   note(harmless, "output", "added", missing(after.outputs, before.outputs));
   if (breaking.length + harmless.length === 0 && !sameOrder(before.outputs, after.outputs)) {
-    harmless.push("its outputs are in another order");
+    harmless.push("the order of its outputs changed");
   }
 }
 
-/** Notes columns by which rows are found: a request brings all of them. */
+/** Notes changed columns that select rows. Every request has all of them. */
 export function compareRequired(
   what: string,
   before: readonly string[],
   after: readonly string[],
   { breaking }: RouteChanges,
 ): void {
-  note(breaking, what, "no longer taken", missing(before, after));
+  note(breaking, what, "no longer accepted", missing(before, after));
   note(breaking, what, "required", missing(after, before));
 }
 

@@ -13,7 +13,7 @@ export interface OpenApiInput {
   readonly manifest: Manifest;
   /** With the service's prefix. */
   readonly path: string;
-  /** Takes the schemas that get a name. */
+  /** Collects the named schemas. */
   readonly schemas: NamedSchemas;
 }
 
@@ -24,26 +24,27 @@ export interface Manifests {
 }
 
 /**
- * Everything that the engine knows about one kind of route; its part of the manifest is in `packages/contract/src/manifest.ts`. The rest of
- * the product asks for it here (`routeKind`). These are methods, so that a kind may take only routes of its own.
+ * Everything that the engine knows about one kind of route. Its part of the manifest is in
+ * `packages/contract/src/manifest.ts`. Other code gets it from `routeKind`. These are methods, so that a kind can
+ * restrict the type of its routes.
  */
 export interface RouteKind<Route extends ManifestRoute = ManifestRoute> {
-  /** As plans name it, with its article: `an insert`. */
+  /** The name in plans, with its article: `an insert`. */
   readonly title: string;
-  /** Whether processes of the application answer its requests, and not the engine. */
+  /** Whether application processes handle its requests instead of the engine. */
   readonly isHandler: boolean;
   /** Whether it computes columns of its table. */
   readonly computesColumns: boolean;
 
-  /** Refuses what would make the route fail at each of its requests. */
+  /** Refuses errors that would fail every request of the route. */
   check(route: Route, manifest: Manifest, refuse: Refuse): void;
   compile(context: RouteContext, service: ManifestService, route: Route): CompiledRoute;
-  /** The route for people, apart from its place. */
+  /** The description of the route for people, without method and path. */
   describe(route: Route, queries: Manifest["queries"]): Omit<ServiceRoute, "method" | "path" | "route_type">;
   /** Its operation in OpenAPI; undefined where it is not shown. */
   openapi(route: Route, input: OpenApiInput): Json | undefined;
-  /** Notes what changes for clients. `before` may be of another kind. */
+  /** Notes the changes for clients. `before` may be of another kind. */
   compare(before: ManifestRoute, after: Route, manifests: Manifests, changes: RouteChanges): void;
-  /** The route by which handlers change rows of a table; undefined where the kind has none for it. */
+  /** The route that handlers use to change rows of a table; undefined if the kind has none for it. */
   overTable(table: ManifestTable): Route | undefined;
 }

@@ -7,7 +7,6 @@ import { queryKind } from "./query.ts";
 import type { RouteKind } from "./route-kind.ts";
 import { updateKind } from "./update.ts";
 
-/** The kinds of routes. */
 export const ROUTE_KINDS = {
   insert: insertKind,
   compute: computeKind,
@@ -17,7 +16,7 @@ export const ROUTE_KINDS = {
   handler: handlerKind,
 } as const satisfies { readonly [Name in ManifestRoute["kind"]]: RouteKind<Extract<ManifestRoute, { kind: Name }>> };
 
-/** What the engine knows about routes of a kind. */
+/** The definition of a kind of route. */
 export function routeKind({ kind }: Pick<ManifestRoute, "kind">): RouteKind {
   return ROUTE_KINDS[kind];
 }

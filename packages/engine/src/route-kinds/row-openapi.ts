@@ -10,20 +10,20 @@ import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts"
 import type { OverRow } from "./over-row.ts";
 import type { OpenApiInput } from "./route-kind.ts";
 
-/** What the kinds of routes over a row say differently. */
+/** The parts in which kinds of routes over a row differ. */
 interface RowOperation {
   readonly summary: string;
-  /** Says what a good answer means. */
+  /** Describes a successful response. */
   readonly done: string;
   readonly body: JsonObject;
-  /** Contents of the answer, by the schema of a row. */
+  /** Content of the response, given the schema of a row. */
   readonly content?: (answer: Json) => JsonObject;
   readonly errors: readonly ErrorCode[];
-  /** A row is written: the request may have a key, and want no answer. */
+  /** The route writes a row, so the request can have an idempotency key and ask for no body. */
   readonly isStored: boolean;
 }
 
-/** The operation of a route that takes values of a row and answers values of it. */
+/** The operation of a route that takes values of a row and returns values of it. */
 export function describeRowRoute(
   route: OverRow,
   { manifest, path, schemas }: OpenApiInput,
@@ -51,14 +51,14 @@ export function requiredBody(schema: Json): JsonObject {
   return { required: true, content: jsonContent(schema) };
 }
 
-/** What a table's routes are described by. */
+/** The table data that descriptions of its routes need. */
 export function tableOf(manifest: Manifest, name: string) {
   const table = manifest.tables.find((candidate) => candidate.name === name);
   const columns = new Map(table?.columns.map((column) => [column.name, column]));
   return { comment: table?.comment, columns };
 }
 
-/** The answer of a route that says how many rows it changed. */
+/** A response with the number of changed rows. */
 export const COUNT: Json = {
   type: "object",
   properties: { num_rows: { type: "integer", minimum: 0 } },
@@ -70,8 +70,8 @@ function jsonContent(schema: Json): JsonObject {
   return { "application/json": { schema } };
 }
 
-/** What a function of the application returns is told by its annotation. A row that is updated may have cells that failed
- *  before, in columns that the update does not compute. */
+/** The annotation of an application function describes its result. An updated row can have cells that failed
+ *  earlier, in columns that the update does not compute. */
 function answerOf(columns: ReadonlyMap<string, ManifestColumn>, route: OverRow): Json {
   if (route.handler !== null) return (route.handler.response ?? {}) as Json;
   const mayFail = route.on_error === "ignore" || "key" in route;

@@ -15,7 +15,7 @@ import { InsertMany, LINES_TYPES, takesMany } from "./insert-many.ts";
 
 const NO_BODY = { text: "", placeholders: null } as const;
 
-/** Compiles a route that takes a row and answers values of it: an insert stores the row, a compute does not. */
+/** Compiles a route that takes a row and returns values of it. An insert stores the row; a compute does not. */
 export function compileRowRoute(
   context: RouteContext,
   service: ManifestService,
@@ -51,7 +51,7 @@ export function compileRowRoute(
       stored = row;
       return answerOf(request, row);
     });
-    // Not for a request that was stored before; and outside of `once`, to which an error means that nothing was.
+    // Not for a replayed request, and outside of `once`, which treats an error as "nothing was stored".
     if (stored !== undefined) await exported?.write(stored);
     return answered;
   };
@@ -85,7 +85,7 @@ export function compileRowRoute(
   };
 }
 
-/** What becomes of a row: stored or only computed, with an answer of the table's own values or a function's. */
+/** The runner of a row: it stores or only computes. The table or a function makes the response. */
 function runnerOf(context: RouteContext, route: ManifestRowRoute): RowRunner {
   const rows = route.kind === "insert" ? context.inserter(route).rows : null;
   if (route.handler !== null) return context.answeredRows(route.table, route.handler, rows);

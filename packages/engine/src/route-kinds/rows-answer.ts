@@ -4,7 +4,7 @@ import type { Row } from "../compute/row-layout.ts";
 import type { KeptAnswer } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
 
-/** An answer that is kept to be given again lies in the database, and comes from there whole. */
+/** A stored response goes to the database and back in one piece. */
 const MAX_KEPT_BYTES = 8_000_000;
 
 export const LINES_TYPE = "application/x-ndjson";
@@ -12,13 +12,13 @@ export const LINES_TYPE = "application/x-ndjson";
 export interface RowsAnswerForm {
   readonly kind: "lines" | "list";
   readonly render: (row: Row) => string;
-  /** The number of rows is all that is wanted. */
+  /** The response has only the number of rows. */
   readonly is_minimal: boolean;
-  /** The answer will be kept with its request. */
+  /** The response is stored with its request. */
   readonly is_kept: boolean;
 }
 
-/** The answer to a request with many rows: their outputs in their order, as an array or as lines; or their number. */
+/** The response to a request with many rows: their outputs in order, as an array, as lines, or as their number. */
 export class RowsAnswer implements AsyncDisposable {
   readonly #form: RowsAnswerForm;
   readonly #spool: Spool;
@@ -29,7 +29,7 @@ export class RowsAnswer implements AsyncDisposable {
     this.#spool = spool;
   }
 
-  /** @throws result_too_large when the answer could not be kept; disk_full */
+  /** @throws result_too_large when the response cannot be stored; disk_full */
   async add(rows: readonly Row[]): Promise<void> {
     const { kind, render, is_minimal: isMinimal, is_kept: isKept } = this.#form;
     if (!isMinimal) {
@@ -44,7 +44,7 @@ export class RowsAnswer implements AsyncDisposable {
     if (isKept && this.#spool.bytes > MAX_KEPT_BYTES) throw tooLarge();
   }
 
-  /** Ends the answer. What is not read of it is let go of by `return()` of its body. */
+  /** Ends the response. `return()` of its body releases the unread rest. */
   async finish(headers: Readonly<Record<string, string>>): Promise<RouteAnswer> {
     if (this.#form.is_minimal) {
       await this[Symbol.asyncDispose]();
@@ -57,7 +57,7 @@ export class RowsAnswer implements AsyncDisposable {
     return { status: 200, headers: { ...type, ...length, ...headers }, body: new SpoolReader(this.#spool) };
   }
 
-  /** The same, whole. */
+  /** Ends the response as one text. */
   async keep(headers: Readonly<Record<string, string>>): Promise<KeptAnswer> {
     const { status, headers: all, body } = await this.finish(headers);
     if (!(body instanceof SpoolReader)) return { status, headers: all, body: String(body) };
@@ -72,7 +72,7 @@ export class RowsAnswer implements AsyncDisposable {
   }
 }
 
-/** Reads a spool and lets go of it, also when nobody has begun to read: a generator would not notice. */
+/** Reads a spool and releases it, even if reading never starts; a generator could not do that. */
 class SpoolReader implements AsyncIterableIterator<Uint8Array> {
   readonly #spool: Spool;
   readonly #pieces: AsyncIterator<Uint8Array>;
@@ -100,8 +100,8 @@ class SpoolReader implements AsyncIterableIterator<Uint8Array> {
 
 function tooLarge(): Error {
   return appError("result_too_large", {
-    detail: `The answer would have more than ${MAX_KEPT_BYTES} bytes, too many to be kept with its Idempotency-Key. Nothing was stored.`,
-    hint: "Send the header Prefer: return=minimal, which answers the number of rows, or fewer rows a request.",
+    detail: `The response would exceed ${MAX_KEPT_BYTES} bytes, the maximum for a request with an Idempotency-Key. Nothing was stored.`,
+    hint: "Send the header Prefer: return=minimal, which returns the number of rows, or send fewer rows per request.",
     meta: { most_bytes: MAX_KEPT_BYTES },
   });
 }

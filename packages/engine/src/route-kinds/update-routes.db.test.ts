@@ -1,7 +1,7 @@
 import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-/** Tables with each kind of key; columns that SQL computes, that Python computes, and both in a chain. */
+/** Tables with each kind of key. Columns are computed by SQL, by Python, and by both in a chain. */
 const APP = `
 import appdb as db
 from appdb.functions import lower, upper, uuid7
@@ -76,7 +76,7 @@ async function rows(text: string): Promise<readonly (readonly (string | null)[])
   return (await stage.sql.query({ text })).rows;
 }
 
-test("a field that an update leaves out keeps its value, null clears, and what hangs on it is computed anew", async () => {
+test("omitted fields keep their values, null clears, and dependents are recomputed", async () => {
   await post("/items", { sku: "a", n: 4, price: 2.5, note: "straße" });
   const first = await post("/items/update", { sku: "a", n: 5 });
   expect(first).toMatchObject({
@@ -90,14 +90,14 @@ test("a field that an update leaves out keeps its value, null clears, and what h
   ]);
 });
 
-test("only what hangs on the sent columns is computed, and only its new values are written", async () => {
+test("only dependents of the sent columns are computed and written", async () => {
   await post("/items", { sku: "a", n: 4, note: "x" });
   await stage.sql.query({ text: "update items set shout = 'by hand'" });
   expect((await post("/items/n", { sku: "a", n: 2 })).json).toEqual({ inv: 5 });
   expect(await rows("select n, inv, shout, note from items")).toEqual([["2", "5", "by hand", "x"]]);
 });
 
-test("a body without any input is answered with the row as it is", async () => {
+test("a body without any input returns the unchanged row", async () => {
   await post("/items", { sku: "a", n: 4, note: "x" });
   const before = await rows("select xmin from items");
   expect((await post("/items/update", { sku: "a" })).json).toMatchObject({ sku: "a", n: 4, note: "x", shout: "X" });
@@ -105,7 +105,7 @@ test("a body without any input is answered with the row as it is", async () => {
   expect((await post("/items/update", { sku: "b" })).status).toBe(404);
 });
 
-test("an absent key is 404, and names the key", async () => {
+test("a missing row is 404 with the key", async () => {
   const answer = await post("/items/update", { sku: "zz", n: 1 });
   expect(answer.status).toBe(404);
   expect(answer.json).toMatchObject({ code: "row_not_found", detail: 'items has no row with (sku) = ("zz").' });
@@ -113,19 +113,19 @@ test("an absent key is 404, and names the key", async () => {
   expect((await post("/rides/update", { id, km: 1 })).json.code).toBe("row_not_found");
 });
 
-test("a missing key, null for a column that needs a value and an unknown field are refused with their places", async () => {
+test("invalid fields of an update are reported with their pointers", async () => {
   const answer = await post("/items/update", { n: null, pricee: 1, inv: 3 });
   expect(answer.status).toBe(422);
   expect(answer.json.errors).toEqual([
     { pointer: "/n", detail: 'The field "n" must not be null.' },
     { pointer: "/pricee", detail: 'The route takes no field "pricee". Did you mean "price"?' },
-    { pointer: "/inv", detail: '"inv" is computed by the service; leave it out.' },
+    { pointer: "/inv", detail: '"inv" is computed by the service; omit it.' },
     { pointer: "/sku", detail: 'The field "sku" is required.' },
   ]);
   expect(answer.json.hint).toBe("The route takes: sku, n?, price?, note?");
 });
 
-test("keys longer than an index entry are told apart, and a composite key finds its row", async () => {
+test("distinguishes very long keys, and finds rows by a composite key", async () => {
   const long = "k".repeat(5_000);
   for (const sku of [long, `${long}!`]) await post("/items", { sku, n: 1 });
   expect((await post("/items/update", { sku: `${long}!`, n: 2 })).json.n).toBe(2);
@@ -142,14 +142,14 @@ test("keys longer than an index entry are told apart, and a composite key finds 
   ]);
 });
 
-test("a cell that SQL refuses goes to Python, whose error refuses the update, and the row is as it was", async () => {
+test("an error in SQL and Python refuses the update and changes nothing", async () => {
   await post("/items", { sku: "a", n: 4 });
   const answer = await post("/items/update", { sku: "a", n: 0, note: "new" });
   expect(answer).toMatchObject({ status: 400, json: { code: "function_failed", meta: { column: "inv" } } });
   expect(await rows("select n, note, inv from items")).toEqual([["4", null, "2.5"]]);
 });
 
-test("columns that need Python read what is sent and, of the rest, what is stored", async () => {
+test("Python columns read sent values, and stored ones for the rest", async () => {
   const { id } = (await post("/rides", { km: 4, tip: 1, note: "Hi" })).json;
   const first = await post("/rides/update", { id, km: 6 });
   expect(first.json).toMatchObject({ km: 6, tip: 1, double_km: 12, fare: 6, total: 7, quiet: "hi" });
@@ -160,7 +160,7 @@ test("columns that need Python read what is sent and, of the rest, what is store
   ]);
 });
 
-test("a function that raises refuses the update, or with on_error=ignore leaves null and its error", async () => {
+test("a raising function refuses the update, or leaves null with on_error=ignore", async () => {
   const { id } = (await post("/rides", { km: 4, tip: 1 })).json;
   const refused = await post("/rides/update", { id, km: 13, tip: 3 });
   expect(refused).toMatchObject({ status: 400, json: { code: "function_failed", meta: { column: "fare" } } });
@@ -182,10 +182,10 @@ test("a function that raises refuses the update, or with on_error=ignore leaves 
   });
 });
 
-test("a cell that failed before keeps its error until what it hangs on changes, and then loses it", async () => {
+test("a failed cell keeps its error until its inputs change", async () => {
   const { id } = (await post("/rides", { km: 13, tip: 1 })).json;
   const errors = "select jsonb_object_keys(_errors) from rides order by 1";
-  // `total` reads `fare`, which is not computed anew and has no value.
+  // `total` reads `fare`, which is not recomputed and has no value.
   const tip = await post("/rides/update", { id, tip: 2 });
   expect(tip).toMatchObject({ status: 200, json: { tip: 2, fare: null, total: null, why: "ValueError" } });
   expect(await rows(errors)).toEqual([["fare"], ["total"]]);
@@ -194,7 +194,7 @@ test("a cell that failed before keeps its error until what it hangs on changes, 
   expect(await rows("select _errors from rides")).toEqual([[null]]);
 });
 
-test("updates of one row that come together all count, one after the other", async () => {
+test("concurrent updates of one row run in sequence and all count", async () => {
   await post("/items", { sku: "a", n: 1 });
   const numbers = Array.from({ length: 40 }, (_, at) => at + 1);
   const answers = await Promise.all(
@@ -204,7 +204,7 @@ test("updates of one row that come together all count, one after the other", asy
   expect(await rows("select n, note, inv from items")).toEqual([["40", "note 39", "0.25"]]);
 });
 
-test("a delete answers how many rows it found, and nothing to delete is no error", async () => {
+test("a delete returns the number of rows, also zero", async () => {
   for (const sku of ["a", "b"]) await post("/items", { sku, n: 1 });
   const both = await Promise.all([post("/items/delete", { sku: "a" }), post("/items/delete", { sku: "a" })]);
   expect(both.map(({ json }) => json.num_rows).sort()).toEqual([0, 1]);
@@ -215,7 +215,7 @@ test("a delete answers how many rows it found, and nothing to delete is no error
   expect((await post("/cells/delete", { x: 1, day: "2024-01-02" })).json).toEqual({ num_rows: 1 });
 });
 
-test("match columns are all compared, and null finds rows without a value", async () => {
+test("all match columns are compared, and null matches rows without a value", async () => {
   await post("/items", { sku: "a", n: 1, note: "x", price: 1 });
   await post("/items", { sku: "b", n: 1, note: "x" });
   await post("/items", { sku: "c", n: 1, note: "x" });
@@ -227,7 +227,7 @@ test("match columns are all compared, and null finds rows without a value", asyn
   expect(missing.json.errors).toEqual([{ pointer: "/price", detail: 'The field "price" is required.' }]);
 });
 
-test("Prefer: timing says what an update and a delete waited for", async () => {
+test("Prefer: timing returns the waits of updates and deletes", async () => {
   const headers = { prefer: "timing" };
   const { id } = (await post("/rides", { km: 4, tip: 1 })).json;
   const parts = async (path: string, body: object) => {

@@ -16,20 +16,20 @@ import { checkedTable, checkRow, describeOverTable, OVER_ROW, readBy, tableParts
 import type { RouteKind } from "./route-kind.ts";
 import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
 
-/** Changes the row of a key: fields that a body leaves out keep their values. */
+/** Changes the row of a key. Omitted fields keep their values. */
 export const updateKind: RouteKind<ManifestUpdateRoute> = {
   ...OVER_ROW,
   title: "an update",
   check(route, manifest, refuse) {
     const table = checkedTable(manifest, route.table, refuse);
     checkRow(table, route, refuse);
-    if (table.primary_key.length === 0) refuse(`Table ${table.name} has no primary key to find a row by.`);
+    if (table.primary_key.length === 0) refuse(`Table ${table.name} has no primary key.`);
     if (table.primary_key.join() !== route.key.join()) {
-      refuse(`The route's key is (${route.key.join(", ")}), the table's is (${table.primary_key.join(", ")}).`);
+      refuse(`The route's key is (${route.key.join(", ")}), but the table's is (${table.primary_key.join(", ")}).`);
     }
     const read = readBy(table, table.primary_key);
     for (const name of route.inputs) {
-      if (read.has(name)) refuse(`The primary key is, or is computed from, ${name}, which cannot be an input.`);
+      if (read.has(name)) refuse(`The primary key contains or is computed from ${name}, which cannot be an input.`);
     }
   },
   compile: compileUpdateRoute,
@@ -86,7 +86,7 @@ function compileUpdateRoute(
       stored = row;
       return answerOf(request, row);
     });
-    // Not for a request that was done before; and outside of `once`, to which an error means that nothing was.
+    // Not for a replayed request, and outside of `once`, which treats an error as "nothing was stored".
     if (stored !== undefined) await exported?.write(stored);
     return answered;
   };

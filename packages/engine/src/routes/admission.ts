@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 
-/** Lets so many do something at a time; the others wait in line. */
+/** Limits concurrent work; the rest waits in a queue. */
 export class Admission {
   readonly #most: number;
   readonly #mostWaiting: number;
@@ -12,7 +12,7 @@ export class Admission {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Does `work` in its turn. @throws overloaded when too many wait; the signal's reason while it waits */
+  /** Runs `work` when a slot is free. @throws overloaded when too many wait; the signal's reason while it waits */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (this.#taken < this.#most) this.#taken += 1;
     else await this.#wait(signal);
@@ -28,7 +28,7 @@ export class Admission {
   #wait(signal: AbortSignal): Promise<void> {
     if (this.#waiting.length === this.#mostWaiting) {
       throw appError("overloaded", {
-        detail: `${this.#mostWaiting} requests with many rows wait already.`,
+        detail: `${this.#mostWaiting} requests with many rows are already waiting.`,
         hint: "Send the request again in a moment.",
         meta: { waiting: this.#mostWaiting },
       });

@@ -5,8 +5,8 @@ import { nameHidden } from "../catalog/hidden-columns.ts";
 import { folderSchema } from "../target.ts";
 
 /**
- * A table as the application declares it, with the ids that it has in the catalog: what an update has added since is not
- * this application's to compute or to read. The table must be there: checkTables has seen every table of the manifest.
+ * A table as the application declares it, with the ids from the catalog. Columns that a later update added are not part
+ * of it. The table must exist; checkTables has checked every table of the manifest.
  */
 export function declaredTable(
   { manifest, target }: { readonly manifest: Manifest; readonly target: string },
@@ -20,7 +20,7 @@ export function declaredTable(
   const named = declared === undefined ? [] : nameHidden(table, declared).columns;
   const columns = named.flatMap((column): CatalogColumn[] => {
     const stored = table.columns.find((candidate) => candidate.name === column.name);
-    // An index of vectors may be another one by now; who writes rows leaves that to a job.
+    // The vector index may have changed since. A job computes its values, not the writer of rows.
     if (stored === undefined && column.is_hidden === true) return [];
     if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
     return [

@@ -8,7 +8,7 @@ import type { SqlConnection } from "../ports.ts";
 
 /** A table of the other database, as its catalog describes it. */
 export interface ExportTarget {
-  /** The table's name as a statement writes it. */
+  /** The table's name in SQL. */
   readonly place: string;
   readonly columns: ReadonlyMap<string, TargetColumn>;
   /** Columns of its primary key. */
@@ -16,7 +16,7 @@ export interface ExportTarget {
 }
 
 interface TargetColumn extends ForeignColumn {
-  /** Must have a value, and gets none by itself. */
+  /** The column is required and has no default. */
   readonly is_required: boolean;
 }
 
@@ -30,7 +30,7 @@ const DESCRIBE = `select c.oid::regclass::text, a.attname, format_type(a.atttypi
     and case when $2::text is null then pg_table_is_visible(c.oid) else n.nspname = $2::text end
   order by a.attnum`;
 
-/** Reads what the other database says of an export's table; undefined when it has none of this name. */
+/** Reads the description of an export's table in the other database; undefined when the table does not exist. */
 export async function describeTarget(sql: SqlConnection, target: ManifestSqlExport): Promise<ExportTarget | undefined> {
   const { rows } = await sql.query({ text: DESCRIBE, values: [target.table, target.db_schema] });
   const place = rows[0]?.[0];
@@ -47,7 +47,7 @@ export async function describeTarget(sql: SqlConnection, target: ManifestSqlExpo
   };
 }
 
-/** @throws export_refused when the route's outputs could never be written to the table */
+/** @throws export_refused when the route's outputs can never be written to the table */
 export function checkTarget(
   route: ManifestRowRoute | ManifestUpdateRoute,
   { table, method }: ManifestSqlExport,
@@ -63,39 +63,43 @@ export function checkTarget(
     });
   };
   if (target === undefined) {
-    refuse(`the other database has no table ${table}.`, "Name a table that is there.");
+    refuse(`the other database has no table ${table}.`, "Name an existing table.");
     return;
   }
   const names = outputs.map(({ name }) => name);
   for (const { name, type } of outputs) {
     const column = target.columns.get(name);
     if (column === undefined)
-      refuse(`${table} has no column ${name}.`, `Take ${name} out of outputs, or add the column.`);
+      refuse(`${table} has no column ${name}.`, `Remove ${name} from outputs, or add the column.`);
     else if (!takes(column, type)) {
-      refuse(`${table}.${name} is ${column.type}, which takes no ${type.kind}.`, "Change the type of one of the two.");
+      refuse(`${table}.${name} is ${column.type}, which cannot store ${type.kind}.`, "Change one of the two types.");
     }
   }
   if (method !== "insert") {
     const missing = target.key.filter((name) => !names.includes(name));
-    if (target.key.length === 0) refuse(`${table} has no primary key, by which ${method} finds a row.`, "Add one.");
+    if (target.key.length === 0)
+      refuse(`${table} has no primary key, which ${method} needs to find a row.`, "Add a primary key.");
     if (missing.length > 0)
-      refuse(`the key of ${table} has ${missing.join(", ")}.`, `Add ${missing.join(", ")} to outputs.`);
+      refuse(
+        `the primary key of ${table} contains ${missing.join(", ")}, which the outputs lack.`,
+        `Add ${missing.join(", ")} to outputs.`,
+      );
     if (method === "update" && names.length === target.key.length) {
-      refuse("the outputs are the key alone; nothing would be updated.", "Add other columns to outputs.");
+      refuse("the outputs contain only the key, so nothing would be updated.", "Add other columns to outputs.");
     }
   }
   if (method === "update") return;
   for (const [name, column] of target.columns) {
     if (column.is_required && !names.includes(name)) {
       refuse(
-        `${table}.${name} must have a value, but is not an output.`,
-        `Add ${name} to outputs, or give it a default.`,
+        `${table}.${name} is required, but not an output.`,
+        `Add ${name} to outputs, or give the column a default.`,
       );
     }
   }
 }
 
-/** Whether a column can hold values of a type at all; whether it holds each is seen when it is written. */
+/** Whether a column can hold values of this type in general. Each value is checked when it is written. */
 function takes(column: TargetColumn, type: ColumnType): boolean {
   return column.category === "S" || kindOf(type).fits(column);
 }

@@ -10,7 +10,7 @@ const request = (key: string | string[] | undefined, parts: Partial<RouteRequest
   ...parts,
 });
 
-test("a request without a key may be done as often as it comes", () => {
+test("a request without a key can run any number of times", () => {
   expect(readOnce(request(undefined), "p")).toBeUndefined();
 });
 
@@ -21,13 +21,13 @@ test.each([
   ["é", "visible ASCII"],
   ["k\u0000", "visible ASCII"],
   ["k".repeat(256), "has 256 characters"],
-  [["a", "b"], "came several times"],
-])("the key %j is refused with what is wrong with it", (key, why) => {
+  [["a", "b"], "occurs several times"],
+])("refuses the key %j with its problem", (key, why) => {
   const refusal = expect.objectContaining({ code: "invalid_idempotency_key", message: expect.stringContaining(why) });
   expect(() => readOnce(request(key), "p")).toThrow(refusal);
 });
 
-test("place and caller are the key's scope; body and address are what it stands for", () => {
+test("place and caller are the key's scope; body and URL are its content", () => {
   const one = readOnce(request("k"), "main api POST /a");
   expect(one).toMatchObject({ scope: "main api POST /a local", key: "k" });
   expect(readOnce(request("k", { caller: "c2" }), "main api POST /a")?.scope).toBe("main api POST /a c2");
@@ -36,7 +36,7 @@ test("place and caller are the key's scope; body and address are what it stands 
   expect(readOnce(request("k", { search: "a=1" }), "main api POST /a")?.digest).not.toBe(one?.digest);
 });
 
-test("who knows by other means which request it is needs no header", () => {
+test("a caller that identifies its request itself needs no header", () => {
   const once = onceOf("jobs", "1", "");
   expect(readOnce(request("a b", { once }), "p")).toBe(once);
 });

@@ -3,16 +3,16 @@ import { type Once, onceOf } from "../idempotency/request-store.ts";
 import type { RouteRequest } from "./route.ts";
 
 export const IDEMPOTENCY_HEADER = "idempotency-key";
-/** Characters of a key at most. */
+/** Maximum length of a key, in characters. */
 export const LONGEST_KEY = 255;
-/** Whoever calls a service on this machine, where nobody has a key of their own. */
+/** The caller of a service on this machine, where callers have no keys of their own. */
 export const LOCAL_CALLER = "local";
 
 const VISIBLE_ASCII = /^[!-~]+$/;
 
 /**
- * Which request this is when it came with a key: of this caller on this place (target, service, method and path), with
- * this address and body. Undefined without a key.
+ * The identity of a request with a key. Scope: the caller and the place (target, service, method and path). Content:
+ * address and body. Undefined without a key.
  * @throws invalid_idempotency_key
  */
 export function readOnce(request: RouteRequest, place: string): Once | undefined {
@@ -23,22 +23,22 @@ export function readOnce(request: RouteRequest, place: string): Once | undefined
   return onceOf(`${place} ${request.caller ?? LOCAL_CALLER}`, key, saidBy(request));
 }
 
-/** Address and body as one; the address of a changing route is nearly always without a query. */
+/** Address and body as one value. The address of a changing route nearly always has no query string. */
 function saidBy({ search, body }: RouteRequest): string | Uint8Array {
   if (search === undefined || search === "") return body;
   return typeof body === "string" ? `${search}\0${body}` : Buffer.concat([Buffer.from(`${search}\0`), body]);
 }
 
 function findKeyProblem(key: string | readonly string[]): string {
-  if (typeof key !== "string") return "came several times";
+  if (typeof key !== "string") return "occurs several times";
   if (key.length > LONGEST_KEY) return `has ${key.length} characters`;
-  return key === "" ? "is empty" : "has a character that is not visible ASCII, or came several times";
+  return key === "" ? "is empty" : "has a character that is not visible ASCII, or occurs several times";
 }
 
 function invalidKey(key: string | readonly string[]): Error {
   return appError("invalid_idempotency_key", {
-    detail: `The header Idempotency-Key ${findKeyProblem(key)}; it takes 1 to ${LONGEST_KEY} visible ASCII characters, without spaces.`,
-    hint: "Send a new random UUID with each request, and the same again when the request is repeated.",
+    detail: `The header Idempotency-Key ${findKeyProblem(key)}; it must have 1 to ${LONGEST_KEY} visible ASCII characters, without spaces.`,
+    hint: "Send a new random UUID with each request, and the same one for a retry.",
     meta: { most_characters: LONGEST_KEY },
   });
 }

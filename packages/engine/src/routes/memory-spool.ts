@@ -1,6 +1,6 @@
 import type { Spool } from "../ports.ts";
 
-/** A spool in memory, for who has no place for files. */
+/** A spool in memory, for callers without a file system. */
 export function createMemorySpool(): Spool {
   let pieces: Uint8Array[] = [];
   let bytes = 0;

@@ -3,7 +3,7 @@ import { readPreferences } from "./prefer.ts";
 
 const read = (prefer: string | undefined) => Object.fromEntries(readPreferences({ prefer }));
 
-test("preferences are read with and without values, in quotes and in any case", () => {
+test("parses preferences with and without values, quoted, in any case", () => {
   expect(read(undefined)).toEqual({});
   expect(read("timing")).toEqual({ timing: "" });
   expect(read("return=minimal, Timing")).toEqual({ return: "minimal", timing: "" });
@@ -14,7 +14,7 @@ test("preferences are read with and without values, in quotes and in any case", 
   });
 });
 
-test("of a repeated preference the first counts, and what is no preference is left alone", () => {
+test("the first of repeated preferences counts; invalid ones are ignored", () => {
   expect(read("return=minimal, return=representation")).toEqual({ return: "minimal" });
   expect(read(",, =, ;")).toEqual({});
 });

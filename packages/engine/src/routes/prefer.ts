@@ -1,6 +1,6 @@
 /**
- * The preferences of a request (RFC 7240): names in lower case, with their values, which are empty where none is given. Of
- * a repeated name the first counts. What a route does not know it leaves alone.
+ * The preferences of a request (RFC 7240): lower-case names with their values, empty where none is given. The first of
+ * equal names counts. Routes ignore unknown names.
  */
 export function readPreferences(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -15,5 +15,5 @@ export function readPreferences(
   return found;
 }
 
-/** A name, maybe with a value, and parameters behind it, which no preference of ours has. */
+/** A name with an optional value. Parameters after it are ignored; no preference here has any. */
 const PREFERENCE = /(?:^|,)\s*([\w!#$%&'*+.^`|~-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*)))?[^,"]*/g;

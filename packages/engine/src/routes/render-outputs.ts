@@ -7,7 +7,7 @@ import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
 
 interface Output {
-  /** `{"id":` or `,"title":`, made once. */
+  /** `{"id":` or `,"title":`, built once. */
   readonly lead: string;
   readonly toJson: Kind["toJson"];
   /** The type as JSON. */
@@ -21,7 +21,7 @@ export interface AnswerWriter {
   kept(row: Row, unknown: readonly number[]): ResponseTemplate;
 }
 
-/** Compiles the writer of a route's answer: what its function made of the row, or the row's outputs. */
+/** Compiles the writer of a route's response: the result of its function, or the row's outputs. */
 export function compileAnswer(
   layout: RowLayout,
   route: { readonly outputs: readonly string[]; readonly handler: ManifestAnswerer | null },
@@ -32,7 +32,7 @@ export function compileAnswer(
   return { whole, kept: (row) => ({ text: whole(row), placeholders: null }) };
 }
 
-/** Compiles the writer of an object of exactly `outputs`, in their order. */
+/** Compiles the writer of an object of exactly `outputs`, in order. */
 function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWriter {
   if (outputs.length === 0) return { whole: () => "{}", kept: () => ({ text: "{}", placeholders: null }) };
   const compiled = outputs.map((name, index): Output => {

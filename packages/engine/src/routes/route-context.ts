@@ -40,17 +40,17 @@ import type { ConnectExport, SqlExport } from "./sql-export.ts";
 
 export interface EndpointsDeps {
   readonly sql: SqlPool;
-  /** Called when a row needs Python for the first time at the latest. */
+  /** Called when a row first needs Python, or earlier. */
   readonly udf: () => UdfRunner;
-  /** Called when a request needs a handler of the application for the first time at the latest. */
+  /** Called when a request first needs a handler of the application, or earlier. */
   readonly handlers?: () => HandlerRunner;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Where large answers wait until they are read; in memory when left out. */
+  /** Buffers large responses until they are read. Default: in memory. */
   readonly openSpool?: () => Spool;
-  /** Connects the databases that routes export to. */
+  /** Connects to the databases that routes export to. */
   readonly connectExport?: ConnectExport;
-  /** Nothing is traced when left out. */
+  /** Default: no tracing. */
   readonly tracer?: RequestTracer | undefined;
 }
 
@@ -61,16 +61,17 @@ export interface EndpointsInput {
   /** Parsed local target: `main`, `main/reports`. */
   readonly target: string;
   readonly services: readonly string[];
-  /** The service's own; the defaults when left out. */
+  /** The service's limits. Omitted ones have their defaults. */
   readonly limits?: QueryLimits &
     Pick<ServiceSpec["limits"], "idempotency_keep_s"> &
     Partial<Pick<ServiceSpec["limits"], MoreLimits>>;
 }
 
-/** Requests with many rows that store them at a time: each has a connection to PostgreSQL for as long as its client sends. */
+/** Requests with many rows that may store them at once. Each holds a connection to PostgreSQL for as long as its
+ *  client sends. */
 const MANY_ROWS = { running: 2, waiting: 100 } as const;
 
-/** What the routes of one process share: a writer per table, the queries, and the state of the tables when it started. */
+/** The shared state of the routes of one process: a writer per table, the queries, and the tables at its start. */
 export class RouteContext {
   readonly deps: EndpointsDeps;
   readonly input: EndpointsInput;
@@ -82,7 +83,7 @@ export class RouteContext {
   readonly live: LiveQueries;
   readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting);
   readonly openSpool: () => Spool;
-  /** To be checked before anything is served. */
+  /** Exports to check before anything is served. */
   readonly exports: SqlExport[] = [];
   readonly generators: Generators;
   readonly #rowDeps: WriteDeps;
@@ -130,7 +131,7 @@ export class RouteContext {
     );
   }
 
-  /** One inserter per table, so that the rows of all its routes of this kind go out together. */
+  /** One inserter per table, so that rows of all its routes of this kind share batches. */
   inserter(route: ManifestRowRoute): Inserter {
     const { table: name } = route;
     const known = this.#inserters.get(name);
@@ -154,7 +155,7 @@ export class RouteContext {
     return opened;
   }
 
-  /** How a table's rows are laid out, and where they go: everything that writes to it shares both. */
+  /** A table's row layout and version guard, shared by everything that writes to it. */
   layout(name: string): { layout: RowLayout; guard: TableVersionGuard } {
     const known = this.#layouts.get(name);
     if (known !== undefined) return known;
@@ -166,7 +167,7 @@ export class RouteContext {
     return opened;
   }
 
-  /** One updater per table, so that the updates of all its routes of this kind go out together. */
+  /** One updater per table, so that updates of all its routes of this kind share batches. */
   updater(route: ManifestUpdateRoute): RowUpdater {
     const { table: name } = route;
     const known = this.#updaters.get(name);
@@ -196,18 +197,18 @@ export class RouteContext {
     return handlers();
   }
 
-  /** Rows of which a function makes the answer; stored by `rows`. */
+  /** Rows for which a function makes the response; stored by `rows`. */
   answeredRows(name: string, answerer: ManifestAnswerer, rows: NewRows | null): AnsweredRows {
     const { layout } = this.layout(name);
     return new AnsweredRows(this.#rowDeps, { layout, functions: this.functions, answerer, rows });
   }
 
-  /** Writes many rows at once into an insert route's table. */
+  /** Writes many rows at once into the table of an insert route. */
   bulkWriter(route: ManifestRowRoute): BulkWriter {
     return new BulkWriter(this.#rowDeps, { ...this.inserter(route), on_error: route.on_error });
   }
 
-  /** Keeps the answer of a request in the transaction that stores its rows. @throws as `RequestStore.keep` */
+  /** Stores the response of a request in the transaction of its rows. @throws as `RequestStore.keep` */
   keepAnswer(connection: SqlConnection, response: ResponseToStore): Promise<void> {
     return this.#rowDeps.requests.keep(connection, [response]);
   }
@@ -224,14 +225,14 @@ export class RouteContext {
     return rows;
   }
 
-  /** Resolves when no row and no query is on its way. */
+  /** Resolves when no row and no query is in flight. */
   async drain(): Promise<void> {
     await this.live[Symbol.asyncDispose]();
     await Promise.all(this.#draining.map((one) => one.drain()));
     await Promise.all([this.queries.drain(), this.once.drain()]);
   }
 
-  /** The routes of a route's kind over its table that are served here. */
+  /** The served routes of the same kind over the same table. */
   #alike<Route extends ManifestRowRoute | ManifestUpdateRoute>({ kind, table }: Route): readonly Route[] {
     const { manifest, services } = this.input;
     return manifest.services
@@ -241,7 +242,7 @@ export class RouteContext {
   }
 }
 
-/** What stores the new rows of a table. */
+/** The writers of a table's new rows. */
 interface Inserter {
   readonly layout: RowLayout;
   readonly guard: TableVersionGuard;
@@ -250,7 +251,7 @@ interface Inserter {
   readonly rows: NewRows;
 }
 
-/** The runner is made when it is first asked for, and then wrapped once. */
+/** Makes the runner on first use and wraps it once. */
 function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunner {
   let wrapped: { readonly inner: UdfRunner; readonly outer: UdfRunner } | undefined;
   return () => {

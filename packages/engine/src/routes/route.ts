@@ -3,42 +3,42 @@ import type { RouteAnswer } from "../answers/answers.ts";
 import type { Once } from "../idempotency/request-store.ts";
 import type { Timing } from "../timing.ts";
 
-/** A request to a compiled route, as whoever carries it hands it over: nothing of it was looked at but its path. */
+/** A request to a compiled route, as the transport delivers it. Only its path has been checked. */
 export interface RouteRequest {
   /** Empty when the body comes as `stream`. */
   readonly body: Uint8Array | string;
   /**
-   * In place of `body`, for content types that the route names in `streams`: the next piece is read when it is asked for. May
-   * be left before its end. Throws when it breaks off: the signal's reason when the caller has gone.
+   * Replaces `body` for content types that the route lists in `streams`. Each piece is read on demand, and reading may
+   * stop early. If the stream breaks off it throws; after a disconnect, it throws the signal's reason.
    */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
-  /** The URL's part behind `?`, as it came. */
+  /** The query string of the URL, unchanged. */
   readonly search?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Stands in the answer's problem and in the log. */
+  /** Included in the response's problem and in the log. */
   readonly id: string;
-  /** Whose request it is, as far as keys of requests are concerned; one name for all callers on this machine. */
+  /** The caller, as part of the scope of idempotency keys. All callers on this machine share one name. */
   readonly caller?: string | undefined;
-  /** Given to a changing route, it does the request once; in place of what the header Idempotency-Key says. */
+  /** Makes a changing route run the request once. Replaces the header Idempotency-Key. */
   readonly once?: Once;
-  /** For routes with `takes_any_body` or that stream everything. */
+  /** For routes with `takes_any_body`, and for routes that stream everything. */
   readonly place?: RouteAddress | undefined;
-  /** Ends the wait for a function when the caller is gone. A request with a stream always has one. */
+  /** Ends the wait for a function when the caller disconnects. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
-  /** Takes down where the time goes, when the client wants to know. */
+  /** Records where the time goes, if the client asked for it. */
   readonly timing?: Timing | undefined;
 }
 
-/** Where a request came to, and from where. */
+/** The address of a request, and its sender. */
 export interface RouteAddress {
-  /** As the client sent it: `HEAD` for a route that answers GET too. */
+  /** As the client sent it: `HEAD` for a route that also answers GET. */
   readonly method: string;
   readonly scheme: "http" | "https";
-  /** Below the service's own place, as it was sent. */
+  /** Below the service's own path, as sent. */
   readonly path: string;
-  /** The service's own place: empty, or `/<service>`. */
+  /** The service's own path: empty, or `/<service>`. */
   readonly root_path: string;
-  /** Values of the path's parameters, decoded. */
+  /** Decoded values of the path's parameters. */
   readonly params: Readonly<Record<string, string>>;
   readonly client: readonly [host: string, port: number] | null;
 }
@@ -46,29 +46,31 @@ export interface RouteAddress {
 export interface CompiledRoute {
   readonly service: string;
   readonly method: "POST" | "GET" | "PUT" | "PATCH" | "DELETE" | "ANY";
-  /** May have parts `{name}`; `/*` is all that no other route of the service answers. With the service's prefix; a service's own place (`/<service>`) is added by whoever serves it. */
+  /** Can contain `{name}`. `/*` matches all requests that no other route of the service matches. Includes the
+   *  service's prefix; the server adds the service's own path (`/<service>`). */
   readonly path: string;
-  /** True when processes of the application answer, and not the engine. */
+  /** True when application processes answer instead of the engine. */
   readonly is_handler?: boolean;
-  /** True when a request may ask for a stream of events. */
+  /** True when a request can ask for an event stream. */
   readonly has_events?: boolean;
-  /** True when a request may wait for Python: workers are worth starting ahead. */
+  /** True when a request may wait for Python, so workers should start early. */
   readonly uses_python: boolean;
-  /** True when a request may be ended early once its caller is gone. */
+  /** True when a request can stop early after its caller has disconnected. */
   readonly takes_signal: boolean;
-  /** Content types, in lower case and without parameters, whose bodies come as `stream`; `*` is every one, and none. */
+  /** Content types, in lower case and without parameters, whose bodies come as `stream`. `*` means every content
+   *  type, or none. */
   readonly streams?: readonly string[];
-  /** Bodies of every content type come, as bytes or text, and the request's place with them. */
+  /** Accepts bodies of every content type, as bytes or text, and gets the request's address. */
   readonly takes_any_body?: boolean;
-  /** What the service says of pages of other origins; `own`: it answers for that itself. */
+  /** The service's CORS policy; `own`: the route answers CORS requests itself. */
   readonly cors?: ManifestCors | "own" | null;
-  /** Throws what the route would answer a request that does not fit it. */
+  /** Throws the error that the route would return for an invalid request. */
   readonly check?: (request: RouteRequest) => void;
-  /** Answers every request; never rejects. */
+  /** Handles every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }
 
-/** How a route works in the background; null where it answers what it does. */
+/** How a route runs in the background; null when it returns its result. */
 export function backgroundOf(route: ManifestRoute): ManifestBackground | null {
   return "background" in route ? (route.background ?? null) : null;
 }

@@ -82,7 +82,7 @@ async function copies(text = "select sensor, value, at, doc, loud from copies or
   return (await target.query({ text })).rows;
 }
 
-test("what is stored is written to the other database as well, in its own types", async () => {
+test("a stored row is also written to the other database in its types", async () => {
   await target.query({ text: COPIES });
   const post = await serve();
   expect((await post("/in", ROW)).status).toBe(200);
@@ -93,21 +93,21 @@ test("what is stored is written to the other database as well, in its own types"
   ]);
 });
 
-test("a route that exports takes one row at a time, and says so of an array", async () => {
+test("a route that exports takes one row and refuses an array", async () => {
   await target.query({ text: COPIES });
   const post = await serve();
   const refused = await post("/in", [ROW]);
   expect(refused.status).toBe(422);
   expect(refused.json).toMatchObject({
-    detail: "The body must be a JSON object; it is an array.",
+    detail: "Expected the body to be a JSON object, got an array.",
     hint: expect.stringContaining("Send one row as an object"),
   });
-  // Nor lines, which are refused before a route is asked.
+  // Nor lines, which are refused before the route is called.
   expect(opened[0]?.routes.flatMap(({ streams = [] }) => streams)).toEqual([]);
   expect([await copies(), await stage.rows("select sensor from readings")]).toEqual([[], []]);
 });
 
-test("a failed export says that the row was stored, and the row is", async () => {
+test("a failed export reports that the row was stored", async () => {
   await target.query({ text: COPIES });
   const post = await serve();
   await target.query({ text: "insert into copies (sensor) values ('s1')" });
@@ -115,7 +115,7 @@ test("a failed export says that the row was stored, and the row is", async () =>
   expect(taken.status).toBe(502);
   expect(taken.json).toMatchObject({
     code: "export_failed",
-    detail: expect.stringMatching(/^The row was stored, but insert into copies .* it has a row with this key/),
+    detail: expect.stringMatching(/^The row was stored, but insert into copies .* it already has a row with this key/),
     meta: { stored: true, table: "readings", key: { sensor: "s1" }, sqlstate: "23505" },
   });
   await target.query({ text: "drop table copies" });
@@ -123,7 +123,7 @@ test("a failed export says that the row was stored, and the row is", async () =>
   expect(await stage.rows("select sensor from readings order by sensor")).toEqual([["s1"], ["s2"]]);
 });
 
-test("a request with a key whose export failed is told so, and its repetition neither stores nor exports again", async () => {
+test("a retry after a failed export neither stores nor exports again", async () => {
   await target.query({ text: COPIES });
   await target.query({ text: "insert into copies (sensor) values ('s1')" });
   const post = await serve();
@@ -145,7 +145,7 @@ test("update changes the row of the target's key, and says when there is none", 
   expect([missing.status, missing.json.detail]).toEqual([502, expect.stringContaining("no row with this key")]);
 });
 
-test("merge writes a row once, whatever is there", async () => {
+test("merge writes a row once, whether it exists or not", async () => {
   await target.query({ text: COPIES });
   const post = await serve({ method: "merge" });
   expect((await post("/in", ROW)).status).toBe(200);
@@ -155,7 +155,7 @@ test("merge writes a row once, whatever is there", async () => {
   expect(await copies("select sensor, value from copies")).toEqual([["s1", "8"]]);
 });
 
-test("a table of a schema is found by it", async () => {
+test("finds a table of a schema", async () => {
   await target.query({ text: 'create schema "lake house"' });
   await target.query({ text: 'create table "lake house"."Odd ""name" (sensor text, value float8)' });
   const post = await serve({ db_schema: "lake house", table: 'Odd "name', outputs: ["sensor", "value"] });
@@ -164,10 +164,10 @@ test("a table of a schema is found by it", async () => {
 });
 
 test.each<[string, string, Plan, RegExp]>([
-  ["there is no such table", "select 1", {}, /no table copies/],
+  ["the table is missing", "select 1", {}, /no table copies/],
   ["a column is missing", "create table copies (sensor text)", {}, /has no column value/],
   [
-    "a type does not fit",
+    "a type does not match",
     "create table copies (sensor text, value date)",
     { outputs: ["sensor", "value"] },
     /value is date/,
@@ -176,14 +176,19 @@ test.each<[string, string, Plan, RegExp]>([
     "a column is not given",
     "create table copies (sensor text, n int not null)",
     { outputs: ["sensor"] },
-    /copies\.n must have/,
+    /copies\.n is required/,
   ],
-  ["there is no key", "create table copies (sensor text)", { outputs: ["sensor"], method: "merge" }, /no primary key/],
+  [
+    "there is no primary key",
+    "create table copies (sensor text)",
+    { outputs: ["sensor"], method: "merge" },
+    /no primary key/,
+  ],
   [
     "the key is not an output",
     "create table copies (id int primary key, sensor text)",
     { outputs: ["sensor"], method: "update" },
-    /the key of copies has id/,
+    /the primary key of copies contains id/,
   ],
 ])("a service does not start when %s", async (_why, ddl, plan, words) => {
   await target.query({ text: ddl });
@@ -191,7 +196,7 @@ test.each<[string, string, Plan, RegExp]>([
   await expect(serve(plan)).rejects.toThrow(/^app\.py:7: the export of \/in: /);
 });
 
-test("nothing that is told or logged has the words of the other database", async () => {
+test("responses and logs never contain the other database's messages", async () => {
   await target.query({ text: COPIES });
   const secret = "hunter2";
   let isGone = false;

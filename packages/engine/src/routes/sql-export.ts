@@ -6,17 +6,18 @@ import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { checkTarget, describeTarget } from "./export-target.ts";
 
-/** Gives the database that an export names; the same for the same one. @throws config_invalid without its words */
+/** Returns the database of an export; one instance per database. @throws config_invalid without that database's
+ *  message */
 export type ConnectExport = (to: ManifestSqlExport["db_connect"]) => SqlConnection;
 
 export interface SqlExport {
-  /** Looks whether the target's table takes the route's outputs. @throws export_refused, database_unavailable */
+  /** Checks that the target's table accepts the route's outputs. @throws export_refused, database_unavailable */
   check(): Promise<void>;
-  /** Writes the outputs of a row that was stored. @throws export_failed */
+  /** Writes the outputs of a stored row. @throws export_failed */
   write(row: Row): Promise<void>;
 }
 
-/** Compiles the export of a route; null where it has none. */
+/** Compiles the export of a route; null if it has none. */
 export function compileExport(
   connect: ConnectExport | undefined,
   layout: RowLayout,
@@ -58,7 +59,7 @@ function textOf(slot: Slot, row: Row): string | null {
   return toSqlText(slot.type, value);
 }
 
-/** Values go as text, which PostgreSQL reads as the type of the target's column. */
+/** Values are sent as text, which PostgreSQL parses as the type of the target's column. */
 function buildExport(
   { method }: ManifestSqlExport,
   place: string,
@@ -80,15 +81,15 @@ function buildExport(
 }
 
 function noSuchRow(): Error {
-  return new SqlError("no row of this key", { sqlstate: "02000" });
+  return new SqlError("no row has this key", { sqlstate: "02000" });
 }
 
-/** The client must not take this for a row that was not stored. The reason is told without the words of the other database. */
+/** The client must know that the row was stored. The reason never contains the other database's message. */
 function failed({ table, method }: ManifestSqlExport, layout: RowLayout, row: Row, error: unknown): Error {
   const sqlstate = error instanceof SqlError ? error.sqlstate : undefined;
   return appError("export_failed", {
     detail: `The row was stored, but ${method} into ${table} of the other database failed: ${reasonOf(error)}.`,
-    hint: "Do not send the row again: it is there. Mend the other database, and write this row to it.",
+    hint: "Do not send the row again: it is stored. Repair the other database, and write this row to it.",
     meta: {
       stored: true,
       table: layout.table.name,
@@ -99,7 +100,7 @@ function failed({ table, method }: ManifestSqlExport, layout: RowLayout, row: Ro
   });
 }
 
-/** What finds the row again: its primary key, or what stands for one. */
+/** Identifies the row: its primary key, or the substitute for one. */
 function keyOf({ table, index, identity, slots }: RowLayout, row: Row): Readonly<Record<string, string>> {
   const names = table.primary_key.length > 0 ? table.primary_key : [slots[identity]?.name ?? ""];
   return Object.fromEntries(names.map((name) => [name, String(row[index.get(name) ?? identity] ?? "")]));
@@ -107,13 +108,13 @@ function keyOf({ table, index, identity, slots }: RowLayout, row: Row): Readonly
 
 function reasonOf(error: unknown): string {
   if (error instanceof SqlError) {
-    if (error.sqlstate === "23505") return "it has a row with this key";
+    if (error.sqlstate === "23505") return "it already has a row with this key";
     if (error.sqlstate === "02000") return "it has no row with this key";
-    if (error.sqlstate === "42501") return "its role may not write there";
+    if (error.sqlstate === "42501") return "its role has no permission to write";
     return `SQLSTATE ${error.sqlstate}`;
   }
-  if (!(error instanceof AppError)) return "it could not be asked";
-  if (error.code === "commit_unknown") return "the connection broke, and it may or may not have been written";
+  if (!(error instanceof AppError)) return "it could not be reached";
+  if (error.code === "commit_unknown") return "the connection broke, so the outcome is unknown";
   return error.code === "export_refused" || error.code === "config_invalid"
     ? error.message.replace(/\.$/, "")
     : "it does not answer";

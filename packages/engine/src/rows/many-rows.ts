@@ -3,41 +3,41 @@ import type { Row } from "../compute/row-layout.ts";
 import { MAX_REPORTED_ERRORS } from "./error-list.ts";
 import type { RowReader } from "./validate-row.ts";
 
-/** Where one of many rows stands in its request. */
+/** Position of one of many rows in its request. */
 export interface RowLocation {
-  /** Its number from 0, as JSON Pointers count. */
+  /** Row number from 0, as in JSON Pointers. */
   readonly row: number;
   /** For people: `Line 4`, or `[3]` in an array. */
   readonly name: string;
 }
 
-/** Rows that are written together, and where they stand in their request. */
+/** Rows that are written together, with their positions in the request. */
 export interface RowBatch {
   readonly rows: readonly Row[];
   place(at: number): RowLocation;
 }
 
-/** The texts of a request's rows, several at a time: lines, of which blank ones are no rows, or elements of an array. */
+/** The texts of a request's rows, several at a time: lines or elements of an array. Blank lines are not rows. */
 export interface RowTexts {
   readonly kind: "lines" | "list";
   readonly texts: AsyncIterable<readonly (string | Uint8Array)[]>;
 }
 
 export interface ManyRowsLimits {
-  /** Rows of one request. */
+  /** Maximum rows of one request. */
   readonly insert_rows: number;
-  /** Rows that are written together, and held at a time. */
+  /** Maximum rows of a batch in memory. */
   readonly batch_rows: number;
 }
 
-/** A batch of few rows may have so much text at most. */
+/** Maximum text size of a batch with few rows. */
 const BATCH_BYTES = 1_000_000;
-/** So many wrong values are told of one request; and rows behind the first wrong one are looked at for more. */
+/** Maximum number of errors reported per request, and of rows checked after the first error. */
 const REFUSALS = { errors: MAX_REPORTED_ERRORS, rows: 10_000 } as const;
 
 /**
  * Reads the rows of a request, batch by batch.
- * @throws invalid_request that names the first rows that do not fit, invalid_json, payload_too_large; whatever `texts` throws
+ * @throws invalid_request that names the first invalid rows, invalid_json, payload_too_large; any error of `texts`
  */
 export async function* readRows(source: RowTexts, read: RowReader, limits: ManyRowsLimits): AsyncGenerator<RowBatch> {
   const refused: FieldError[] = [];
@@ -63,7 +63,7 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
       } catch (error) {
         const place = placeOf(source.kind, count - 1, line);
         if (!(error instanceof AppError)) throw error;
-        // A text that is cut in the wrong place is no array at all.
+        // A text that was split at the wrong place is not a valid array.
         if (source.kind === "list" && error.code === "invalid_json") throw brokenArray(error, place);
         firstRefusal ??= { error, row: count - 1 };
         refused.push(...rowErrors(error, place));
@@ -106,7 +106,7 @@ function refusal(refused: readonly FieldError[], first: AppError): Error {
     detail:
       errors.length === 1 && errors[0] !== undefined
         ? `${errors[0].detail} Nothing was stored.`
-        : `${errors.length} values do not fit; \`errors\` names each${more}. Nothing was stored.`,
+        : `${errors.length} values are invalid; \`errors\` lists each${more}. Nothing was stored.`,
     ...(first.hint === undefined ? {} : { hint: first.hint }),
     meta: first.meta,
     errors,
@@ -115,7 +115,7 @@ function refusal(refused: readonly FieldError[], first: AppError): Error {
 
 function brokenArray(error: AppError, { name }: RowLocation): Error {
   return appError("invalid_json", {
-    detail: `The body is no JSON array of rows, at ${name}: ${error.message}`,
+    detail: `The body is not a JSON array of rows, at ${name}: ${error.message}`,
     hint: error.hint ?? "Send an array of objects.",
     cause: error,
   });
@@ -123,13 +123,13 @@ function brokenArray(error: AppError, { name }: RowLocation): Error {
 
 function tooManyRows({ insert_rows: insertRows }: Pick<ManyRowsLimits, "insert_rows">): Error {
   return appError("payload_too_large", {
-    detail: `The body has more than ${insertRows} rows, the most that one request may store. Nothing was stored.`,
-    hint: "Send fewer rows a request, or raise SERVICE_INSERT_ROWS.",
+    detail: `The body has more than ${insertRows} rows, the maximum of one request. Nothing was stored.`,
+    hint: "Send fewer rows per request, or raise SERVICE_INSERT_ROWS.",
     meta: { limit: "insert_rows", value: insertRows },
   });
 }
 
-/** The same error, of a row among others; only an AppError is changed. */
+/** Adds the position of a row to an AppError. Other errors stay the same. */
 export function atRow(error: unknown, place: RowLocation): unknown {
   if (!(error instanceof AppError)) return error;
   return new AppError(error.code, {
@@ -141,7 +141,7 @@ export function atRow(error: unknown, place: RowLocation): unknown {
   });
 }
 
-/** What is wrong with a row, with pointers into the whole request. */
+/** The errors of a row, with pointers into the whole request. */
 export function rowErrors(error: AppError, place: RowLocation): readonly FieldError[] {
   const own = error.errors ?? [{ pointer: "", detail: error.message }];
   return own.map(({ pointer, detail }) => {

@@ -2,14 +2,14 @@ import { isUtf8 } from "node:buffer";
 import { appError } from "@appdb/contract/errors";
 import { scanMembers } from "./scan-members.ts";
 
-/** A body that is a JSON object. When a name comes twice the last one counts, as in every common reader of JSON. */
+/** A body that is a JSON object. If a name occurs twice, the last one counts, as in common JSON parsers. */
 export interface ParsedBody {
   readonly members: Readonly<Record<string, unknown>>;
   /** Source text of a member's value: digits, key order and spacing as sent. */
   raw(name: string): string;
 }
 
-/** What a text is, for the messages: a request's body, or a row of it. */
+/** The kind of text, for error messages: a request body, or one row of it. */
 export type JsonSource = "body" | "row";
 
 /** @throws invalid_json when it is not JSON in UTF-8; invalid_request when it is not an object */
@@ -18,7 +18,7 @@ export function parseBody(bytes: Uint8Array | string, what: JsonSource = "body")
   const value = parseJson(text, what);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw appError("invalid_request", {
-      detail: `The ${what} must be a JSON object; it is ${nameOf(value)}.`,
+      detail: `Expected the ${what} to be a JSON object, got ${nameOf(value)}.`,
       hint: 'Send one row as an object: {"column": value}',
       errors: [{ pointer: "", detail: `Expected an object, got ${nameOf(value)}.` }],
     });
@@ -35,7 +35,7 @@ export function parseBody(bytes: Uint8Array | string, what: JsonSource = "body")
 
 function decode(bytes: Uint8Array, what: JsonSource): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  // Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look.
+  // Invalid UTF-8 always decodes to U+FFFD, so only a text with U+FFFD needs the second check.
   if (text.includes("\uFFFD") && !isUtf8(bytes)) {
     throw appError("invalid_json", { detail: `The ${what} is not UTF-8.`, hint: "Encode the JSON text as UTF-8." });
   }
@@ -52,7 +52,7 @@ function parseJson(text: string, what: JsonSource): unknown {
     throw appError("invalid_json", {
       detail: `The ${what} is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
       hint: /\b(NaN|-?Infinity)\b/.test(text)
-        ? "JSON has no NaN and no Infinity: send null, or leave the field out."
+        ? "JSON does not support NaN and Infinity. Send null, or omit the field."
         : `Send a JSON object as the ${what}.`,
       cause: error,
     });

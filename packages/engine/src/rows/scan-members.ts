@@ -8,8 +8,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Source texts of the values of a JSON object's own members, spaces around them removed; of equal names the last.
- * `text` must have passed JSON.parse as an object: nothing is checked again.
+ * Returns the source text of each member of a JSON object, trimmed. If a name occurs twice, the last one counts. `text`
+ * must be an object that JSON.parse accepted; nothing is checked again.
  */
 export function scanMembers(text: string): Map<string, string> {
   const members = new Map<string, string>();
@@ -28,7 +28,7 @@ export function scanMembers(text: string): Map<string, string> {
   }
 }
 
-/** Position behind the closing quote of the string that opens at `open`. */
+/** Position after the closing quote of the string that starts at `open`. */
 function endOfString(text: string, open: number): number {
   let at = open + 1;
   for (;;) {
@@ -38,7 +38,7 @@ function endOfString(text: string, open: number): number {
   }
 }
 
-/** Position of the comma or brace that follows the value. */
+/** Position of the comma or brace after the value. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   let at = start;

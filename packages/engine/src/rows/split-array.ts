@@ -7,19 +7,19 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
-/** Elements that are handed on together. */
+/** Number of elements in one chunk. */
 const AT_ONCE = 500;
 
-/** Whether a body's text is an array, if it is JSON at all. */
+/** Whether the text of a body is an array, provided that it is valid JSON. */
 export function isArrayText(text: string): boolean {
   const first = text.charCodeAt(0);
   return first === OPEN_BRACKET || (first !== OPEN_BRACE && /^[ \t\r\n]*\[/.test(text));
 }
 
 /**
- * Cuts the text of a JSON array into the texts of its elements, several at a time. Their insides are for who parses them:
- * of a text that is no JSON at least one element is none.
- * @throws invalid_json when the array does not end, or not with the text
+ * Splits the text of a JSON array into the texts of its elements, several at a time. The caller parses the elements. If
+ * the text is not JSON, at least one element is not JSON either.
+ * @throws invalid_json when the array does not end, or when text follows it
  */
 export async function* splitArray(text: string): AsyncGenerator<readonly string[]> {
   let elements: string[] = [];
@@ -32,7 +32,7 @@ export async function* splitArray(text: string): AsyncGenerator<readonly string[
       isLast && elements.length === 0 && element.trim() === "" && text.charCodeAt(at - 1) === OPEN_BRACKET;
     if (!isEmpty) elements.push(element);
     if (isLast) {
-      if (text.slice(end + 1).trim() !== "") throw broken("Something follows the array.");
+      if (text.slice(end + 1).trim() !== "") throw broken("Unexpected text after the array.");
       if (elements.length > 0) yield elements;
       return;
     }
@@ -44,7 +44,7 @@ export async function* splitArray(text: string): AsyncGenerator<readonly string[
   }
 }
 
-/** Position of the comma or bracket behind an element. */
+/** Position of the comma or bracket after an element. */
 function endOfElement(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
@@ -77,7 +77,7 @@ function closingQuote(text: string, open: number): number {
     if (code === QUOTE) return at;
     if (code === BACKSLASH) at += 1;
   }
-  throw broken("A text in the array does not end.");
+  throw broken("A string in the array does not end.");
 }
 
 function broken(what: string): Error {

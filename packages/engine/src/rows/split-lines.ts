@@ -4,8 +4,8 @@ import { appError } from "@appdb/contract/errors";
 const NEWLINE = 0x0a;
 
 /**
- * Cuts a stream of bytes into its lines, several at a time. A line that is no UTF-8 stays bytes.
- * @throws payload_too_large for a line of more than `line_bytes`; whatever the stream throws
+ * Splits a stream of bytes into lines, several at a time. A line that is not UTF-8 stays bytes.
+ * @throws payload_too_large for a line of more than `line_bytes`; any error of the stream
  */
 export async function* splitLines(
   stream: AsyncIterable<Uint8Array>,
@@ -36,7 +36,7 @@ export async function* splitLines(
 
 function linesOf(bytes: Uint8Array): readonly (string | Uint8Array)[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  // Bytes that are no UTF-8 always decode to U+FFFD, so only its presence asks for the second look.
+  // Invalid UTF-8 always decodes to U+FFFD, so only a text with U+FFFD needs the second check.
   if (!text.includes("\uFFFD") || isUtf8(bytes)) return text.split("\n");
   const lines: (string | Uint8Array)[] = [];
   for (let start = 0; start <= bytes.length; ) {

@@ -89,7 +89,7 @@ function refusal(body: string): { message: string; hint: string; errors: { point
   throw new Error("the body was taken");
 }
 
-test("a row has a slot for every column and for its identity; what was not sent is null", () => {
+test("a row has a slot for each column and its identity, initially null", () => {
   expect(read('{"count": 3, "title": "x"}')).toEqual([
     "x",
     null,
@@ -116,7 +116,7 @@ test("a row has a slot for every column and for its identity; what was not sent 
   ]);
 });
 
-test("a value that was sent stands in place of the default, null where it may be", () => {
+test("a sent value replaces the default; null is allowed where declared", () => {
   const row = read('{"title": "x", "count": 3, "state": "open", "rank": null}');
   expect(row.slice(5, 7)).toEqual(["open", null]);
   expect(refusal('{"title": "x", "count": 3, "state": null}').errors).toEqual([
@@ -124,7 +124,7 @@ test("a value that was sent stands in place of the default, null where it may be
   ]);
 });
 
-test("everything that does not fit is told at once, each with its pointer", () => {
+test("reports all invalid fields at once, each with its pointer", () => {
   const { errors, message } = refusal('{"titel": "x", "body": 5, "count": null, "a/b~c": "yes", "loud": "X"}');
   expect(message).toContain("6 values");
   expect(errors).toEqual([
@@ -132,34 +132,34 @@ test("everything that does not fit is told at once, each with its pointer", () =
     { pointer: "/body", detail: "Expected a string, got 5." },
     { pointer: "/count", detail: 'The field "count" must not be null.' },
     { pointer: "/a~1b~0c", detail: 'Expected a boolean (true or false), got "yes".' },
-    { pointer: "/loud", detail: '"loud" is computed by the service; leave it out.' },
+    { pointer: "/loud", detail: '"loud" is computed by the service; omit it.' },
     { pointer: "/title", detail: 'The field "title" is required.' },
   ]);
 });
 
-test("one misfit stands in the detail itself, and the hint lists what the route takes", () => {
+test("a single error is in the detail, and the hint lists inputs", () => {
   const { message, hint } = refusal('{"title": "x", "count": 9223372036854775808}');
   expect(message).toMatch(/^count: 9223372036854775808 is beyond the range of Int/);
   expect(hint).toBe("The route takes: title, body?, count, a/b~c?, state?, rank?");
 });
 
-test("a column that is no input of the route is named as such", () => {
+test("names a column that is not an input of the route", () => {
   expect(refusal('{"title": "x", "count": 1, "secret": "s"}').errors).toEqual([
-    { pointer: "/secret", detail: '"secret" is a column of docs, but no input of this route.' },
+    { pointer: "/secret", detail: '"secret" is a column of docs, but not an input of this route.' },
   ]);
 });
 
-test("of many wrong values the first are told, and of long names the beginning", () => {
+test("reports the first of many wrong values and shortens long names", () => {
   const names = Array.from({ length: 1_000 }, (_none, at) => `"x${at}":1`);
   const { message, errors } = refusal(`{"${"n".repeat(100_000)}":1,${names.join(",")}}`);
-  expect(message).toBe("More than 20 values do not fit; `errors` names the first 20.");
+  expect(message).toBe("More than 20 values are invalid; `errors` lists the first 20.");
   expect(errors).toHaveLength(20);
   expect(errors[19]?.pointer).toBe("/x18");
   expect(errors[0]?.pointer).toMatch(/^\/n{996}\.\.\.$/);
   expect(errors[0]?.detail.length).toBe(1_000);
 });
 
-test("names that objects have by birth are fields like others", () => {
+test("names of Object.prototype members are ordinary field names", () => {
   for (const name of ["__proto__", "constructor", "toString"]) {
     expect(refusal(`{"title": "x", "count": 1, "${name}": {"title": 1}}`).errors).toMatchObject([
       { pointer: `/${name}` },

@@ -9,11 +9,11 @@ import { ValueError } from "../values/value-error.ts";
 import { ErrorList } from "./error-list.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 
-/** Reads a request's body into a row of the layout; slots that the route does not take stay null.
- *  @throws invalid_json, invalid_request with one entry per field that does not fit */
+/** Parses a request body into a row of the layout. Slots that the route does not take stay null.
+ *  @throws invalid_json, invalid_request with one entry per invalid field */
 export type RowReader = (body: Uint8Array | string, what?: JsonSource) => Row;
 
-/** Reads a request's body into the key and the new values of a row, and says which inputs it has, in the route's order.
+/** Parses a request body into the key and the new values of a row. Also returns its inputs in the route's order.
  *  @throws as RowReader */
 export type ChangeReader = (body: Uint8Array | string) => RowChange;
 
@@ -32,8 +32,8 @@ interface Input {
   readonly slot: number;
 }
 
-/** Compiles the reader of a new row's body: one look-up and one check a field, and words only when something is wrong.
- *  Columns that a body does not name have their defaults. */
+/** Compiles the reader of a new row's body: one lookup and one check per field. It builds messages only for errors.
+ *  Columns that a body omits get their defaults. */
 export function compileRowReader(
   layout: RowLayout,
   inputs: readonly string[],
@@ -60,7 +60,7 @@ export function compileRowReader(
   };
 }
 
-/** Compiles the reader of bodies that name a row by its key, which is required, and any of the inputs. */
+/** Compiles the reader of bodies with a required row key and any of the inputs. */
 export function compileChangeReader(
   layout: RowLayout,
   { key, inputs }: { readonly key: readonly string[]; readonly inputs: readonly string[] },
@@ -77,12 +77,12 @@ export function compileChangeReader(
   };
 }
 
-/** Compiles the reader of bodies that have a value, null where the column may be null, for each of `columns`. */
+/** Compiles the reader of bodies with a value for each of `columns`. The value can be null where the column can. */
 export function compileMatchReader(layout: RowLayout, columns: readonly string[], checks: JsonChecks): RowReader {
   const fields = new Map<string, Input>();
   for (const name of columns) {
     const input = inputOf(layout, name, checks);
-    // A computed cell may be null whatever its column's type says.
+    // A computed cell can be null whatever the type of its column.
     const isComputed = layout.computed.includes(name) && !layout.table.primary_key.includes(name);
     fields.set(name, { ...input, nullable: input.nullable || isComputed, required: true });
   }
@@ -137,7 +137,7 @@ function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): bo
   return false;
 }
 
-/** Goes over the body again, so that the caller learns of everything at once. */
+/** Checks the body a second time to report all errors at once. */
 function refuse(layout: RowLayout, fields: ReadonlyMap<string, Input>, body: ParsedBody): Error {
   const errors = new ErrorList();
   for (const [name, value] of Object.entries(body.members)) {
@@ -170,8 +170,8 @@ function misfitOf(field: Input, value: unknown, body: ParsedBody): ValueError | 
 
 function unknownField(layout: RowLayout, fields: ReadonlyMap<string, Input>, name: string): string {
   const column = layout.table.columns.find((candidate) => candidate.name === name);
-  if (column?.computed != null) return `"${name}" is computed by the service; leave it out.`;
-  if (column !== undefined) return `"${name}" is a column of ${layout.table.name}, but no input of this route.`;
+  if (column?.computed != null) return `"${name}" is computed by the service; omit it.`;
+  if (column !== undefined) return `"${name}" is a column of ${layout.table.name}, but not an input of this route.`;
   const nearest = nearestName(name, fields.keys());
   return `The route takes no field "${name}".${nearest === undefined ? "" : ` Did you mean "${nearest}"?`}`;
 }

@@ -33,20 +33,20 @@ const ACCEPTED: [ColumnType, string, string][] = [
   [array("int8", [1, 1, 1, 1, 1, 1]), "[[[[[[-128]]]]]]", "[[[[[[-128]]]]]]"],
 ];
 
-test.each(ACCEPTED)("%j takes %s", (type, json, stored) => {
+test.each(ACCEPTED)("%j accepts %s", (type, json, stored) => {
   expect(read(type, json)).toBe(stored);
 });
 
 const REFUSED: [ColumnType, string, string, RegExp][] = [
   [array("float32", [3]), "7", "", /Expected a list for Array\[\(3,\), float32\], got 7/],
-  [array("float32", [3]), "[1,2]", "", /The list has 2 elements; Array\[\(3,\), float32\] wants 3/],
+  [array("float32", [3]), "[1,2]", "", /The list has 2 elements; Array\[\(3,\), float32\] requires 3/],
   [
     array("float32", [null, 3]),
     "[[1,2,3],[1,2]]",
     "/1",
-    /The list has 2 elements; Array\[\(None, 3\), float32\] wants 3/,
+    /The list has 2 elements; Array\[\(None, 3\), float32\] requires 3/,
   ],
-  [array("int32"), "[[1,2],[3]]", "/1", /The list has 1 element; the lists before it have 2/],
+  [array("int32"), "[[1,2],[3]]", "/1", /The list has 1 element; the previous lists have 2/],
   [array("int32"), "[[1,2],3]", "/1", /Expected a list \(level 2 of 2\), got 3/],
   [array("int32"), "[1,[2]]", "/1", /Expected a number \(int32\), got an array/],
   [array("int32"), "[[1,2],[3,null]]", "/1/1", /Expected a number \(int32\), got null/],
@@ -62,7 +62,7 @@ const REFUSED: [ColumnType, string, string, RegExp][] = [
   [array("string"), '["a\\u0000"]', "/0", /NUL/],
   [array("string"), '["\\ud800"]', "/0", /surrogate/],
   [array("float64"), "[[]]", "/0", /Only the outermost list/],
-  [array("float64", [null, 0]), "[[]]", "/0", /wants 0/],
+  [array("float64", [null, 0]), "[[]]", "/0", /requires 0/],
   [array("float64"), "[[[[[[[1]]]]]]]", "", /deeper than 6/],
   [{ kind: "binary" }, '"YQ"', "", /padded with =/],
   [{ kind: "binary" }, '"Y Q="', "", /[Bb]ase64/],
@@ -77,7 +77,7 @@ test.each(REFUSED)("%j refuses %s at %j", (type, json, pointer, detail) => {
   expect((misfit as ValueError).detail).toMatch(detail);
 });
 
-test("an array and PostgreSQL's text of it say the same", () => {
+test("an array equals its text in PostgreSQL", () => {
   expect(arrayToSql("[[1.5,-0.0],[2.0,1e-7]]")).toBe("{{1.5,-0.0},{2.0,1e-7}}");
   expect(arrayToSql('["a\\"","b\\\\","{,}"]')).toBe('{"a\\"","b\\\\","{,}"}');
   expect(arrayFromSql("float64", "{{1.5,-0},{2,1e-07}}")).toBe("[[1.5,-0.0],[2.0,1e-7]]");
@@ -90,13 +90,13 @@ test("an array and PostgreSQL's text of it say the same", () => {
   expect(arrayFromSql("string", '{{"x\ny"},{"\\u"}}')).toBe('[["x\\ny"],["u"]]');
 });
 
-test("an array that somebody else wrote with bounds, nulls or NaN can still be read", () => {
+test("reads an array with bounds, nulls or NaN written by others", () => {
   expect(arrayFromSql("int32", "[0:1]={1,NULL}")).toBe("[1,null]");
   expect(arrayFromSql("float64", "{NaN,-Infinity,Infinity,1}")).toBe("[null,null,null,1.0]");
   expect(arrayFromSql("string", "{NULL,null}")).toBe('[null,"null"]');
 });
 
-test("many rows of arrays and bytes travel in one array of text", () => {
+test("many rows of arrays and bytes are sent in one text array", () => {
   expect(arrayText("array", [["[1,2]"], [null], ['["a\\"b"]']], 0)).toBe('{"{1,2}",NULL,"{\\"a\\\\\\"b\\"}"}');
   expect(arrayText("binary", [[Uint8Array.of(0, 255)], [new Uint8Array()]], 0)).toBe('{"\\\\x00ff","\\\\x"}');
 });
@@ -108,7 +108,7 @@ test("bytes are base64 in JSON and hexadecimal in PostgreSQL", () => {
   expect(valueToJson("binary", Uint8Array.of(0, 255))).toBe('"AP8="');
 });
 
-test("a float32 is written in the fewest digits that give it back", () => {
+test("a float32 is written with the fewest digits that restore it", () => {
   const bits = new DataView(new ArrayBuffer(4));
   for (let i = 0; i < 20_000; i++) {
     bits.setUint32(0, (i * 2_654_435_761) >>> 0);

@@ -2,7 +2,7 @@ import type { TypeKind } from "@appdb/contract/types";
 import { expect, test } from "vitest";
 import { arrayText, fromSqlText, valueToJson } from "../kinds/values.ts";
 
-test("array text quotes what would end an element, and tells null from the word", () => {
+test('array text quotes special elements and distinguishes null from "null"', () => {
   const rows = [["a"], ['"'], ["\\"], ["NULL"], [""], [null], ["{,} "]];
   expect(arrayText("string", rows, 0)).toBe('{"a","\\"","\\\\","NULL","",NULL,"{,} "}');
 });
@@ -24,11 +24,11 @@ const FROM_SQL: [TypeKind, string, unknown][] = [
   ["json", '{"a": 1}', '{"a": 1}'],
 ];
 
-test.each(FROM_SQL)("PostgreSQL's %s %s is read", (kind, text, value) => {
+test.each(FROM_SQL)("reads PostgreSQL's %s %s", (kind, text, value) => {
   expect(fromSqlText({ kind }, text)).toStrictEqual(value);
 });
 
-test("a Float stays a float in JSON, an Int keeps its digits", () => {
+test("a Float stays a float in JSON; an Int keeps its digits", () => {
   expect(valueToJson("float", 2)).toBe("2.0");
   expect(valueToJson("float", -0)).toBe("-0.0");
   expect(valueToJson("float", 1e21)).toBe("1e+21");

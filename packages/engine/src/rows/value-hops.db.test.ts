@@ -20,7 +20,7 @@ import { scanMembers } from "./scan-members.ts";
 import { appFile, functionsModule } from "./testing/hops-app.ts";
 import { type Sample, VALUE_SPECS, type ValueSpec } from "./testing/value-specs.ts";
 
-/** Rows; a value of every type in each. */
+/** Number of rows, each with a value of every type. */
 const ROWS = Number(process.env.VALUE_ROWS ?? 150);
 const SEED = Number(process.env.VALUE_SEED ?? 1);
 const clock = { now: Date.now };
@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(project, { recursive: true, force: true });
 });
 
-test("every type goes from HTTP through the engine and PostgreSQL to Python and back, bit by bit", async () => {
+test("every type survives HTTP, engine, PostgreSQL and Python unchanged", async () => {
   await stage.apply(await manifestOf({ is_later: false }));
   await using workers = startWorkers();
   const rows = await sendRows({ sql, runner: workers, samples: samples(0), first: 0 });
@@ -55,7 +55,7 @@ test("every type goes from HTTP through the engine and PostgreSQL to Python and 
   rmSync(join(project, "numpy.py"));
 }, 120_000);
 
-test("a function that is given stored values sees what it saw when they came", async () => {
+test("a function gets stored values as they were sent", async () => {
   const { jobs } = await stage.apply(await manifestOf({ is_later: true }));
   const stop = new AbortController();
   const deps = { sql, clock, log: createSilentLog(), owner: "values", udf: async () => startWorkers() };
@@ -75,7 +75,7 @@ test("a function that is given stored values sees what it saw when they came", a
   expect(wrong).toEqual([]);
 }, 120_000);
 
-/** Faults that somebody might make, each at one place, with a type in which it has to show. */
+/** Injected faults, each in one place, with a type that must reveal it. */
 const FAULTS: readonly (Fault & { readonly name: string; readonly shows: string })[] = [
   {
     name: "ints pass through doubles",
@@ -137,7 +137,7 @@ const FAULTS: readonly (Fault & { readonly name: string; readonly shows: string 
 ];
 
 test.each(FAULTS)(
-  "it would be seen if $name",
+  "detects the fault: $name",
   async (fault) => {
     await using workers = startWorkers();
     const first = 20_000 + 1_000 * FAULTS.indexOf(fault);
@@ -169,7 +169,7 @@ interface Sending {
   readonly has_numpy?: boolean;
 }
 
-/** Sends rows and compares each answer with what was sent, and with what Python says that it saw. */
+/** Sends rows and compares each answer with the request and with the output of Python. */
 async function sendRows({
   sql: pool,
   runner,
@@ -209,7 +209,7 @@ function answerDifferences(spec: ValueSpec, sample: Sample, texts: ReadonlyMap<s
   return wanted.flatMap(([what, got, want]) => (got === want ? [] : [`${spec.name} ${what} ${got}, not ${want}`]));
 }
 
-/** Compares what PostgreSQL holds with what was sent, as PostgreSQL shows it and as the engine reads it. */
+/** Compares stored values with sent ones, as PostgreSQL shows them and as the engine reads them. */
 async function storedDifferences(rows: readonly Values[], first: number, pool = sql): Promise<string[]> {
   const types = new Map(
     (await manifestOf({ is_later: false })).tables[0]?.columns.map((column) => [column.name, column.type]) ?? [],
@@ -254,13 +254,13 @@ function startWorkers(): UdfRunner {
   });
 }
 
-/** What goes wrong, and where. */
+/** A fault and its place. */
 interface Fault {
   readonly toPython?: (value: EngineValue) => EngineValue;
   readonly fromPython?: (value: EngineValue) => EngineValue;
   /** A parameter of a statement. */
   readonly parameter?: (text: string) => string;
-  /** A value that a statement gave. */
+  /** A value in the result of a statement. */
   readonly stored?: (text: string) => string;
 }
 

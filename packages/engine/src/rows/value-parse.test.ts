@@ -4,7 +4,7 @@ import { parseValue } from "../kinds/values.ts";
 import { ValueError } from "../values/value-error.ts";
 import { parseBody } from "./parse-body.ts";
 
-/** Reads the JSON text of a value as a column of the kind would. */
+/** Reads the JSON text of a value as a column of this kind does. */
 function read(kind: TypeKind, json: string) {
   const body = parseBody(`{"before": [1, "}"], "v" : ${json} , "after": null}`);
   return parseValue({ kind }, body.members.v, () => body.raw("v"));
@@ -90,7 +90,7 @@ const REFUSED: [TypeKind, string, RegExp][] = [
 ];
 
 describe("values of a body", () => {
-  test.each(ACCEPTED)("%s takes %s", (kind, json, expected) => {
+  test.each(ACCEPTED)("%s accepts %s", (kind, json, expected) => {
     expect(read(kind, json)).toStrictEqual(expected);
   });
 
@@ -101,7 +101,7 @@ describe("values of a body", () => {
   });
 });
 
-describe("bodies", () => {
+describe("parses bodies", () => {
   test.each([
     ["", "The body is empty."],
     ["{", "The body is not JSON"],
@@ -113,18 +113,18 @@ describe("bodies", () => {
     );
   });
 
-  test.each(["null", "[]", '"x"', "5"])("%s is no object", (text) => {
+  test.each(["null", "[]", '"x"', "5"])("%s is not an object", (text) => {
     expect(() => parseBody(text)).toThrow(expect.objectContaining({ code: "invalid_request" }));
   });
 
-  test("bytes that are not UTF-8 are refused, a replacement character is not", () => {
+  test("rejects bytes that are not UTF-8 and accepts a replacement character", () => {
     expect(() => parseBody(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toThrow(
       expect.objectContaining({ code: "invalid_json", message: "The body is not UTF-8." }),
     );
     expect(parseBody(Buffer.from('{"a":"\uFFFD"}')).members).toEqual({ a: "\uFFFD" });
   });
 
-  test("of two members of one name the last counts, also for its source text", () => {
+  test("the last of two equal member names counts, with its source text", () => {
     const body = parseBody('{"n": 1, "n": 12345678901234567890, "\\u006e": 9007199254740993}');
     expect(body.raw("n")).toBe("9007199254740993");
   });

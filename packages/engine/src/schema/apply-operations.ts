@@ -27,8 +27,8 @@ import { changedValues, tableAfter } from "./table-after.ts";
 
 type Changed<Kind extends SchemaOperation["kind"]> = Extract<SchemaOperation, { kind: Kind }>;
 
-/** Carries out operations inside the caller's transaction: first PostgreSQL's tables, then the catalog's rows, then jobs.
- *  Always in this order: a running job takes its locks likewise, and neither can wait for the other in a circle. */
+/** Runs operations inside the caller's transaction: first on PostgreSQL's tables, then on the catalog's rows, then
+ *  on jobs. A running job takes its locks in the same order, which prevents deadlocks. */
 export async function applyOperations(
   sql: SqlConnection,
   folder: string,
@@ -53,7 +53,7 @@ interface Change {
   readonly own: readonly SchemaOperation[];
 }
 
-/** A table comes behind those that the queries of its columns read, so that their columns are filled before. */
+/** Sorts tables after those that their columns' queries read, so that these columns are filled first. */
 function inReadingOrder(tables: readonly CatalogTable[], operations: readonly SchemaOperation[]): readonly Change[] {
   const ordered = new Map<number, Change>();
   const seen = new Set<number>();
@@ -90,7 +90,7 @@ async function changeTable(
   operations: readonly SchemaOperation[],
   runtimeId: string,
 ): Promise<readonly string[]> {
-  // Waits for writers that are under way: whatever is written from here on sees the table's new version.
+  // Waits for current writers. Everything written from here on sees the table's new version.
   await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
   const undoTables = operations.some(isRewriting) ? await undoTablesOf(sql, table.id) : [];
   for (const operation of operations) {
@@ -128,13 +128,13 @@ function isRewriting(operation: SchemaOperation): boolean {
   return operation.using !== null || losesErrors(operation);
 }
 
-/** PostgreSQL evaluates a constant and the time once, for all rows that are there, and leaves these as they are. */
+/** PostgreSQL evaluates a constant or the time once for all existing rows and does not rewrite them. */
 function givesEachRowItsOwn({ to }: Changed<"add_column">): boolean {
   const generator = to.default == null ? undefined : generatorOf(to.default.expr);
   return generator !== undefined && generator !== "now";
 }
 
-/** An operation with the former values that a job keeps: they stay those of its rows. */
+/** An operation, applied also to the undo values of a job. */
 async function follow(
   sql: SqlConnection,
   undo: string,
@@ -151,18 +151,18 @@ async function follow(
   await followErrors(sql, undo, [{ from: name, to: null }]);
 }
 
-/** A column that is made anew, or whose values no function computes any more. */
+/** A recreated column, or one whose values are no longer computed by a function. */
 function losesErrors(operation: Changed<"alter_column">): boolean {
   return operation.is_remade || operation.changes.includes("stored_or_computed");
 }
 
-/** Columns that nobody sees before they are filled. */
+/** Columns that are hidden until they are filled. */
 function isFilled(operation: SchemaOperation): operation is Changed<"add_column" | "alter_column"> {
   if (operation.kind === "alter_column") return operation.is_remade;
   return operation.kind === "add_column" && operation.to.computed !== null;
 }
 
-/** PostgreSQL drops the indexes over a column that is made anew. */
+/** PostgreSQL drops the indexes over a recreated column. */
 function lostIndexes(table: CatalogTable, operations: readonly SchemaOperation[]): readonly CatalogIndex[] {
   const remade = new Set(operations.filter(isFilled).map((operation) => operation.to.name));
   const dropped = new Set(operations.flatMap((one) => (one.kind === "drop_index" ? [one.index.id] : [])));
@@ -179,7 +179,7 @@ interface NamedIndex {
   readonly columns: readonly string[];
 }
 
-/** One job computes all columns of a table in one pass; each index is a job of its own, behind it. */
+/** One job computes all columns of a table in one pass. Each index is a job of its own, after it. */
 async function queueJobs(
   sql: SqlConnection,
   table: CatalogTable,
@@ -223,7 +223,7 @@ async function queueJobs(
   return jobs;
 }
 
-/** The statements on the table itself. An index is built by a job when the table has rows, else at once. */
+/** The statements on the table itself. If the table has rows, a job builds the index; otherwise it is built at once. */
 function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly string[] {
   switch (operation.kind) {
     case "drop_index":
@@ -265,7 +265,7 @@ function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly
   }
 }
 
-/** Writes an operation into the catalog and gives the id of the column or index it made, or of what it changed. */
+/** Writes an operation into the catalog. Returns the id of the created or changed column, index or table. */
 async function record(
   sql: SqlConnection,
   table: CatalogTable,
@@ -295,7 +295,7 @@ async function record(
       return table.id;
     case "rename_table":
     case "rename_column":
-      return table.id; // recorded by applyRenames()
+      return table.id; // Recorded by applyRenames().
     case "create_table":
       throw new Error("a new table is recorded where it is created");
     case "refuse_rename":
@@ -305,7 +305,7 @@ async function record(
   }
 }
 
-/** An index that is not built yet answers nothing: what it was to replace is what the next one replaces. */
+/** An unbuilt index is not in use, so its replacement replaces the index that it would have replaced. */
 async function replaceIndex(
   sql: SqlConnection,
   table: CatalogTable,
@@ -322,7 +322,8 @@ async function replaceIndex(
   return id;
 }
 
-/** A former expression over the types that its columns have by now: what a failed recompute puts back must be computable. */
+/** A previous expression with the current types of its columns. A failed recompute restores it, so it must be
+ *  computable. */
 function readAs(expr: Expr, types: ReadonlyMap<string, ColumnType>): Expr {
   const read = mapParts(expr, (part) => readAs(part, types));
   return read.node === "column" ? { ...read, type: types.get(read.name) ?? read.type } : read;

@@ -6,28 +6,28 @@ import { errorsIndexName, identityIndexName, keyIndexName } from "../catalog/sql
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 
-/** A table and what of it changes its name. */
+/** A table and its parts that change their names. */
 interface Renaming {
-  /** As it will be called. */
+  /** The table with its new name. */
   readonly table: CatalogTable;
-  /** As it is called in PostgreSQL until then. */
+  /** Its name in PostgreSQL until then. */
   readonly former: string;
   readonly columns: readonly { readonly id: number; readonly from: string; readonly to: string }[];
 }
 
 interface Step {
   readonly kind: "table" | "column" | "index";
-  /** The table that a column is of, as it is called while its columns are renamed. */
+  /** The table of a column, with its name while its columns are renamed. */
   readonly table: CatalogTable;
   readonly from: string;
   readonly to: string;
-  /** Unique among all that is renamed. */
+  /** Unique among all renamed objects. */
   readonly key: string;
 }
 
 /**
- * Renames tables, columns and what is called after them, in PostgreSQL and in the catalog. Everything moves to a name
- * that nobody can have, then to its own: two that swap names never meet.
+ * Renames tables, columns and dependent objects, in PostgreSQL and in the catalog. Everything first moves to a reserved
+ * name, then to its own. Objects that swap names therefore never collide.
  */
 export async function applyRenames(sql: SqlConnection, operations: readonly SchemaOperation[]): Promise<void> {
   const renamings = renamingsOf(operations);
@@ -69,7 +69,7 @@ async function statementsOf(sql: SqlConnection, renaming: Renaming, way: "away" 
   const { table, former } = renaming;
   const parked = parkedName("table", table.id);
   const isTableRenamed = former !== table.name;
-  // Columns and indexes are renamed while the table has its first or its parked name.
+  // Columns and indexes are renamed while the table has its first or its temporary name.
   const holder = { ...table, name: way === "home" && isTableRenamed ? parked : former };
   const steps = [
     ...renaming.columns.map((column): Step => {
@@ -87,7 +87,7 @@ async function statementsOf(sql: SqlConnection, renaming: Renaming, way: "away" 
   );
 }
 
-/** The indexes of a table are called after it and after their columns. */
+/** The names of a table's indexes contain its name and those of their columns. */
 async function indexSteps(sql: SqlConnection, { table, former }: Renaming, holder: CatalogTable): Promise<Step[]> {
   const { rows } = await sql.query({
     text: "select id, sql_name from appdb.indexes where table_id = $1",
@@ -107,7 +107,7 @@ async function indexSteps(sql: SqlConnection, { table, former }: Renaming, holde
     .map(([key, from, to]): Step => ({ kind: "index", table: holder, from, to, key: `${table.id}.${key}` }));
 }
 
-/** No name that can be declared has this sign. */
+/** No declared name can contain this sign. */
 function parkedName(kind: Step["kind"], key: string | number): string {
   return `#${kind} ${key}`;
 }
@@ -120,12 +120,12 @@ function renameSql({ kind, table }: Step, from: string, to: string): string {
     case "column":
       return `alter table ${quoteTable(table)} rename column ${quoteIdent(from)} to ${target}`;
     case "index":
-      // One that a job has yet to build is not there.
+      // An index that a job has yet to build does not exist.
       return `alter index if exists ${quoteTable({ folder: table.folder, name: from })} rename to ${target}`;
   }
 }
 
-/** The errors of renamed columns are moved, which makes new versions of their rows. */
+/** Moves the errors of renamed columns, which makes new versions of their rows. */
 async function followRenames(sql: SqlConnection, { table, former, columns }: Renaming): Promise<void> {
   if (columns.length === 0) return;
   const identity = columns.find((column) => column.to === table.identity)?.from ?? table.identity;
@@ -136,7 +136,7 @@ async function followRenames(sql: SqlConnection, { table, former, columns }: Ren
   }
 }
 
-/** A cell's error stands under its column's name. */
+/** A cell's error is stored under its column's name. */
 async function moveErrors(sql: SqlConnection, { table, former, columns }: Renaming): Promise<void> {
   if (columns.length === 0) return;
   const name = former === table.name ? former : parkedName("table", table.id);
@@ -188,7 +188,7 @@ async function renameInCatalog(sql: SqlConnection, { table, columns }: Renaming)
 
 type Undo = Pick<CatalogColumn, "id" | "computed" | "nullable">;
 
-/** Jobs that have not ended go on under the new names, and would put former expressions back under them. */
+/** Unfinished jobs continue under the new names. They would also restore previous expressions under them. */
 async function renameInJobs(
   sql: SqlConnection,
   table: CatalogTable,

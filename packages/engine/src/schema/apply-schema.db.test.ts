@@ -73,7 +73,7 @@ const EVERYTHING: readonly ManifestTable[] = [
   }),
 ];
 
-test("everything that can be declared is created, and then there is nothing left to do", async () => {
+test("creates everything that can be declared; a second plan is empty", async () => {
   const manifest = aManifest({ tables: [...EVERYTHING], functions: [aFunction("app:excerpt", "string")] });
   const first = await plan(manifest);
   expect(first.summary).toMatchObject({ create: 3, up_to_date: 0 });
@@ -123,7 +123,7 @@ const ADDITIVE: readonly [string, Manifest][] = [
   ["a second table", aManifest({ tables: [...docs().tables, aTable("more", [aUuid7Key("key")])] })],
 ];
 
-test.each(ADDITIVE)("adding %s is safe, and afterwards there is no difference", async (_what, manifest) => {
+test.each(ADDITIVE)("adding %s is safe, and a second plan is empty", async (_what, manifest) => {
   await apply(docs());
   const planned = await plan(manifest);
   expect(planned.in_agreement).toBe(false);
@@ -135,7 +135,7 @@ test.each(ADDITIVE)("adding %s is safe, and afterwards there is no difference", 
 });
 
 test.each(ADDITIVE.filter(([what]) => what !== "a second table"))(
-  "taking %s away again leaves no difference either",
+  "removing %s again leaves no difference either",
   async (_what, manifest) => {
     await apply(manifest);
     await apply(docs(), { allow_destructive: true });
@@ -143,7 +143,7 @@ test.each(ADDITIVE.filter(([what]) => what !== "a second table"))(
   },
 );
 
-test("the order of columns, tables, indexes and keys of a literal makes no difference", async () => {
+test("the order of columns, tables, indexes and literal keys is ignored", async () => {
   const literal = (text: string) => aComputed("made", udf("app:excerpt", "string", lit(text, "json")));
   const other = aTable("zebra", [aColumn("a", "int")]);
   const first = aTable("docs", [...STORED, literal('{"a":1,"b":{"x":1,"y":[1,2]}}')], {
@@ -158,7 +158,7 @@ test("the order of columns, tables, indexes and keys of a literal makes no diffe
   expect((await plan(aManifest({ tables: [changed] }))).in_agreement).toBe(false);
 });
 
-test("integers beyond 2^53 in a literal are told apart", async () => {
+test("distinguishes integers beyond 2^53 in a literal", async () => {
   const of = (n: string) => docs([...STORED, aComputed("made", udf("app:excerpt", "string", lit(`[${n}]`, "json")))]);
   await apply(of("12345678901234567890"));
   expect((await plan(of("12345678901234567891"))).tables[0]?.ops[0]?.details.changes).toEqual(["value"]);
@@ -172,7 +172,7 @@ const UNSUPPORTED: readonly [string, RegExp, readonly ManifestTable["columns"][n
     [...STORED, aColumn("extra", "int")],
   ],
   ["null forbidden where rows are", /no longer be allowed/, [aColumn("title", "string"), aColumn("n", "int")]],
-  ["another key", /keeps its key/, [aColumn("title", "string", { primary_key: true }), ...STORED.slice(1)]],
+  ["another key", /a key cannot change/, [aColumn("title", "string", { primary_key: true }), ...STORED.slice(1)]],
   [
     "a stored column that becomes computed",
     /replaced by computed/,
@@ -180,7 +180,7 @@ const UNSUPPORTED: readonly [string, RegExp, readonly ManifestTable["columns"][n
   ],
 ];
 
-test.each(UNSUPPORTED)("%s cannot be had, and nothing is changed", async (_what, words, columns) => {
+test.each(UNSUPPORTED)("%s is impossible, and nothing is changed", async (_what, words, columns) => {
   await apply(docs());
   await sql.query({ text: "insert into docs (_row, title) values (uuidv7(), 'one')" });
   const before = await loadCatalog(sql);
@@ -194,7 +194,7 @@ test.each(UNSUPPORTED)("%s cannot be had, and nothing is changed", async (_what,
   expect(await rows("select to_regclass('another')")).toEqual([[null]]);
 });
 
-test("a destructive change is refused until it is allowed; an unsupported one is told first", async () => {
+test("a destructive change needs permission; unsupported ones are reported first", async () => {
   await apply(docs(STORED, { indexes: [anIndex(["n"])] }));
   await sql.query({ text: "insert into docs (_row, title) values (uuidv7(), 'one')" });
   const smaller = docs([aColumn("n", "int", { nullable: true })]);
@@ -220,7 +220,7 @@ test("tables that the file does not declare are extras and stay", async () => {
   expect((await plan(aManifest())).in_agreement).toBe(true);
 });
 
-test("folders keep tables of one name apart", async () => {
+test("folders separate tables with the same name", async () => {
   await apply(docs());
   await apply(docs([aColumn("other", "int")]), { target: "main/reports/2024" });
   expect((await plan(docs())).in_agreement).toBe(true);
@@ -228,7 +228,7 @@ test("folders keep tables of one name apart", async () => {
   expect(await rows(`select count(*) from "reports/2024".docs`)).toEqual([["0"]]);
 });
 
-test("names and comments that look like SQL are names and comments", async () => {
+test("names and comments that look like SQL are harmless", async () => {
   const nasty = `a"; drop table docs; --`;
   const manifest = aManifest({
     tables: [
@@ -245,7 +245,7 @@ test("names and comments that look like SQL are names and comments", async () =>
   expect((await loadCatalog(sql)).tables.map((table) => table.name)).toContain(nasty);
 });
 
-test("long names get indexes of their own, and a table may be called like another one's index", async () => {
+test("long names get separate indexes, and tables can share index names", async () => {
   const long = "t".repeat(63);
   const manifest = aManifest({
     tables: [
@@ -261,7 +261,7 @@ test("long names get indexes of their own, and a table may be called like anothe
   expect((await plan(manifest)).in_agreement).toBe(true);
 });
 
-test("a key is unique over its whole value, however long and whatever is in it", async () => {
+test("a key is unique over its whole value, for any length and content", async () => {
   await apply(aManifest({ tables: [aTable("keyed", [aColumn("key", "string", { primary_key: true })])] }));
   const insert = (key: string) =>
     sql.query({ text: "insert into keyed (_row, key) values (uuidv7(), $1)", values: [key] });
@@ -271,7 +271,7 @@ test("a key is unique over its whole value, however long and whatever is in it",
   await expect(insert("\\x41")).rejects.toMatchObject({ sqlstate: "23505" });
 });
 
-test("a table keyed by uuid7() has that column as its identity; any other has _row", async () => {
+test("a uuid7() key is the identity; other tables have _row", async () => {
   await apply(aManifest({ tables: [...EVERYTHING] }));
   const identities = (await loadCatalog(sql)).tables.map((table) => [table.name, table.identity]);
   expect(identities).toEqual([
@@ -284,7 +284,7 @@ test("a table keyed by uuid7() has that column as its identity; any other has _r
   ).toEqual([["0"]]);
 });
 
-test("long texts can be stored in columns with indexes", async () => {
+test("long texts can be stored in indexed columns", async () => {
   await apply(
     docs([aColumn("a", "string"), aColumn("b", "string")], { indexes: [anIndex(["a", "b"]), anIndex(["a"])] }),
   );
@@ -293,7 +293,7 @@ test("long texts can be stored in columns with indexes", async () => {
   expect(await rows("select count(*) from docs")).toEqual([["1"]]);
 });
 
-test("of two updates made against one plan one wins, the other is told that the tables moved", async () => {
+test("of two updates with one plan, one wins; the other gets catalog_moved", async () => {
   await apply(docs());
   const { version } = await loadCatalog(sql);
   const results = await Promise.allSettled(
@@ -311,7 +311,7 @@ test("of two updates made against one plan one wins, the other is told that the 
   }
 });
 
-test("whoever planned before other updates is told all that they changed, and only that", async () => {
+test("an outdated plan gets exactly the changes made since", async () => {
   await apply(docs());
   const { version } = await loadCatalog(sql);
   await apply(docs([...STORED, aColumn("x", "int", { nullable: true })]));
@@ -320,7 +320,7 @@ test("whoever planned before other updates is told all that they changed, and on
   const refused = await apply(docs(), { catalog_version: version }).catch(String);
   expect(refused).toContain("main/docs: column 'x' was added; main/docs: ");
   expect(refused).toContain("column 'x' was dropped");
-  expect(refused).toContain("main/reports/notes: the table was made. This update changed nothing.");
+  expect(refused).toContain("main/reports/notes: the table was created. This update changed nothing.");
   const many = ["a", "b", "c", "d", "e", "f", "g"].map((name) => aColumn(name, "int", { nullable: true }));
   const late = (await loadCatalog(sql)).version;
   await apply(docs([...STORED.slice(1), ...many]));
@@ -329,7 +329,7 @@ test("whoever planned before other updates is told all that they changed, and on
   expect(told).not.toContain("'x'");
 });
 
-test("an update waits for a writer without queueing readers for long, and then goes through", async () => {
+test("an update waits for a writer without blocking readers for long", async () => {
   await apply(docs());
   const held = sql.transaction(async (connection) => {
     await connection.query({ text: "insert into docs (_row, title) values (uuidv7(), 'slow')" });
@@ -349,7 +349,7 @@ test("an update waits for a writer without queueing readers for long, and then g
   expect((await plan(docs([...STORED, aColumn("extra", "int", { nullable: true })]))).in_agreement).toBe(true);
 });
 
-test("a table in the way that is not ours is named as such, and nothing is made", async () => {
+test("a foreign table in the way is named, and nothing is created", async () => {
   await sql.query({ text: "create table docs (mine int)" });
   await expect(apply(aManifest({ tables: [aTable("first", STORED), ...docs().tables] }))).rejects.toMatchObject({
     code: "schema_unsupported",
@@ -358,7 +358,7 @@ test("a table in the way that is not ours is named as such, and nothing is made"
   expect((await loadCatalog(sql)).tables).toEqual([]);
 });
 
-test("whoever listens is told the new version of the catalog", async () => {
+test("listeners get the new version of the catalog", async () => {
   const heard: string[] = [];
   const stop = new AbortController();
   await sql.listen("appdb_catalog", (payload) => heard.push(payload), stop.signal);
@@ -367,7 +367,7 @@ test("whoever listens is told the new version of the catalog", async () => {
   stop.abort();
 });
 
-test("a column that is added again does not inherit the cell errors of the one that was dropped", async () => {
+test("a column added again does not inherit old cell errors", async () => {
   await apply(docs());
   await sql.query({
     text: `insert into docs (_row, title, _errors) values

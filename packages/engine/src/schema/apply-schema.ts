@@ -33,25 +33,25 @@ export interface ApplyInput {
   /** The version that the printed plan was made against. */
   readonly catalog_version: number;
   readonly allow_destructive: boolean;
-  /** Also recompute what was computed by former code of the functions. */
+  /** Also recomputes values that come from previous code of the functions. */
   readonly recompute?: boolean;
-  /** Names the runtime in which the jobs of this update run the application's functions. */
+  /** The runtime in which this update's jobs run the application's functions. */
   readonly runtime_id: string;
-  /** What a failing cell does while the jobs of this update run; `abort` unless told. */
+  /** The handling of failed cells in this update's jobs; default `abort`. */
   readonly on_error?: OnError;
-  /** The local project that updates; its tables remember it. */
+  /** The local project of the update; its tables store it. */
   readonly project?: string;
-  /** As for a plan; without it the update takes tables of other projects over. */
+  /** As for a plan. Without it, the update takes over tables of other projects. */
   readonly isOtherProject?: SchemaPlanInput["isOtherProject"];
 }
 
 /**
- * Makes the tables of a target what the manifest declares: all definitions in one transaction, or nothing. What takes
- * long (filling and recomputing columns, building indexes on tables with rows) is queued as jobs, whose ids it gives;
- * a column that is being filled is unseen until its job has ended. The plan that it gives tells the state after. With
- * nothing to do it still remembers the runtime of the tables, in which later jobs run the application's functions.
+ * Changes the tables of a target to those that the manifest declares: all definitions in one transaction, or nothing.
+ * Slow work (filling and recomputing columns, building indexes on tables with rows) is queued as jobs, whose ids are
+ * returned. A filling column is hidden until its job has ended. The returned plan describes the state afterwards. An
+ * update without changes still stores the tables' runtime, which later jobs use.
  * @throws catalog_moved when the tables changed since the plan; schema_unsupported, before destructive_refused, and
- *   then nothing is applied; other_project; schema_lock_timeout; disk_full
+ * then nothing is applied; other_project; schema_lock_timeout; disk_full
  */
 export async function applySchema(
   deps: ApplyDeps,
@@ -65,7 +65,7 @@ export async function applySchema(
     } catch (error) {
       if (!isLockConflict(error)) throw explain(error, input);
       if (deps.clock.now() >= giveUpAt) throw lockTimeout(input, error);
-      deps.log.debug({ target: input.target }, "tables are in use; the update will try again");
+      deps.log.debug({ target: input.target }, "tables are in use; the update will be retried");
     }
     await sleep(LOCK_PAUSE_MS);
   }
@@ -100,7 +100,8 @@ async function applyOnce(
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
-/** Plans again with what the rows say, which writers can no longer change; readers go on while all rows are looked at. */
+/** Plans again with the facts of the rows, which writers can no longer change. Readers continue while all rows are
+ *  checked. */
 async function planChecked(
   sql: SqlConnection,
   input: SchemaPlanInput,
@@ -113,7 +114,7 @@ async function planChecked(
   return planInspected(sql, input, since);
 }
 
-/** Unsupported comes first: allowing destruction would not help a plan that cannot be carried out. @throws other_project */
+/** Unsupported comes first: permission for destruction would not help an impossible plan. @throws other_project */
 function refuse(plan: SchemaPlan, operations: readonly SchemaOperation[], allowDestructive: boolean): void {
   const refused: SchemaPlan = { ...plan, status: "refused" };
   const unsupported = plan.tables.flatMap((table) =>
@@ -121,7 +122,7 @@ function refuse(plan: SchemaPlan, operations: readonly SchemaOperation[], allowD
   );
   if (unsupported.length > 0) {
     throw appError("schema_unsupported", {
-      detail: `The change cannot be made. ${unsupported.join(". ")}.`,
+      detail: `The change is not possible. ${unsupported.join(". ")}.`,
       hint: unsupportedHint(plan),
       meta: { plan: refused },
     });
@@ -164,7 +165,7 @@ function planAfter(plan: SchemaPlan, version: number): SchemaPlan {
 function moved(input: ApplyInput, version: number, changes: string): AppError {
   return appError("catalog_moved", {
     detail: `The tables of ${input.target} were changed by someone else since the plan was made. ${changes} This update changed nothing.`,
-    hint: `Look at the new plan: cli schema diff ${input.manifest.app_file} ${input.target}`,
+    hint: `See the new plan: cli schema diff ${input.manifest.app_file} ${input.target}`,
     meta: { planned_version: input.catalog_version, version },
   });
 }
@@ -181,27 +182,27 @@ function lockTimeout(input: ApplyInput, cause: unknown): AppError {
   });
 }
 
-/** What PostgreSQL finds in spite of the plan: rows or relations that came without the catalog's knowledge. */
+/** Errors of PostgreSQL in spite of the plan: rows or relations unknown to the catalog. */
 function explain(error: unknown, input: ApplyInput): unknown {
   if (!(error instanceof SqlError)) return error;
   switch (error.sqlstate) {
     case "23502":
       return appError("schema_unsupported", {
-        detail: `Column '${error.column ?? "?"}' cannot be NOT NULL: its table has rows without a value by now. Nothing was changed.`,
+        detail: `Column '${error.column ?? "?"}' cannot be NOT NULL: its table now has rows without a value. Nothing was changed.`,
         hint: "Declare the column as nullable (`T | None`).",
         cause: error,
       });
     case "42P07":
     case "42701":
       return appError("schema_unsupported", {
-        detail: `A table or column of a declared name is already in ${input.target}, but was not made by this product. Nothing was changed.`,
+        detail: `A table or column with a declared name already exists in ${input.target}, but was not created by this product. Nothing was changed.`,
         hint: "Rename it with psql, or give the model another name.",
         cause: error,
       });
     case "42P01":
     case "42703":
       return appError("schema_unsupported", {
-        detail: `A table or column that the catalog of ${input.target} knows is not in the database any more. Nothing was changed.`,
+        detail: `A table or column in the catalog of ${input.target} no longer exists in the database. Nothing was changed.`,
         hint: "Restore it with psql, or delete its row from appdb.tables or appdb.columns.",
         cause: error,
       });

@@ -11,7 +11,7 @@ import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { type ColumnSources, computeSample, selectSample } from "./sample-statement.ts";
 
-/** A row of a sample: what it is found by, and the values of the computed columns, as plans show them. */
+/** A row of a sample: its key, and the values of computed columns in plan form. */
 export interface SampledRow {
   readonly key: Readonly<Record<string, unknown>>;
   readonly old: ReadonlyMap<string, unknown>;
@@ -23,7 +23,7 @@ export interface SampleInput {
   readonly before: CatalogTable;
   readonly after: CatalogTable;
   readonly sources: ColumnSources;
-  /** Computed columns, under their names after. */
+  /** Computed columns, with their names after the update. */
   readonly columns: readonly string[];
   readonly functions: Catalog["functions"];
 }
@@ -31,19 +31,19 @@ export interface SampleInput {
 export interface SampleDeps {
   readonly sql: SqlConnection;
   readonly runner: LazyRunner;
-  /** How long the functions may take for a batch. */
+  /** Time limit of the functions for a batch. */
   readonly wait_ms: number;
 }
 
-/** Rows of the next batch that were computed, and where the one after it begins. */
+/** The computed rows of a batch, and the start of the next one. */
 export interface SampledBatch {
   readonly rows: readonly SampledRow[];
   readonly cursor: string | null;
-  /** False when the time was up before all rows had a result. */
+  /** False when the time limit ended the batch early. */
   readonly is_complete: boolean;
 }
 
-/** Computes columns for some rows as an update would, and stores nothing.
+/** Computes columns of some rows like an update, and stores nothing.
  *  @throws worker_unavailable, schema_mismatch, the abort's reason */
 export async function sampleBatch(
   deps: SampleDeps,
@@ -55,7 +55,7 @@ export async function sampleBatch(
   try {
     return await compute(deps, input, { graph, steps: sql, cursor, limit }, signal);
   } catch (error) {
-    // Class 22: SQL refuses a value for which Python may have one, or an exception that says more.
+    // Class 22: SQL refuses a value. Python may have one, or an exception with more detail.
     if (!(error instanceof SqlError) || !error.sqlstate.startsWith("22") || sql.length === 0) throw error;
     const python = planPython(input.after, input.functions, input.columns);
     return compute(deps, input, { graph: python, steps: [], cursor, limit }, signal);

@@ -8,14 +8,14 @@ import { factKey, type NarrowingViolation, type PlanFacts } from "./facts.ts";
 
 type AlterColumn = Extract<SchemaOperation, { kind: "alter_column" }>;
 
-/** What to do for another key. */
+/** Advice for another key. */
 export const NEW_KEY = "Declare a second model with that key under another name= and insert the rows there";
 
-/** What to do for another type. */
+/** Advice for another type. */
 const NEW_COLUMN =
   "Declare a column of the new type under another name, fill it (as a computed column, or through a route), and drop this one in a later update";
 
-/** A changed column as `schema diff` prints it. */
+/** A changed column in the output of `schema diff`. */
 export function describeAlterColumn(
   operation: AlterColumn,
   facts: PlanFacts,
@@ -68,20 +68,20 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
       if (to.nullable) return "null will be allowed";
       return isRefused ? "null would no longer be allowed" : "null will no longer be allowed";
     case "primary_key":
-      return `${to.primary_key ? "it would become part of the key" : "it would leave the key"}, but a table keeps its key. ${NEW_KEY}`;
+      return `${to.primary_key ? "it would become part of the key" : "it would leave the key"}, but a key cannot change. ${NEW_KEY}`;
     case "stored_or_computed":
-      if (to.computed === null) return "it will no longer be computed; its values stay as they are";
+      if (to.computed === null) return "it will no longer be computed; its values stay";
       return "its stored values would be replaced by computed ones. Declare the computed column under another name, and drop this one if its values are not needed";
     case "value":
       return to.primary_key
         ? "its expression would change, but it is the key, by which rows are found"
-        : `${describeValue(operation)} and every row will be computed again`;
+        : `${describeValue(operation)} and every row will be recomputed`;
     case "stale":
       return "some of its values come from its previous expression; every row will be recomputed";
     case "code":
-      return "the code of its functions has changed; every row will be computed again";
+      return "the code of its functions has changed; every row will be recomputed";
     case "default":
-      return `its default will change from ${column.default?.text ?? "none"} to ${to.default?.text ?? "none"}; stored values stay as they are`;
+      return `its default will change from ${column.default?.text ?? "none"} to ${to.default?.text ?? "none"}; stored values stay`;
     case "comment":
       return "its comment will be updated";
     case "custom_metadata":
@@ -95,7 +95,7 @@ function describeValue({ column, to }: AlterColumn): string {
   const [before, after] = [column.computed, to.computed];
   if (before === null || after === null || !isSameExpr(before.expr, after.expr)) return "its expression will change";
   const names = changedQueries(before, after);
-  return `the ${names.length === 1 ? "query" : "queries"} ${names.join(", ")} that it asks will change`;
+  return `the ${names.length === 1 ? "query" : "queries"} ${names.join(", ")} that it uses will change`;
 }
 
 function describeType(
@@ -110,7 +110,7 @@ function describeType(
   const turned = `its type will change from ${before} to ${after}`;
   if (using !== null) return `${turned} and its values be converted; requests wait while the table is rewritten`;
   if (isRemade) {
-    return `${turned}; it is not seen until ${changes.includes("value") ? "its new values are there" : "every row has been computed again"}`;
+    return `${turned}; it is hidden until ${changes.includes("value") ? "its new values are computed" : "every row has been recomputed"}`;
   }
   return turned;
 }

@@ -5,7 +5,8 @@ import type { PlannedIndex, SchemaOperation } from "../catalog/operations.ts";
 import { describeAlterColumn, NEW_KEY } from "./describe-alter.ts";
 import { factKey, type PlanFacts } from "./facts.ts";
 
-/** An operation as `schema diff` prints it. Creating a table is told by the table's resolution and has no line of its own. */
+/** An operation in the output of `schema diff`. The table's resolution reports its creation, which has no line of
+ *  its own. */
 export function describeOperation(
   operation: Exclude<SchemaOperation, { kind: "create_table" }>,
   facts: PlanFacts,
@@ -47,7 +48,7 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         op: "drop",
         target: "column",
         description: operation.column.primary_key
-          ? `key column '${operation.column.name}' would be dropped, but a table keeps its key. ${NEW_KEY}`
+          ? `key column '${operation.column.name}' would be dropped, but a key cannot change. ${NEW_KEY}`
           : `column '${operation.column.name}' will be dropped with all its values`,
         details: {
           type: displayType(operation.column.type, operation.column.nullable),
@@ -88,7 +89,7 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         op: "alter",
         target: "table",
         description: operation.changes.includes("primary_key")
-          ? `the key would change from ${keyText(operation.table)} to ${keyText(operation.to)}, but a table keeps its key. ${NEW_KEY}`
+          ? `the key would change from ${keyText(operation.table)} to ${keyText(operation.to)}, but a key cannot change. ${NEW_KEY}`
           : `the table's ${operation.changes.join(" and ")} will be updated`,
         details: { changes: operation.changes },
       };
@@ -124,13 +125,13 @@ function describeAddColumn(operation: Extract<SchemaOperation, { kind: "add_colu
 }
 
 function whyNotAdded({ to, table }: Extract<SchemaOperation, { kind: "add_column" }>, facts: PlanFacts): string {
-  if (to.primary_key) return `key column '${to.name}' would be added, but a table keeps its key. ${NEW_KEY}`;
+  if (to.primary_key) return `key column '${to.name}' would be added, but a key cannot change. ${NEW_KEY}`;
   const count = facts.rows.get(table.id);
   const rows = count === undefined ? "rows" : `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;
   const type = displayType(to.type, true);
   return (
     `column '${to.name}' is not nullable and cannot be added: table '${table.name}' has ${rows} without a value for it. ` +
-    `Give it a default (db.Column(type=..., default=...)), or declare it as ${type}, give every row a value, and take "| None" off in a later update`
+    `Give it a default (db.Column(type=..., default=...)), or declare it as ${type}, give every row a value, and remove "| None" in a later update`
   );
 }
 
@@ -147,7 +148,7 @@ function indexOp(
   };
 }
 
-/** Vectors are other ones when another function makes them, or the same one otherwise. */
+/** Another function, or the same one with changed code, makes other vectors. */
 function changesOf({ index, to }: Extract<SchemaOperation, { kind: "replace_index" }>): string[] {
   const [before, after] = [index.embedding, to.embedding];
   const changed: string[] = [];

@@ -13,8 +13,8 @@ import {
 } from "../catalog/operations.ts";
 import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
-/** What makes a table of the catalog into what its model declares, in the order of doing it. Pure; declared order of
- *  columns, tables and indexes makes no difference. `recomputed`: columns to compute again although they are as declared. */
+/** The operations that change a table of the catalog to its declaration, in order. Pure. The declared order of
+ *  columns, tables and indexes is ignored. `recomputed`: unchanged columns to recompute. */
 export function diffTable(
   table: CatalogTable,
   to: ManifestTable,
@@ -44,16 +44,16 @@ export function diffTable(
 }
 
 interface IndexDiff {
-  /** Not built yet, and not wanted any more in the place of those that answer until then. */
+  /** Unbuilt indexes that are no longer needed as replacements. */
   readonly undone: readonly CatalogIndex[];
   readonly dropped: readonly CatalogIndex[];
   readonly replaced: readonly (readonly [CatalogIndex, PlannedIndex])[];
   readonly added: readonly PlannedIndex[];
-  /** Hidden columns that stay because an index that stays is over them. */
+  /** Hidden columns that stay because a remaining index uses them. */
   readonly hidden: ReadonlySet<string>;
 }
 
-/** A retired index stays until the one that is built in its place is there. */
+/** A retired index stays until its replacement is built. */
 function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
   const retired = retiredIndexes(table.indexes);
   const existing = new Map(
@@ -69,7 +69,7 @@ function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
   const undone = changed.filter(isUndone).map(([index]) => index);
   const replaced = changed.filter((one) => !isUndone(one));
   const dropped = [...existing].flatMap(([key, index]) => (wanted.has(key) ? [] : [index]));
-  // Of a chain of changes the first index answers, until the last one is built.
+  // In a chain of changes the first index is used until the last one is built.
   const ended = new Set([
     ...dropped.flatMap(({ id, replaces }) => [id, replaces ?? id]),
     ...undone.map(({ id }) => id),
@@ -153,9 +153,9 @@ function isSameDefault(a: ManifestColumn["default"], b: ManifestColumn["default"
 
 function isRefused(column: CatalogColumn, to: ManifestColumn, changes: readonly ColumnChange[]): boolean {
   if (changes.includes("primary_key")) return true;
-  // What people entered would be overwritten by what an expression gives.
+  // An expression would overwrite values that people entered.
   if (changes.includes("stored_or_computed") && to.computed !== null) return true;
-  // A key's value is what rows are found by; another one would give rows other names.
+  // A key's value identifies a row; a new value would change the identity.
   const touchesKey = ["type", "value", "code", "nullability", "stored_or_computed"] as const;
   return (column.primary_key || to.primary_key) && touchesKey.some((change) => changes.includes(change));
 }

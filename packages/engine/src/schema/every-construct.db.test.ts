@@ -20,11 +20,11 @@ import { startRecompute } from "../jobs/plan-recompute.ts";
 import { fromSqlText, literalSql } from "../kinds/values.ts";
 import type { SqlPool, UdfRunner } from "../ports.ts";
 
-/** The file that has every construct of an expression, applied to a real database by the real writer of manifests. */
+/** The file with every construct of an expression, applied to a real database by the real manifest writer. */
 const CHECKOUT = findCheckout(import.meta.dirname);
 const APP = join(CHECKOUT, "python", "tests", "every_construct.py");
 
-/** New with each computing. */
+/** Changes with each computation. */
 const MADE_ANEW = /^(id|ids_made_\d)$/;
 
 const PLAIN = {
@@ -52,7 +52,7 @@ const PLAIN = {
   shaped: { k: 1, tags: ["x"] },
 };
 
-/** Rows at which conversions, zones, signs, nulls and failing cells show. */
+/** Rows that exercise conversions, time zones, signs, nulls and failed cells. */
 const ROWS: readonly Readonly<Record<string, unknown>>[] = [
   PLAIN,
   { ...PLAIN, n: -7, m: null, f: -0.0, b: null, s: "12", j: [1, 2, { a: 1.0 }, [1]], t: "0001-01-01T00:00:00Z" },
@@ -102,13 +102,13 @@ test("a file with every construct, applied twice, shows no difference", async ()
   const first = await manifest();
   await apply(first);
   expect(await isInAgreement(first)).toBe(true);
-  // A process of its own reads the file again, its sets in another order.
+  // Another process reads the file again, with its sets in another order.
   runtime.env.PYTHONHASHSEED = "7";
   expect(await isInAgreement(await manifest())).toBe(true);
   expect(await apply(await manifest())).toEqual([]);
 });
 
-test("the order of the keys in dict literals is no change, anything else is", async () => {
+test("the key order of dict literals is ignored; other changes are not", async () => {
   const withColumn = (written: string) => (source: string) =>
     source.replace("    risk = risky(n)", `    ${written}\n    risk = risky(n)`);
   await apply(
@@ -127,7 +127,7 @@ test("the order of the keys in dict literals is no change, anything else is", as
   }
 });
 
-test("rows that are inserted have the values that computing them again gives, and that Python alone gives", {
+test("inserted values equal recomputed ones and those of Python alone", {
   timeout: 120_000,
 }, async () => {
   const declared = await manifest();
@@ -141,7 +141,7 @@ test("rows that are inserted have the values that computing them again gives, an
   expect(await pythonOnly(table, names)).toEqual(inserted.map((row) => row.slice(0, -1)));
   await recomputeAll();
   expect(await rows(all)).toEqual(inserted);
-  // The comparison would prove little if most cells had failed, or if none was left to SQL.
+  // The comparison would prove little if most cells had failed, or if SQL computed none.
   const errors = inserted.map((row) => Object.keys(JSON.parse(row.at(-1) ?? "{}")).length);
   expect(Math.min(...errors)).toBeLessThan(names.length / 5);
   const { sql } = planCompute(table, new Map((await catalog()).functions), layOutRow(table).computed);
@@ -181,7 +181,7 @@ async function recomputeAll(): Promise<void> {
   await finish([job ?? ""], deps({ udf: () => Promise.resolve(shared) }));
 }
 
-/** Every computed column of every row by one graph in Python, as text as PostgreSQL prints it. */
+/** Every computed column of every row by one graph in Python, in PostgreSQL's text form. */
 async function pythonOnly(
   table: CatalogTable,
   names: readonly string[],
@@ -215,7 +215,7 @@ async function pythonOnly(
   );
 }
 
-/** A value as PostgreSQL prints it once it is stored. */
+/** A value in PostgreSQL's text form after it is stored. */
 async function asStored(table: CatalogTable, name: string, value: EngineValue): Promise<string | null> {
   const type = table.columns.find((column) => column.name === name)?.type ?? { kind: "string" };
   if (value === null) return null;

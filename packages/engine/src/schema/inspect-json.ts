@@ -7,20 +7,20 @@ import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { NarrowingViolation } from "./facts.ts";
 
-/** Values that a plan shows of those that do not fit. */
+/** Maximum number of mismatching values in a plan. */
 export const MAX_EXAMPLES = 5;
-/** Values that are held at a time. */
+/** Values in memory at a time. */
 const BATCH = 1_000;
 
 export interface JsonInspection {
   readonly table: CatalogTable;
   readonly column: CatalogColumn;
   readonly schema: NonNullable<ColumnType["schema"]>;
-  /** Only rows that were written by this transaction or later ones; null for all. */
+  /** Only rows written by this transaction or later ones; null for all. */
   readonly since: string | null;
 }
 
-/** Counts the values of a Json column that do not meet a schema, batch by batch. Null has no schema. */
+/** Counts the values of a Json column that violate a schema, batch by batch. Schemas do not apply to null. */
 export async function findUnfitJson(
   sql: SqlConnection,
   inspection: JsonInspection,

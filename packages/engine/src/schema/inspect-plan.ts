@@ -6,7 +6,7 @@ import { NO_FACTS, type PlanFacts } from "./facts.ts";
 import { findMisfits, isChecked } from "./inspect-rows.ts";
 import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 
-/** A plan with what the rows say of it, which a writer may change until it is applied. */
+/** A plan with the facts of the rows. Writers may change these until the plan is applied. */
 export async function planInspected(
   sql: SqlConnection,
   input: SchemaPlanInput,
@@ -18,8 +18,8 @@ export async function planInspected(
 }
 
 /**
- * Asks the rows what a plan depends on: the values that a narrowed column could not keep, and how many rows stand in the
- * way of a column without a value. A plan that narrows nothing costs no query.
+ * Queries the facts that a plan depends on: values that a narrowed column could not keep, and row counts that prevent a
+ * column without a value. A plan that narrows nothing costs no query.
  */
 export async function inspectRows(
   sql: SqlConnection,
@@ -39,8 +39,8 @@ export async function inspectRows(
 }
 
 /**
- * Looks through values for which only reading them all can say whether they fit, before anything is locked. Gives the
- * transaction id from which on rows still have to be looked at, null when that is all of them.
+ * Checks values that must all be read, before any lock. Returns the transaction id from which rows must be checked
+ * again; null means all rows.
  */
 export async function inspectAhead(sql: SqlConnection, input: SchemaPlanInput): Promise<string | null> {
   const { operations } = planSchema(input);
@@ -52,7 +52,7 @@ export async function inspectAhead(sql: SqlConnection, input: SchemaPlanInput): 
   return misfits.size === 0 ? (rows[0]?.[0] ?? null) : null;
 }
 
-/** The tables, as they are called now, whose values must not change while they are looked through. */
+/** The tables, with their current names, whose values must not change during the check. */
 export function tablesToCheck(catalog: Catalog, operations: readonly SchemaOperation[]): readonly CatalogTable[] {
   const ids = new Set(
     operations.flatMap((one) => (one.kind !== "create_table" && isChecked(one) ? [one.table.id] : [])),

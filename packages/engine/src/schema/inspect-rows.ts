@@ -8,9 +8,9 @@ import { factKey, type NarrowingViolation } from "./facts.ts";
 import { findUnfitJson, MAX_EXAMPLES } from "./inspect-json.ts";
 
 /**
- * Looks through the columns that a plan would narrow, and gives the values that would not fit, by `factKey`; a column
- * whose values all fit is not in it. Reads the tables under the names that PostgreSQL knows by now: `before` says them.
- * `since`: values that were there before this transaction id meet their new schema, as somebody has seen already.
+ * Checks the columns that a plan would narrow. Returns mismatching values by `factKey`; a column without any is absent.
+ * Reads tables under their current names in PostgreSQL (`before`). `since`: rows from before this transaction id have
+ * already been checked against their new schema.
  */
 export async function findMisfits(
   sql: SqlConnection,
@@ -37,7 +37,7 @@ export async function findMisfits(
   return found;
 }
 
-/** True when an operation hangs on the values that are there. */
+/** True when an operation depends on existing values. */
 export function isChecked(operation: SchemaOperation): boolean {
   return operation.kind === "alter_column" && (operation.checks.length > 0 || operation.schema !== null);
 }

@@ -21,7 +21,7 @@ async function plan(manifest: ReturnType<typeof of>): Promise<SchemaPlan> {
   return (await planInspected(sql, { manifest, catalog: await catalog(), target: "main" })).plan;
 }
 
-test("null may be allowed at any time, and forbidden when no row has it", async () => {
+test("null can always be allowed, and forbidden if no row has it", async () => {
   await apply(of(aColumn("n", "int", { nullable: true })));
   await execute("insert into t (_row, code, n) values (uuidv7(), 'a', 1)");
   await apply(of(aColumn("n", "int")));
@@ -33,7 +33,7 @@ test("null may be allowed at any time, and forbidden when no row has it", async 
   await execute("insert into t (_row, code) values (uuidv7(), 'b')");
 });
 
-test("rows that stand in the way are counted, five are shown by key, and nothing is changed", async () => {
+test("mismatching rows are counted, five are shown, and nothing changes", async () => {
   await apply(of(aColumn("n", "int", { nullable: true }), aColumn("r", "float", { nullable: true })));
   await execute(`insert into t (_row, code, n, r) select uuidv7(), 'k' || i, nullif(i % 2, 0), i + 0.5 * (i % 3)
     from generate_series(1, 12) i`);
@@ -51,7 +51,7 @@ test("rows that stand in the way are counted, five are shown by key, and nothing
   expect(r?.details.misfits).toEqual([
     {
       rows: 4,
-      reason: "no whole number of 64 bits",
+      reason: "not an integer of 64 bits",
       examples: ["k1", "k4", "k7", "k10"].map((code, at) => ({ key: { code }, value: [1.5, 4.5, 7.5, 10.5][at] })),
     },
   ]);
@@ -68,7 +68,7 @@ test("rows that stand in the way are counted, five are shown by key, and nothing
   expect(await isInAgreement(narrow)).toBe(true);
 });
 
-test("an Int becomes a Float and back, and what reads it is computed again", async () => {
+test("an Int becomes a Float and back, and readers are recomputed", async () => {
   const table = (kind: "int" | "float") =>
     of(
       aColumn("n", kind),
@@ -85,7 +85,7 @@ test("an Int becomes a Float and back, and what reads it is computed again", asy
   expect(await isInAgreement(table("int"))).toBe(true);
 });
 
-test("an Int that no Float is exactly stays an Int", async () => {
+test("an Int without an exact Float stays an Int", async () => {
   await apply(of(aColumn("n", "int")));
   await execute("insert into t (_row, code, n) values (uuidv7(), 'big', 9007199254740993)");
   await expect(apply(of(aColumn("n", "float")))).rejects.toMatchObject({
@@ -95,7 +95,7 @@ test("an Int that no Float is exactly stays an Int", async () => {
   });
 });
 
-test("a computed column of another type is made anew with its index, and unseen until it is filled", async () => {
+test("a retyped computed column is recreated with its index and hidden until filled", async () => {
   const text = aComputed("size", call("string.upper", "string", col("body", "string")));
   const number = aComputed("size", call("string.len", "int", col("body", "string")));
   const table = (column: ManifestColumn) =>
@@ -114,7 +114,7 @@ test("a computed column of another type is made anew with its index, and unseen 
   expect(await isInAgreement(table(number))).toBe(true);
 });
 
-test("a computed column becomes a stored one with the values that it has", async () => {
+test("a computed column becomes a stored one with its values", async () => {
   const computed = of(
     aColumn("body", "string"),
     aComputed("up", call("string.upper", "string", col("body", "string"))),
@@ -137,7 +137,7 @@ test("a computed column becomes a stored one with the values that it has", async
   await expect(apply(computed)).rejects.toMatchObject({ message: expect.stringContaining("under another name") });
 });
 
-test("an array may be let take more shapes, not fewer, and a Json lose its schema", async () => {
+test("an array may allow more shapes, not fewer; Json may lose its schema", async () => {
   const array = (shape: (number | null)[] | null) =>
     of(aColumn("v", "array", { type: { kind: "array", dtype: "float32", shape } }));
   await apply(array([3]));
@@ -148,7 +148,7 @@ test("an array may be let take more shapes, not fewer, and a Json lose its schem
   await expect(apply(array([3]))).rejects.toMatchObject({ code: "schema_unsupported" });
 });
 
-test("a schema for Json is checked against the values that are there, and forgotten at any time", async () => {
+test("a new Json schema is checked against existing values, and can be removed", async () => {
   const json = (schema?: Record<string, unknown>) =>
     of(aColumn("j", "json", { nullable: true, type: { kind: "json", ...(schema === undefined ? {} : { schema }) } }));
   const schema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] };

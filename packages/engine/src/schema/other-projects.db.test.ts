@@ -28,7 +28,7 @@ test("a plan names the other project of a table", async () => {
   expect(plan((project) => project !== "/desk")).not.toHaveProperty("project");
 });
 
-test("an update destroys no data of another project, even where that is allowed", async () => {
+test("an update never destroys data of another project, even with permission", async () => {
   const options = { project: "/triage", isOtherProject, allow_destructive: true };
   await expect(stage.apply(narrow, options)).rejects.toMatchObject({
     code: "other_project",
@@ -38,7 +38,7 @@ test("an update destroys no data of another project, even where that is allowed"
   expect((await loadCatalog(stage.sql)).tables[0]?.columns.map(({ name }) => name)).toContain("m");
 });
 
-test("a prune leaves tables of another project alone and drops the caller's", async () => {
+test("a prune keeps tables of another project and drops the caller's", async () => {
   await stage.apply(others, { project: "/triage" });
   const input = { manifest: aManifest({ tables: [] }), target, isOtherProject };
   const planned = await planPrune(stage.sql, input, await loadCatalog(stage.sql));

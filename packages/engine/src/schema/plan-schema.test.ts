@@ -23,7 +23,7 @@ const BASE = aTable("docs", [aColumn("title", "string"), aComputed("up", call("s
   indexes: [anIndex(["title"])],
 });
 
-/** The catalog as it would be after the tables were created. */
+/** The catalog after the tables were created. */
 function catalogOf(tables: readonly ManifestTable[], parts: Partial<CatalogTable> = {}): Catalog {
   return {
     version: 3,
@@ -56,12 +56,12 @@ function planOf(tables: readonly ManifestTable[], catalog: Catalog, target = "ma
   return planSchema({ manifest: aManifest({ tables: [...tables] }), catalog, target });
 }
 
-test("a plan is the document that contract describes", () => {
+test("a plan matches its document in contract", () => {
   const { plan } = planOf([BASE, aTable("more", [aUuid7Key()])], catalogOf([BASE]));
   expect(schemaPlanSchema.parse(plan)).toEqual(plan);
 });
 
-test("against an empty target every table is created", () => {
+test("every table is created on an empty target", () => {
   const { plan, operations } = planOf([BASE], emptyCatalog());
   expect(plan).toMatchObject({
     catalog_version: 0,
@@ -79,12 +79,12 @@ test("tables of other folders are neither changed nor extras", () => {
   expect(plan.tables[0]).toMatchObject({ path: "main/reports/docs", resolution: "create" });
 });
 
-test("one table declared twice is refused with both places", () => {
+test("a table declared twice is refused with both places", () => {
   const twin = { ...BASE, model: "Twin", source: { file: "more.py", line: 9 } };
   expect(() => planOf([BASE, twin], emptyCatalog())).toThrow("by Docs (app.py:1) and by Twin (more.py:9)");
 });
 
-test("operations are told in plain sentences, each with its severity", () => {
+test("operations are plain sentences with a severity", () => {
   const to = aTable(
     "docs",
     [
@@ -98,13 +98,13 @@ test("operations are told in plain sentences, each with its severity", () => {
   expect(plan.tables[0]?.ops.map((op) => [op.op, op.target, op.severity, op.description])).toEqual([
     ["drop", "index", "destructive", "index on (title) will be dropped"],
     ["drop", "column", "destructive", "column 'title' will be dropped with all its values"],
-    ["alter", "column", "additive", "column 'up': its expression will change and every row will be computed again"],
+    ["alter", "column", "additive", "column 'up': its expression will change and every row will be recomputed"],
     ["add", "column", "additive", "column 'author' will be added"],
     [
       "add",
       "column",
       "unsupported",
-      "column 'size' is not nullable and cannot be added: table 'docs' has rows without a value for it. Give it a default (db.Column(type=..., default=...)), or declare it as Int | None, give every row a value, and take \"| None\" off in a later update",
+      "column 'size' is not nullable and cannot be added: table 'docs' has rows without a value for it. Give it a default (db.Column(type=..., default=...)), or declare it as Int | None, give every row a value, and remove \"| None\" in a later update",
     ],
     ["add", "index", "additive", "index 'by_author' on (author) will be built"],
     ["alter", "table", "additive", "the table's comment will be updated"],
@@ -113,7 +113,7 @@ test("operations are told in plain sentences, each with its severity", () => {
   expect(plan.summary).toMatchObject({ unsupported: 1, destructive: 2 });
 });
 
-test("a column that is being filled counts as there", () => {
+test("a filling column counts as existing", () => {
   const catalog = catalogOf([BASE]);
   const filling = catalog.tables.map((table) => ({
     ...table,
@@ -122,7 +122,7 @@ test("a column that is being filled counts as there", () => {
   expect(planOf([BASE], { ...catalog, tables: filling }).plan.in_agreement).toBe(true);
 });
 
-test("a stale column is computed again by the next update", () => {
+test("a stale column is recomputed by the next update", () => {
   const catalog = catalogOf([BASE]);
   const stale = catalog.tables.map((table) => ({
     ...table,
@@ -132,13 +132,13 @@ test("a stale column is computed again by the next update", () => {
   expect(op).toMatchObject({ name: "up", severity: "additive", details: { changes: ["stale"] } });
 });
 
-test("whether rows are there is not assumed: a catalog that does not say so counts as having some", () => {
+test("without information on rows, a table counts as having some", () => {
   const { has_rows: _unknown, ...table } = catalogOf([BASE]).tables[0] as CatalogTable;
   const to: Manifest["tables"] = [{ ...BASE, columns: [...BASE.columns, aColumn("size", "int")] }];
   expect(planOf(to, { ...emptyCatalog(), tables: [table] }).plan.tables[0]?.resolution).toBe("unsupported");
 });
 
-test("a nullable input makes its readers nullable, which is no reason to compute them again", () => {
+test("a nullable input makes readers nullable but does not recompute them", () => {
   const to = aTable(
     "docs",
     [
@@ -152,7 +152,7 @@ test("a nullable input makes its readers nullable, which is no reason to compute
   expect(plan.tables[0]?.resolution).toBe("update_additive");
 });
 
-test("a renamed_from= that names nothing is told, with the column that it most likely means", () => {
+test("an unknown renamed_from= is reported with the most likely column", () => {
   const before = aTable("docs", [aColumn("title", "string"), aColumn("area", "string")]);
   const zone = aColumn("zone", "string", { nullable: true, renamed_from: "arae" });
   const { plan } = planOf([{ ...before, columns: [before.columns[0] ?? zone, zone] }], catalogOf([before]));
@@ -164,7 +164,7 @@ test("a renamed_from= that names nothing is told, with the column that it most l
   ]);
 });
 
-test("a dropped column and a new one of another type are not taken for a rename", () => {
+test("a dropped column and a new one of another type are not a rename", () => {
   const before = aTable("docs", [aColumn("title", "string"), aColumn("area", "string")]);
   const zone = aColumn("zone", "int", { nullable: true });
   const { plan } = planOf([{ ...before, columns: [before.columns[0] ?? zone, zone] }], catalogOf([before]));

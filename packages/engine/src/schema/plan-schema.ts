@@ -20,15 +20,15 @@ export interface SchemaPlanInput {
   readonly catalog: Catalog;
   /** Parsed target: `main`, `main/reports`, `cloud://acme:main`. */
   readonly target: string;
-  /** What the rows tell of the plan, once somebody has looked; without it a narrowed column counts as one that fits. */
+  /** Facts of the rows, once checked. Without them, narrowed columns are assumed to fit. */
   readonly facts?: PlanFacts;
-  /** Also recompute the columns whose values come from former code of a function. */
+  /** Also recomputes columns whose values come from previous code of a function. */
   readonly recompute?: boolean;
-  /** Whether a table's project is another one than the caller's, and still exists. Without it no table belongs to anyone. */
+  /** Whether a table's project is not the caller's and still exists. Without it no table has an owner. */
   readonly isOtherProject?: ((project: string) => boolean) | undefined;
 }
 
-/** Compares what the application declares with what the target holds. Pure: it changes nothing and asks nobody.
+/** Compares the application's declarations with the target. Pure: no changes and no I/O.
  *  @throws app_invalid when the manifest declares one table twice */
 export function planSchema(input: SchemaPlanInput): { plan: SchemaPlan; operations: readonly SchemaOperation[] } {
   const folder = folderSchema(input.target);
@@ -123,7 +123,7 @@ function planTable(
   };
 }
 
-/** The project that a stored table belongs to, when that is another one than the caller's. */
+/** The owning project of a stored table, when it is not the caller's. */
 export function otherProject(
   { project }: CatalogTable,
   isOther: SchemaPlanInput["isOtherProject"],
@@ -156,7 +156,7 @@ function tablePlan(
   };
 }
 
-/** Columns of a table with rows, some of which were computed by former code. A column being filled is computed by the new. */
+/** Columns of a table with rows, some of which have values from previous code. A filling column uses the new code. */
 function staleColumns(
   table: CatalogTable,
   digests: CodeDigests,
@@ -170,7 +170,7 @@ function staleColumns(
   });
 }
 
-/** What the values do not allow is not possible. */
+/** An operation that existing values forbid becomes unsupported. */
 function judged(operation: SchemaOperation, facts: PlanFacts): SchemaOperation {
   if (operation.kind !== "alter_column" || !facts.misfits.has(factKey(operation.table, operation.to.name))) {
     return operation;
@@ -182,7 +182,7 @@ function createTable(to: ManifestTable): SchemaOperation {
   return { kind: "create_table", severity: "additive", to, indexes: declaredIndexes(to) };
 }
 
-/** Names first: all that comes behind them is told and done under the new ones. */
+/** Renames come first; later operations use the new names. */
 function changeTable(
   renamed: RenamedTable,
   to: ManifestTable,
@@ -214,7 +214,7 @@ function changeTable(
   ];
 }
 
-/** The worst operation decides; unsupported comes first, so that nobody is led to allow a destruction that cannot happen. */
+/** The worst operation decides. Unsupported comes first: permission for destruction would not help. */
 function resolutionOf(ops: readonly PlanOp[]): TablePlan["resolution"] {
   if (ops.some((op) => op.severity === "unsupported")) return "unsupported";
   if (ops.some((op) => op.severity === "destructive")) return "update_destructive";

@@ -41,7 +41,7 @@ async function preview(manifest: Manifest, workers = fakeWorkers({})): Promise<R
 
 const upper = aComputed("up", call("string.upper", "string", title));
 
-test("a changed SQL expression is shown with rows, time and five rows as they were and will be, and nothing is stored", async () => {
+test("a changed expression shows rows, time and samples, and stores nothing", async () => {
   await apply(docs(upper, aComputed("loud", call("op.add", "string", col("up", "string"), lit("!", "string")))));
   await insertDocs(50);
   await bench.execute({ text: "update docs set up = upper(title), loud = upper(title) || '!'" });
@@ -63,7 +63,7 @@ test("a changed SQL expression is shown with rows, time and five rows as they we
   expect(await rows("select * from docs order by 1")).toEqual(before);
 });
 
-test("a function of the application is called for the sample, and rows for which it fails come first", async () => {
+test("the sample calls application functions and shows failing rows first", async () => {
   await apply(docs(upper));
   await insertDocs(400);
   const workers = fakeWorkers({
@@ -103,7 +103,7 @@ test("values are read as they will be: under new names, converted, and null in c
   expect(seen.e?.samples).toEqual([{ key: { code: "k" }, old: null, new: null, error: null }]);
 });
 
-test("a table without rows, and a plan that computes nothing, start no Python", async () => {
+test("an empty table or an empty plan starts no Python", async () => {
   await apply(docs(upper));
   const workers = fakeWorkers({});
   expect(await preview(docs(aComputed("up", udf("app:excerpt", "string", title))), workers)).toEqual({ up: undefined });
@@ -112,7 +112,7 @@ test("a table without rows, and a plan that computes nothing, start no Python", 
   expect(workers.asked).toEqual([]);
 });
 
-test("when no worker can be started the plan says why and goes on", async () => {
+test("without a worker, the plan reports the reason and continues", async () => {
   await apply(docs(upper));
   await insertDocs(3);
   const { up } = await preview(docs(aComputed("up", udf("app:excerpt", "string", title))), {
@@ -125,7 +125,7 @@ test("when no worker can be started the plan says why and goes on", async () => 
   expect(up).toMatchObject({ rows: 3, estimate_s: null, samples: [], note: "Python is away." });
 });
 
-test("former code of a function is noticed once rows are there, recomputed when asked, and then known", async () => {
+test("previous code of a function is noticed, recomputed on request, then known", async () => {
   const withDigest = (digest: string) => {
     const manifest = docs(aComputed("up", udf("app:excerpt", "string", title)));
     return { ...manifest, functions: [aFunction("app:excerpt", "string", { digest })] };

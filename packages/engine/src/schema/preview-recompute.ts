@@ -11,22 +11,22 @@ import { factKey, type PlanFacts, type Recompute, type RowSample } from "./facts
 import { sourcesOf } from "./sample-statement.ts";
 import { columnsToCompute, tableAfter } from "./table-after.ts";
 
-/** Rows that a plan shows. */
+/** Sampled rows in a plan. */
 const SHOWN = 5;
-/** Rows for the estimate, behind those that are shown: few enough not to be felt where a call costs money. */
+/** Additional rows for the estimate: few enough not to matter where a call costs money. */
 const TIMED = 200;
-/** Functions that are slower than this for the rows shown are not called for more. */
+/** Slower functions are not called for more than the shown rows. */
 const QUICK_MS = 1_000;
-/** A sample that takes longer is shown as far as it got. */
+/** Time limit of a sample; then it is shown incomplete. */
 const LONGEST_MS = 10_000;
-/** What storing a row takes beside computing it, measured on rows of five columns with former values kept. */
+/** Time to store a row in addition to computing it, measured with five columns and an undo log. */
 const WRITE_S = 0.000_03;
 
 export type PreviewDeps = Omit<JobDeps, "owner">;
 
 /**
- * Says of every table whose columns an update would compute for the rows that are there: how many rows, how long it will
- * take, and former and new values of five rows. It computes some rows in the application's own Python and stores nothing.
+ * Reports every table with columns that an update would compute for existing rows: the number of rows, the estimated
+ * time, and old and new values of five rows. It computes some rows in the application's Python and stores nothing.
  */
 export async function previewRecomputes(
   deps: PreviewDeps,
@@ -105,10 +105,10 @@ async function previewTable(
   return new Map(input.columns.map((column) => [column, { ...common, samples: samplesOf(column, sampled) }]));
 }
 
-/** Starting a worker counts neither as quick nor as slow. */
+/** The start of a worker counts neither as quick nor as slow. */
 const STARTING_MS = 3_000;
 
-/** Rows that fail come first, then those whose value changes: they are what a person wants to see. */
+/** Failing rows come first, then changed values: these matter most to people. */
 function samplesOf(column: string, rows: readonly SampledRow[]): readonly RowSample[] {
   const samples = rows.map(
     (row): RowSample => ({

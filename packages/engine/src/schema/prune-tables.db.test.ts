@@ -8,7 +8,7 @@ const KEPT = aTable("kept", [aColumn("n", "int")]);
 const FILE = aManifest({ tables: [KEPT] });
 const input = { manifest: FILE, target: "main" };
 
-test("tables that the file does not declare are dropped with rows and queued work, the others are not touched", async () => {
+test("undeclared tables are dropped with rows and queued work; others stay", async () => {
   await apply(aManifest({ tables: [...docs().tables, KEPT] }));
   await insertDocs(12);
   await apply(aManifest({ tables: [...docs(upperColumn("up", "title")).tables, KEPT] }));
@@ -30,7 +30,7 @@ test("tables that the file does not declare are dropped with rows and queued wor
   expect(again.ops).toEqual([]);
 });
 
-test("when only work of an earlier update has ended since, that is what is told", async () => {
+test("if only a job has ended since the plan, the error says so", async () => {
   await apply(docs());
   await insertDocs(3);
   const jobs = await apply(docs(upperColumn("up", "title")));
@@ -38,18 +38,18 @@ test("when only work of an earlier update has ended since, that is what is told"
   await finish(jobs);
   await expect(pruneTables(deps(), { ...input, catalog_version: version })).rejects.toMatchObject({
     code: "catalog_moved",
-    message: expect.stringContaining("Work that an earlier update had begun has ended. Nothing was dropped."),
+    message: expect.stringContaining("A job of an earlier update has ended. Nothing was dropped."),
   });
 });
 
-test("tables of other folders are not touched, and a prune of a catalog that moved drops nothing", async () => {
+test("a prune leaves other folders alone and refuses an outdated plan", async () => {
   await apply(docs());
   const { version } = await catalog();
   const elsewhere = { manifest: FILE, target: "main/reports" };
   expect((await planPrune(deps().sql, elsewhere, await catalog())).ops).toEqual([]);
   await expect(pruneTables(deps(), { ...input, catalog_version: version - 1 })).rejects.toMatchObject({
     code: "catalog_moved",
-    message: expect.stringContaining("main/docs: the table was made"),
+    message: expect.stringContaining("main/docs: the table was created"),
   });
   expect(await rows("select count(*) from docs")).toEqual([["0"]]);
 });

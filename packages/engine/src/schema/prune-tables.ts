@@ -25,8 +25,8 @@ export interface PruneInput {
 }
 
 /**
- * What a prune would drop: tables of the target that the file does not declare. `rows` counts what would be lost. A table of
- * another project has a blocked operation, and stays.
+ * The effect of a prune: it drops tables of the target that the file does not declare. `rows` counts the loss. A table
+ * of another project has a blocked operation and stays.
  */
 export async function planPrune(sql: SqlConnection, input: PruneInput, catalog: Catalog): Promise<SchemaPlan> {
   const { plan } = planSchema({ ...input, catalog });
@@ -39,7 +39,7 @@ export async function planPrune(sql: SqlConnection, input: PruneInput, catalog: 
 }
 
 /**
- * Drops the tables that the file does not declare, all or none, with their rows and the work that was queued for them.
+ * Drops the tables that the file does not declare, all or none, with their rows and queued work.
  * @throws catalog_moved, schema_lock_timeout
  */
 export async function pruneTables(
@@ -74,8 +74,8 @@ async function pruneOnce(
   if (version !== input.catalog_version) {
     const changes = await tellChangesSince(sql, input.catalog_version);
     throw appError("catalog_moved", {
-      detail: `The tables of ${input.target} were changed by someone else since the drops were shown. ${changes} Nothing was dropped.`,
-      hint: `Look at them again: cli schema prune ${input.manifest.app_file} ${input.target} -n`,
+      detail: `The tables of ${input.target} were changed by someone else since the plan was shown. ${changes} Nothing was dropped.`,
+      hint: `See the new plan: cli schema prune ${input.manifest.app_file} ${input.target} -n`,
       meta: { planned_version: input.catalog_version, version },
     });
   }

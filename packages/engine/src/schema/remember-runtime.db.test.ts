@@ -6,7 +6,7 @@ const { rows, catalog, apply } = useJobsBench();
 
 const others = aTable("others", [aColumn("title", "string")]);
 
-test("an update with nothing to do remembers in which Python the functions of its tables run, and of no others", async () => {
+test("an update without changes stores the Python of its tables only", async () => {
   await apply(aManifest({ tables: [...docs().tables, others] }));
   await apply(docs(), { target: "main/reports" });
   const { version } = await catalog();
@@ -19,7 +19,7 @@ test("an update with nothing to do remembers in which Python the functions of it
   ]);
 });
 
-test("an update that changes one table remembers the Python of all tables of its file", async () => {
+test("an update of one table stores the Python of all tables of its file", async () => {
   await apply(aManifest({ tables: [...docs().tables, others] }));
   const { functions, tables } = docs(excerptColumn());
   await apply(aManifest({ functions, tables: [...tables, others] }), { runtime_id: "runtime-2" });

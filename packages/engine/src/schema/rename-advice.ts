@@ -8,8 +8,8 @@ type Added = Extract<SchemaOperation, { kind: "add_column" }>;
 type Dropped = Extract<SchemaOperation, { kind: "drop_column" }>;
 
 /**
- * Says with a new column that its `renamed_from=` names nothing that is stored, and with a dropped one how it would keep its values,
- * where the only new one could be the same under another name.
+ * Adds advice to a new column whose `renamed_from=` matches nothing stored. Also explains how a dropped column would
+ * keep its values, if the only new one could be the same under another name.
  */
 export function adviseOnRenames(
   ops: readonly PlanOp[],

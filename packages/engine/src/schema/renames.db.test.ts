@@ -40,7 +40,7 @@ const AFTER = aTable(
   { indexes: [anIndex(["headline"]), anIndex(["body", "headline"], "both")], renamed_from: "docs" },
 );
 
-test("a renamed table with renamed columns keeps rows, key, indexes, errors and ids, and computes nothing anew", async () => {
+test("a rename keeps rows, key, indexes, errors and ids, and recomputes nothing", async () => {
   await apply(of(BEFORE));
   await execute(`insert into docs (_row, code, title, up, _errors) values
     (uuidv7(), 'a', 'one', 'kept as it was', '{"up": {"type": "E"}, "title": "pending"}')`);
@@ -64,14 +64,14 @@ test("a renamed table with renamed columns keeps rows, key, indexes, errors and 
   expect(await isInAgreement(of(AFTER))).toBe(true);
 });
 
-test("without the word about the former name, the file that was renamed shows no difference either", async () => {
+test("a renamed file without renamed_from shows no difference either", async () => {
   await apply(of(BEFORE));
   await apply(of(AFTER));
   const forgotten = { ...AFTER, renamed_from: null, columns: AFTER.columns.map((c) => ({ ...c, renamed_from: null })) };
   expect(await isInAgreement(of(forgotten))).toBe(true);
 });
 
-test("a table made from a file that still names former names is up to date, and stays so when they come anew", async () => {
+test("a new table with renamed_from is current, and so are reused names", async () => {
   await apply(of(AFTER));
   expect(await isInAgreement(of(AFTER))).toBe(true);
   const withOld = { ...AFTER, columns: [...AFTER.columns, aColumn("title", "int", { nullable: true })] };
@@ -112,7 +112,7 @@ test("two columns and two tables swap their names, once", async () => {
   expect(await isInAgreement(columns(true))).toBe(true);
 });
 
-test("a chain of names moves on by one, in one update with other changes", async () => {
+test("a chain of names moves by one in one update with other changes", async () => {
   await apply(of(aTable("t", [aColumn("a", "int"), aColumn("b", "int"), aColumn("c", "int")])));
   await execute("insert into t (_row, a, b, c) values (uuidv7(), 1, 2, 3)");
   const moved = of(
@@ -123,7 +123,7 @@ test("a chain of names moves on by one, in one update with other changes", async
       aColumn("d", "int", { renamed_from: "c" }),
     ]),
   );
-  // The file declares `a` anew in the same step, which leaves open whose values it means.
+  // The file also declares a new `a`, so its values would be ambiguous.
   await expect(apply(moved)).rejects.toMatchObject({ code: "schema_unsupported" });
   const table = moved.tables[0] as ManifestTable;
   await apply(of({ ...table, columns: table.columns.slice(1) }));
@@ -132,7 +132,7 @@ test("a chain of names moves on by one, in one update with other changes", async
   expect(await rows("select a, b, c, d from t")).toEqual([[null, "1", "2", "3"]]);
 });
 
-test("a fill that is under way goes on under the new names", async () => {
+test("a running fill continues under the new names", async () => {
   const table = (name: string, column: string, former: Partial<ManifestTable> = {}) =>
     of(
       aTable(
@@ -153,11 +153,11 @@ test("a fill that is under way goes on under the new names", async () => {
   expect(await isInAgreement(table("papers", "headline", { renamed_from: "docs" }))).toBe(true);
 });
 
-test("a rename onto a table or column that is there is refused by name, and nothing is changed", async () => {
+test("a rename onto an existing table or column is refused by name", async () => {
   await apply(of(BEFORE, aTable("notes", [aColumn("n", "int")])));
   await expect(apply(of(AFTER))).rejects.toMatchObject({
     code: "schema_unsupported",
-    message: expect.stringContaining("cannot be renamed from 'docs': 'notes' exists already, next to 'docs'"),
+    message: expect.stringContaining("cannot be renamed from 'docs': 'notes' already exists, next to 'docs'"),
   });
   const both = {
     ...BEFORE,

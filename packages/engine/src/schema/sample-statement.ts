@@ -6,12 +6,13 @@ import { fromTransport, storageType, transportType } from "../kinds/storage-type
 import { VALUE } from "../kinds/type-change.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 
-/** Builders of the statements that read a sample of a table as it is and see it as it will be. Names with `#` are ours. */
+/** Builders of the statements that read a sample of a table in its current and its future form. Names with `#` are
+ *  reserved. */
 
-/** Where the value that a column will have stands in the table as it is: SQL over the table's alias `t`. */
+/** The current source of a future column's value: SQL over the table's alias `t`. */
 export type ColumnSources = ReadonlyMap<string, string>;
 
-/** For the stored columns and the computed ones that stay; what an update adds is null. */
+/** For stored columns and remaining computed ones; columns that an update adds are null. */
 export function sourcesOf(
   before: CatalogTable,
   after: CatalogTable,
@@ -33,7 +34,7 @@ export function sourcesOf(
   ]);
 }
 
-/** The first rows behind $1 (null for the very first), at most $2: identity, key, former values, then the inputs. */
+/** The first rows after $1 (null for the start), at most $2: identity, key, old values, then the inputs. */
 export function selectSample(
   before: CatalogTable,
   shown: readonly Pick<CatalogColumn, "name">[],
@@ -50,7 +51,8 @@ export function selectSample(
     where ($1::uuid is null or ${id} > $1::uuid) order by ${id} limit $2::int`;
 }
 
-/** What the steps make of rows: $1 their identities, then an array per given column. Identity first, then a value per step. */
+/** The results of the steps for rows. Parameters: $1 identities, then an array per given column. Identity first,
+ *  then a value per step. */
 export function computeSample(
   before: CatalogTable,
   given: readonly Pick<CatalogColumn, "name" | "type">[],

@@ -2,12 +2,12 @@ import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 
-/** A column that an update adds; it has no id yet. */
+/** The id of a column that an update adds. */
 const NEW_ID = -1;
 
 const RECOMPUTED = ["value", "stale", "code"] as const;
 
-/** A table as it will be when operations on it are done. Columns that are added have the id -1. */
+/** A table after these operations. Added columns have the id -1. */
 export function tableAfter(table: CatalogTable, operations: readonly SchemaOperation[]): CatalogTable {
   const dropped = new Set<string>();
   const altered = new Map<string, Pick<CatalogColumn, "type" | "nullable" | "computed">>();
@@ -30,8 +30,8 @@ export function tableAfter(table: CatalogTable, operations: readonly SchemaOpera
   };
 }
 
-/** The names of the computed columns whose values an update changes: their expression or type did, a column that they
- *  read is one of these, or is stored as another type by now. Added columns are not among them unless they read one. */
+/** The names of the computed columns whose values an update changes. Their expression or type changed, or a column
+ *  that they read did, or is stored as another type. Added columns count only if they read one. */
 export function changedValues(after: CatalogTable, operations: readonly SchemaOperation[]): ReadonlySet<string> {
   const changed = new Set<string>();
   for (const operation of operations) {
@@ -50,7 +50,7 @@ export function changedValues(after: CatalogTable, operations: readonly SchemaOp
   return changed;
 }
 
-/** All columns that one pass over the rows computes: those that change, and those that are added. */
+/** All columns that one pass over the rows computes: changed and added ones. */
 export function columnsToCompute(after: CatalogTable, operations: readonly SchemaOperation[]): readonly string[] {
   const changed = changedValues(after, operations);
   return after.columns

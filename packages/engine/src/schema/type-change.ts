@@ -4,15 +4,15 @@ import { kindOf } from "../kinds/kinds.ts";
 import { storageType } from "../kinds/storage-type.ts";
 import { type Check, KEPT, type TypeChange, VALUE } from "../kinds/type-change.ts";
 
-/** No value may be null any more. */
+/** No value can be null any more. */
 export const NULL_CHECK: Check = { misfit: `${VALUE} is null`, reason: "no value" };
 
-/** How a column's values become those of another type; undefined when there is no way that keeps every value what it is. */
+/** The conversion of a column's values to another type; undefined when no conversion keeps every value exactly. */
 export function planTypeChange(from: ColumnType, to: ColumnType): TypeChange | undefined {
   return isSameType(from, to) ? KEPT : kindOf(from).changes[to.kind]?.(from, to);
 }
 
-/** True when values of one type are stored as those of the other are. */
+/** True when both types have the same storage. */
 export function isStoredAlike(from: ColumnType, to: ColumnType): boolean {
   return storageType(from) === storageType(to);
 }

@@ -2,19 +2,20 @@ import type { Manifest } from "@appdb/contract/manifest";
 
 const MAX_NAMES = 5;
 
-/** What changed of the files that an application imports, as words: `app.py changed`; none when its declarations are the very same. */
+/** Changes in the files that an application imports, as words: `app.py changed`. Empty when the declarations are
+ *  equal. */
 export function compareFiles(before: Manifest, after: Manifest): string[] {
   const changes = compareMaps(
     new Map(before.modules.map((module) => [module.path, module.sha256])),
     new Map(after.modules.map((module) => [module.path, module.sha256])),
   );
-  // a manifest may also differ where no file of the project does, by another version of a library
+  // A manifest can also change without a change of files, through another version of a library.
   return changes.length > 0 || JSON.stringify(before) === JSON.stringify(after)
     ? changes
     : ["the application's declarations changed"];
 }
 
-/** The names that two maps do not have alike, as words, sorted. */
+/** The differing names of two maps, as words, sorted. */
 export function compareMaps(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   const names = [...new Set([...before.keys(), ...after.keys()])].sort();
   return names.flatMap((name) => {
@@ -24,7 +25,7 @@ export function compareMaps(before: ReadonlyMap<string, string>, after: Readonly
   });
 }
 
-/** The first changes, and how many more there are. */
+/** The first changes, and the number of the others. */
 export function listChanges(changes: readonly string[]): string {
   const more = changes.length - MAX_NAMES;
   return changes.slice(0, MAX_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");

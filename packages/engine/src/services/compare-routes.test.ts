@@ -105,7 +105,7 @@ test.each([
   ["a removed input", [makeRoute({ inputs: [] })], "destructive"],
   ["another kind", [makeRoute({ kind: "compute" })], "destructive"],
   ["another table", [makeRoute({ table: "other" })], "destructive"],
-])("%s is told as what it is for clients", (_what, routes, severity) => {
+])("describes %s as clients see it", (_what, routes, severity) => {
   expect(compareRoutes(makeManifest([makeRoute()]), makeManifest(routes), "ingest")).toMatchObject([{ severity }]);
 });
 
@@ -129,11 +129,11 @@ test.each([
     makeUpdate({ handler: makeAnswerer("f", { type: "string" }) }),
     "destructive",
   ],
-])("%s is told as what it is", (_what, before, after, severity) => {
+])("describes %s", (_what, before, after, severity) => {
   expect(compareRoutes(makeManifest([before]), makeManifest([after]), "ingest")).toMatchObject([{ severity }]);
 });
 
-test("routes are told as clients call them, behind the prefix of their router", () => {
+test("routes are described with the prefix of their router", () => {
   const behind = (prefix: string, routes: ManifestRoute[]) =>
     makeManifest(routes, { services: [{ name: "ingest", prefix, routes, source }] });
   const told = (before: Manifest, after: Manifest) =>
@@ -149,12 +149,12 @@ test("routes are told as clients call them, behind the prefix of their router", 
   ]);
 });
 
-test("a delete with the same columns is no change", () => {
+test("a delete with the same columns is not a change", () => {
   const manifest = makeManifest([makeDelete(["note"])]);
   expect(compareRoutes(manifest, manifest, "ingest")).toEqual([]);
 });
 
-test("another export is told by its table, never by its URL", () => {
+test("another export is described by its table, never by its URL", () => {
   const to = (url: string, table: string) => ({
     export_sql: { db_connect: { url }, table, db_schema: null, method: "insert" as const },
   });
@@ -166,6 +166,6 @@ test("another export is told by its table, never by its URL", () => {
   ]);
   expect(JSON.stringify(ops)).not.toContain("hunter");
   expect(compareRoutes(after, makeManifest([makeRoute()]), "ingest")).toMatchObject([
-    { description: expect.stringContaining("exports its rows no longer") },
+    { description: expect.stringContaining("no longer exports its rows") },
   ]);
 });

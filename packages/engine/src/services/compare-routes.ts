@@ -5,7 +5,7 @@ import type { Manifests } from "../route-kinds/route-kind.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
 import { backgroundOf } from "../routes/route.ts";
 
-/** What changes for the clients of a service between two manifests. Adding never breaks a client; all else may. */
+/** The changes for a service's clients between two manifests. Additions never break a client; other changes may. */
 export function compareRoutes(before: Manifest, after: Manifest, name: string): PlanOp[] {
   const old = findService(before, name);
   const now = findService(after, name);
@@ -34,7 +34,7 @@ export function compareRoutes(before: Manifest, after: Manifest, name: string): 
   return [...ops, ...compareApplications(old, now)];
 }
 
-/** The paths that an application object answers itself, as far as it describes them. */
+/** The paths that an application object handles itself, as far as it describes them. */
 function compareApplications(old: ManifestService | undefined, now: ManifestService): PlanOp[] {
   const before = ownPaths(old);
   const after = ownPaths(now);
@@ -59,12 +59,12 @@ function ownPaths(service: ManifestService | undefined): string[] {
   return Object.keys(paths).filter((path) => !ofRouters.has(path));
 }
 
-/** The service of that name in a manifest. */
+/** The service with that name in a manifest. */
 export function findService(manifest: Pick<Manifest, "services">, name: string): ManifestService | undefined {
   return manifest.services.find((service) => service.name === name);
 }
 
-/** An operation of a service plan that nobody has carried out yet. */
+/** A pending operation of a service plan. */
 export function op(
   kind: PlanOp["op"],
   target: PlanOp["target"],
@@ -89,7 +89,7 @@ function addedRoute(service: ManifestService, route: ManifestRoute): PlanOp {
   return { ...op("add", "route", "additive", `route '${called}' will be added`), name: called, details };
 }
 
-/** Where clients find a route, as one that they read and as its parts. */
+/** The place of a route: as a text, and as its parts. */
 interface Place {
   readonly called: string;
   readonly details: { readonly path: string; readonly method: string };
@@ -126,11 +126,11 @@ function compareRoute(
 function compareBackground(before: ManifestRoute, after: ManifestRoute, changes: RouteChanges): void {
   const [old, now] = [backgroundOf(before), backgroundOf(after)];
   if ((old === null) !== (now === null)) {
-    changes.breaking.push(now === null ? "it answers its result, not a job" : "it answers a job, not its result");
-  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.harmless.push("its jobs are kept otherwise");
+    changes.breaking.push(now === null ? "it returns its result, not a job" : "it returns a job, not its result");
+  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.harmless.push("its job settings changed");
 }
 
-/** By what a route is known again, also where the prefix changes. */
+/** The identity of a route, independent of the prefix. */
 function keyOf(route: ManifestRoute): string {
   return `${route.method.toUpperCase()} ${route.path}`;
 }

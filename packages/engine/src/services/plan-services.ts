@@ -4,31 +4,32 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
 import { compareRoutes, findService, op } from "./compare-routes.ts";
 
-/** A service of the target as it is now. */
+/** The current state of a service of the target. */
 export interface PresentService {
-  /** As the application file calls it: without folders. */
+  /** The name in the application file, without folders. */
   readonly name: string;
-  /** What it runs, or shall run. */
+  /** The running manifest, or the pending one. */
   readonly manifest: Manifest;
   readonly state: string;
   readonly endpoint: string | null;
-  /** The other file that has its name, and where that is; null when it is of the file that is planned, or of one that is gone. */
+  /** Another file with a service of this name, and its location. Null if it belongs to the planned file or to a
+   *  deleted one. */
   readonly owner: { readonly app_file: string; readonly place: string } | null;
-  /** What would change for it beside its routes: files, environment, port. */
+  /** Changes in addition to its routes: files, environment, port. */
   readonly changes: readonly PlanOp[];
 }
 
 export interface PlanServicesInput {
   readonly manifest: Manifest;
   readonly target: string;
-  /** One service of the file, all when null. */
+  /** One service of the file; null means all. */
   readonly service: string | null;
   readonly present: readonly PresentService[];
-  /** Tables that are not as the file declares them; such a target's services wait for `schema update`. */
+  /** Tables that differ from the file. The services of such a target wait for `schema update`. */
   readonly differing_tables: readonly string[];
 }
 
-/** What `service update` would do. Pure. @throws service_not_found, service_conflict */
+/** The effect of `service update`. Pure. @throws service_not_found, service_conflict */
 export function planServices(input: PlanServicesInput): ServicePlan {
   const { manifest, present, target } = input;
   const names = chooseServices(input);
@@ -40,7 +41,7 @@ export function planServices(input: PlanServicesInput): ServicePlan {
   return summarizePlan({ app_file: manifest.app_file, target, services, extras, ops: [], status: null });
 }
 
-/** Counts a plan's services and says whether anything is to be done. */
+/** Counts a plan's services and reports whether anything is pending. */
 export function summarizePlan(plan: Omit<ServicePlan, "in_agreement" | "summary">): ServicePlan {
   const count = (resolution: ServicePlanItem["resolution"]) =>
     plan.services.filter((service) => service.resolution === resolution).length;
@@ -60,7 +61,7 @@ export function summarizePlan(plan: Omit<ServicePlan, "in_agreement" | "summary"
   };
 }
 
-/** The services that a plan is about, in the order of the file. @throws service_not_found */
+/** The services of a plan, in the order of the file. @throws service_not_found */
 export function chooseServices({ manifest, service }: Pick<PlanServicesInput, "manifest" | "service">): string[] {
   const defined = manifest.services.map((candidate) => candidate.name);
   if (service === null) return defined;
@@ -100,7 +101,7 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
   };
 }
 
-/** Two files that claim one name would take the service from each other with every update. */
+/** Two files with the same service name would take it from each other with every update. */
 function conflict(
   { manifest, target }: PlanServicesInput,
   service: string,
@@ -117,7 +118,7 @@ function blockedOp(input: PlanServicesInput): PlanOp {
   const { differing_tables: differingTables, manifest, target } = input;
   const command = `cli schema update ${manifest.app_file} ${target}`;
   return {
-    ...op("alter", "service", "blocked", `the tables have to change first (${differingTables.join(", ")}): ${command}`),
+    ...op("alter", "service", "blocked", `the tables must change first (${differingTables.join(", ")}): ${command}`),
     requires_restart: false,
     details: { tables: differingTables, next: command },
   };

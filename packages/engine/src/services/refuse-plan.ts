@@ -1,19 +1,19 @@
 import { appError } from "@appdb/contract/errors";
 import type { ServicePlan } from "@appdb/contract/plan";
 
-/** Refuses to start services on tables that are not what their file declares. @throws schema_mismatch */
+/** Refuses to start services on tables that differ from their file. @throws schema_mismatch */
 export function refuseBlocked(plan: ServicePlan): void {
   if (plan.summary.blocked === 0) return;
   const command = `cli schema update ${plan.app_file} ${plan.target}`;
   const tables = plan.services.flatMap((item) => item.ops).flatMap((one) => one.details.tables ?? []);
   throw appError("schema_mismatch", {
-    detail: `The tables of ${plan.target} are not what ${plan.app_file} declares: ${[...new Set(tables)].join(", ")}.`,
+    detail: `The tables of ${plan.target} differ from those that ${plan.app_file} declares: ${[...new Set(tables)].join(", ")}.`,
     hint: command,
     meta: { target: plan.target, tables: [...new Set(tables)] },
   });
 }
 
-/** Refuses what clients of the services would break by, unless it is allowed. @throws destructive_refused */
+/** Refuses changes that break clients of the services, unless allowed. @throws destructive_refused */
 export function refuseDestructive(plan: ServicePlan, allowDestructive: boolean): void {
   if (plan.summary.destructive === 0 || allowDestructive) return;
   const ops = plan.services.flatMap((item) => item.ops).filter((one) => one.destructive);

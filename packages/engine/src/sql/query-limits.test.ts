@@ -10,13 +10,13 @@ const LIMITS = {
   live_bytes: 1,
 };
 
-test("queries share the room for rows, and one that finds none is told the limit and how many are held", () => {
+test("queries share a row limit; an error names the limit and its use", () => {
   const room = new RowsInFlight(LIMITS);
   room.take("first", 7, 7);
   expect(() => room.take("second", 4, 4)).toThrow(
     expect.objectContaining({
       code: "overloaded",
-      message: expect.stringMatching(/hold 7 rows .* at most 10/),
+      message: expect.stringMatching(/hold 7 rows .* limit is 10/),
       hint: expect.stringContaining("SERVICE_ROWS_IN_FLIGHT"),
       meta: { limit: "rows_in_flight", value: 10 },
     }),
@@ -26,7 +26,7 @@ test("queries share the room for rows, and one that finds none is told the limit
   room.take("second", 7, 10);
 });
 
-test("a query that would hold too many by itself is refused even when nobody else holds any", () => {
+test("a query above the limit is refused even when no others run", () => {
   expect(() => new RowsInFlight(LIMITS).take("all", 11, 11)).toThrow(
     expect.objectContaining({ code: "result_too_large", meta: expect.objectContaining({ value: 10 }) }),
   );

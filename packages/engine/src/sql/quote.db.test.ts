@@ -28,7 +28,7 @@ const HOSTILE = [
   "\u2019'\u02bc",
 ];
 
-test.each(["on", "off"])("hostile text comes back as it was, standard_conforming_strings %s", async (setting) => {
+test.each(["on", "off"])("hostile text round-trips, standard_conforming_strings %s", async (setting) => {
   await pool.withConnection(async (connection) => {
     await connection.query({ text: `set standard_conforming_strings = ${setting}` });
     await connection.query({ text: "create temp table victim (x int4)" });

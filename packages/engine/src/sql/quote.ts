@@ -1,10 +1,12 @@
-/** Quotes a name for SQL: `"a ""b"""`; any text is one identifier. @throws Error when it holds NUL, which no name of PostgreSQL can */
+/** Quotes a name for SQL: `"a ""b"""`; any text becomes one identifier. @throws Error for NUL, which PostgreSQL
+ *  names cannot contain */
 export function quoteIdent(name: string): string {
   refuseNul(name);
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Quotes text as an SQL literal, safe whatever `standard_conforming_strings` says. @throws Error when it holds NUL, which no text of PostgreSQL can */
+/** Quotes text as an SQL literal, safe for any value of `standard_conforming_strings`. @throws Error for NUL, which
+ *  PostgreSQL texts cannot contain */
 export function quoteLiteral(text: string): string {
   refuseNul(text);
   const quoted = `'${text.replaceAll("'", "''")}'`;
@@ -16,11 +18,11 @@ export function quoteTable(table: { readonly folder: string; readonly name: stri
   return `${quoteIdent(table.folder)}.${quoteIdent(table.name)}`;
 }
 
-/** What PostgreSQL can store of a text: it has no NUL and no lone surrogates. */
+/** The part of a text that PostgreSQL can store: without NUL and lone surrogates. */
 export function storableText(text: string): string {
   return text.replaceAll("\0", "\uFFFD").replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
 function refuseNul(text: string): void {
-  if (text.includes("\0")) throw new Error("text for SQL holds NUL");
+  if (text.includes("\0")) throw new Error("text for SQL contains NUL");
 }

@@ -1,6 +1,6 @@
 /**
- * SQL that raises class 22 where `isRefused` holds, and else is `sql`. `seed` is an int of all the arguments that
- * `isRefused` reads, not null where that holds: a raising constant would be evaluated when the statement is planned
+ * SQL that raises class 22 if `isRefused` holds, and is otherwise `sql`. `seed` is an int of all the arguments that
+ * `isRefused` reads, not null where that holds. A raising constant would be evaluated when the statement is planned
  * (`planning.db.test.ts`).
  */
 export function raiseWhere(isRefused: string, seed: string, type: string, sql: string): string {

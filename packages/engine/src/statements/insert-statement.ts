@@ -8,16 +8,16 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 
 export interface InsertShape {
   readonly table: { readonly folder: string; readonly name: string };
-  /** Slots whose values are given, in the order of the array parameters. */
+  /** Slots with given values, in the order of the array parameters. */
   readonly given: readonly Slot[];
   readonly steps: readonly SqlStep[];
-  /** Names that come back, the identity first; empty when the count tells enough. */
+  /** Names in the result, the identity first; empty when the row count is enough. */
   readonly returning: readonly Slot[];
-  /** The rows get this cell-error object (a parameter), and the fill job is told, in the same statement. */
+  /** The rows get this cell-error object (a parameter). The same statement notifies the fill job. */
   readonly is_pending: boolean;
-  /** Each row brings its own cell errors, in an array behind those of `given`. */
+  /** Each row has its own cell errors, in an array after those of `given`. */
   readonly has_errors: boolean;
-  /** Rows whose key exists are left out, and thereby alone: they are those that do not come back. */
+  /** Omits rows with an existing key. Only these rows are missing from the result. */
   readonly skips_duplicates: boolean;
   /** The responses of requests are stored with the rows. */
   readonly stores_responses: boolean;
@@ -29,9 +29,10 @@ export interface Prepared {
 }
 
 /**
- * One INSERT for many rows. Parameters: an array per given slot (and one of cell errors), then the table's id and version, then (when pending) the
- * ids of the pending columns and the cell errors, then those of the responses. It writes nothing when the table has another version by now: the
- * version is read after the statement holds its lock on the table, so no schema change can come in between.
+ * Builds one INSERT for many rows. Parameters: an array per given slot (and one of cell errors), then the table's id
+ * and version. When pending, the ids of the pending columns and the cell errors follow; those of the responses come
+ * last. It writes nothing if the version of the table has changed. The statement reads the version after it locks the
+ * table, so no schema change can intervene.
  */
 export function buildInsert(shape: InsertShape): Prepared {
   const given = shape.has_errors ? [...shape.given, ERRORS] : shape.given;
@@ -64,13 +65,14 @@ export function buildInsert(shape: InsertShape): Prepared {
   return prepare(insertWithStoredResponse({ insert, returning: shape.returning, parameters }));
 }
 
-/** A COPY of whole rows with their cell errors, which come last. It checks no version: its transaction has done so. */
+/** Builds a COPY of whole rows with their cell errors last. It checks no version; its transaction has already done
+ *  so. */
 export function buildCopy(table: InsertShape["table"], given: readonly Slot[]): string {
   const names = [...given.map((slot) => slot.name), ERRORS.name].map(quoteIdent);
   return `copy ${quoteTable(table)} (${names.join(", ")}) from stdin`;
 }
 
-/** Lets rows be written and the table not be changed, until the transaction ends. */
+/** Allows row writes and blocks table changes until the transaction ends. */
 export function buildLock(table: InsertShape["table"]): string {
   return `lock table ${quoteTable(table)} in row exclusive mode`;
 }
@@ -81,25 +83,25 @@ export const TABLE_VERSION = {
   text: "select version from appdb.tables where id = $1::bigint",
 } as const;
 
-/** Tells the job that computes pending cells. Parameters: the table's id, those of the columns. */
+/** Notifies the job that computes pending cells. Parameters: the table's id, and the ids of the columns. */
 export const MARK_PENDING = "select appdb.mark_pending($1::bigint, $2::bigint[])";
 
-/** The column of the cell errors; json in an array travels as it is written. */
+/** The column of the cell errors. JSON in an array keeps its text. */
 const ERRORS = { name: "_errors", type: JSON_TYPE } as const;
 
-/** A pending cell is computed anew by a job: what this service found wrong with it does not count. */
+/** A job recomputes a pending cell, so an error that this service found for it does not count. */
 function errorsValue({ is_pending: isPending, has_errors: hasErrors }: InsertShape, pending: string): string {
   if (!hasErrors) return pending;
   return isPending ? `coalesce(${ERRORS.name}::jsonb, '{}') || ${pending}` : ERRORS.name;
 }
 
-/** Computes without storing: parameters as above without table and version; comes back with the row's number from 1. */
+/** Computes without storing. Parameters as above, without table and version. The result has row numbers from 1. */
 export function buildCompute(given: readonly Slot[], steps: readonly SqlStep[]): Prepared {
   const names = steps.map((step) => quoteIdent(step.column));
   return prepare(`select ${['"#row"', ...names].join(", ")} from ${unnestRows(given, steps, '"#row"')}`);
 }
 
-/** The same text has the same name, so a connection prepares it once. */
+/** Equal texts have equal names, so a connection prepares each text once. */
 export function prepare(text: string): Prepared {
   return { text, name: createHash("sha256").update(text).digest("hex").slice(0, 32) };
 }

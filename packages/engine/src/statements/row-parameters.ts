@@ -5,12 +5,12 @@ import { kindOf } from "../kinds/kinds.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
 
-/** The array parameters of a statement over many rows. */
+/** The array parameters of a statement for many rows. */
 export function arrayParameters(given: readonly Slot[], rows: readonly Row[]): string[] {
   return given.map((slot) => arrayText(slot.type.kind, rows, slot.at));
 }
 
-/** Writes rows in the text format of COPY; `last` gives the text of a column behind the slots. */
+/** Writes rows in the text format of COPY. `last` returns the text of a column after the slots. */
 export function copyText(slots: readonly Slot[], rows: readonly Row[], last: (row: Row) => string | null): string {
   const fields = slots.map(({ type, at }) => ({ type, at, write: kindOf(type).toCopy }));
   let text = "";
@@ -25,7 +25,7 @@ export function copyText(slots: readonly Slot[], rows: readonly Row[], last: (ro
   return text;
 }
 
-/** Puts what came back for one row into its slots; `first` is the place of the first of them in the result. */
+/** Copies the result for one row into its slots. `first` is the index of the first slot's column in the result. */
 export function fillRow(row: Row, slots: readonly Slot[], result: SqlResult["rows"][number], first: number): void {
   for (let index = 0; index < slots.length; index++) {
     const slot = slots[index];
@@ -33,7 +33,7 @@ export function fillRow(row: Row, slots: readonly Slot[], result: SqlResult["row
   }
 }
 
-/** About what a row takes in memory and in a statement. */
+/** Approximate size of a row in memory and in a statement. */
 export function rowBytes(row: Row): number {
   let bytes = 64;
   for (const value of row) bytes += valueBytes(value);

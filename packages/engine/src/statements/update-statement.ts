@@ -7,7 +7,7 @@ import { fromTransport, storageCollation, storageType, transportType } from "../
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { type Prepared, prepare } from "./insert-statement.ts";
 
-/** Builders of the statements that change rows found by their key. Names with `#` are ours: no column can be called so. */
+/** Builders of the statements that change rows by key. Names with `#` are reserved: no column can have one. */
 
 interface KeyedTable {
   readonly table: { readonly folder: string; readonly name: string };
@@ -17,31 +17,30 @@ interface KeyedTable {
 }
 
 export interface UpdateStatementShape extends KeyedTable {
-  /** Slots whose new values are given, in the order of their array parameters. */
+  /** Slots with given new values, in the order of their array parameters. */
   readonly given: readonly Slot[];
-  /** Columns that are computed here. */
+  /** Columns that this statement computes. */
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
   readonly reads: readonly Slot[];
-  /** Columns that get new values from a computation: their former errors go. */
+  /** Columns with recomputed values. Their previous errors are removed. */
   readonly recomputed: readonly string[];
-  /** Rows with an error in one of these are passed over. */
+  /** Rows with an error in one of these columns are skipped. */
   readonly unsure: readonly string[];
-  /** Rows bring the version (xmin) that they were computed from, and are passed over if it is another by now. */
+  /** Rows have the version (xmin) that their values were computed from. They are skipped if it has changed. */
   readonly checks_xmin: boolean;
-  /** Rows bring the errors of `recomputed`. */
+  /** Rows have the errors of `recomputed`. */
   readonly has_errors: boolean;
   readonly returning: readonly string[];
 }
 
 /**
- * One UPDATE of many rows, of which no two may have the same key. Parameters: an array per key column and per given slot,
- * one of xmin and one of cell errors if the shape says so, then the table's id and version, ids of pending columns (null
- * for none) and their cell errors (null for none). A row that was written comes back with its number from 1; none does when
- * the table has another version by now.
- *
- * Rows are locked one after the other in the order in which they are given, so that two statements which lock in one order
- * cannot wait for each other; what the steps read of a locked row is what the row has at that moment.
+ * Builds one UPDATE of many rows with distinct keys. Parameters: an array per key column and per given slot, one of
+ * xmin and one of cell errors if the shape says so. The table's id and version follow, then ids of pending columns
+ * (null for none) and their cell errors (null for none). The result has the number, from 1, of each row written. It is
+ * empty if the version of the table has changed.
+ * Rows are locked in the given order, so that two statements with one order cannot deadlock. The steps read each row as
+ * it is when locked.
  */
 export function buildUpdate(shape: UpdateStatementShape): Prepared {
   const { table, identity, key, given, steps, reads } = shape;
@@ -87,8 +86,8 @@ export function buildUpdate(shape: UpdateStatementShape): Prepared {
 }
 
 /**
- * Reads rows by key. Parameters: an array per key column, then the table's id and version. A row comes back with its number
- * from 1, its xmin and its cell errors, then the columns.
+ * Reads rows by key. Parameters: an array per key column, then the table's id and version. The result has a row's
+ * number from 1, its xmin and its cell errors, then the columns.
  */
 export function buildReadByKey({ table, key }: KeyedTable, columns: readonly string[]): Prepared {
   const next = new Numbers();
@@ -105,8 +104,8 @@ export function buildReadByKey({ table, key }: KeyedTable, columns: readonly str
 }
 
 /**
- * Deletes rows by key, in the order in which they are given. Parameters as of `buildReadByKey`. A row that was deleted comes
- * back with its number from 1; of a key that is given twice one number does.
+ * Deletes rows by key, in the given order. Parameters as in `buildReadByKey`. The result has the number, from 1, of
+ * each deleted row. A key given twice has one number in the result.
  */
 export function buildDeleteByKey({ table, identity, key }: KeyedTable): Prepared {
   const next = new Numbers();
@@ -128,8 +127,8 @@ export function buildDeleteByKey({ table, identity, key }: KeyedTable): Prepared
 }
 
 /**
- * Deletes the rows that have the values of `row` in the slots `match`; null finds rows without a value. Parameters: the
- * table's id and version, then the values that are not null. Conditions are written as the indexes are.
+ * Deletes the rows that have the values of `row` in the slots `match`; null matches rows without a value. Parameters:
+ * the table's id and version, then the values that are not null. Conditions have the same form as the indexes.
  */
 export function buildDeleteMatching(
   place: KeyedTable["table"],
@@ -157,13 +156,13 @@ export function buildDeleteMatching(
   return prepare(`delete from ${quoteTable(place)} as t\nwhere ${where}`);
 }
 
-/** An index holds only the beginning of a text: the same is asked of it. */
+/** An index holds only a prefix of a text, so the condition compares the same prefix. */
 function prefixConditions(layout: RowLayout, slot: Slot, column: string, asked: string): string[] {
   const held = prefixesOf(layout, slot, asked);
   return prefixesOf(layout, slot, column).map((prefix, at) => `${prefix} = ${held[at]}`);
 }
 
-/** What the indexes of a text column hold of it, each once. */
+/** The distinct prefixes that the indexes of a text column hold. */
 function prefixesOf(layout: RowLayout, slot: Slot, sql: string): string[] {
   if (kindOf(slot.type).index !== "prefix") return [];
   const types = new Map(layout.slots.map(({ name, type }) => [name, type]));
@@ -188,8 +187,8 @@ interface Extra {
 }
 
 /**
- * The parameters as rows: `#key0` and up, the given columns, the extra ones, `#row`. The inner selects keep the arrays'
- * lengths from the planner, who for many rows would rather go through the whole table than look each row up.
+ * The parameters as rows: `#key0` and up, the given columns, the extra ones, `#row`. The inner selects hide the arrays'
+ * lengths from the planner. Otherwise it would scan the whole table for many rows instead of looking up each row.
  */
 function askedRows(key: readonly Slot[], given: readonly Slot[], next: Numbers, extra: readonly Extra[]): string {
   const columns = [...key.map((slot, at) => ({ ...slot, name: `#key${at}` })), ...given];
@@ -210,7 +209,7 @@ function keyCondition(key: readonly Slot[]): string {
     .join(" and ");
 }
 
-/** Compares a column of a key, so that its unique index finds the row: the index holds texts by their hash. */
+/** Compares a key column in a form that its unique index supports: the index holds hashes of texts. */
 function matchKeyColumn(column: string, type: ColumnType, asked: string): string {
   const indexed = keyExpression(column, type);
   return indexed === column

@@ -1,13 +1,13 @@
-/** Writes a Float as JSON: the shortest digits that read back as the same number, with a point or an exponent. */
+/** Writes a Float as JSON: the shortest digits that parse to the same number, with a point or an exponent. */
 export function floatText(value: number): string {
   return marked(value, String(value));
 }
 
-/** Writes a number as the float32 nearest to it: the fewest digits that read back as the same float32. */
+/** Writes a number as its nearest float32: the fewest digits that parse to the same float32. */
 export function float32Text(value: number): string {
   const single = Math.fround(value);
   if (Number.isInteger(single) && Math.abs(single) < 2 ** 24) return marked(single, String(single));
-  // Nine digits always suffice, and most values need eight or nine: the search begins there.
+  // Nine digits always suffice, and most values need eight or nine, so the search starts there.
   let shortest = rounded(single, 9);
   for (let digits = 8; digits > 0; digits--) {
     const candidate = rounded(single, digits);
@@ -17,7 +17,7 @@ export function float32Text(value: number): string {
   return marked(single, String(shortest));
 }
 
-/** Powers of ten that a double holds exactly. */
+/** Powers of ten that a double represents exactly. */
 const EXACT_POWERS = 22;
 
 /** The double of a number's decimal digits. */
@@ -25,12 +25,12 @@ function rounded(value: number, digits: number): number {
   const size = Math.abs(value);
   const shift = digits - 1 - Math.floor(Math.log10(size));
   if (shift < 0 || shift > EXACT_POWERS) return Number(value.toPrecision(digits));
-  // A whole number below 2^53 by an exact power: one rounding, as reading the decimal text would be.
+  // An integer below 2^53 times an exact power rounds once, like a parse of the decimal text.
   const power = 10 ** shift;
   return (Math.sign(value) * Math.round(size * power)) / power;
 }
 
-/** Floats stay floats for readers that tell them from integers. */
+/** Floats keep a mark for readers that distinguish them from integers. */
 function marked(value: number, text: string): string {
   if (Object.is(value, -0)) return "-0.0";
   return Number.isInteger(value) && !text.includes("e") ? `${text}.0` : text;

@@ -5,7 +5,7 @@ const TIMESTAMP =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 const MS_PER_MINUTE = 60_000;
 
-/** Reads `YYYY-MM-DD`; years 1 to 9999, as Python's. */
+/** Parses `YYYY-MM-DD`; years 1 to 9999, as in Python. */
 export function parseDate(text: string): string | ValueError {
   const parts = DATE.exec(text);
   const ms = parts === null ? undefined : dayMs(parts[1], parts[2], parts[3]);
@@ -15,8 +15,8 @@ export function parseDate(text: string): string | ValueError {
 }
 
 /**
- * Reads an ISO 8601 timestamp and gives it in UTC with microseconds when there are any. Without a zone it counts as UTC,
- * without a time as midnight; 24:00 is the midnight after. Digits beyond microseconds must be zero: they would be lost.
+ * Parses an ISO 8601 timestamp and returns it in UTC, with microseconds if any. Without a zone it is UTC, without a
+ * time it is midnight; 24:00 is the next midnight. Digits beyond microseconds must be zero, because they would be lost.
  */
 export function parseTimestamp(text: string): string | ValueError {
   const parts = TIMESTAMP.exec(text);
@@ -24,7 +24,7 @@ export function parseTimestamp(text: string): string | ValueError {
   const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", zone = "Z"] = parts;
   const day0 = dayMs(year, month, day);
   const offset = offsetMinutes(zone);
-  // The end of a day, as ISO 8601 has it: the next one's midnight.
+  // The end of a day in ISO 8601: midnight of the next day.
   const isEnd = hour === "24" && !/[1-9]/.test(minute + second + fraction);
   if (second === "60" && day0 !== undefined) return leapSecond(text);
   const isTime = (Number(hour) < 24 || isEnd) && Number(minute) < 60 && Number(second) < 60;
@@ -47,7 +47,7 @@ export function parseTimestamp(text: string): string | ValueError {
 
 function leapSecond(text: string): ValueError {
   return new ValueError(
-    `${JSON.stringify(text)} is a leap second, which a Timestamp does not count; send second 59 or the next minute.`,
+    `${JSON.stringify(text)} is a leap second, which a Timestamp does not support; send second 59 or the next minute.`,
   );
 }
 
@@ -61,7 +61,7 @@ function notTimestamp(text: string): ValueError {
   return new ValueError(`Expected an ISO 8601 timestamp, got ${JSON.stringify(text.slice(0, 40))}.`);
 }
 
-/** Milliseconds of a day's start in UTC; undefined for a day that is in no calendar. */
+/** Milliseconds of a day's start in UTC; undefined for an invalid date. */
 function dayMs(year = "", month = "", day = ""): number | undefined {
   const date = new Date(0);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createUuid7 } from "./uuid7.ts";
 
-test("ids are version 7, differ, and sort by the order in which they were made", () => {
+test("ids are version 7, unique, and sorted by creation", () => {
   let now = 1_763_000_000_000;
   const make = createUuid7(() => now);
   const ids = Array.from({ length: 20_000 }, (_, index) => {
@@ -13,7 +13,7 @@ test("ids are version 7, differ, and sort by the order in which they were made",
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
-test("ids do not go down when the clock goes back", () => {
+test("ids do not decrease when the clock goes back", () => {
   let now = 1_763_000_000_000;
   const make = createUuid7(() => now);
   const before = make();
@@ -22,7 +22,7 @@ test("ids do not go down when the clock goes back", () => {
   expect(after > before).toBe(true);
 });
 
-test("an id tells the millisecond in which it was made", () => {
+test("an id contains the millisecond of its creation", () => {
   const now = 1_763_000_000_123;
   const id = createUuid7(() => now)();
   expect(Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16)).toBe(now);

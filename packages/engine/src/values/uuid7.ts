@@ -1,6 +1,6 @@
 import { randomFillSync } from "node:crypto";
 
-/** Makes uuids that sort by the time they were made, also within a millisecond. */
+/** Makes uuids that sort by creation time, also within a millisecond. */
 export type MakeUuid7 = () => string;
 
 const POOL_BYTES = 8 * 1024;
@@ -9,9 +9,9 @@ const COUNTER_MAX = 0xfff;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
- * A maker of version 7 uuids (RFC 9562, method 1: 12 bits count within the millisecond, 62 bits are random). When the
- * counter runs over, or the clock goes back, time is borrowed from the next millisecond, so that ids never go down.
- * Random bytes are drawn in large pieces: a published library spends ten times as long on an insert's id.
+ * Creates a generator of version 7 uuids (RFC 9562, method 1: 12 bits count within the millisecond, 62 bits are
+ * random). When the counter overflows or the clock goes back, it borrows from the next millisecond, so that ids never
+ * decrease. Random bytes are drawn in large pieces: a published library takes ten times as long.
  */
 export function createUuid7(now: () => number): MakeUuid7 {
   const pool = Buffer.allocUnsafe(POOL_BYTES);
@@ -26,7 +26,7 @@ export function createUuid7(now: () => number): MakeUuid7 {
     const ms = now();
     if (ms > lastMs) {
       lastMs = ms;
-      // Half of the range is left to count in, so that a burst seldom borrows time.
+      // Half of the range is left for counting, so that a burst seldom borrows time.
       counter = pool.readUInt16BE(offset) & 0x7ff;
     } else if (counter < COUNTER_MAX) {
       counter += 1;

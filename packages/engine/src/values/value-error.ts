@@ -1,9 +1,9 @@
-/** Why a value does not fit its column, for people. A class, so that it cannot be mistaken for a value. */
+/** The reason why a value is invalid for its column, for people. A class, so that it is never mistaken for a value. */
 export class ValueError {
   readonly detail: string;
   /** JSON pointer inside the value; empty for the value itself. */
   readonly pointer: string;
-  /** Further places of the same value that do not fit. */
+  /** Further errors of the same value. */
   readonly others: readonly ValueError[];
 
   constructor(detail: string, pointer = "", others: readonly ValueError[] = []) {

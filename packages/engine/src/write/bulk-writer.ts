@@ -18,23 +18,23 @@ export interface BulkWriterInput {
   readonly layout: RowLayout;
   readonly on_error: OnError;
   readonly guard: TableVersionGuard;
-  /** Both are those of the table's single rows. */
+  /** Both are shared with the table's single-row writes. */
   readonly statements: TableStatements;
   readonly stage: ComputeStage;
 }
 
 export interface BulkSteps {
-  /** Told of rows that were written, in their order, with all their values. What was written may still be undone. */
+  /** Receives written rows in their order, with all their values. The write may still be rolled back. */
   written(rows: readonly Row[]): Promise<void>;
-  /** The last before the commit. */
+  /** Runs last before the commit. */
   finish(connection: SqlConnection): Promise<void>;
 }
 
 const SAVEPOINT = "many_rows";
-/** PostgreSQL may refuse a row when later ones are on their way to it already: so many batches are remembered, to name it. */
+/** PostgreSQL may refuse a row after later rows were sent. This number of batches is kept to name it. */
 const KEPT_BATCHES = 8;
 
-/** What one transaction writes, and with what. */
+/** The content and the tools of one transaction. */
 interface Run {
   readonly connection: SqlTransaction;
   readonly version: TableVersion;
@@ -45,12 +45,12 @@ interface Run {
   readonly signal: AbortSignal;
 }
 
-/** The table is not what the statements were made for; nothing was written yet. */
+/** The statements do not match the table version. Nothing was written yet. */
 class Moved extends Error {}
 
 /**
- * Writes many rows in one transaction, all or none: by one COPY, and where SQL computes columns by one INSERT a batch. The
- * next batch is read and computed in Python while one is written, so a few of them are in memory.
+ * Writes many rows in one transaction, all or none. It uses one COPY, or one INSERT per batch if SQL computes columns.
+ * The next batch is read and computed in Python while one is written. A few batches are in memory at once.
  */
 export class BulkWriter {
   readonly #deps: WriteDeps;
@@ -61,21 +61,21 @@ export class BulkWriter {
     this.#input = input;
   }
 
-  /** How many rows are best handed over together: an INSERT is dear, a part of a COPY is not, and rows held are. */
+  /** Best number of rows per batch. An INSERT is expensive and a part of a COPY is not; rows in memory are. */
   get batch_rows(): number {
     return this.#input.stage.rest === null ? 500 : 2_000;
   }
 
   /**
-   * Stores all rows, or throws and has stored none, commit_unknown alone excepted. Gives how many they were. An error that
-   * a row is to blame for names it.
-   * @throws as `RowRunner.run`; whatever `batches` and `steps` throw; the signal's reason
+   * Stores all rows and returns their number, or throws and has stored none. Only commit_unknown leaves this open. An
+   * error caused by a row names the row.
+   * @throws as `RowRunner.run`; any error of `batches` and `steps`; the signal's reason
    */
   async store(batches: AsyncIterable<RowBatch>, steps: BulkSteps, signal: AbortSignal): Promise<number> {
     const iterator = batches[Symbol.asyncIterator]();
     const { guard, statements, stage } = this.#input;
     try {
-      // The connection is taken when there is something to write.
+      // Take the connection only when there is something to write.
       const first = await iterator.next();
       return await guard.run(async (version) => {
         const progress = { has_begun: false };
@@ -99,10 +99,10 @@ export class BulkWriter {
     }
   }
 
-  /** SQL computes nothing: all rows go into one COPY, which takes them without a word back. */
+  /** SQL computes nothing: all rows go into one COPY, which returns no rows. */
   async #copyAll(run: Run): Promise<number> {
     const { connection, first, iterator, steps, signal } = run;
-    // It lasts as long as its client sends. A key that somebody else is just storing is waited for no longer than ever.
+    // The COPY lasts as long as the client sends. The lock timeout for a key in another transaction stays the same.
     const { statement_timeout_ms: statementTimeoutMs } = this.#deps.limits;
     await connection.query({
       text: `set local statement_timeout = 0; set local lock_timeout = ${statementTimeoutMs}`,
@@ -148,7 +148,7 @@ export class BulkWriter {
         const given = await this.#compute(batch, signal);
         await writing;
         writing = this.#write(run, batch, given);
-        // It is awaited above or below; until then nobody listens.
+        // The promise is awaited above or below. Until then it has no handler.
         writing.catch(() => undefined);
         if (last.length > 0) await steps.written(last);
         last = batch.rows;
@@ -158,12 +158,13 @@ export class BulkWriter {
       if (last.length > 0) await steps.written(last);
       return count;
     } finally {
-      // What is on its way to PostgreSQL ends before the transaction does.
+      // Statements in flight end before the transaction does.
       await writing.catch(() => undefined);
     }
   }
 
-  /** Holds the table as it is until the end of the transaction. @throws Moved; SqlError when there is no such table */
+  /** Locks the version of the table until the end of the transaction. @throws Moved; SqlError when the table is
+   *  missing */
   async #begin(connection: SqlConnection, version: TableVersion): Promise<void> {
     await connection.query({ text: buildLock(version) });
     if (!(await this.#input.guard.isCurrent(version, connection))) throw new Moved();
@@ -171,7 +172,7 @@ export class BulkWriter {
     await connection.query({ text: MARK_PENDING, values: [version.table_id, pendingIds(version)] });
   }
 
-  /** Fills in what Python computes; gives the rows whose SQL columns have their values, or their errors, as well. */
+  /** Computes columns in Python. Returns the rows whose SQL columns already have values or errors too. */
   async #compute(batch: RowBatch, signal: AbortSignal): Promise<ReadonlySet<Row>> {
     const { layout, stage, on_error: onError } = this.#input;
     const given = new Set<Row>();
@@ -198,7 +199,7 @@ export class BulkWriter {
     if (given.size > 0) await this.#copy(run, batch, [...given]);
   }
 
-  /** Values that SQL cannot make may be such that Python can; and COPY says which row is refused. */
+  /** Python may be able to compute a value that SQL cannot. COPY reports which row is refused. */
   async #insert(run: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
     const { connection } = run;
     await connection.query({ text: `savepoint ${SAVEPOINT}` });
@@ -257,12 +258,12 @@ export class BulkWriter {
     });
   }
 
-  /** What has begun cannot start over: the rows that were read are gone. */
+  /** A started run cannot start over: the rows it read are gone. */
   #explain(error: unknown, hasBegun: boolean): unknown {
-    // Somebody else has answered the same request meanwhile.
+    // Another process has meanwhile answered the same request.
     if (isKeyTaken(error) || (isShapeRefusal(error) && !hasBegun)) return error;
     if (isUndone(error)) return undone(this.#input.layout.table.name, error);
-    if (isShapeRefusal(error)) return new Error("The statement does not fit its table.", { cause: error });
+    if (isShapeRefusal(error)) return new Error("The statement does not match its table.", { cause: error });
     return explainRefusal(this.#input.layout, undefined, error, this.#deps.limits);
   }
 }

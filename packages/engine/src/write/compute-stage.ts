@@ -9,9 +9,9 @@ import type { UdfError, UdfResult } from "../ports.ts";
 import { measured, type Timing } from "../timing.ts";
 import type { WriteDeps, WriteItem } from "./write-pipeline.ts";
 
-/** A new row with what its request says of it. */
+/** A new row with the options of its request. */
 export interface NewRow extends WriteItem {
-  /** `ignore`: a computed cell that fails is null, and its error is in the layout's `errors`. */
+  /** `ignore`: a computed cell that fails becomes null, and its error goes into the layout's `errors`. */
   readonly onError: OnError;
   readonly request?: InsertRequest | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -23,21 +23,21 @@ export interface ComputeStageInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   /** The computed columns to fill. */
   readonly columns: readonly string[];
-  /** SQL computes none of them, so that `complete` computes all; they are divided when left out. */
+  /** True: SQL computes no column, and `complete` computes all. Default: SQL and Python share the work. */
   readonly only_python?: boolean;
 }
 
 /**
- * Computes columns of new rows in Python: first those that need it, and those of SQL where SQL cannot make a value. With
- * `ignore`, cells that read a failed cell fail with it. What concerns the whole row is still an error of the request: a key
- * without a value, a function that the application does not have.
+ * Computes columns of new rows in Python: first those that need Python, then SQL columns whose value SQL cannot make.
+ * With `ignore`, cells that read a failed cell fail too. Some errors still fail the request: a key without a value, or
+ * a function that the application lacks.
  */
 export class ComputeStage {
-  /** What needs Python before the row is written; null for nothing. */
+  /** The graph that Python runs before the row is written; null for none. */
   readonly graph: BoundGraph | null;
-  /** What SQL computes while it stores the row. */
+  /** The steps that SQL computes while it stores the row. */
   readonly sql: readonly SqlStep[];
-  /** The graph that computes the columns of SQL in Python; null for none. */
+  /** The graph that computes the SQL columns in Python; null for none. */
   readonly rest: BoundGraph | null;
   /** The columns of `rest`. */
   readonly #later: readonly string[];
@@ -56,9 +56,9 @@ export class ComputeStage {
   }
 
   /**
-   * Fills the columns that need Python. False when SQL may not compute the others, because some of them read a cell that
-   * failed: `complete` does it then.
-   * @throws function_failed and its kin, worker_unavailable, overloaded
+   * Fills the columns that need Python. Returns false if a SQL column reads a failed cell; then `complete` must compute
+   * the others.
+   * @throws function_failed and related codes, worker_unavailable, overloaded
    */
   async run(write: NewRow): Promise<boolean> {
     const { graph } = this;
@@ -67,7 +67,8 @@ export class ComputeStage {
     return this.accept(write, await measured(write.timing, "py", work, graph.graph.functions));
   }
 
-  /** The same for a caller that ran the graph itself: `found` is what failed. @throws function_failed and its kin */
+  /** Like `run`, for a caller that ran the graph itself. `found` has the errors. @throws function_failed and related
+   *  codes */
   accept({ row, onError }: Pick<NewRow, "row" | "onError">, found: UdfResult["errors"]): boolean {
     if (found === null) return true;
     if (onError === "abort") throw cellError(this.#input.layout.table, found);
@@ -75,7 +76,7 @@ export class ComputeStage {
     return !this.#later.some((name) => errors[name] !== undefined);
   }
 
-  /** Computes in Python what SQL would have computed and can be computed. @throws as `run` */
+  /** Computes in Python the columns that SQL would have computed. @throws as `run` */
   async complete(write: Pick<NewRow, "row" | "onError">): Promise<void> {
     const { layout, functions } = this.#input;
     const { row } = write;

@@ -7,7 +7,7 @@ import type { ComputeStage, NewRow } from "./compute-stage.ts";
 import { explainRefusal } from "./sql-refusals.ts";
 import type { WriteDeps, WriteVerb } from "./write-pipeline.ts";
 
-/** Computes what SQL computes of rows, and stores nothing: no table is touched. Null when SQL computes nothing. */
+/** Computes the SQL columns of rows without a table, and stores nothing. Null when SQL computes nothing. */
 export function computeVerb(
   deps: Pick<WriteDeps, "sql" | "limits">,
   { layout, stage }: { readonly layout: RowLayout; readonly stage: ComputeStage },
@@ -32,7 +32,7 @@ export function computeVerb(
       if (!(error instanceof AppError && error.code === "commit_unknown")) {
         return { error: explainRefusal(layout, row, error, deps.limits) };
       }
-      // Nothing is stored here, so a connection that broke leaves no doubt.
+      // Nothing is stored here, so the outcome is certain even if the connection breaks.
       const unavailable = appError("database_unavailable", {
         detail: "The connection to PostgreSQL broke while the row was being computed.",
         hint: "Send the request again in a moment.",

@@ -11,7 +11,7 @@ export interface InsertInput extends Pick<InsertVariant, "computes"> {
   readonly guard: TableVersionGuard;
 }
 
-/** Stores new rows, with the responses of their requests. */
+/** Stores new rows with the responses to their requests. */
 export function insertVerb(
   deps: Pick<WriteDeps, "limits" | "requests">,
   { statements, guard, computes }: InsertInput,

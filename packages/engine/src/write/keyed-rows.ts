@@ -10,7 +10,7 @@ export function rowKeyText(layout: RowLayout, row: Row): string {
   return key;
 }
 
-/** Items in the order of their keys: two statements that lock rows in one order wait for each other and do not deadlock. */
+/** Items sorted by key. Statements that lock rows in one order wait for each other and do not deadlock. */
 export function inKeyOrder<Item extends { readonly row: Row }>(
   layout: RowLayout,
   items: readonly Item[],
@@ -24,7 +24,7 @@ export function rowNotFound(layout: RowLayout, row: Row): Error {
   const { name, primary_key: primaryKey } = layout.table;
   return appError("row_not_found", {
     detail: `${name} has no row with (${primaryKey.join(", ")}) = (${shownKey(layout, row)}).`,
-    hint: "Send the key of a row that exists; an insert route makes one.",
+    hint: "Send the key of an existing row. An insert route creates rows.",
     meta: { table: name, columns: primaryKey },
   });
 }

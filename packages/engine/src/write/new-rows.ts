@@ -8,14 +8,14 @@ import { isValueRefusal } from "./sql-refusals.ts";
 import type { TableVersionGuard } from "./table-version-guard.ts";
 import { type WriteDeps, WritePipeline, type WriteVerb } from "./write-pipeline.ts";
 
-/** What a route does with a new row. */
+/** Processes a new row for a route. */
 export interface RowRunner {
   readonly uses_python: boolean;
   /**
-   * Runs a row through its stages; afterwards its slots hold all values that the route answers. Where the row is stored:
-   * either it is there and this resolves, or it rejects and nothing is stored, commit_unknown alone excepted.
-   * @throws function_failed and its kin, unique_violation, invalid_request, schema_changed, disk_full, overloaded,
-   *  query_timeout, database_unavailable, commit_unknown, worker_unavailable; ReplayedRequest
+   * Runs a row through its stages. Afterwards its slots hold all values of the response. For routes that store: this
+   * resolves when the row is stored, or rejects with nothing stored. Only commit_unknown leaves this open.
+   * @throws function_failed and related codes, unique_violation, invalid_request, schema_changed, disk_full,
+   * overloaded, query_timeout, database_unavailable, commit_unknown, worker_unavailable; ReplayedRequest
    */
   run(write: NewRow): Promise<void>;
 }
@@ -24,13 +24,13 @@ export interface NewRowsInput {
   readonly layout: RowLayout;
   readonly stage: ComputeStage;
   readonly guard: TableVersionGuard;
-  /** Of rows for which SQL computes columns; null when nothing is left to do after Python. */
+  /** Writes rows with SQL columns; null when nothing is left after Python. */
   readonly computing: WriteVerb<NewRow, void> | null;
-  /** Of rows whose values are all there; null when these are not stored. */
+  /** Writes rows with all values given; null when these are not stored. */
   readonly given: WriteVerb<NewRow, void> | null;
 }
 
-/** New rows of one table: their ids are made, Python computes what it must, and a verb writes those that are ready together. */
+/** New rows of one table. This class makes their ids, runs Python where needed, and writes rows in batches. */
 export class NewRows implements RowRunner {
   readonly #deps: WriteDeps;
   readonly #input: NewRowsInput;
@@ -55,7 +55,7 @@ export class NewRows implements RowRunner {
     return stage.graph === null ? this.#submit(write) : this.#compute(write);
   }
 
-  /** Stores a row whose ids and computed values are in it. @throws as `run` */
+  /** Stores a row that already has its ids and computed values. @throws as `run` */
   async storeGiven(write: NewRow): Promise<void> {
     if (this.#given !== null) await measured(write.timing, "db", this.#given.submit(write));
   }
@@ -65,7 +65,7 @@ export class NewRows implements RowRunner {
     await Promise.all([this.#computing?.drain(), this.#given?.drain()]);
   }
 
-  /** The same verb: a value that SQL cannot make may be one that Python can. */
+  /** The same verb with Python as the fallback for values that SQL cannot make. */
   #orInPython(verb: WriteVerb<NewRow, void>): WriteVerb<NewRow, void> {
     const canComplete = this.#input.stage.sql.length > 0;
     return {
@@ -96,8 +96,9 @@ export interface AnsweredRowsInput extends Omit<ComputeStageInput, "columns"> {
 }
 
 /**
- * New rows of which a function of the application makes the answer, before they are stored: if it raises, nothing is. All
- * columns are computed in Python, where the function needs them. The answer's slot then has the answer as JSON text.
+ * New rows for which a function of the application makes the answer before they are stored. If the function raises,
+ * nothing is stored. Python computes all columns, because the function needs them. Afterwards the answer's slot has the
+ * answer as JSON text.
  */
 export class AnsweredRows implements RowRunner {
   readonly uses_python = true;
@@ -124,7 +125,7 @@ export class AnsweredRows implements RowRunner {
     await rows?.storeGiven(write);
   }
 
-  /** Computes a row and its answer. @throws function_failed and its kin */
+  /** Computes a row and its answer. @throws function_failed and related codes */
   async #compute(write: NewRow): Promise<void> {
     const { layout, answerer } = this.#input;
     const ignores = write.onError === "ignore";

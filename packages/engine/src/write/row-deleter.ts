@@ -10,17 +10,17 @@ import { type WriteDeps, type WriteItem, WritePipeline, type WriteVerb } from ".
 
 export interface RowDeleterInput {
   readonly layout: RowLayout;
-  /** Columns whose values a row must all have to be deleted. */
+  /** A row is deleted if it has the given values in all these columns. */
   readonly match: readonly string[];
   readonly guard: TableVersionGuard;
 }
 
-/** A row whose values the rows to delete have. Its request, if it has a key, is answered with the number of those. */
+/** The values that select the rows to delete. A request with an idempotency key gets the number of deleted rows. */
 export interface Deletion extends WriteItem {
   readonly request?: IdempotentRequest<number> | undefined;
 }
 
-/** Deletes rows of one table for one route. Those that are named by their key are deleted together. */
+/** Deletes rows of one table for one route. Deletes by key are batched. */
 export class RowDeleter {
   readonly #pipeline: WritePipeline<Deletion, number>;
   readonly #isByKey: boolean;
@@ -37,8 +37,8 @@ export class RowDeleter {
   }
 
   /**
-   * Deletes the rows that have the values of this one in the columns of the route; null finds rows without a value. Gives
-   * their number.
+   * Deletes the rows with these values in the columns of the route; null matches rows without a value. Returns their
+   * number.
    * @throws schema_changed, overloaded, query_timeout, database_unavailable, commit_unknown
    */
   run(deletion: Deletion): Promise<number> {
@@ -53,7 +53,7 @@ export class RowDeleter {
 
 type DeleteStatement = Pick<WriteVerb<Deletion, number>, "plan" | "statement">;
 
-/** One statement for many rows. They are locked in the order in which updates lock rows too. */
+/** One statement for many rows. It locks rows in the same order as updates. */
 function deleteByKey({ layout, guard }: RowDeleterInput): DeleteStatement {
   const key = slotsNamed(layout, layout.table.primary_key);
   return {
@@ -70,7 +70,7 @@ function deleteByKey({ layout, guard }: RowDeleterInput): DeleteStatement {
   };
 }
 
-/** A statement for each row. */
+/** One statement per row. */
 function deleteMatching({ layout, match, guard }: RowDeleterInput): DeleteStatement {
   const slots = layout.slots.filter(({ name }) => match.includes(name));
   return {

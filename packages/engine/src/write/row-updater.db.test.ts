@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "appdb-updates-"));
 const BEGAN = join(folder, "began");
 const GO = join(folder, "go");
 
-/** A function of numbers beyond 1000 says that it has begun, and waits until it may go on. */
+/** A function with a number above 1000 signals its start and waits until the test releases it. */
 const APP = `
 import os, time
 
@@ -78,7 +78,7 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Resolves when the function has begun; the work then goes on in front of its eyes. */
+/** Resolves when the function has started. `work` then runs while the function waits. */
 async function whileItRuns(work: () => Promise<unknown>): Promise<void> {
   await eventually(() => expect(existsSync(BEGAN)).toBe(true));
   await work();
@@ -89,7 +89,7 @@ async function rows(text: string): Promise<readonly (readonly (string | null)[])
   return (await stage.sql.query({ text })).rows;
 }
 
-/** Another service over the same tables. */
+/** Another service on the same tables. */
 async function another(app = APP): Promise<ServedApp> {
   const served = await stage.serve(app);
   others.push(served);
@@ -98,13 +98,13 @@ async function another(app = APP): Promise<ServedApp> {
 
 const FITS = "select bool_and(twice = n * 2 and fare = n / 2.0 and total = fare + tip and mixed = total) from rides";
 
-test("updates of the same rows by two services all count, and computed columns fit the values beside them", async () => {
+test("concurrent updates by two services all count and keep computed columns consistent", async () => {
   const other = await another();
   for (let km = 0; km < 6; km++) await stage.post("/rides", { km, n: 1, tip: 1, note: "x" });
   const work = Array.from({ length: 60 }, (_, at) => at);
   const update = (service: ServedApp, at: number, from: number) => {
     const km = (from === 1 ? at : 59 - at) % 6;
-    // Two that need Python for different columns of one row, and one that does not.
+    // Two need Python for different columns of one row, and one does not.
     const body = [
       { km, n: at },
       { km, tip: at },
@@ -122,7 +122,7 @@ test("updates of the same rows by two services all count, and computed columns f
   expect(await rows(FITS)).toEqual([["t"]]);
 });
 
-test("a row that somebody changes while a function runs is computed anew from what it has become", async () => {
+test("recomputes a row that changed while a function ran", async () => {
   await stage.post("/rides", { km: 1, n: 2, tip: 1 });
   const updating = stage.post("/change", { km: 1, n: 2000 });
   await whileItRuns(() => rows("update rides set tip = 100 where km = 1"));
@@ -131,7 +131,7 @@ test("a row that somebody changes while a function runs is computed anew from wh
   expect(await rows("select n, tip, fare, total, mixed from rides")).toEqual([["2000", "100", "1000", "1100", "1100"]]);
 });
 
-test("what SQL computes of a row that another transaction holds is computed from what that leaves behind", async () => {
+test("SQL columns of a locked row are computed from its committed values", async () => {
   await stage.post("/rides", { km: 1, n: 2, tip: 1, kind: "a" });
   const answer = await stage.sql.withConnection(async (connection) => {
     await connection.query({ text: "begin" });
@@ -147,7 +147,7 @@ test("what SQL computes of a row that another transaction holds is computed from
 
 const WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
-test("a row that is deleted while a function runs is not found, and does not come back", async () => {
+test("a row deleted while a function runs is not found and stays deleted", async () => {
   await stage.post("/rides", { km: 1, n: 2, tip: 1 });
   const updating = stage.post("/change", { km: 1, n: 2000 });
   await whileItRuns(async () => expect((await stage.post("/drop", { km: 1 })).json).toEqual({ num_rows: 1 }));
@@ -155,7 +155,7 @@ test("a row that is deleted while a function runs is not found, and does not com
   expect(await rows("select count(*) from rides")).toEqual([["0"]]);
 });
 
-test("updates and deletes that come together are one statement each, in the order of their keys", async () => {
+test("concurrent updates and deletes are batched and sorted by key", async () => {
   const keys = ["c", "a", "d", "b", "e"];
   for (const slug of keys) await stage.post("/texts", { slug, n: 1 });
   const both = async () => {
@@ -167,7 +167,7 @@ test("updates and deletes that come together are one statement each, in the orde
   expect(await both()).toEqual(['{"a","b","c","d","e"}', '{"a","b","c","d","e"}']);
 });
 
-test("an update leaves pending what the tables now compute of the sent columns, and that alone", async () => {
+test("an update marks only new dependents of the sent columns as pending", async () => {
   await stage.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
   const added = APP.replace(
     "    loud = upper(note)\n",
@@ -183,20 +183,20 @@ test("an update leaves pending what the tables now compute of the sent columns, 
   expect(await rows("select thrice, said, _errors from rides")).toEqual([["15", "X", null]]);
 });
 
-test("a cell that reads a pending one is pending too, and is computed when that is", async () => {
+test("a reader of a pending cell is pending until that cell is computed", async () => {
   await stage.post("/rides", { km: 1, n: 2, tip: 1 });
   await rows(`update rides set _errors = '{"fare": "pending"}', fare = null`);
   const answer = await stage.post("/change", { km: 1, tip: 7 });
   expect(answer).toMatchObject({ status: 200, json: { tip: 7, fare: null, total: null } });
   expect(await rows("select _errors from rides")).toEqual([['{"fare": "pending", "total": "pending"}']]);
   expect(await rows("select count(*) from appdb.jobs where kind = 'close_pending'")).toEqual([["1"]]);
-  // Once what it reads is computed, so is it.
+  // Its value is computed after the value that it reads.
   const again = await stage.post("/change", { km: 1, n: 4 });
   expect(again.json).toMatchObject({ fare: 2, total: 9 });
   expect(await rows("select _errors from rides")).toEqual([[null]]);
 });
 
-test("a service whose column was dropped answers 409 to updates and deletes, and changes nothing", async () => {
+test("updates and deletes of a service with a dropped column get 409", async () => {
   await stage.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
   await stage.update(
     APP.replace("    kind: db.String | None\n", "")
@@ -215,7 +215,7 @@ test("a service whose column was dropped answers 409 to updates and deletes, and
   expect(await rows("select n, note from rides")).toEqual([["2", "x"]]);
 });
 
-test("an older service finds rows of a table that was renamed", async () => {
+test("an older service finds rows of a renamed table", async () => {
   await stage.post("/texts", { slug: "a", n: 1 });
   await stage.update(
     APP.replace('class Texts(Base, name="texts")', 'class Texts(Base, name="pages", renamed_from="texts")'),
@@ -224,7 +224,7 @@ test("an older service finds rows of a table that was renamed", async () => {
   expect((await stage.post("/texts/drop", { slug: "a" })).json).toEqual({ num_rows: 1 });
 });
 
-test("updates and deletes look rows up in the index that fits", async () => {
+test("updates and deletes use the matching index", async () => {
   await rows(
     "insert into rides (_row, km, n, tip, note, kind) select uuidv7(), i, i, 1, 'note ' || i, 'kind ' || i % 100 from generate_series(1, 5000) i",
   );

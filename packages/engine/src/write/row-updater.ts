@@ -26,34 +26,34 @@ export interface RowUpdaterInput extends UpdateInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
 }
 
-/** A row to change, with what its request says of it. */
+/** A row to change, with the options of its request. */
 export interface Update extends RowChange {
-  /** What becomes of a computed cell that fails. */
+  /** How to handle a computed cell that fails. */
   readonly onError: OnError;
-  /** Makes the answer of the row before it is written; it then stands in the answer's slot. */
+  /** Makes the answer of the row before it is written. The answer then is in the answer's slot. */
   readonly answerer: ManifestAnswerer | null;
-  /** Its response is stored when the row is written. */
+  /** Its response is stored with the row. */
   readonly request?: IdempotentRequest | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly timing?: Timing | undefined;
 }
 
-/** `whole`: Python computes what SQL would have computed, too. */
+/** `whole`: Python also computes the SQL columns. */
 type PythonShare = "divided" | "whole";
 
 interface Change extends Update {
   readonly shape: UpdateShape;
 }
 
-/** How often an update starts over because its row was changed between reading and writing it, by somebody else than us. */
+/** How often an update restarts because others changed its row between read and write. */
 export const MAX_UPDATE_ATTEMPTS = 50;
-/** Each has statements that every connection keeps. Updates that send other columns than those before them get theirs made anew. */
+/** Every connection keeps the statements of these shapes. Updates with other columns get new statements each time. */
 const KEPT_SHAPES = 32;
 
 /**
- * Changes rows of one table for one service, found by their key. What SQL can compute of a changed row is computed in the
- * statement, from the row as it is locked there. What needs Python is computed from a version of the row, and written
- * only if the row still has that version: else everything begins anew.
+ * Changes rows of one table by key, for one service. The statement computes SQL columns from the locked row. Python
+ * computes its columns from one version of the row. The update writes them only if the row still has that version;
+ * otherwise it starts over.
  */
 export class RowUpdater {
   readonly #deps: Pick<WriteDeps, "sql" | "udf" | "limits" | "requests">;
@@ -76,11 +76,11 @@ export class RowUpdater {
   }
 
   /**
-   * Changes a row; afterwards its slots hold what the table's routes answer, as it is stored, and its errors those of the
-   * cells that were computed anew and failed. Either the row was changed and this resolves, or it rejects and the row is
-   * as it was, commit_unknown alone excepted.
-   * @throws row_not_found, function_failed and its kin, invalid_request, schema_changed, disk_full, overloaded,
-   *  query_timeout, database_unavailable, commit_unknown, worker_unavailable
+   * Changes a row. Afterwards its slots hold the stored values that the table's routes answer, and its errors those of
+   * recomputed cells. It resolves when the row was changed, or rejects and leaves the row unchanged. Only
+   * commit_unknown leaves this open.
+   * @throws row_not_found, function_failed and related codes, invalid_request, schema_changed, disk_full, overloaded,
+   * query_timeout, database_unavailable, commit_unknown, worker_unavailable
    */
   async run(update: Update): Promise<void> {
     const { row, sent, answerer, request, timing } = update;
@@ -96,14 +96,14 @@ export class RowUpdater {
     return this.#inTurn(change, "whole");
   }
 
-  /** Resolves when no update is on its way. */
+  /** Resolves when no update is running. */
   async drain(): Promise<void> {
     await this.#mutex.drain();
     await this.#reads.drain();
     await this.#writes.drain();
   }
 
-  /** Two of our own updates of one row would send each other back to the start. */
+  /** Serialises updates of one row: two concurrent ones would restart each other. */
   #inTurn(change: Change, share: PythonShare): Promise<void> {
     return this.#mutex.run(rowKeyText(this.#input.layout, change.row), () => this.#computeAndWrite(change, share));
   }
@@ -124,7 +124,7 @@ export class RowUpdater {
     });
   }
 
-  /** Reads the row, and puts the values that the change reads of it into its slots. @throws row_not_found */
+  /** Reads the row and copies the values that the change needs into its slots. @throws row_not_found */
   async #readStored({ row, shape, timing }: Change): Promise<StoredRow> {
     const stored = await measured(timing, "db", this.#reads.submit({ row, shape }));
     if (stored === undefined) throw rowNotFound(this.#input.layout, row);
@@ -132,7 +132,7 @@ export class RowUpdater {
     return stored;
   }
 
-  /** Computes the dependents of what is sent, all in Python or those that need it. */
+  /** Computes the dependents of the sent values in Python: all of them, or those that need it. */
   async #compute(change: Change, stored: StoredRow, share: PythonShare): Promise<Write> {
     const { layout, functions } = this.#input;
     const { row, request, shape, answerer, onError } = change;
@@ -164,12 +164,12 @@ export class RowUpdater {
     return { row, request, shape, kind: "given", stored, pending: [...pending] };
   }
 
-  /** Runs a graph over the row. Gives the errors of all dependents as they are then. @throws as `run` */
+  /** Runs a graph on the row. Returns the resulting errors of all dependents. @throws as `run` */
   async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
     const { layout } = this.#input;
     const { row, shape, onError, signal, timing } = change;
     const others = Object.entries(before).filter(([name]) => !shape.dependent_names.has(name));
-    // Where a step reads why a cell has no value, it reads that here.
+    // A step that needs the reason for a missing value reads it here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found === null) return errors;
@@ -177,7 +177,7 @@ export class RowUpdater {
     return spreadErrors(layout.table, shape.dependent_names, { ...errors, ...ownErrors(found) });
   }
 
-  /** Has the function make the answer of a row whose values are all there. @throws as `run` */
+  /** Runs the function that makes the answer of a complete row. @throws as `run` */
   async #answer({ row, signal, timing }: Change, answerer: ManifestAnswerer): Promise<void> {
     const { layout, functions } = this.#input;
     const graph = planAnswer(layout, functions, answerer, []);
@@ -185,7 +185,7 @@ export class RowUpdater {
     if (found !== null) throw rowError(layout, answerer, found);
   }
 
-  /** Errors of dependents that read a cell which failed before and is not computed anew. */
+  /** Errors of dependents that read a cell which failed earlier and is not recomputed. */
   #inherited(shape: UpdateShape, before: CellErrors): CellErrors {
     const failed = shape.unsure.flatMap((name) => {
       const error = before[name];
@@ -197,7 +197,7 @@ export class RowUpdater {
     return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
   }
 
-  /** The dependents that hang on some of `names`. */
+  /** The dependents that read some of `names`, directly or not. */
   #readersOf(shape: UpdateShape, names: readonly string[]): ReadonlySet<string> {
     const outside = names.filter((name) => shape.unsure.includes(name));
     if (outside.length === 0) return new Set();
@@ -206,7 +206,7 @@ export class RowUpdater {
     return new Set([...shape.dependent_names].filter((name) => readers.has(name)));
   }
 
-  /** A body that changes nothing is answered with the row as it is. */
+  /** Answers a body without changes with the current row. */
   async #look(change: Change): Promise<void> {
     const { answerer } = change;
     await this.#readStored(change);
@@ -222,7 +222,7 @@ export class RowUpdater {
     const isKept = this.#shapes.size < KEPT_SHAPES;
     const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependent_names]);
     const asked = (answerer?.parameters ?? []).filter((name) => !known.has(name));
-    // What changes nothing reads what is answered.
+    // A body without changes reads the answered columns only.
     const also = sent.length > 0 ? asked : [...read, ...asked];
     const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
     const shape = { ...planned, is_kept: isKept, reads: layout.slots.filter(({ name }) => names.has(name)) };

@@ -37,7 +37,7 @@ const refused = (sqlstate: string, column?: string) => new SqlError("inner words
 
 test("a duplicate names the key's columns and values, long ones shortened", () => {
   const error = uniqueViolation(layout, ["x".repeat(500), 9007199254740993n, null]);
-  expect(error.message).toMatch(/^seats has a row with \(hall, row_no\) = \("x{90,}\.\.\., 9007199254740993\) already/);
+  expect(error.message).toMatch(/^seats already has a row with \(hall, row_no\) = \("x{90,}\.\.\., 9007199254740993\)/);
   expect(error.message).toContain("unique constraint");
 });
 
@@ -48,13 +48,13 @@ test.each([
   ["54000", "invalid_request"],
   ["23502", "invalid_request"],
   ["23505", "unique_violation"],
-])("SQLSTATE %s becomes %s without PostgreSQL's words", (sqlstate, code) => {
+])("SQLSTATE %s becomes %s without PostgreSQL's own message", (sqlstate, code) => {
   const error = explainRefusal(layout, ["a", 1, null], refused(sqlstate, "hall"), LIMITS);
   expect(error).toMatchObject({ code });
   expect(String(error)).not.toContain("inner words");
 });
 
-test("a statement that was ended for its time names the limit and its setting", () => {
+test("a statement timeout names the limit and its setting", () => {
   const error = explainRefusal(layout, undefined, refused("57014"), { statement_timeout_ms: 250 });
   expect(error).toMatchObject({
     message: expect.stringContaining("250 ms"),
@@ -63,14 +63,14 @@ test("a statement that was ended for its time names the limit and its setting", 
   });
 });
 
-test("what no caller can mend passes as it is", () => {
+test("passes errors that no caller can fix unchanged", () => {
   const strange = refused("XX000");
   expect(explainRefusal(layout, undefined, strange, LIMITS)).toBe(strange);
   const ours = appError("commit_unknown", { detail: "?" });
   expect(explainRefusal(layout, undefined, ours, LIMITS)).toBe(ours);
 });
 
-test("only refusals for what is in a row are looked for row by row", () => {
+test("only refusals caused by row content are bisected", () => {
   expect(["22003", "23505", "54000"].map((state) => isRowRefusal(refused(state)))).toEqual([true, true, true]);
   expect(["40P01", "53100", "42703", "57014"].some((state) => isRowRefusal(refused(state)))).toBe(false);
   expect(isRowRefusal(new Error("x"))).toBe(false);

@@ -7,59 +7,61 @@ import { type QueryLimits, rowTimedOut } from "../sql/query-limits.ts";
 
 const LONGEST_SHOWN = 100;
 
-/** PostgreSQL refused a row for what is in it: the others of its batch may well be fine. Classes 22, 23 and 54. */
+/** PostgreSQL refused a row for its content; other rows of its batch may be valid. SQLSTATE classes 22, 23 and 54. */
 export function isRowRefusal(error: unknown): error is SqlError {
   return error instanceof SqlError && /^(22|23|54)/.test(error.sqlstate);
 }
 
-/** PostgreSQL refused a value that an expression met or made. */
+/** PostgreSQL refused a value that an expression read or made. */
 export function isValueRefusal(error: unknown): boolean {
   return error instanceof SqlError && error.sqlstate.startsWith("22");
 }
 
-/** The statement does not fit the table any more: a column or the table is gone or has another type. */
+/** The statement no longer matches the table: a column or the table was dropped or has another type. */
 export function isShapeRefusal(error: unknown): boolean {
   return error instanceof SqlError && (error.sqlstate.startsWith("42") || error.sqlstate === "0A000");
 }
 
-/** The transaction was undone in favour of another one: deadlock, serialization. It is certain that nothing was stored. */
+/** PostgreSQL rolled the transaction back in favour of another one: deadlock or serialization failure. Nothing was
+ *  stored. */
 export function isUndone(error: unknown): boolean {
   return error instanceof SqlError && (error.sqlstate === "40001" || error.sqlstate === "40P01");
 }
 
-/** What the caller of a transaction is told that cannot start over by itself. */
+/** The error for a transaction that was rolled back and cannot restart automatically. */
 export function undone(table: string, cause: unknown): Error {
   return appError("database_unavailable", {
-    detail: `PostgreSQL undid the rows of ${table} in favour of another request that wrote the same keys; nothing was stored.`,
+    detail: `PostgreSQL rolled back the rows of ${table} in favour of another request that wrote the same keys; nothing was stored.`,
     hint: "Send the request again.",
     cause,
   });
 }
 
-/** The row's key exists already. */
+/** The row's key already exists. */
 export function uniqueViolation(layout: RowLayout, row: Row): Error {
   const { name, primary_key: primaryKey } = layout.table;
   return appError("unique_violation", {
-    detail: `${name} has a row with (${primaryKey.join(", ")}) = (${shownKey(layout, row)}) already; its unique constraint refuses a second one.`,
-    hint: "Send another key; the row that is there was not touched.",
+    detail: `${name} already has a row with (${primaryKey.join(", ")}) = (${shownKey(layout, row)}); its unique constraint refuses a second one.`,
+    hint: "Send another key. The existing row was not changed.",
     meta: { table: name, columns: primaryKey },
   });
 }
 
-/** A row's key for people, long values cut. */
+/** A row's key for people, with long values shortened. */
 export function shownKey(layout: RowLayout, row: Row): string {
   const key = slotsNamed(layout, layout.table.primary_key);
   return key.map(({ type, at }) => shorten(valueToJson(type.kind, row[at] ?? null))).join(", ");
 }
 
-/** Turns PostgreSQL's refusal of a write into an error for the caller; what no caller could mend passes as it is. */
+/** Converts PostgreSQL's refusal of a write into an error for the caller. Errors that no caller can fix stay the
+ *  same. */
 export function explainRefusal(
   layout: RowLayout,
   row: Row | undefined,
   error: unknown,
   limits: Pick<QueryLimits, "statement_timeout_ms">,
 ): unknown {
-  // Whoever does requests once finds out what the first one was answered.
+  // The code that handles idempotency keys looks up the first answer.
   if (!(error instanceof SqlError) || isKeyTaken(error)) return error;
   const { sqlstate } = error;
   if (sqlstate === "23505" && row !== undefined) return uniqueViolation(layout, row);
@@ -73,7 +75,7 @@ export function explainRefusal(
   }
   if (/^(53|57|25006)/.test(sqlstate)) {
     return appError("database_unavailable", {
-      detail: `PostgreSQL does not take the row at this moment (SQLSTATE ${sqlstate}); it was not stored.`,
+      detail: `PostgreSQL cannot take the row at the moment (SQLSTATE ${sqlstate}); it was not stored.`,
       hint: "Send the request again in a moment.",
       cause: error,
     });
@@ -92,7 +94,7 @@ export function explainRefusal(
 function refusalDetail(layout: RowLayout, error: SqlError): string {
   const { name } = layout.table;
   if (error.sqlstate.startsWith("54"))
-    return `The row is too large for ${name}: a value or an index entry has no room.`;
+    return `The row is too large for ${name}: a value or an index entry exceeds its maximum size.`;
   if (error.sqlstate === "23502") return `${name}.${error.column ?? "?"} must not be null.`;
   return `${name} cannot store the row (SQLSTATE ${error.sqlstate}).`;
 }

@@ -11,11 +11,11 @@ import type { TableVersion } from "./table-version.ts";
 
 export interface InsertStatement extends Prepared {
   readonly given: readonly Slot[];
-  /** The identity, then what SQL computes. */
+  /** The identity, then the columns that SQL computes. */
   readonly returned: readonly Slot[];
 }
 
-/** What an INSERT does apart from storing rows. */
+/** Options of an INSERT. */
 export interface InsertVariant {
   /** SQL computes columns; otherwise all values are given. */
   readonly computes: boolean;
@@ -32,7 +32,7 @@ export interface TableStatementsInput {
   readonly keeps_errors: boolean;
 }
 
-/** The statements that store new rows of a table. Those of the last version that was asked for are cached. */
+/** The statements that store new rows of a table. Caches the statements of the last requested version. */
 export class TableStatements {
   readonly #input: TableStatementsInput;
   readonly #made = new Map<string, InsertStatement>();
@@ -57,13 +57,13 @@ export class TableStatements {
     return made;
   }
 
-  /** A COPY of rows whose values are all given, with the slots that it takes. */
+  /** A COPY of rows with all values given, and its slots. */
   copy(version: TableVersion): { readonly text: string; readonly given: readonly Slot[] } {
     const given = this.#slotsOf(version);
     return { text: buildCopy(version, given), given };
   }
 
-  /** The values of a statement for rows. */
+  /** The parameter values of a statement for rows. */
   valuesOf(version: TableVersion, statement: InsertStatement, rows: readonly Row[]): unknown[] {
     const { layout, keeps_errors: keepsErrors } = this.#input;
     const values: unknown[] = arrayParameters(statement.given, rows);
@@ -73,7 +73,8 @@ export class TableStatements {
     return values;
   }
 
-  /** Fills in what a statement returned. Rows come back in their order, without those whose key exists: the identity proves it. */
+  /** Copies the result of a statement into the rows. Rows come back in order, without those whose key exists. The
+   *  identity is checked. */
   outcomesOf({ returned }: InsertStatement, rows: readonly Row[], result: SqlResult): readonly Outcome<void>[] {
     if (returned.length === 0) return rows.map(() => DONE);
     const { layout } = this.#input;
@@ -85,7 +86,8 @@ export class TableStatements {
       fillRow(row, returned, stored, 0);
       return DONE;
     });
-    if (next !== result.row_count) throw new Error("PostgreSQL answered rows in another order than they were sent.");
+    if (next !== result.row_count)
+      throw new Error("PostgreSQL returned rows in a different order than they were sent.");
     return outcomes;
   }
 
@@ -118,12 +120,12 @@ export class TableStatements {
   }
 }
 
-/** The ids of the columns whose cells are to be computed later, as an array's text. */
+/** The ids of the columns to compute later, as the text of an array. */
 export function pendingIds(version: TableVersion): string {
   return `{${version.pending.map((column) => column.id).join(",")}}`;
 }
 
-/** The cell errors that say so. */
+/** The cell errors of pending columns. */
 export function pendingErrors(version: TableVersion): Readonly<Record<string, "pending">> {
   return Object.fromEntries(version.pending.map((column) => [column.name, "pending"]));
 }

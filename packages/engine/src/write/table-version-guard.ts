@@ -5,10 +5,10 @@ import { TABLE_VERSION } from "../statements/insert-statement.ts";
 import { isShapeRefusal, isUndone } from "./sql-refusals.ts";
 import { planTableVersion, type ServiceIdentity, schemaChanged, type TableVersion } from "./table-version.ts";
 
-/** How often a statement starts over because the table moved, or because PostgreSQL undid it in favour of another one. */
+/** How often a statement restarts because the table changed, or because PostgreSQL rolled it back for another one. */
 const MAX_ATTEMPTS = 8;
 
-/** A table that may change under the service which writes to it: every statement is made for one state of it. */
+/** Tracks a table that may change while the service writes to it. Every statement is made for one version of it. */
 export class TableVersionGuard {
   readonly #sql: SqlPool;
   readonly #layout: RowLayout;
@@ -23,16 +23,15 @@ export class TableVersionGuard {
     this.#current = current;
   }
 
-  /** The table as it was when it was last looked at. */
+  /** The table as of the last reload. */
   get current(): TableVersion {
     return this.#current;
   }
 
   /**
-   * Runs `attempt` on the table as it is: again when it gives undefined, which says that the table has another version by
-   * now and nothing was done, when PostgreSQL undid it or knows the table otherwise, and when `mend` says that it has mended
-   * what `attempt` threw.
-   * @throws schema_changed; whatever else `attempt` throws
+   * Runs `attempt` on the current table version. It runs again in these cases: the result is undefined (the version
+   * changed and nothing was done), PostgreSQL rolled it back, the table has another shape, or `mend` fixed the error.
+   * @throws schema_changed; any other error of `attempt`
    */
   async run<T>(
     attempt: (target: TableVersion) => Promise<T | undefined>,
@@ -47,25 +46,26 @@ export class TableVersionGuard {
         if (count < MAX_ATTEMPTS && (isUndone(error) || (await mend?.(error)) === true)) continue;
         if (!isShapeRefusal(error) || count === MAX_ATTEMPTS) throw error;
         await this.#reload(target);
-        // The table is as this service knows it: the statement itself was wrong, which no new attempt mends.
+        // The table has not changed, so the statement itself is wrong and a retry cannot help.
         if (this.#current.version === target.version) throw error;
         continue;
       }
       if (count === MAX_ATTEMPTS) {
         const { name } = target;
-        throw schemaChanged(this.#service, `Table ${name} changes again and again.`, { table: name });
+        throw schemaChanged(this.#service, `Table ${name} keeps changing.`, { table: name });
       }
       await this.#reload(target);
     }
   }
 
-  /** Whether the table still has the version that `target` names: a statement that found no row may have met another. */
+  /** Whether the table still has the version of `target`. A statement that found no row may have met another
+   *  version. */
   async isCurrent(target: TableVersion, sql: SqlConnection = this.#sql): Promise<boolean> {
     const { rows } = await sql.query({ ...TABLE_VERSION, values: [target.table_id] });
     return Number(rows[0]?.[0]) === target.version;
   }
 
-  /** Looks at the table anew, once for all that found it changed. @throws schema_changed */
+  /** Reloads the table once for all callers that found it changed. @throws schema_changed */
   async #reload(seen: TableVersion): Promise<void> {
     if (this.#current !== seen) return;
     this.#reloading ??= this.#load().finally(() => {

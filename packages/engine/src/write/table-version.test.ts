@@ -51,11 +51,11 @@ function plan(columns: readonly CatalogColumn[], parts: Partial<CatalogTable> = 
   return planTableVersion(layOutRow(KNOWN), catalog, { app_file: "app.py", target: "main/reports" });
 }
 
-test("a table that only has another version is written as before", () => {
+test("a table whose version alone changed is written as before", () => {
   expect(plan(KNOWN.columns)).toMatchObject({ table_id: 7, version: 2, pending: [], has_key: false });
 });
 
-test("a new nullable column is no concern, a new computed one is pending, and so is what reads it", () => {
+test("new nullable columns are ignored; new computed columns and readers are pending", () => {
   const added = [
     ...KNOWN.columns,
     column(4, "note", null, { nullable: true }),
@@ -68,7 +68,7 @@ test("a new nullable column is no concern, a new computed one is pending, and so
   ]);
 });
 
-test("a changed expression makes its column and its readers pending; key order is no change", () => {
+test("a changed expression makes its column and readers pending; key order does not", () => {
   const [title, loud, louder] = KNOWN.columns;
   if (title === undefined || loud?.computed == null || louder === undefined) throw new Error("no columns");
   const changed = { ...loud, computed: { text: "lower", expr: call("string.lower", col("title")) } };
@@ -80,7 +80,7 @@ test("a changed expression makes its column and its readers pending; key order i
 test.each<[string, readonly CatalogColumn[], RegExp]>([
   ["dropped", KNOWN.columns.slice(0, 2), /docs\.louder was dropped/],
   ["retyped", [column(1, "title", null, { type: { kind: "int" } }), ...KNOWN.columns.slice(1)], /String to Int/],
-  ["stored", [...KNOWN.columns.slice(0, 2), column(3, "louder", null)], /a stored column now/],
+  ["stored", [...KNOWN.columns.slice(0, 2), column(3, "louder", null)], /now a stored column/],
   ["required", [...KNOWN.columns, column(9, "must", null)], /docs\.must was added and must not be null/],
 ])("a column that was %s is refused with the command to type", (_what, columns, message) => {
   expect(() => plan(columns)).toThrow(
@@ -92,6 +92,6 @@ test.each<[string, readonly CatalogColumn[], RegExp]>([
   );
 });
 
-test("a table that was dropped, or made anew under its name, is refused", () => {
+test("refuses a table that was dropped, or dropped and created again", () => {
   expect(() => plan(KNOWN.columns, { id: 8 })).toThrow(expect.objectContaining({ code: "schema_changed" }));
 });

@@ -8,23 +8,24 @@ import type { RowLayout } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { folderSchema } from "../target.ts";
 
-/** The table as it is now, seen from a service that was started when it was as its layout says. */
+/** The current table as seen by a service that started with the table of its layout. */
 export interface TableVersion {
   readonly table_id: number;
   readonly version: number;
   readonly folder: string;
   readonly name: string;
   readonly has_key: boolean;
-  /** Computed columns that this service cannot give the right value: new ones, changed ones, and their readers. */
+  /** Computed columns for which this service has no right value: new ones, changed ones, and their readers. */
   readonly pending: readonly PendingColumn[];
-  /** Hidden columns that the service computes and the table no longer has: an index changed, which is nobody's concern. */
+  /** Hidden columns that the service computes and the table no longer has, because an index changed. They are
+   *  ignored. */
   readonly gone: ReadonlySet<string>;
 }
 
 export interface PendingColumn {
   readonly name: string;
   readonly id: number;
-  /** All columns that it hangs on as it is computed now. */
+  /** All columns that its current expression depends on. */
   readonly reads: ReadonlySet<string>;
 }
 
@@ -34,10 +35,10 @@ export interface ServiceIdentity {
 }
 
 /**
- * Compares the table as the service knows it with the table as it is. What was only added does not concern the service:
- * new stored columns get their default or null, new computed ones pending. A changed expression is pending too, with the value that
- * this service computes until the fill job comes by.
- * @throws schema_changed for a dropped table, a dropped or retyped column, or a new one that must not be null
+ * Compares the table that the service knows with the current one. Additions do not affect the service: new stored
+ * columns get their default or null, new computed columns are pending. A changed expression is pending too, with the
+ * value of this service until the fill job recomputes it.
+ * @throws schema_changed for a dropped table, a dropped or retyped column, or a new column that must not be null
  */
 export function planTableVersion(layout: RowLayout, catalog: Catalog, service: ServiceIdentity): TableVersion {
   const known = layout.table;
@@ -62,18 +63,18 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
     version: current.version,
     folder: current.folder,
     name: current.name,
-    // A key that is the identity is made by us and new each time.
+    // A key that is the identity is generated here and new each time.
     has_key: current.primary_key.length > 0 && !isOwnKey(current),
     pending: pendingColumns(known, current, added),
     gone: new Set(gone.map((column) => column.name)),
   };
 }
 
-/** Makes the error that tells a person to move the service to the tables as they are now. */
+/** Makes the error that asks to update the service to the current tables. */
 export function schemaChanged(service: ServiceIdentity, what: string, meta: Record<string, unknown>): Error {
   return appError("schema_changed", {
     detail: `${what} The service was started before that and cannot write to the table.`,
-    hint: `Move the service to the tables as they are now: cli service update ${service.app_file} ${service.target}`,
+    hint: `Update the service to the current tables: cli service update ${service.app_file} ${service.target}`,
     meta: { ...meta, folder: folderSchema(service.target) },
   });
 }
@@ -88,14 +89,14 @@ function refuseChange(
   const meta = { table: known.name, column: column.name };
   const now = current.columns.find((candidate) => candidate.id === column.id);
   if (now === undefined) throw schemaChanged(service, `Column ${path} was dropped.`, meta);
-  if (now.name !== column.name) throw schemaChanged(service, `Column ${path} is called ${now.name} now.`, meta);
+  if (now.name !== column.name) throw schemaChanged(service, `Column ${path} was renamed to ${now.name}.`, meta);
   if (!isSameType(now.type, column.type)) {
     const types = `${displayType(column.type, column.nullable)} to ${displayType(now.type, now.nullable)}`;
     throw schemaChanged(service, `Column ${path} was changed from ${types}.`, meta);
   }
   if ((now.computed === null) !== (column.computed === null)) {
     const kind = now.computed === null ? "stored" : "computed";
-    throw schemaChanged(service, `Column ${path} is a ${kind} column now.`, meta);
+    throw schemaChanged(service, `Column ${path} is now a ${kind} column.`, meta);
   }
 }
 
@@ -110,7 +111,7 @@ function pendingColumns(known: CatalogTable, current: CatalogTable, added: reado
     if (canonical(now?.computed?.expr) !== canonical(column.computed?.expr)) stale.add(column.name);
     else if (asksAnother(now?.computed, column.computed)) stale.add(column.name);
   }
-  // Readers of what is stale are stale; as they may be listed before it, go round until nothing is added.
+  // Readers of stale columns are stale. A reader may be listed before its source, so repeat until nothing is added.
   for (let before = -1; before !== stale.size; ) {
     before = stale.size;
     for (const { name, computed } of current.columns) {
@@ -130,13 +131,13 @@ function allReads(table: CatalogTable, name: string): ReadonlySet<string> {
   return new Set(reads);
 }
 
-/** A catalog of an earlier version says nothing of queries: then the service's are taken for the same. */
+/** A catalog of an earlier version has no queries; then the service's queries count as equal. */
 function asksAnother(now: CatalogColumn["computed"] | undefined, known: CatalogColumn["computed"]): boolean {
   if (now == null || known === null || now.queries === undefined) return false;
   return changedQueries(now, known).length > 0;
 }
 
-/** JSON text that does not hang on the order of object keys, which storage may change. */
+/** JSON text that does not depend on the order of object keys, which storage may change. */
 function canonical(value: unknown): string {
   return JSON.stringify(value ?? null, (_key, item: unknown) =>
     typeof item === "object" && item !== null && !Array.isArray(item)

@@ -4,21 +4,21 @@ import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts"
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 
-/** What follows from the columns that an update sends: updates that send the same are written together. */
+/** Everything that follows from the columns of an update. Updates of the same columns are written together. */
 export interface UpdateShape {
   readonly sent: readonly Slot[];
-  /** Computed columns that hang on what is sent: these alone are computed anew. */
+  /** Computed columns that depend on the sent columns. Only these are recomputed. */
   readonly dependents: readonly Slot[];
   readonly dependent_names: ReadonlySet<string>;
-  /** Those of them that need Python, with what these read of them. */
+  /** Dependents that need Python, with the columns that they read. */
   readonly graph: BoundGraph | null;
-  /** The other ones, computed inside the statement. */
+  /** The other dependents, computed inside the statement. */
   readonly sql: readonly SqlStep[];
   /** Stored columns that `sql` reads. */
   readonly sql_reads: readonly Slot[];
   /** Stored columns that all dependents read together. */
   readonly reads: readonly Slot[];
-  /** Computed columns that dependents read and that are not computed anew: one that failed has no value to give. */
+  /** Computed columns that dependents read and that are not recomputed. A failed one has no value. */
   readonly unsure: readonly string[];
   /** Whether connections keep its statements. */
   readonly is_kept: boolean;
@@ -53,10 +53,10 @@ export function planUpdate(
   };
 }
 
-/** The computed columns that hang on some of `names`, in the layout's order. */
+/** The computed columns that depend on some of `names`, in the layout's order. */
 function dependentsOf(layout: RowLayout, names: readonly string[]): string[] {
   const moved = new Set(names);
-  // Readers may be listed before what they read, so go round until nothing is added.
+  // A reader may be listed before its source, so repeat until nothing is added.
   for (let before = -1; before !== moved.size; ) {
     before = moved.size;
     for (const name of layout.computed) if (readsOf(layout, name).some((read) => moved.has(read))) moved.add(name);

@@ -38,7 +38,7 @@ const TABLE: CatalogTable = {
   columns: [column(1, "sku", true), column(2, "n")],
 };
 
-/** A database in which every row is there. */
+/** A database that contains every row. */
 const sql = { query: async () => ({ rows: [["1"]], row_count: 1 }) } as unknown as SqlPool;
 
 function collectGarbage(): void {
@@ -46,7 +46,7 @@ function collectGarbage(): void {
   runInNewContext("gc")();
 }
 
-test("what is kept for an update's columns goes with them", async () => {
+test("cached data of an update's columns is released with them", async () => {
   const layout = layOutRow(TABLE);
   const service = { app_file: "app.py", target: "main" };
   const now = planTableVersion(layout, { version: 1, tables: [TABLE], functions: new Map() }, service);
@@ -61,10 +61,10 @@ test("what is kept for an update's columns goes with them", async () => {
     return new WeakRef(shape);
   }
   const shape = await update();
-  // A WeakRef holds what it names until the turn that made it is over.
+  // A WeakRef keeps its target alive until the current turn ends.
   await new Promise((resolve) => setImmediate(resolve));
   collectGarbage();
   expect(shape.deref()).toBeUndefined();
-  // The verb itself is still there.
+  // Keeps the verb alive.
   expect(verb.plan([])).toEqual([]);
 });

@@ -15,32 +15,32 @@ import type { TableVersionGuard } from "./table-version-guard.ts";
 import type { UpdateShape } from "./update-shape.ts";
 import type { WriteDeps, WriteItem, WriteVerb } from "./write-pipeline.ts";
 
-/** A version of a row that is there. */
+/** A version of an existing row. */
 export interface StoredRow {
   readonly xmin: string;
   readonly errors: CellErrors;
   readonly values: readonly EngineValue[];
 }
 
-/** A row to be changed. */
+/** A row to change. */
 export interface Write extends WriteItem {
   readonly request: IdempotentRequest | undefined;
   readonly shape: UpdateShape;
-  /** Whether SQL computes what it can, or all computed values are in the row already. */
+  /** `computing`: SQL computes what it can. `given`: the row already has all computed values. */
   readonly kind: "computing" | "given";
   /** The version of the row that values were computed from; null when none were. */
   readonly stored: StoredRow | null;
-  /** Computed columns that cannot be given a value yet. */
+  /** Computed columns that cannot get a value yet. */
   readonly pending: readonly string[];
 }
 
-/** `passed_over`: the row is missing, or it is not the version that values were computed from, or a cell that they hang
- *  on failed. `refused`: SQL cannot make a value. */
+/** `passed_over`: the row is missing, has another version, or an input cell failed. `refused`: SQL cannot make a
+ *  value. */
 export type Written = "written" | "passed_over" | "refused";
 
 /**
- * Divides a batch into groups that are written one after the other: in each all send the same columns, no two are of one
- * row, and rows are in the order of their keys. Two of one row keep their order.
+ * Divides a batch into groups that are written in sequence. All updates of a group send the same columns, have distinct
+ * rows and are sorted by key. Two updates of one row keep their order.
  */
 function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (readonly Write[])[] {
   const groups: { readonly like: Write; readonly writes: Map<string, Write> }[] = [];
@@ -74,7 +74,7 @@ export interface UpdateInput {
   readonly guard: TableVersionGuard;
 }
 
-/** Changes rows by their key: each group sends the same columns and is one statement. */
+/** Changes rows by key. Each group sends the same columns and is one statement. */
 export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput): WriteVerb<Write, Written> {
   const { layout, guard } = input;
   const statementOf = cacheStatements(input);
@@ -100,13 +100,13 @@ export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput):
       ];
       const { text, name } = statement;
       const result = await sql.query(shape.is_kept ? { text, name, values } : { text, values });
-      // No row at all may also mean that the table has another version by now.
+      // No rows may also mean that the version of the table has changed.
       if (result.row_count === 0 && !(await guard.isCurrent(version, sql))) return undefined;
       const outcomes = writes.map(() => PASSED_OVER);
       for (const stored of result.rows) {
         const at = Number(stored[0]) - 1;
         const row = rows[at];
-        if (row === undefined) throw new Error("PostgreSQL answered a row that it was not sent.");
+        if (row === undefined) throw new Error("PostgreSQL returned a row that was not sent.");
         fillRow(row, statement.returned, stored, 1);
         outcomes[at] = WRITTEN;
       }
@@ -114,7 +114,7 @@ export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput):
     },
     response: ({ request }, written) =>
       written === "written" && request !== undefined ? { ...request, answer: request.respond() } : undefined,
-    // A value that SQL cannot make may be one that Python can.
+    // Python may be able to make a value that SQL cannot.
     settle: ({ row, shape, kind }, error) =>
       isValueRefusal(error) && kind === "computing" && shape.sql.length > 0
         ? { answer: "refused" }
@@ -125,7 +125,7 @@ export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput):
 const WRITTEN: Outcome<Written> = { answer: "written" };
 const PASSED_OVER: Outcome<Written> = { answer: "passed_over" };
 
-/** Gives the statement of each shape. Shapes that are not kept come and go with their updates, and so do their statements. */
+/** Returns the statement of each shape. Statements of shapes that are not kept are released with their updates. */
 function cacheStatements(input: UpdateInput) {
   const cached = new WeakMap<UpdateShape, { version: TableVersion; made: Map<Write["kind"], UpdateStatement> }>();
   return (version: TableVersion, shape: UpdateShape, kind: Write["kind"]): UpdateStatement => {
@@ -166,10 +166,10 @@ function makeStatement(
   return { ...prepared, given, returned };
 }
 
-/** A row to be read by its key, with the columns that its shape reads. */
+/** A row to read by key, with the columns that its shape reads. */
 export type Read = Pick<Write, "row" | "shape">;
 
-/** Reads rows by their key: what is there, undefined for nothing. */
+/** Reads rows by key. The result is undefined for a missing row. */
 export function readVerb(
   deps: Pick<WriteDeps, "limits">,
   { layout, guard }: Pick<UpdateInput, "layout" | "guard">,
@@ -207,12 +207,12 @@ export function readVerb(
   };
 }
 
-/** What a version was computed from can only be known of a row that was read. */
+/** Only a row that was read has a known version for its computed values. */
 function checksXmin(shape: UpdateShape, kind: Write["kind"]): boolean {
   return kind === "given" || shape.graph !== null;
 }
 
-/** Columns whose cells the fill job is to compute: `everywhere` for all rows of a group, `ids` also for some of them. */
+/** Columns for the fill job: `everywhere` for all rows of a group, `ids` includes those of some rows. */
 function pendingOf(layout: RowLayout, version: TableVersion, shape: UpdateShape, writes: readonly Write[]) {
   const everywhere = version.pending.filter(
     ({ name, reads }) =>

@@ -17,49 +17,49 @@ import type { TableVersionGuard } from "./table-version-guard.ts";
 export interface WriteDeps extends Generators {
   readonly sql: SqlPool;
   readonly udf: () => UdfRunner;
-  /** Of the pool, for the errors that name it. */
+  /** The pool's limits, for error messages. */
   readonly limits: Pick<QueryLimits, "statement_timeout_ms">;
   readonly requests: RequestStore;
 }
 
-/** What travels through a pipeline: a row, with its request when that has an idempotency key. */
+/** An item of a pipeline: a row, and its request if that has an idempotency key. */
 export interface WriteItem {
   readonly row: Row;
   readonly request?: Once | undefined;
 }
 
-/** What distinguishes one kind of write from the others. The pipeline does the rest for all of them. */
+/** The parts in which kinds of writes differ. The pipeline handles the rest. */
 export interface WriteVerb<Item extends WriteItem, Answer> {
-  /** Divides a batch into groups that are written one after the other, each by one statement. */
+  /** Divides a batch into groups that are written in sequence, one statement each. */
   plan(items: readonly Item[]): readonly (readonly Item[])[];
   /**
-   * Writes a group in one transaction: one outcome per item, in order. Undefined when the table has another version by now
-   * and nothing was written. @throws SqlError
+   * Writes a group in one transaction. Returns one outcome per item, in order. Undefined: the table version changed and
+   * nothing was written. @throws SqlError
    */
   statement(
     items: readonly Item[],
     version: TableVersion,
     sql: SqlConnection,
   ): Promise<readonly Outcome<Answer>[] | undefined>;
-  /** What becomes of an item that PostgreSQL refused on its own. */
+  /** The outcome of an item that PostgreSQL refused on its own. */
   settle(item: Item, error: unknown): Outcome<Answer>;
-  /** The response to store in the transaction of the statement. Left out: the statement stores responses itself. */
+  /** The response to store in the transaction of the statement. Omitted: the statement stores responses itself. */
   response?(item: Item, answer: Answer): ResponseToStore | undefined;
 }
 
 const LOST = { error: new Error("A row has no outcome.") } as const;
 
 /**
- * The stages that all writes of a table share: items that are ready together form a batch, the verb divides it into groups,
- * a group is one statement for the table as it is, and each item gets its own outcome. Requests that were answered before
- * are left out of the statement.
+ * The stages that all writes of a table share. Items that are ready together form a batch, and the verb divides it into
+ * groups. Each group is one statement for the current table version, and each item gets its own outcome. Requests with
+ * a stored answer are left out.
  */
 export class WritePipeline<Item extends WriteItem, Answer> {
   readonly #deps: Pick<WriteDeps, "sql" | "requests">;
   readonly #guard: TableVersionGuard;
   readonly #verb: WriteVerb<Item, Answer>;
   readonly #coalescer: Coalescer<Item, Answer>;
-  /** The last batch had requests that were answered before: the next is likely to have some too. */
+  /** The last batch had requests with stored answers, so the next batch probably has some too. */
   #expectsReplays = false;
 
   constructor(deps: Pick<WriteDeps, "sql" | "requests">, guard: TableVersionGuard, verb: WriteVerb<Item, Answer>) {
@@ -73,12 +73,12 @@ export class WritePipeline<Item extends WriteItem, Answer> {
     });
   }
 
-  /** Writes an item with those that are ready at the same time. @throws overloaded; the error that the verb settles on */
+  /** Writes an item with others that are ready at the same time. @throws overloaded; the error from `settle` */
   submit(item: Item): Promise<Answer> {
     return this.#coalescer.submit(item);
   }
 
-  /** Writes an item by a statement of its own, at once. @throws the error that the verb settles on */
+  /** Writes an item at once, in its own statement. @throws the error from `settle` */
   async runAlone(item: Item): Promise<Answer> {
     const [outcome = LOST] = await this.#runBatch([item]);
     if ("error" in outcome) throw outcome.error;
@@ -111,7 +111,7 @@ export class WritePipeline<Item extends WriteItem, Answer> {
     );
   }
 
-  /** A key that is taken undoes the whole statement, which then starts over without the requests that were answered. */
+  /** A taken key rolls back the whole statement, which then restarts without the answered requests. */
   #write(items: readonly Item[]): Promise<readonly Outcome<Answer>[]> {
     const replayed = new Map<Item, Outcome<Answer>>();
     const left = () => (replayed.size === 0 ? items : items.filter((item) => !replayed.has(item)));
@@ -141,7 +141,7 @@ export class WritePipeline<Item extends WriteItem, Answer> {
     }
   }
 
-  /** One attempt, in one transaction with the responses that are to be stored. */
+  /** One attempt, in one transaction with the responses to store. */
   async #execute(items: readonly Item[], version: TableVersion): Promise<readonly Outcome<Answer>[] | undefined> {
     const { sql, requests } = this.#deps;
     const verb = this.#verb;
@@ -161,8 +161,8 @@ export class WritePipeline<Item extends WriteItem, Answer> {
 }
 
 /**
- * Runs a batch. When PostgreSQL refuses it for one of its rows, each half runs on its own until the bad row is alone. Never
- * throws: one half may be committed when the other one meets a broken connection, so each row gets the outcome of its half.
+ * Runs a batch. If PostgreSQL refuses it because of one row, each half runs on its own until that row is alone. Never
+ * throws: one half may commit while the other loses its connection, so each row gets the outcome of its half.
  */
 async function bisectBatch<Item, Answer>(
   items: readonly Item[],

@@ -10,7 +10,7 @@ import { createSilentLog } from "../silent-log.ts";
 
 const TOKEN = "token-of-this-pod-alone";
 
-/** Stands for the pod program: keeps the token as a pod does, listens on its socket, and runs the application's code as it would. */
+/** Replaces the pod program: keeps the token like a pod, listens on its socket, and runs the application's code. */
 const PROGRAM = `import { spawnSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -68,7 +68,7 @@ found["sees_token"] = ${JSON.stringify(TOKEN)} in seen
 found["sees_socket"] = "pod.sock" in seen
 found["given"] = os.environ.get("GIVEN")
 found["uid"] = os.getuid()
-# without high ones, which whoever runs the tests may have left open
+# without high ones, which the test runner may have left open
 found["open"] = sorted(int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) < 100)
 children = []
 try:
@@ -89,15 +89,15 @@ os.unlink("/tmp/fill")
 print(json.dumps(found))
 `;
 
-/** A driver that keeps the application's code apart from its own pod. */
+/** A driver that isolates the application's code from its own pod. */
 export interface AttackedDriver {
   readonly name: PodDriver["name"];
   create(input: PodDriverInput): Promise<PodDriver>;
-  /** How many processes the code may have of the 200 of its pod. */
+  /** Maximum processes of the code, of the 200 of its pod. */
   readonly most_children: number;
 }
 
-/** Registers what every driver that serves several organizations must keep from the code that it runs for them. */
+/** Registers the isolation tests for every driver that serves several organizations. */
 export function testCodeAttack({ create, most_children: mostChildren, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
@@ -107,7 +107,7 @@ export function testCodeAttack({ create, most_children: mostChildren, name }: At
     };
     const [programFolder, codeFolder] = [placeOf("program"), placeOf("code")];
     const [runFolder, logFolder, dataFolder] = [placeOf("run"), placeOf("log"), placeOf("data")];
-    // that of a service's database: its pod reads it
+    // The folder of a service's database: its pod can read it.
     const databaseFolder = placeOf("database");
     const postgres = createServer().listen(join(databaseFolder, ".s.PGSQL.5432"));
     writeFileSync(join(programFolder, "pod.mjs"), PROGRAM);
@@ -148,7 +148,7 @@ export function testCodeAttack({ create, most_children: mostChildren, name }: At
         timeout_ms: 40_000,
       });
       const { status, stderr, stdout } = JSON.parse(text);
-      // the loader complains in each program that is given it: Python alone
+      // The loader prints a warning in each program that gets the variable: only Python.
       expect([status, stderr.match(/from LD_PRELOAD/g)]).toEqual([0, ["from LD_PRELOAD"]]);
       const { children, processes, ...found } = JSON.parse(stdout);
       expect(found).toEqual({
@@ -182,7 +182,7 @@ export function testCodeAttack({ create, most_children: mostChildren, name }: At
         open_by_handle: "PermissionError",
         read_memory: "PermissionError",
         personality: "PermissionError",
-        // 28: no space left
+        // 28: no space left.
         sees_token: false,
         sees_socket: false,
         given: "yes",
@@ -190,7 +190,7 @@ export function testCodeAttack({ create, most_children: mostChildren, name }: At
         filled: 28,
         open: [0, 1, 2, 3],
       });
-      // the sandbox's own first process, and the code
+      // The sandbox's own first process, and the code.
       expect(processes).toEqual([1, 2]);
       expect(children).toBeGreaterThan(50);
       expect(children).toBeLessThan(mostChildren);

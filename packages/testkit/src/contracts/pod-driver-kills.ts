@@ -8,10 +8,10 @@ import type { PodOwnerInput } from "./pod-owner.ts";
 
 const OWNER = fileURLToPath(new URL("./pod-owner.ts", import.meta.url));
 
-/** Registers what must hold however the process that owns a driver ends. */
+/** Registers the tests for an owner of a driver that is killed. */
 export function testKilledOwners(driver: PodDriverUnderTest): void {
-  describe(`owners of the driver ${driver.name} that are killed`, () => {
-    test("whenever it is killed while it starts a pod, the next one has that pod once, and ends it", async () => {
+  describe(`killed owners of the driver ${driver.name}`, () => {
+    test("after any kill during a start, the next owner has the pod once", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const rounds = await Promise.allSettled(
@@ -42,7 +42,7 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
       expect(stage.programs()).toEqual([]);
     });
 
-    test("a task ends with the process that runs it, and the next one clears what is left of it", async () => {
+    test("a task ends with its process, and the next owner cleans up", async () => {
       await using stage = openPodStage(driver);
       const script = `console.log("runs"); setTimeout(() => {}, 60_000)`;
       const { onLine: _, ...task } = stage.task({ args: ["-e", script, stage.mark] });
@@ -70,7 +70,7 @@ function startOwner(
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 }
 
-/** The next line that an owner prints; each is a write of its own. */
+/** The next line that an owner prints; each is a separate write. */
 async function nextLine({ stdout }: ChildProcess): Promise<string> {
   if (stdout === null) throw new Error("The owner has no output.");
   const [bytes] = await once(stdout, "data");

@@ -11,12 +11,13 @@ const GRACE_MS = 5_000;
 const EXCHANGED_TASKS = 8;
 const SECRET = "of another database";
 
-/** Registers what a driver that isolates pods must refuse: links that a pod puts in the place of its folders and files. Needs root. */
+/** Registers the link tests for a driver that isolates pods: pods replace their folders and files by links. Needs
+ *  root. */
 export function testLinks(driver: PodDriverUnderTest): void {
   const signal = AbortSignal.timeout(600_000);
 
-  describe.runIf(process.getuid?.() === 0)(`links that pods make, with the driver ${driver.name}`, () => {
-    test("restart, log and removal follow no link in a folder of the pod", async () => {
+  describe.runIf(process.getuid?.() === 0)(`links made by pods, with the driver ${driver.name}`, () => {
+    test("restart, log and removal follow no link in a pod's folder", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const victim = makeVictim(stage);
@@ -42,7 +43,7 @@ export function testLinks(driver: PodDriverUnderTest): void {
       expectUntouched(victim);
     });
 
-    test("a folder below one that the pod owns is not given to it", async () => {
+    test("a folder below a folder of the pod does not become the pod's", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const victim = makeVictim(stage);
@@ -52,7 +53,7 @@ export function testLinks(driver: PodDriverUnderTest): void {
       await pods.ensure(spec, signal);
       await stage.ready(spec);
       await pods.stop(spec.id, GRACE_MS);
-      // where version 0.8.0 kept scratch files of services
+      // Version 0.8.0 kept scratch files of services here.
       for (const scratch of [join(data, "services", "one", "scratch-1"), join(data, "services")]) {
         const folders = [...spec.folders, { path: scratch, mode: "write" }] as const;
         await expect(pods.ensure(stage.spec({}, { folders }), signal)).rejects.toMatchObject({ code: "pod_failed" });
@@ -60,11 +61,11 @@ export function testLinks(driver: PodDriverUnderTest): void {
       expectUntouched(victim);
     });
 
-    test("a folder that is exchanged for a link while a task starts is not the task's", async () => {
+    test("a folder replaced by a link while a task starts is not given to it", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const victim = makeVictim(stage);
-      // another user reads it as soon as it sees it
+      // Readable by another user once it is visible.
       chmodSync(victim, 0o755);
       chmodSync(join(victim, "pod.log"), 0o644);
       const said: string[] = [];
@@ -74,7 +75,7 @@ export function testLinks(driver: PodDriverUnderTest): void {
         for (let count = 0; count < EXCHANGED_TASKS; count += 1) {
           const args = ["-c", `cat ${task.cwd}/pod.log; echo changed >${task.cwd}/pod.log`];
           const one = { ...task, id: `task-${count}`, cwd: "/", program: "/bin/sh", args };
-          // refused, or run with the task's own folder
+          // Refused, or run with the task's own folder.
           await pods.run(one, signal).catch((error: unknown) => expect(error).toBeInstanceOf(Error));
         }
       } finally {
@@ -111,7 +112,7 @@ async function linesOf(pods: PodDriver, { log_folder: logFolder }: PodSpec): Pro
   return lines;
 }
 
-/** Puts a link in the place of a folder, and the folder back, until it is told to end. */
+/** Alternates between a link and the folder until it is stopped. */
 function exchangeForLink(folder: string, target: string) {
   const code = `const { renameSync, rmSync, symlinkSync } = require("node:fs");
     const { workerData: { folder, target, ending } } = require("node:worker_threads");

@@ -9,23 +9,24 @@ import { expect } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
 
-/** A driver that the suite runs for, and what it can do. */
+/** A driver under test, and its capabilities. */
 export interface PodDriverUnderTest {
   readonly name: PodDriver["name"];
-  /** Where its factory is, for processes of their own that the suite kills: `@appdb/pods/driver/process-pods`, `createProcessPods`. */
+  /** Module and name of its factory, for separate processes that the suite kills:
+   *  `@appdb/pods/driver/process-pods`, `createProcessPods`. */
   readonly module: string;
   readonly factory: string;
-  /** Members that the factory takes beside `PodDriverInput`'s; they must pass through JSON. */
+  /** Factory options in addition to `PodDriverInput`; they must survive JSON. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Ends processes that left their session, their parent and their environment. */
   readonly ends_bare_daemons: boolean;
-  /** When owners are killed: after their first step, spread over what starting a pod takes. */
+  /** Delays of kills: after the owner's first step, spread over the duration of a start. */
   readonly kill_delays_ms: readonly number[];
   readonly bounds_memory: boolean;
   readonly bounds_tasks: boolean;
 }
 
-/** What the test program does with its input (pod-program.mjs). */
+/** The instructions for the test program (pod-program.mjs). */
 export interface Told {
   readonly ignores_term?: boolean;
   readonly stop_code?: number;
@@ -36,7 +37,7 @@ export interface Told {
   readonly prints?: string;
   readonly allocates_mb?: number;
   readonly secret?: string;
-  /** Paths that it replaces by links, and where these lead. */
+  /** Paths to replace by links, with their targets. */
   readonly links?: readonly (readonly [path: string, target: string])[];
 }
 
@@ -49,7 +50,7 @@ export interface PodProgramReport {
 
 const PROGRAM = fileURLToPath(new URL("./pod-program.mjs", import.meta.url));
 
-/** Folders and specs of one test. Disposing of it ends every process that carries its mark. */
+/** Folders and specs of one test. Disposing of it ends every process with its mark. */
 export interface PodStage extends AsyncDisposable {
   readonly folder: string;
   /** In the arguments of each process that the test's pods start. */
@@ -58,11 +59,11 @@ export interface PodStage extends AsyncDisposable {
   open(): Promise<PodDriver>;
   spec(told?: Told, changes?: Partial<PodSpec>): PodSpec;
   task(changes: Partial<PodTask> & Pick<PodTask, "args">): PodTask;
-  /** What the test program wrote once it had read its input. */
+  /** The test program's report after it has read its input. */
   ready(spec: PodSpec): Promise<PodProgramReport>;
-  /** Pids of living processes with the test's mark, or with another text, that are Node: no shell or wrapper before them. */
+  /** Pids of living Node processes with the test's mark or another text, without shells or wrappers. */
   programs(mark?: string): number[];
-  /** Waits until there are so many: a process looks like whoever started it until it has come to its own program. */
+  /** Waits for this number of processes. A process looks like its parent until it has executed its own program. */
   expectPrograms(count: number, mark?: string): Promise<void>;
 }
 
@@ -166,7 +167,7 @@ function endIfThere(pid: number): void {
   }
 }
 
-/** Processes with a text among their arguments; of Node alone unless told otherwise. */
+/** Processes with a text in their arguments; by default only Node. */
 function findMarked(mark: string, isNodeOnly = true): number[] {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
@@ -175,7 +176,7 @@ function findMarked(mark: string, isNodeOnly = true): number[] {
       const isMarked = args.includes(mark) && (!isNodeOnly || program === process.execPath);
       return isMarked ? [Number(name)] : [];
     } catch {
-      // gone between two looks
+      // It ended between two reads.
       return [];
     }
   });

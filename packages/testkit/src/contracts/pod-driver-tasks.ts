@@ -5,12 +5,12 @@ import { openPodStage, type PodDriverUnderTest } from "./pod-driver-stage.ts";
 
 const STAY = "setTimeout(() => {}, 60_000)";
 
-/** Registers what every driver must do with programs that end by themselves. */
+/** Registers the task tests for every driver. */
 export function testTasks(driver: PodDriverUnderTest): void {
   const signal = AbortSignal.timeout(600_000);
 
   describe(`tasks of the driver ${driver.name}`, () => {
-    test("a task gives its lines and how it ended", async () => {
+    test("a task returns its output lines and its exit", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const lines: string[] = [];
@@ -22,7 +22,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
       expect(killed).toMatchObject({ code: null, signal: "SIGABRT" });
     });
 
-    test("a task gets the environment that it was given, and nothing of its driver's", async () => {
+    test("a task gets exactly its own environment", async () => {
       await using stage = openPodStage(driver);
       process.env.SERVER_SECRET_OF_TEST = "1";
       try {
@@ -50,7 +50,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
       }
     });
 
-    test("a task sees single files that it was given, and nothing beside them", async () => {
+    test("a task sees exactly its own single files", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const [given, beside] = ["given file.pem", "beside.pem"].map((name) => join(stage.folder, name)) as [
@@ -67,7 +67,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
       expect(lines).toEqual([driver.name === "process" ? "text,text" : "text,false"]);
     });
 
-    test("a task that takes too long is ended with all that it started", async () => {
+    test("a task that takes too long is ended with its children", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const script = `const { spawn } = require("node:child_process");
@@ -80,7 +80,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
       expect(stage.programs()).toEqual([]);
     });
 
-    test("a task that is called off ends at once and says why", async () => {
+    test("a cancelled task ends at once with the reason", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const callingOff = new AbortController();
@@ -91,7 +91,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
       expect(stage.programs()).toEqual([]);
     });
 
-    test("what a task leaves running is ended with it", async () => {
+    test("processes left behind by a task are ended with it", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const script = `require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(STAY)}, ${JSON.stringify(stage.mark)}],
@@ -100,7 +100,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
       expect(stage.programs()).toEqual([]);
     });
 
-    test("a task that writes more than it may is ended", async () => {
+    test("a task that writes too much is ended", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const script = `const fs = require("node:fs"); const piece = Buffer.alloc(1_000_000, 1);
@@ -108,12 +108,12 @@ export function testTasks(driver: PodDriverUnderTest): void {
       const task = stage.task({ args: ["-e", script] });
       const exit = await pods.run({ ...task, limits: { ...task.limits, disk_bytes: 20_000_000 } }, signal);
       expect(exit.exceeded).toBe("disk");
-      // killed, or refused by the kernel before anybody looked
+      // Killed, or refused by the kernel first.
       expect(exit.code).not.toBe(0);
       expect(readdirSync(task.cwd)).toEqual(["grows"]);
     });
 
-    test("a program that is not there is a task that failed, or a code that says so", async () => {
+    test("a missing program is a failed task or a failure code", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const lines: string[] = [];
@@ -125,7 +125,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
     });
 
     if (driver.bounds_memory) {
-      test("a task that needs too much memory is ended, and its driver says that this was why", async () => {
+      test("a task that needs too much memory is ended with that reason", async () => {
         await using stage = openPodStage(driver);
         const pods = await stage.open();
         const script = "const kept = []; for (;;) kept.push(Buffer.alloc(8 * 1024 * 1024, 1))";
@@ -134,7 +134,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
     }
 
     if (driver.bounds_tasks) {
-      test("a task that forks without end stays within its number of processes, and ends with them", async () => {
+      test("an endless fork stays within the process limit and is ended", async () => {
         await using stage = openPodStage(driver);
         const pods = await stage.open();
         const script = `const { spawn } = require("node:child_process");
@@ -149,5 +149,5 @@ export function testTasks(driver: PodDriverUnderTest): void {
   });
 }
 
-/** What a driver may add for itself. */
+/** Variables that a driver may add. */
 const OWN_VARIABLES = new Set(["SERVICE_POD", "PWD", "SHLVL", "_", "OLDPWD", "HOME", "TMPDIR", "HOSTNAME", "TERM"]);

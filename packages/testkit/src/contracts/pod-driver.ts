@@ -7,12 +7,12 @@ import { openPodStage, type PodDriverUnderTest } from "./pod-driver-stage.ts";
 
 const GRACE_MS = 5_000;
 
-/** Registers what every pod driver must do with pods. Linux only: it looks at /proc. */
+/** Registers the pod tests for every driver. Linux only: it reads /proc. */
 export function testPods(driver: PodDriverUnderTest): void {
   const signal = AbortSignal.timeout(600_000);
 
   describe(`pods of the driver ${driver.name}`, () => {
-    test("a pod reads its whole input, and the same spec again is the same pod", async () => {
+    test("a pod reads its whole input, and an equal spec is the same pod", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const spec = stage.spec({ secret: "x".repeat(300_000) });
@@ -28,7 +28,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect((await pods.inspect(spec.id))?.memory_bytes).toBeGreaterThan(5_000_000);
     });
 
-    test("another input replaces the pod, and a pod that has ended is started again", async () => {
+    test("another input replaces the pod, and an ended pod is started again", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const first = await pods.ensure(stage.spec({ secret: "one" }), signal);
@@ -46,7 +46,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       await stage.expectPrograms(1);
     });
 
-    test("stopping asks first, and leaves no process, whatever the pod has started", async () => {
+    test("stopping asks first and leaves no process", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const daemon = driver.ends_bare_daemons ? "bare" : "kept";
@@ -68,7 +68,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       await pods.stop(spec.id, GRACE_MS);
     });
 
-    test("a pod that does not end when asked is killed after its grace, with what it started", async () => {
+    test("a pod that ignores the request is killed after its grace period", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const spec = stage.spec({ ignores_term: true, child: true, session: true });
@@ -81,7 +81,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect(await pods.inspect(spec.id)).toMatchObject({ state: "exited", exit: { code: null, signal: "SIGKILL" } });
     });
 
-    test("what is left of a pod whose program was killed ends before it is started again", async () => {
+    test("leftovers of a killed pod end before it is started again", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const spec = stage.spec({ child: true, session: true });
@@ -96,7 +96,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect(stage.programs().filter((one) => before.includes(one))).toEqual([]);
     });
 
-    test("another driver over the same folder has the pods of the first one, and sees how they end", async () => {
+    test("another driver on the same folder sees the pods and their exits", async () => {
       await using stage = openPodStage(driver);
       const spec = stage.spec({ stop_code: 3 });
       let started: unknown;
@@ -114,7 +114,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       });
     });
 
-    test("two that ensure one pod at once have one pod", async () => {
+    test("two concurrent ensure calls make one pod", async () => {
       await using stage = openPodStage(driver);
       const [one, other] = [await stage.open(), await stage.open()];
       const specs = [stage.spec(), stage.spec()];
@@ -143,7 +143,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       }
     });
 
-    test("the log of a pod is followed while it runs, is started again, and is stopped", async () => {
+    test("a pod's log is followed across start, restart and stop", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const spec = stage.spec();
@@ -162,7 +162,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       await reading;
     });
 
-    test("a pod gets nothing of the environment of whoever starts it", async () => {
+    test("a pod gets nothing from its starter's environment", async () => {
       await using stage = openPodStage(driver);
       process.env.SERVER_SECRET_OF_TEST = "1";
       try {

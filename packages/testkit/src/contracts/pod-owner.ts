@@ -2,12 +2,13 @@ import type { PodDriver, PodSpec, PodTask } from "@appdb/pods/driver/pod-driver"
 import { Secret } from "@appdb/system/secret";
 import { createSilentLog } from "../silent-log.ts";
 
-/** A process of its own with a driver, which the suite kills. Its only argument is a PodOwnerInput; each line that it prints is a step. */
+/** A separate process with a driver, which the suite kills. Its only argument is a PodOwnerInput; each printed line
+ *  is a step. */
 export interface PodOwnerInput {
   readonly module: string;
   readonly factory: string;
   readonly options: Readonly<Record<string, unknown>>;
-  /** A pod to ensure, `input` as text; or a task to run, whose lines are printed. */
+  /** A pod to ensure, with `input` as text; or a task to run, whose lines are printed. */
   readonly spec?: Omit<PodSpec, "input"> & { readonly input: string };
   readonly task?: Omit<PodTask, "onLine">;
 }

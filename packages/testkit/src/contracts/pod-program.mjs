@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 const text = readFileSync(0, "utf8");
 const told = JSON.parse(text);
-/** Longer than any test; not for ever, if a test run is killed and nobody ends what it started. */
+/** Longer than any test, but bounded: a killed test run does not end what it started. */
 const LIFE_MS = 120_000;
 const STAY = `setTimeout(() => {}, ${LIFE_MS})`;
 

@@ -155,7 +155,7 @@ describe("cli key create", () => {
   });
 
   test.each([
-    ["read:cloud://acme:main", "It begins with access: or manage:."],
+    ["read:cloud://acme:main", "It must begin with access: or manage:."],
     ["access:acme:main", "Expected cloud://<org>:<db> after the verb."],
     ["manage:cloud://acme:main", "manage applies to services, not to a whole database."],
     ["access:cloud://acme:main/tables", "Expected /services or nothing after the database"],

@@ -25,9 +25,9 @@ export interface CheckOptions {
   readonly connection: SqlConnection;
   readonly forms: Forms;
   readonly signatures: readonly Signature[];
-  /** Which of the signatures stand at the root of a tree; the others stand below it. */
+  /** Signatures at the root of a tree; the others are below it. */
   readonly roots: readonly Signature[];
-  /** How many rows each root is evaluated on, over trees of depth 1 to 5. */
+  /** Number of rows per root, over trees of depth 1 to 5. */
   readonly cases: number;
   readonly seed: number;
   codePoint(random: Random): number;
@@ -35,7 +35,7 @@ export interface CheckOptions {
 }
 
 export interface Tally {
-  /** Values and nulls that SQL gave and that were compared. */
+  /** Number of compared values and nulls from SQL. */
   compared: number;
   /** Rows for which SQL raised, which is always allowed. */
   raised: number;
@@ -44,7 +44,7 @@ export interface Tally {
 export interface CheckReport {
   /** By signature: `op.add(int,int)`. */
   readonly tallies: Map<string, Tally>;
-  /** Where SQL gave another value than Python, worded for a person. */
+  /** Differences between SQL and Python, as text for people. */
   readonly mismatches: string[];
 }
 
@@ -54,13 +54,13 @@ interface Tree {
   readonly sql: string;
 }
 
-/** Evaluates random trees on random rows in PostgreSQL and in Python, and compares every value that PostgreSQL gives. */
+/** Evaluates random trees on random rows in PostgreSQL and in Python, and compares every value from PostgreSQL. */
 export async function checkForms(options: CheckOptions): Promise<CheckReport> {
   const random = new Random(options.seed);
   const report: CheckReport = { tallies: new Map(), mismatches: [] };
   const trees = options.roots.flatMap((root) => makeTrees(root, Math.ceil(options.cases / ROWS), random, options));
   shuffle(trees, random);
-  // Whoever asks may have another zone set; no form may depend on it.
+  // The caller may have another time zone; no form may depend on it.
   await options.connection.query({ text: "set time zone 'America/St_Johns'" });
   for (let start = 0; start < trees.length; start += TREES_PER_BATCH) {
     await checkBatch(trees.slice(start, start + TREES_PER_BATCH), random, options, report);
@@ -68,12 +68,12 @@ export async function checkForms(options: CheckOptions): Promise<CheckReport> {
   return report;
 }
 
-/** How a signature is called in reports. */
+/** The name of a signature in reports. */
 export function signatureName({ fn, args, kind }: Signature): string {
   return fn === "op.cast" ? `op.cast(${args[0]} to ${kind})` : `${fn}(${args.join(",")})`;
 }
 
-/** Trees of the signature that have an SQL form, one per hundred cases, depth 1 to 5 in turns. */
+/** Trees of the signature with an SQL form: one per hundred cases, depths 1 to 5 in rotation. */
 function makeTrees(signature: Signature, count: number, random: Random, options: CheckOptions): Tree[] {
   const { signatures, forms, codePoint } = options;
   const treeOptions: TreeOptions = { random, signatures, columns: COLUMNS, codePoint };
@@ -97,7 +97,7 @@ async function checkBatch(
   );
   await fillTable(options.connection, rows);
   const steps = trees.map(({ expr }, i) => ({ name: `step${i}`, type: expr.type, nullable: true, expr }));
-  // A worker keeps the graphs that it has been told, by key: other trees need another one.
+  // A worker caches graphs by key, so other trees need another key.
   const key = createHash("sha256").update(JSON.stringify(steps)).digest("hex");
   const graph: UdfGraph = { key, inputs: INPUTS, steps, functions: [] };
   const answers = await Promise.all(rows.map((row) => options.runPython(graph, row)));
@@ -147,7 +147,7 @@ async function evaluateSql(connection: SqlConnection, { sql, expr }: Tree): Prom
       throw new Error(`not allowed to raise: ${sql}`, { cause: error });
     }
   }
-  // Some row raises: each is evaluated by itself, on the server, which is quicker than halving from here.
+  // Some row raises. Each row is then evaluated on its own, on the server, which is faster than bisecting from here.
   const body = `declare value text; begin select ${text} into value from sample where id = row_id;
     return coalesce('=' || value, 'null');
     exception when data_exception or program_limit_exceeded then return 'raised'; end`;
@@ -161,7 +161,7 @@ async function evaluateSql(connection: SqlConnection, { sql, expr }: Tree): Prom
   });
 }
 
-/** One text for one value, whichever side printed it. */
+/** The same text for the same value from both sides. */
 function sqlText(value: string | null, kind: TypeKind): string | null {
   return value !== null && kind === "float" ? floatText(Number(value)) : value;
 }

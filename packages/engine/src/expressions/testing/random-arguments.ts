@@ -4,11 +4,11 @@ import type { Random } from "./random.ts";
 import { sampleType } from "./sample-values.ts";
 import type { Signature } from "./signatures.ts";
 
-/** Changes the positional arguments where a form takes only some, and adds arguments that are given by name. */
+/** Changes positional arguments where a form restricts them, and adds named arguments. */
 type Arguments = (call: { readonly args: Expr[]; readonly signature: Signature }, tools: Tools) => void;
 
 interface Tools {
-  /** Gives an argument by name in half of the calls. */
+  /** Adds a named argument in half of the calls. */
   maybe(name: string, make: () => Expr): void;
   pick<T>(values: readonly T[]): T;
   int(from: number, to: number): Expr;
@@ -48,7 +48,7 @@ const isoformat: Arguments = (_, { maybe, pick, text }) => {
   );
 };
 
-/** Mostly near the bounds of what the calendar has, so that not every call raises. */
+/** Mostly near the calendar's bounds, so that not every call raises. */
 const calendar: Arguments = ({ args }, { pick, int, tree }) => {
   args[0] = pick([tree("int"), int(-2, 3), int(1900, 2100), int(9998, 10_001), yearOf(tree("date"))]);
   args[1] = pick([tree("int"), int(0, 13), int(1, 12)]);
@@ -71,7 +71,7 @@ const JSON_CONSTANTS = [
   "[1]",
 ];
 
-/** A Json value is compared in SQL with constants alone. */
+/** SQL only compares a Json value with constants. */
 function withJsonConstants({ args, signature }: Parameters<Arguments>[0], { pick }: Tools): void {
   if (signature.args[0] !== "json") return;
   for (let i = 1; i < args.length; i++) args[i] = literal("json", pick(JSON_CONSTANTS));
@@ -142,8 +142,8 @@ const ARGUMENTS: Readonly<Record<string, Arguments>> = {
 };
 
 /**
- * Arguments of a random call that its form knows: constants where it wants constants, options in half of the calls.
- * `args` are the call's positional ones, which may be changed; `tree` makes others.
+ * Arguments of a random call that its form supports: constants where required, options in half of the calls. `args` are
+ * the positional ones and may be changed; `tree` makes others.
  */
 export function chooseArguments(
   signature: Signature,
@@ -171,7 +171,7 @@ export function literal(kind: TypeKind, value: string | number | boolean | null)
   return { node: "literal", value, type: sampleType(kind), nullable: value === null };
 }
 
-/** The year of a date: a year that the calendar has. */
+/** The year of a date: a year in the calendar. */
 function yearOf(day: Expr): Expr {
   return { node: "call", fn: "date.year", args: [day], kwargs: {}, type: { kind: "int" }, nullable: true };
 }

@@ -14,7 +14,7 @@ export interface TreeOptions {
 }
 
 const FORMAT_ARGS: readonly TypeKind[] = ["string", "int", "bool", "date", "uuid"];
-/** Dict and list literals as if they were functions: they have an SQL form of their own. */
+/** Dict and list literals as pseudo-functions: they have their own SQL form. */
 export const COMPOSED: readonly Signature[] = ["node.dict", "node.list"].map((fn) => ({
   fn,
   args: ["string", "int", "bool", "timestamp", "date", "uuid"],
@@ -42,7 +42,7 @@ export function randomTree(kind: TypeKind, depth: number, options: TreeOptions):
   return { node: "column", name: random.pick(columns[kind]), type: sampleType(kind), nullable: true };
 }
 
-/** A literal of some of the parts, each made a Json value, with constants and further literals between. */
+/** A literal of some of the parts, each made a Json value, with constants and further literals between them. */
 function randomComposed(fn: string, args: readonly Expr[], random: Random): Expr {
   const type = { kind: "json" } as const;
   const asJson = (arg: Expr): Expr => ({ node: "call", fn: "op.cast", args: [arg], kwargs: {}, type, nullable: true });
@@ -84,7 +84,7 @@ function randomFormat(depth: number, options: TreeOptions): Expr {
   return { node: "call", fn: "string.format", args: [text, ...args], kwargs, type: { kind: "string" }, nullable: true };
 }
 
-/** A stored value as a literal of a tree holds it. */
+/** A stored value in the form of a literal. */
 export function literalValue(kind: TypeKind, value: EngineValue): string | number | boolean | null {
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
   return value !== null && kind === "int" ? String(value) : (value as string | number | boolean | null);

@@ -1,4 +1,4 @@
-/** Random choices that a seed repeats (mulberry32). */
+/** Random choices with a seed (mulberry32). */
 export class Random {
   #state: number;
 

@@ -1,20 +1,20 @@
 import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import type { Forms } from "../form.ts";
 
-/** A function for certain kinds of arguments and the kind of what it gives. */
+/** A function with the kinds of its arguments and of its result. */
 export interface Signature {
   readonly fn: string;
   readonly args: readonly TypeKind[];
   readonly kind: TypeKind;
 }
 
-/** Functions that give another value each time. */
+/** Functions with a different value in each call. */
 const VOLATILE = new Set(["uuid.uuid4", "uuid.uuid7", "timestamp.now"]);
 const BOOLEAN = new Set("eq ne lt le gt ge and or not is_null is_not_null in".split(" "));
 
 /**
- * All signatures of the forms, those that give another value each time left out, each conversion once per target.
- * `kinds` has the kinds of what the library's functions give, by id.
+ * All signatures of the forms, without volatile functions, and each conversion once per target. `kinds` has the result
+ * kinds of the library's functions, by id.
  */
 export function signaturesOf(forms: Forms, kinds: ReadonlyMap<string, TypeKind>): Signature[] {
   return Object.entries(forms).flatMap(([fn, byKinds]) =>

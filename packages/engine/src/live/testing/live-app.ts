@@ -1,4 +1,4 @@
-/** Notes in rooms, and queries of every kind that may be watched. */
+/** Notes in rooms, and queries of every kind that can be watched. */
 export const LIVE_APP = `
 import appdb as db
 import appdb.functions as fn

@@ -1,4 +1,4 @@
-/** An application with a query of every kind, for tests that ask them over HTTP. */
+/** An application with a query of every kind, for tests over HTTP. */
 export const QUERY_APP = `
 import appdb as db
 import appdb.functions as fn
@@ -159,7 +159,7 @@ r.add_query_route(path="/by_sku", query=by_sku, one_row=True)
 r.add_query_route(path="/maybe", query=maybe)
 `;
 
-/** What its table `items` holds, in the order of insertion. */
+/** The rows of its table `items`, in insertion order. */
 export const QUERY_ROWS = [
   {
     sku: "a",

@@ -1,6 +1,6 @@
 import type { ValueSpec } from "./value-specs.ts";
 
-/** What Python sees of a value, every bit of it, as text; plain-values.ts says the same for what was sent. */
+/** Python prints every bit of a value as text. plain-values.ts makes the same text from the sent value. */
 const FUNCTIONS = `
 import struct
 from datetime import date, datetime, timedelta, timezone
@@ -40,7 +40,7 @@ def show(value):
     return f"a{dtype}({','.join(map(str, value.shape))})" + show(value.tolist())
 `;
 
-/** A module with two functions for each type: one says what it got, one gives it back. */
+/** A module with two functions for each type: one describes its argument, one returns it. */
 export function functionsModule(specs: readonly ValueSpec[]): string {
   const functions = specs.map((spec) => {
     const type = spec.hint ?? spec.annotation;
@@ -57,7 +57,8 @@ def same_${spec.name}(v: ${type}) -> ${spec.annotation}:
   return FUNCTIONS + functions.join("\n");
 }
 
-/** A table with a column of each type, and what functions make of them. \`is_later\`: with columns that read stored values. */
+/** A table with a column of each type, and columns that functions compute from them. `is_later`: with columns that
+ *  read stored values. */
 export function appFile(specs: readonly ValueSpec[], options: { readonly is_later: boolean }): string {
   const lines = specs.flatMap(({ name, annotation }) => [
     `    v_${name}: ${annotation} | None`,

@@ -10,7 +10,7 @@ export type Plain =
   | readonly Plain[]
   | { readonly members: readonly (readonly [string, Plain])[] };
 
-/** Writes a value as JSON text, with blanks where `blank` puts them. */
+/** Writes a value as JSON text, with spaces where `blank` inserts them. */
 export function plainJson(value: Plain, blank: () => string = () => ""): string {
   const pad = (text: string): string => blank() + text + blank();
   if (value === null || typeof value === "boolean") return String(value);
@@ -22,7 +22,7 @@ export function plainJson(value: Plain, blank: () => string = () => ""): string 
   return (value as { text: string }).text;
 }
 
-/** What `show` in Python (hops-app.ts) says of a value: every bit of it, as text. */
+/** The text that `show` in Python (hops-app.ts) returns for a value, with every bit of it. */
 export function shown(value: Plain): string {
   if (value === null) return "n";
   if (typeof value === "boolean") return value ? "b1" : "b0";

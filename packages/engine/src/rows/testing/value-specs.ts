@@ -15,28 +15,28 @@ import {
   shown,
 } from "./plain-values.ts";
 
-/** A value that is sent, and what each place that it passes must say of it. None of it is computed by the engine. */
+/** A value to send, and the expected result at each hop. The engine computes none of it. */
 export interface Sample {
-  /** As it stands in the request. */
+  /** As in the request. */
   readonly json: string;
-  /** The answer, where it is one text; else what `read` makes of it. */
+  /** The expected answer if only one text is possible; otherwise the expected result of `read`. */
   readonly answer: string;
   readonly sql: string;
   readonly python: string;
 }
 
-/** A column's type as a file declares it, and how its values are looked at in each place. */
+/** The type of a column as declared in a file, and how a test reads its values at each hop. */
 export interface ValueSpec {
   readonly name: string;
   /** As in app.py. */
   readonly annotation: string;
-  /** Python's own type of the function's parameter, where there is one. */
+  /** Python's own type for the parameter of the function, if one exists. */
   readonly hint?: string;
   /** SQL that shows every bit of the stored value. */
   sql(column: string): string;
-  /** Normalises an answer's text for the comparison with `answer`. */
+  /** Normalises the text of an answer for the comparison with `answer`. */
   read?(text: string): string;
-  /** Python writes the value anew: spacing and digits of the text it gives back are its own. */
+  /** Python serialises the value again: spacing and digits may differ from the input. */
   readonly is_rewritten?: true;
   readonly extremes: readonly Sample[];
   random(random: Random): Sample;
@@ -65,7 +65,7 @@ const DAY_MICROS = 86_400_000_000n;
 const FIRST_MICROS = -62_135_596_800_000_000n;
 const LAST_MICROS = 253_402_300_799_999_999n;
 
-/** A moment written with an offset of some minutes. Days are counted here and not by Date, which the engine uses. */
+/** A timestamp with an offset of some minutes. Days are counted here and not by Date, which the engine uses. */
 function moment(micros: bigint, offset = 0): Sample {
   const local = micros + BigInt(offset) * 60_000_000n;
   const zone =
@@ -82,13 +82,13 @@ function isoText(micros: bigint): string {
   return `${dateText(days + EPOCH_DAYS)}T${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}${fraction}`;
 }
 
-/** `YYYY-MM-DD` of a day counted from 0001-01-01, which is 1. */
+/** `YYYY-MM-DD` of a day number; 0001-01-01 is 1. */
 function dateText(ordinal: bigint): string {
   let rest = Number(ordinal) - 1;
   let year = 1;
   for (const years of [400, 100, 4, 1]) {
     const days = years * 365 + Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400);
-    // Of four centuries and of four years the last one is a day longer.
+    // The last of four centuries and the last of four years have one more day.
     const count = Math.min(Math.floor(rest / days), years === 100 || years === 1 ? 3 : Number.MAX_SAFE_INTEGER);
     rest -= count * days;
     year += count * years;
@@ -148,7 +148,7 @@ const SQL_ELEMENTS: Readonly<Partial<Record<ArrayDtype, string>>> = {
   string: "encode(convert_to(x, 'UTF8'), 'hex')",
 };
 
-/** An array type: its shape as declared, null for any. */
+/** An array type with the declared shape; null for any shape. */
 function arraySpec(dtype: ArrayDtype, shape: readonly (number | null)[] | null): ValueSpec {
   const lengths = shape?.map((length) => length ?? "None").join(", ");
   const brackets = lengths === undefined ? `"${dtype}"` : `(${lengths},), "${dtype}"`;
@@ -156,7 +156,7 @@ function arraySpec(dtype: ArrayDtype, shape: readonly (number | null)[] | null):
     const found =
       shape?.map((length) => length ?? random.int(1, 4)) ??
       Array.from({ length: random.int(1, 3) }, () => random.int(1, 3));
-    // An array without elements has no other lengths than its type's.
+    // An array without elements has no other lengths than those of its type.
     if (first === 0) found.splice(0, shape === null ? found.length : 1, first);
     const count = found.reduce((product, length) => product * length, 1);
     const elements = Array.from({ length: count }, () => element(dtype, random));
@@ -187,7 +187,7 @@ function nest(flat: readonly Plain[], lengths: readonly number[]): Plain {
   return Array.from({ length: flat.length / size }, (_, at) => nest(flat.slice(at * size, (at + 1) * size), inner));
 }
 
-/** An array's JSON text with each number as its bits, so that only the value is compared, and the nesting. */
+/** Writes the JSON text of an array with the bits of each number. Only values and nesting are compared. */
 function readNested(dtype: ArrayDtype, answer: string): string {
   if (dtype === "string" || dtype === "bool") return JSON.stringify(JSON.parse(answer));
   return answer.replace(/-?\d[\d.eE+-]*/g, (number) => {
@@ -204,7 +204,7 @@ const TYPED = (random: Random): Plain => ({
   ],
 });
 
-/** All types that a file may declare. */
+/** All types that a file can declare. */
 export const VALUE_SPECS: readonly ValueSpec[] = [
   {
     name: "string",
