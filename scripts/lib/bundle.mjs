@@ -9,6 +9,11 @@ const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).ver
 const SWAGGER_FILES = ["swagger-ui.css", "swagger-ui-bundle.js", "LICENSE", "NOTICE"];
 /** Where the command finds its examples, beside its programs. */
 const EXAMPLES = "examples";
+/** Folders of migrations next to the programs, and where each is in the sources. */
+const MIGRATIONS = {
+  "catalog-migrations": "packages/engine/migrations",
+  "server-migrations": "apps/server/migrations",
+};
 /** `minify`: shorter names as well. Not in the pod, whose stack traces stand in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
@@ -82,7 +87,7 @@ function leftOut(names) {
 
 /**
  * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
- * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `documents-worker.js`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie), `swagger-ui/` and `examples/`.
+ * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `documents-worker.js`, `catalog-migrations/`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie), `swagger-ui/` and `examples/`.
  *
  * CommonJS, because a bundle of ES modules loads all of Node's modules that any command imports before its first line
  * runs: with Node 24 that is 70 ms for `cli --version` where this is 24 and Node itself 22.
@@ -94,12 +99,11 @@ export async function bundle(target) {
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
   for (const name of DOORS) writeDoor(target, name);
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
+  for (const [name, source] of Object.entries(MIGRATIONS)) copyFolder(join(ROOT, source), join(target, name));
   keepPodCompiled(join(target, "pod-program.js"));
   for (const name of ["server", "gateway"]) keepStartCompiled(join(target, `${name}-program.js`));
   copySwagger(join(target, "swagger-ui"));
-  copyExamples(join(target, EXAMPLES));
-  rmSync(join(target, "server-migrations"), { recursive: true, force: true });
-  cpSync(join(ROOT, "apps", "server", "migrations"), join(target, "server-migrations"), { recursive: true });
+  copyFolder(join(ROOT, "examples"), join(target, EXAMPLES));
 }
 
 /** What is run under a program's name. It names the program's digest: who knows this file knows that one. */
@@ -151,9 +155,9 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
 }
 
 /** Without what Python leaves behind. */
-function copyExamples(target) {
+function copyFolder(source, target) {
   rmSync(target, { recursive: true, force: true });
-  cpSync(join(ROOT, "examples"), target, { recursive: true, filter: (path) => !path.endsWith("__pycache__") });
+  cpSync(source, target, { recursive: true, filter: (path) => !path.endsWith("__pycache__") });
 }
 
 function copySwagger(target) {

@@ -1,42 +1,24 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
 import type { ClusterFormat } from "@appdb/postgres/cluster/cluster-mark";
+import { readMigrations } from "@appdb/postgres/migrations/read-migrations";
 import type pg from "pg";
 
 /** Any number, the same in every version: who holds it migrates. */
 const LOCK = 7_341_905_622;
-const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
-export interface Migration {
-  readonly number: number;
-  readonly name: string;
-  readonly sql: string;
-}
+/** A server refuses every migration that it does not know, breaking or not. */
+export type ControlMigration = Omit<Migration, "is_breaking">;
 
-/** Where they lie: beside the bundle, or in the sources. */
-export function findMigrations(): string {
-  const places = ["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name));
-  const found = places.find((folder) => existsSync(folder));
-  if (found === undefined) throw new Error(`The migrations are in none of ${places.join(", ")}.`);
-  return found;
-}
-
-/** The migrations of a folder, `0001_identity.sql` and so on, in their order. */
-export function readMigrations(folder: string): readonly Migration[] {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".sql"))
-    .sort()
-    .map((name) => {
-      const number = Number(FILE.exec(name)?.[1]);
-      if (!Number.isInteger(number)) throw new Error(`${join(folder, name)} is not named like 0001_identity.sql.`);
-      return { number, name, sql: readFileSync(join(folder, name), "utf8") };
-    });
+/** The migrations of the control plane's database. */
+export function readControlMigrations(): readonly ControlMigration[] {
+  return readMigrations(["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name)));
 }
 
 /** What the control plane's database is kept in by a server of these migrations. */
-export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
+export function controlFormat(migrations: readonly ControlMigration[]): ClusterFormat {
   return { newest: migrations.at(-1)?.number ?? 0, table: "control.migrations", column: "number" };
 }
 
@@ -46,7 +28,7 @@ export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
  * leaves it the one that it comes from.
  * @throws catalog_too_new when a newer server has been here; upgrade_failed with what failed
  */
-export async function migrate(pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> {
+export async function migrate(pool: pg.Pool, migrations: readonly ControlMigration[], log: Logger): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("set statement_timeout = 0");
@@ -71,7 +53,7 @@ export async function migrate(pool: pg.Pool, migrations: readonly Migration[], l
   }
 }
 
-async function apply(client: pg.PoolClient, { number, name, sql }: Migration): Promise<void> {
+async function apply(client: pg.PoolClient, { number, name, sql }: ControlMigration): Promise<void> {
   await client.query("insert into control.migrations (number, name) values ($1, $2)", [number, name]);
   await client.query(sql).catch((cause: unknown) => {
     throw appError("upgrade_failed", {
@@ -83,7 +65,7 @@ async function apply(client: pg.PoolClient, { number, name, sql }: Migration): P
   });
 }
 
-function refuseNewer(done: ReadonlySet<number>, migrations: readonly Migration[]): void {
+function refuseNewer(done: ReadonlySet<number>, migrations: readonly ControlMigration[]): void {
   const known = new Set(migrations.map(({ number }) => number));
   const unknown = [...done].filter((number) => !known.has(number));
   if (unknown.length === 0) return;

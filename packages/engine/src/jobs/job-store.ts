@@ -1,6 +1,5 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { CatalogColumn } from "../catalog/catalog.ts";
-import { PENDING_LOCK } from "../catalog/migrations.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 
 /** Rows of appdb.jobs. A runner holds a job by a lease; whoever finds the lease run out, or its own, goes on behind the cursor. */
@@ -34,6 +33,9 @@ export interface LeaseInput {
 }
 
 export const LEASE_MS = 15_000;
+/** First key of the advisory lock between writers of pending cells (`appdb.mark_pending`) and the runners that close them; the second
+ *  is the table's id. */
+export const PENDING_LOCK = 1_634_755_692;
 
 /** Takes the oldest job that nobody works on; of one table only its oldest, so that jobs of a table never overlap. */
 export async function leaseJob(sql: SqlPool, { owner, clock }: LeaseInput): Promise<Job | undefined> {

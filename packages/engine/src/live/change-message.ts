@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { LONGEST_VALUE } from "../catalog/live-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 
 /** What a commit did to a table: the values of some columns in the rows that it touched; nothing when it may be anything. */
@@ -10,10 +9,12 @@ export interface LiveChange {
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
+/** Bytes; `appdb.tell_live` reports a longer value by its digest. */
+export const LONGEST_VALUE = 64;
 /** Messages under way that lack parts; those of one that came in pieces come one behind the other. */
 const MAX_OPEN = 100;
 
-/** Puts messages of the trigger function together again (schema/live-sql.ts). */
+/** Puts messages of the trigger function together again (`appdb.tell_live`). */
 export class ChangeAssembler {
   readonly #open = new Map<string, string[]>();
 
