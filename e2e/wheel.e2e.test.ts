@@ -53,7 +53,13 @@ describe("the wheel on a PATH without Node", () => {
     expect(said.stderr).toContain("hint: pip install 'appdb[serve]'");
   });
 
-  test("without the extra, the library needs only msgpack", () => {
+  test.each(KINDS)("the wheel (%s) holds every migration of the catalog", (kind) => {
+    const names = execFileSync(PYTHON, ["-m", "zipfile", "-l", wheel(kind)], { encoding: "utf8" });
+    const packed = [...names.matchAll(/_bundle\/catalog-migrations\/(\S+)/g)].map(([, name]) => name);
+    expect(packed).toEqual(readdirSync(join(ROOT, "packages", "engine", "migrations")).sort());
+  });
+
+  test("without the extra the library needs msgpack alone", () => {
     const python = join(folder, "bare-any", "bin", "python");
     const listed = execFileSync(UV, ["pip", "list", "--quiet", "--format", "json", "--python", python], {
       encoding: "utf8",

@@ -18,7 +18,7 @@ POSIX_TAG = "py3-none-manylinux_2_17_x86_64.manylinux_2_17_aarch64.macosx_10_9_x
 ANY_TAG = "py3-none-any"
 SUFFIXES = {".py", ".pyi", ".typed"}
 BUNDLE_FILES = ("cli.js", "cli-*.js", "pod.js", "pod-program.js", "traces.js", "package.json")
-BUNDLE_FOLDERS = ("swagger-ui", "examples")
+BUNDLE_FOLDERS = ("catalog-migrations", "examples", "swagger-ui")
 
 
 def main(checkout: Path, bundle: Path, target: Path) -> None:

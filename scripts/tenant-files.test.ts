@@ -27,7 +27,6 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/storage/write-tree.ts": "looks at trees of project files by lstat, which pods only read",
   "apps/server/src/lifecycle/heartbeat.ts": "writes a file of the server's own",
   "apps/server/src/storage/disk-floor.ts": "asks a file system what is free",
-  "apps/server/src/database/migrate.ts": "reads files of this program",
   "apps/server/src/gateway-process/control-socket.ts": "removes a socket of the server's own",
   "apps/server/src/gateway-process/run-gateway.ts": "removes a file of the server's own",
   "apps/server/src/gateway-process/settings-digest.ts": "reads the operator's files",

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 
 const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CLI = join(ROOT, "dist", "cli.js");
 const TARGET = "bench";
 

@@ -29,7 +29,7 @@ export const LAYERS = {
     ["endpoints"],
   ],
   "packages/system/src": [[".", "files", "network", "tools"], ["processes", "blobs", "keys"], ["traces"]],
-  "packages/postgres/src": [["client"], ["cluster"], ["homes"]],
+  "packages/postgres/src": [["client", "migrations"], ["cluster"], ["homes"]],
   "packages/pods/src": [["driver", "link"], ["sandbox"], ["."]],
   "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],
   "apps/runtime/src": [

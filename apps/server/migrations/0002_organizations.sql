@@ -1,3 +1,4 @@
+-- Organizations, their members and invitations. New tables: locks nothing.
 create table control.organizations (
   id uuid primary key default uuidv7(),
   name text not null unique check (name ~ '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' and length(name) <= 29),

@@ -9,7 +9,7 @@ import { composeServer } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config/config.ts";
 import { findPlainAddresses } from "./config/config-identity.ts";
 import { lockHome, openSecret, openServerHome, removeRunning, roleLock, writeRunning } from "./config/server-home.ts";
-import { controlFormat, findMigrations, migrate, readMigrations } from "./database/migrate.ts";
+import { controlFormat, migrate, readControlMigrations } from "./database/migrate.ts";
 import { type ControlDatabase, openControlDatabase } from "./database/pool.ts";
 import { demandPostgres, openPostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, superviseGateway } from "./gateway-process/supervise-gateway.ts";
@@ -45,7 +45,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const stopped = awaitStopSignal(log);
   lockHome(home, config);
   using _beating = keepBeating(config.heartbeat_file, log);
-  const migrations = readMigrations(findMigrations());
+  const migrations = readControlMigrations();
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openControlDatabase(postgres.dsn, log);
   // a gateway alone starts without PostgreSQL: the control plane creates its tables

@@ -4,6 +4,7 @@ import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import { type ApplyInput, applySchema } from "@appdb/engine/schema/apply-schema";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { createSilentLog } from "./silent-log.ts";
 import { createTestDatabase } from "./test-database.ts";
 
@@ -34,7 +35,7 @@ export async function openSchemaStage(options: StageOptions = {}): Promise<Schem
   const { clock = { now: Date.now }, log = createSilentLog(), ...pool } = options;
   const database = await createTestDatabase();
   const sql = createPgPool({ dsn: database.dsn, max: 8, application_name: "test", ...pool });
-  await ensureCatalog(sql);
+  await ensureCatalog(sql, readCatalogMigrations());
   const rows = async (text: string) => (await sql.query({ text })).rows;
   return {
     sql,

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
-import { upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -72,12 +72,14 @@ export interface ComposeDatabaseInput {
   readonly database: string;
   readonly log: Logger;
   readonly postgres: Pick<EmbeddedPostgres, keyof PostgresProvider | "superuserDsn">;
+  /** Of the catalog. */
+  readonly migrations: readonly Migration[];
   requestStop(): void;
 }
 
 /** Builds the dependencies of the pod's requests. Starts nothing. */
 export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & AsyncDisposable {
-  const { spec, database, log, postgres } = input;
+  const { spec, database, log, migrations, postgres } = input;
   const clock: Clock = { now: Date.now };
   const steady = createSteadyClock();
   const limits = { ...spec.limits, workers: spec.resources.workers };
@@ -96,6 +98,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   });
   const databases = new OpenDatabases({
     postgres,
+    migrations,
     clock,
     log,
     owner: `pod of ${spec.database_id}`,
@@ -150,7 +153,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       prepared ??= postgres.start().then(() => {
         // opens the connection early; if this fails, the next health check reports it
         watching.query({ text: "select 1" }).catch(() => undefined);
-        return upgradeCatalog(sql);
+        return upgradeCatalog(sql, migrations);
       });
       return prepared;
     },

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { parseLocalTarget } from "@appdb/contract/names";
+import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -40,19 +41,21 @@ export interface DaemonInput {
   readonly token: string;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
+  readonly migrations: readonly Migration[];
   readonly program: ServiceProgram;
   requestStop(): void;
 }
 
 /** Builds the dependencies of the daemon's requests. Starts nothing. */
 export function composeDaemon(input: DaemonInput): DaemonDeps {
-  const { config, home, log, postgres, program } = input;
+  const { config, home, log, migrations, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
   const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
     createFillRunner({ limits: config.limits, log, runtimes }, runtimeId, modules, onQuery);
   const databases = new OpenDatabases({
     postgres,
+    migrations,
     clock,
     log,
     // several homes may share an external server, but each home has one daemon

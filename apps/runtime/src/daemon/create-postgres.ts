@@ -1,14 +1,19 @@
 import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
-import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
+import type { ClusterFormat } from "@appdb/postgres/cluster/cluster-mark";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { ownsHome } from "@appdb/system/processes/home-lock";
 import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
 import type { DaemonConfig } from "../config/config.ts";
 
-/** Creates the PostgreSQL provider of a home: its own cluster, or the configured server. */
-export async function createPostgres(config: DaemonConfig, home: string, log: Logger): Promise<PostgresProvider> {
+/** The PostgreSQL of a home: its own cluster, or the server that the configuration names. */
+export async function createPostgres(
+  config: DaemonConfig,
+  home: string,
+  format: ClusterFormat,
+  log: Logger,
+): Promise<PostgresProvider> {
   if (config.postgres.url !== undefined) {
     const { ExternalPostgres } = await import("@appdb/postgres/cluster/external-postgres");
     return new ExternalPostgres({ url: config.postgres.url });
@@ -22,7 +27,7 @@ export async function createPostgres(config: DaemonConfig, home: string, log: Lo
     runtime_folder: nameRuntimeFolder(home, config.runtime_base),
     log_file: join(home, HOME_PATHS.logs, "postgres.log"),
     log,
-    format: CATALOG_FORMAT,
+    format,
     ownsHome: () => ownsHome(join(home, HOME_PATHS.locks)),
   });
 }

@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { JOBS_CHANNEL } from "@appdb/engine/catalog/load-catalog";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -27,6 +28,7 @@ beforeEach(() => {
   };
   databases = new OpenDatabases({
     postgres: postgres as PostgresProvider,
+    migrations: readCatalogMigrations(),
     clock: { now: () => now },
     log: createSilentLog(),
     owner: "test",

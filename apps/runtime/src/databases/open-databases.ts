@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { ensureCatalog, type Migration } from "@appdb/engine/catalog/ensure-catalog";
 import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
@@ -20,6 +20,8 @@ const LONGEST_RETRY_MS = 5_000;
 
 export interface OpenDatabasesDeps {
   readonly postgres: PostgresProvider;
+  /** Of the catalog. */
+  readonly migrations: readonly Migration[];
   readonly clock: Clock;
   readonly log: Logger;
   /** Owner of jobs. It stays the same after a restart, so that a daemon immediately resumes jobs of a killed one. */
@@ -160,7 +162,7 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   #start(name: string): Entry {
-    const { application_name: applicationName, clock, log, postgres } = this.#deps;
+    const { application_name: applicationName, clock, log, migrations, postgres } = this.#deps;
     const dsn = postgres.dsn(name);
     const sql = createPgPool({
       dsn,
@@ -171,7 +173,7 @@ export class OpenDatabases implements AsyncDisposable {
     });
     const prepare = async () => {
       await postgres.ensureDatabase(name);
-      await ensureCatalog(sql);
+      await ensureCatalog(sql, migrations);
       if (this.#closing.signal.aborted) throw appError("daemon_not_running", { detail: "The daemon is stopping." });
     };
     const opening = prepare().then((): OpenDatabase => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "@appdb/contract/errors";
-import { isCatalogCurrent } from "@appdb/engine/catalog/ensure-catalog";
+import { isCatalogCurrent, type Migration } from "@appdb/engine/catalog/ensure-catalog";
 import type { SqlPool } from "@appdb/engine/ports";
 
 const POLL_MS = 10;
@@ -13,7 +13,11 @@ const LIMIT_MS = 60_000;
  * service is stopped meanwhile.
  * @throws database_unavailable after a minute; catalog_too_new
  */
-export async function awaitCatalog(sql: SqlPool, stopped: Promise<unknown>): Promise<boolean> {
+export async function awaitCatalog(
+  sql: SqlPool,
+  migrations: readonly Migration[],
+  stopped: Promise<unknown>,
+): Promise<boolean> {
   let isStopped = false;
   void stopped.then(() => {
     isStopped = true;
@@ -21,7 +25,7 @@ export async function awaitCatalog(sql: SqlPool, stopped: Promise<unknown>): Pro
   for (const until = performance.now() + LIMIT_MS; !isStopped; await sleep(POLL_MS)) {
     const isLate = performance.now() >= until;
     try {
-      if ((await isCatalogCurrent(sql)) || isLate) return true;
+      if ((await isCatalogCurrent(sql, migrations)) || isLate) return true;
     } catch (error) {
       const isAway = error instanceof AppError && error.code === "database_unavailable";
       if (!isAway || isLate) throw error;

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { VERSION } from "@appdb/contract/version";
-import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { commandLine, isProcessAlive } from "@appdb/system/processes/process-identity";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -263,8 +263,8 @@ test("a failed upgrade names the step and keeps rows and a copy", {
     log_folder: logFolder,
   } = await harness.spec();
   const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
-  const newest = CATALOG_FORMAT.newest;
-  // a database that claims the previous version's format but differs
+  const newest = readCatalogMigrations().length;
+  // a database that says it is of the version before, and is not
   const forget = `delete from appdb.migrations where id = ${newest}`;
   await withClient(dsn, async (client) => void (await client.query(forget)));
   pod.child.kill("SIGTERM");
@@ -276,9 +276,7 @@ test("a failed upgrade names the step and keeps rows and a copy", {
   rmSync(mark);
   pod = harness.start(await harness.spec());
   expect(await pod.ended()).toBe(1);
-  expect(pod.said()).toMatch(
-    /error: Step \d+ of the upgrade to version \S+ failed: .*Nothing was changed\./,
-  );
+  expect(pod.said()).toMatch(/error: Step \d+ of the upgrade to version \S+ failed: .*Nothing was changed\./);
   expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
 
   // the previous version works with it

@@ -8,11 +8,12 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type DatabasePodSpec, databasePodSpecSchema } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
-import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
+import { catalogFormat } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
 import { SOLE_DATABASE } from "@appdb/postgres/cluster/cluster-template";
 import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
 import { postgresSettings } from "@appdb/postgres/cluster/postgres-settings";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
 import { runPodWork } from "./pod-work.ts";
@@ -29,6 +30,7 @@ export async function runDatabaseRole(): Promise<number> {
 async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> {
   mkdirSync(spec.data_folder, { recursive: true });
   const stop = listenForStop("pod", log);
+  const migrations = readCatalogMigrations();
   await using postgres = new EmbeddedPostgres({
     bin: spec.postgres_bin,
     folder: join(spec.data_folder, "postgres"),
@@ -39,7 +41,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
     template_folder: spec.template_folder,
     settings: postgresSettings(spec.resources),
     dies_with_parent: true,
-    format: CATALOG_FORMAT,
+    format: catalogFormat(migrations),
   });
   // the slowest step: it runs while the rest of the program is loaded
   const starting = postgres.start();
@@ -48,7 +50,14 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
     import("../composition/compose-database.ts"),
     import("../database-api/server.ts"),
   ]);
-  await using deps = composeDatabase({ spec, log, postgres, database: SOLE_DATABASE, requestStop: stop.request });
+  await using deps = composeDatabase({
+    spec,
+    log,
+    postgres,
+    migrations,
+    database: SOLE_DATABASE,
+    requestStop: stop.request,
+  });
   await using _api = await listenToPod(createDatabaseApi(deps), spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
   // the pod cannot work without PostgreSQL: it ends with the reason, and its owner restarts it

@@ -4,7 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { VERSION } from "@appdb/contract/version";
+import { catalogFormat } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { endCommand } from "@appdb/system/processes/end-command";
 import { acquireHomeLock, ownsHome } from "@appdb/system/processes/home-lock";
 import type { DaemonDeps } from "../composition/compose.ts";
@@ -56,8 +58,9 @@ export async function runLocal(program: ServiceProgram): Promise<number> {
 async function runDaemon(config: DaemonConfig, home: string, program: ServiceProgram, log: Logger): Promise<void> {
   const stop = listenForStop("daemon", log);
   using _watch = watchHome(home, log, stop);
-  await using postgres = await createPostgres(config, home, log);
-  // creating a cluster is the slowest step: it runs while the rest of the program is loaded
+  const migrations = readCatalogMigrations();
+  await using postgres = await createPostgres(config, home, catalogFormat(migrations), log);
+  // a new cluster takes longest: it is made while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch((error: unknown) => log.error({ err: error }, "PostgreSQL did not start"));
   const [{ composeDaemon }, { createDaemonApi: createApi }] = await Promise.all([
@@ -65,7 +68,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
     import("../api/daemon-server.ts"),
   ]);
   const token = openToken(home);
-  const deps = composeDaemon({ config, home, token, log, postgres, program, requestStop: stop.request });
+  const deps = composeDaemon({ config, home, token, log, postgres, migrations, program, requestStop: stop.request });
   const api = createApi(deps);
   try {
     const port = Number(new URL(await api.listen({ host: "127.0.0.1", port: 0 })).port);

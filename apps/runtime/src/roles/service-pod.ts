@@ -9,6 +9,7 @@ import { type ServicePodHealth, type ServicePodSpec, servicePodSpecSchema } from
 import { VERSION } from "@appdb/contract/version";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { Secret } from "@appdb/system/secret";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
@@ -64,7 +65,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
   await using _api = await listenToPod(api, spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri, instance: spec.instance }, "the pod listens");
   mkdirSync(spec.scratch_folder, { recursive: true });
-  const awaitTables = (sql: SqlPool) => awaitCatalog(sql, stop.requested);
+  const awaitTables = (sql: SqlPool) => awaitCatalog(sql, readCatalogMigrations(), stop.requested);
   await withService({ ...workingSpec(spec), awaitTables }, log, async (service) => {
     stats = service.stats;
     const socket = join(spec.run_folder, "http.sock");

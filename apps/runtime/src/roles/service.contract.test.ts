@@ -15,6 +15,7 @@ import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { applySchema } from "@appdb/engine/schema/apply-schema";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { builtProgram } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { findCheckout } from "@appdb/testkit/postgres-binaries";
@@ -96,7 +97,7 @@ async function readManifest(): Promise<Manifest> {
 async function specFor(dsn: string, parts: Partial<ServiceSpec> = {}): Promise<ServiceSpec> {
   const manifest = await readManifest();
   await using sql = createPgPool({ dsn, max: 1, application_name: "service test" });
-  await ensureCatalog(sql);
+  await ensureCatalog(sql, readCatalogMigrations());
   const { version } = await loadCatalog(sql);
   await applySchema(
     { sql, clock: { now: Date.now }, log: createSilentLog() },

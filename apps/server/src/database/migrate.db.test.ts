@@ -5,11 +5,11 @@ import { findPostgresBin } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { migrate, readMigrations } from "./migrate.ts";
+import { migrate, readControlMigrations } from "./migrate.ts";
 import { type OpenControlDatabase, openControlDatabase } from "./pool.ts";
 
 const run = promisify(execFile);
-const MIGRATIONS = readMigrations(join(import.meta.dirname, "../../migrations"));
+const MIGRATIONS = readControlMigrations();
 const log = createSilentLog();
 
 let database: TestDatabase;

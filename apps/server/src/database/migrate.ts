@@ -1,42 +1,24 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
 import type { ClusterFormat } from "@appdb/postgres/cluster/cluster-mark";
+import { readMigrations } from "@appdb/postgres/migrations/read-migrations";
 import type pg from "pg";
 
 /** Advisory lock held during migrations. Any number, but the same in all versions. */
 const LOCK = 7_341_905_622;
-const FILE = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
-export interface Migration {
-  readonly number: number;
-  readonly name: string;
-  readonly sql: string;
+/** A server refuses every migration that it does not know, breaking or not. */
+export type ControlMigration = Omit<Migration, "is_breaking">;
+
+/** The migrations of the control plane's database. */
+export function readControlMigrations(): readonly ControlMigration[] {
+  return readMigrations(["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name)));
 }
 
-/** The folder of the migrations: next to the bundle, or in the sources. */
-export function findMigrations(): string {
-  const places = ["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name));
-  const found = places.find((folder) => existsSync(folder));
-  if (found === undefined) throw new Error(`Found no migrations in ${places.join(", ")}.`);
-  return found;
-}
-
-/** The migrations of a folder, such as `0001_identity.sql`, in order. */
-export function readMigrations(folder: string): readonly Migration[] {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".sql"))
-    .sort()
-    .map((name) => {
-      const number = Number(FILE.exec(name)?.[1]);
-      if (!Number.isInteger(number)) throw new Error(`${join(folder, name)} is not named like 0001_identity.sql.`);
-      return { number, name, sql: readFileSync(join(folder, name), "utf8") };
-    });
-}
-
-/** The format of the control plane's database with these migrations. */
-export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
+/** What the control plane's database is kept in by a server of these migrations. */
+export function controlFormat(migrations: readonly ControlMigration[]): ClusterFormat {
   return { newest: migrations.at(-1)?.number ?? 0, table: "control.migrations", column: "number" };
 }
 
@@ -45,7 +27,7 @@ export function controlFormat(migrations: readonly Migration[]): ClusterFormat {
  * transaction: an older server refuses unknown migrations, so a failure must keep the old state.
  * @throws catalog_too_new if a newer server used it; upgrade_failed with the failure
  */
-export async function migrate(pool: pg.Pool, migrations: readonly Migration[], log: Logger): Promise<void> {
+export async function migrate(pool: pg.Pool, migrations: readonly ControlMigration[], log: Logger): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("set statement_timeout = 0");
@@ -70,7 +52,7 @@ export async function migrate(pool: pg.Pool, migrations: readonly Migration[], l
   }
 }
 
-async function apply(client: pg.PoolClient, { number, name, sql }: Migration): Promise<void> {
+async function apply(client: pg.PoolClient, { number, name, sql }: ControlMigration): Promise<void> {
   await client.query("insert into control.migrations (number, name) values ($1, $2)", [number, name]);
   await client.query(sql).catch((cause: unknown) => {
     throw appError("upgrade_failed", {
@@ -82,7 +64,7 @@ async function apply(client: pg.PoolClient, { number, name, sql }: Migration): P
   });
 }
 
-function refuseNewer(done: ReadonlySet<number>, migrations: readonly Migration[]): void {
+function refuseNewer(done: ReadonlySet<number>, migrations: readonly ControlMigration[]): void {
   const known = new Set(migrations.map(({ number }) => number));
   const unknown = [...done].filter((number) => !known.has(number));
   if (unknown.length === 0) return;

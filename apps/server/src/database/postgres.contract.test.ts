@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
-import { controlFormat, type Migration, migrate } from "./migrate.ts";
+import { type ControlMigration, controlFormat, migrate } from "./migrate.ts";
 import { openControlDatabase } from "./pool.ts";
 import { openPostgres } from "./postgres.ts";
 
@@ -13,7 +13,7 @@ const FIRST = { number: 1, name: "0001_first.sql", sql: "create table control.fi
 const SECOND = { number: 2, name: "0002_second.sql", sql: "create table control.second ()" };
 
 /** Runs a server's PostgreSQL with these migrations. */
-async function runServer(home: string, migrations: readonly Migration[]): Promise<void> {
+async function runServer(home: string, migrations: readonly ControlMigration[]): Promise<void> {
   const config = { database: { url: undefined, pg_bin: process.env.SERVICE_PG_BIN }, runtime_base: undefined };
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openControlDatabase(postgres.dsn, log);

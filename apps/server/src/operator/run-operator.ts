@@ -8,7 +8,7 @@ import { readServerConfig, SERVER_PATHS, type ServerConfig } from "../config/con
 import { openSecret, openServerHome, readRunning } from "../config/server-home.ts";
 import type { OperatorTx } from "../control-plane/organizations/operator-caller.ts";
 import { resumeOrganization, suspendOrganization } from "../control-plane/organizations/suspend-organization.ts";
-import { controlFormat, findMigrations, readMigrations } from "../database/migrate.ts";
+import { controlFormat, readControlMigrations } from "../database/migrate.ts";
 import { type ControlDatabase, fromDatabaseError, openControlDatabase } from "../database/pool.ts";
 import { runningDsn } from "../database/postgres.ts";
 import { createIdentity } from "../identity/identity.ts";
@@ -103,7 +103,7 @@ async function makeResetLink(config: ServerConfig, db: ControlDatabase, email: s
 
 /** @throws catalog_too_new, upgrade_failed: rows of another version may have another meaning */
 async function refuseOtherVersion(db: ControlDatabase): Promise<void> {
-  const { newest } = controlFormat(readMigrations(findMigrations()));
+  const { newest } = controlFormat(readControlMigrations());
   const { rows } = await sql<{ number: number }>`select max(number) as number from control.migrations`.execute(db);
   const number = rows[0]?.number ?? 0;
   if (number === newest) return;

@@ -11,7 +11,7 @@ import { addDeliveries } from "../audit/add-deliveries.ts";
 import { createRecordEvent } from "../audit/record-event.ts";
 import { type ComposedServer, composeServer } from "../compose.ts";
 import { readServerConfig, type ServerConfig } from "../config/config.ts";
-import { migrate, readMigrations } from "../database/migrate.ts";
+import { migrate, readControlMigrations } from "../database/migrate.ts";
 import { openControlDatabase } from "../database/pool.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../secrets/master-key.ts";
@@ -128,7 +128,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
 
 /** A template of the migrated control plane's database. */
 function migrated(): TestTemplate {
-  const migrations = readMigrations(join(import.meta.dirname, "../../migrations"));
+  const migrations = readControlMigrations();
   return {
     made_of: JSON.stringify(migrations),
     async fill(dsn) {

@@ -2,15 +2,19 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { findPostgresBin } from "@appdb/testkit/postgres-binaries";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { PENDING_LOCK } from "../jobs/job-store.ts";
+import { LONGEST_VALUE } from "../live/change-message.ts";
+import { LIVE_CHANNEL } from "../live/table-watches.ts";
 import type { SqlConnection, SqlPool, SqlResult } from "../ports.ts";
 import { checkServer, ensureCatalog } from "./ensure-catalog.ts";
 import { hasCatalog, loadCatalog } from "./load-catalog.ts";
-import { MIGRATIONS } from "./migrations.ts";
 
 const run = promisify(execFile);
+const MIGRATIONS = readCatalogMigrations();
 
 let database: TestDatabase;
 let sql: SqlPool;
@@ -27,7 +31,7 @@ afterEach(async () => {
 
 test("twenty concurrent starts make one catalog", async () => {
   expect(await hasCatalog(sql)).toBe(false);
-  await Promise.all(Array.from({ length: 20 }, () => ensureCatalog(sql)));
+  await Promise.all(Array.from({ length: 20 }, () => ensureCatalog(sql, MIGRATIONS)));
   expect(await hasCatalog(sql)).toBe(true);
   expect(await loadCatalog(sql)).toEqual({ version: 0, tables: [], functions: new Map() });
   const { rows } = await sql.query({
@@ -36,29 +40,34 @@ test("twenty concurrent starts make one catalog", async () => {
   expect(rows).toEqual([[String(MIGRATIONS.length), "1"]]);
 });
 
-test("a newer database is refused with both versions and the command to type", async () => {
-  await ensureCatalog(sql);
+test("a database of a newer version is refused with both versions and what to type", async () => {
+  await ensureCatalog(sql, MIGRATIONS);
   await sql.query({ text: "insert into appdb.migrations (id, breaking, product_version) values (900, true, '9.1.0')" });
-  await expect(ensureCatalog(sql)).rejects.toMatchObject({
+  await expect(ensureCatalog(sql, MIGRATIONS)).rejects.toMatchObject({
     code: "catalog_too_new",
     message: expect.stringContaining("9.1.0"),
     hint: expect.stringContaining("pip install"),
   });
 });
 
-test("a newer compatible format is accepted", async () => {
-  await ensureCatalog(sql);
+test("a newer format that older versions can live with is no reason to refuse", async () => {
+  await ensureCatalog(sql, MIGRATIONS);
   await sql.query({
     text: "insert into appdb.migrations (id, breaking, product_version) values (900, false, '0.9.0')",
   });
-  await ensureCatalog(sql);
+  await ensureCatalog(sql, MIGRATIONS);
   expect((await loadCatalog(sql)).version).toBe(0);
 });
 
 test("a failed upgrade names its step and leaves the database usable", async () => {
   const [first, last] = [MIGRATIONS.slice(0, -2), MIGRATIONS.at(-1)];
   await ensureCatalog(sql, first);
-  const broken = { id: 900, breaking: true, sql: "alter table appdb.nowhere add column n int" };
+  const broken = {
+    number: 900,
+    name: "0900_broken.sql",
+    is_breaking: true,
+    sql: "alter table appdb.nowhere add column n int",
+  };
   await expect(ensureCatalog(sql, [...MIGRATIONS, broken])).rejects.toMatchObject({
     code: "upgrade_failed",
     message: expect.stringMatching(/^Step 900 .*appdb\.nowhere.*does not exist\. Nothing was changed\.$/),
@@ -66,13 +75,26 @@ test("a failed upgrade names its step and leaves the database usable", async () 
   });
   await ensureCatalog(sql, first);
   const { rows } = await sql.query({ text: "select max(id)::text from appdb.migrations" });
-  expect(rows).toEqual([[String(first.at(-1)?.id)]]);
-  await ensureCatalog(sql);
-  expect((await sql.query({ text: "select max(id)::text from appdb.migrations" })).rows).toEqual([[String(last?.id)]]);
+  expect(rows).toEqual([[String(first.at(-1)?.number)]]);
+  await ensureCatalog(sql, MIGRATIONS);
+  expect((await sql.query({ text: "select max(id)::text from appdb.migrations" })).rows).toEqual([
+    [String(last?.number)],
+  ]);
 });
 
-test("the catalog's schema equals schema.sql (`npx vitest -u` updates it)", async () => {
-  await ensureCatalog(sql);
+test("the functions of the catalog use the numbers and names of the code", async () => {
+  await ensureCatalog(sql, MIGRATIONS);
+  const { rows } = await sql.query({
+    text: "select prosrc from pg_proc where oid in ('appdb.mark_pending'::regproc, 'appdb.tell_live'::regproc) order by proname",
+  });
+  const [markPending, tellLive] = rows.map(([text]) => text);
+  expect(markPending).toContain(`pg_advisory_xact_lock_shared(${PENDING_LOCK},`);
+  expect(tellLive?.match(/pg_notify\('(\w+)'/g)).toEqual(Array(2).fill(`pg_notify('${LIVE_CHANNEL}'`));
+  expect(tellLive).toContain(`octet_length(r.%1$I::text) > ${LONGEST_VALUE} then`);
+});
+
+test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
+  await ensureCatalog(sql, MIGRATIONS);
   const dump = await run(join(findPostgresBin(), "pg_dump"), [
     "--schema-only",
     "--schema=appdb",

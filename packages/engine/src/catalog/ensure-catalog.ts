@@ -1,7 +1,16 @@
 import { appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import { type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
-import { type CatalogMigration, MIGRATIONS } from "./migrations.ts";
+
+/** A numbered step of a schema of ours, as its file says (packages/postgres, `readMigrations`). Steps only go forward. */
+export interface Migration {
+  readonly number: number;
+  /** Of the file. */
+  readonly name: string;
+  /** An older version of the product cannot work on a database with this step: it fails with `catalog_too_new`. */
+  readonly is_breaking: boolean;
+  readonly sql: string;
+}
 
 const OLDEST_POSTGRES = 18;
 /** A constant for all versions: every starting process takes this lock before it reads the catalog's format. */
@@ -40,14 +49,15 @@ export async function checkServer(sql: SqlConnection): Promise<void> {
   }
 }
 
-/** The catalog formats of this version, for code that inspects a cluster before its upgrade
- *  EmbeddedPostgres). */
-export const CATALOG_FORMAT = { newest: newestOf(MIGRATIONS), table: "appdb.migrations", column: "id" } as const;
+/** The format that these migrations give a catalog. `EmbeddedPostgres` compares it with a cluster's before an upgrade. */
+export function catalogFormat(migrations: readonly Migration[]) {
+  return { newest: newestOf(migrations), table: "appdb.migrations", column: "id" } as const;
+}
 
-/** Upgrades the database's catalog to this version's format, completely or not at all. Any number of processes may
- *  call it at once. If nothing is pending, it costs one query. `migrations` are those of another version, in tests.
- *  @throws catalog_too_new, upgrade_failed with the reason, postgres_unsupported, database_unavailable */
-export async function ensureCatalog(sql: SqlPool, migrations: readonly CatalogMigration[] = MIGRATIONS): Promise<void> {
+/** Brings the database's catalog to this version's format, all of it or nothing. Any number of processes may call it at once; one
+ *  that is up to date costs one query. Each step inserts its number first.
+ *  @throws catalog_too_new, upgrade_failed with what failed, postgres_unsupported, database_unavailable */
+export async function ensureCatalog(sql: SqlPool, migrations: readonly Migration[]): Promise<void> {
   if ((await appliedFormat(sql, migrations)) === newestOf(migrations)) return;
   await checkServer(sql);
   // One transaction for all steps: the previous version can use the database until the last step is done.
@@ -63,10 +73,10 @@ export async function ensureCatalog(sql: SqlPool, migrations: readonly CatalogMi
   }, NO_TIME_LIMIT);
 }
 
-async function applyMigration(connection: SqlConnection, migration: CatalogMigration): Promise<void> {
+async function applyMigration(connection: SqlConnection, migration: Migration): Promise<void> {
   const inserted = await connection.query({
     text: "insert into appdb.migrations (id, breaking, product_version) values ($1, $2, $3) on conflict do nothing",
-    values: [migration.id, migration.breaking, VERSION],
+    values: [migration.number, migration.is_breaking, VERSION],
   });
   if (inserted.row_count === 0) return;
   try {
@@ -74,32 +84,31 @@ async function applyMigration(connection: SqlConnection, migration: CatalogMigra
   } catch (cause) {
     if (!(cause instanceof SqlError)) throw cause;
     throw appError("upgrade_failed", {
-      detail: `Step ${migration.id} of the upgrade to version ${VERSION} failed: ${cause.message}. Nothing was changed.`,
-      hint: "Start the previous version again; it works as before. For other options, see docs/upgrades.md",
-      meta: { step: migration.id, version: VERSION, sqlstate: cause.sqlstate },
+      detail: `Step ${migration.number} of bringing the database to version ${VERSION} failed: ${cause.message}. Nothing of it was changed.`,
+      hint: "Start the version that it comes from again; it works as before. What else can be done: docs/upgrades.md",
+      meta: { step: migration.number, version: VERSION, sqlstate: cause.sqlstate },
       cause,
     });
   }
 }
 
-/** Upgrades the catalog of a database that has one; other databases stay the same. @throws as ensureCatalog */
-export async function upgradeCatalog(sql: SqlPool): Promise<void> {
-  if ((await appliedFormat(sql, MIGRATIONS)) > 0) await ensureCatalog(sql);
+/** Brings the catalog of a database that has one to this version's format; another database stays as it is. @throws as ensureCatalog */
+export async function upgradeCatalog(sql: SqlPool, migrations: readonly Migration[]): Promise<void> {
+  if ((await appliedFormat(sql, migrations)) > 0) await ensureCatalog(sql, migrations);
 }
 
-/** Whether the database's catalog has this version's format; true without a catalog. @throws catalog_too_new,
- *  database_unavailable */
-export async function isCatalogCurrent(sql: SqlConnection): Promise<boolean> {
-  const format = await appliedFormat(sql, MIGRATIONS);
-  return format === 0 || format === newestOf(MIGRATIONS);
+/** Whether the database's catalog is in this version's format; also when there is none. @throws catalog_too_new, database_unavailable */
+export async function isCatalogCurrent(sql: SqlConnection, migrations: readonly Migration[]): Promise<boolean> {
+  const format = await appliedFormat(sql, migrations);
+  return format === 0 || format === newestOf(migrations);
 }
 
-function newestOf(migrations: readonly CatalogMigration[]): number {
-  return migrations.at(-1)?.id ?? 0;
+function newestOf(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.number ?? 0;
 }
 
-/** Number of the database's newest step; 0 without a catalog. Unknown newer steps are refused when breaking. */
-async function appliedFormat(sql: SqlConnection, migrations: readonly CatalogMigration[]): Promise<number> {
+/** Number of the newest step that the database has; 0 without a catalog. Newer steps than ours are refused when breaking. */
+async function appliedFormat(sql: SqlConnection, migrations: readonly Migration[]): Promise<number> {
   const known = await sql.query({ text: "select to_regclass('appdb.migrations') is not null" });
   if (known.rows[0]?.[0] !== "t") return 0;
   const ours = newestOf(migrations);

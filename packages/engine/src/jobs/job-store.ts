@@ -1,6 +1,5 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { CatalogColumn } from "../catalog/catalog.ts";
-import { PENDING_LOCK } from "../catalog/migrations.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 
 /** Rows of appdb.jobs. A runner holds a job by a lease. After the lease expires, any runner continues after the
@@ -35,6 +34,9 @@ export interface LeaseInput {
 }
 
 export const LEASE_MS = 15_000;
+/** First key of the advisory lock between writers of pending cells (`appdb.mark_pending`) and the runners that close them; the second
+ *  is the table's id. */
+export const PENDING_LOCK = 1_634_755_692;
 
 /** Leases the oldest free job. Of each table only the oldest is considered, so that its jobs never overlap. */
 export async function leaseJob(sql: SqlPool, { owner, clock }: LeaseInput): Promise<Job | undefined> {

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { LONGEST_VALUE } from "../catalog/live-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 
 /** The effect of a commit on a table: the values of some columns in its changed rows. Undefined values mean that
@@ -11,10 +10,12 @@ export interface LiveChange {
   readonly rows: readonly (readonly (string | null)[])[];
 }
 
-/** Maximum number of incomplete messages. The parts of one message arrive in order. */
+/** Bytes; `appdb.tell_live` reports a longer value by its digest. */
+export const LONGEST_VALUE = 64;
+/** Messages under way that lack parts; those of one that came in pieces come one behind the other. */
 const MAX_OPEN = 100;
 
-/** Reassembles messages of the trigger function (schema/live-sql.ts). */
+/** Puts messages of the trigger function together again (`appdb.tell_live`). */
 export class ChangeAssembler {
   readonly #open = new Map<string, string[]>();
 

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -19,7 +20,7 @@ const NOTES = { id: 7, folder: "public", name: "notes" };
 beforeEach(async () => {
   database = await createTestDatabase();
   sql = createPgPool({ dsn: database.dsn, max: 4, application_name: "watches test" });
-  await ensureCatalog(sql);
+  await ensureCatalog(sql, readCatalogMigrations());
   await run("create table notes (n int8)");
   changes = 0;
   gaps = 0;

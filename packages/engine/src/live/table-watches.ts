@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { LIVE_CHANNEL } from "../catalog/live-sql.ts";
 import type { Logger, SqlPool } from "../ports.ts";
 import { isShapeRefusal } from "../write/sql-refusals.ts";
 import { ChangeAssembler, type LiveChange } from "./change-message.ts";
 import { findForgotten, renewWatches, unwatchTable, WATCH_S, type WatchedTable, watchTable } from "./live-triggers.ts";
 
-/** A third of the time after which a watch expires. */
+/** The channel on which `appdb.tell_live` reports commits that touch watched tables. */
+export const LIVE_CHANNEL = "appdb_live";
+/** A third of the time after which others take the watch for forgotten. */
 const RENEW_MS = (WATCH_S * 1000) / 3;
 /** Pause before the next search for possibly missed commits. */
 const AGAIN_MS = 1_000;

@@ -7,7 +7,7 @@ import { isLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { runBounded, runStatement } from "./pg-statement.ts";
 import { isNamedRead, PipelinedReads } from "./pipelined-reads.ts";
-import { openStream, RawRowReader } from "./raw-row-reader.ts";
+import { RawRowReader } from "./raw-row-reader.ts";
 import { connectionOf, type PostgresAddress } from "./server-address.ts";
 
 export interface PgPoolOptions {
@@ -48,7 +48,9 @@ class PgPool implements SqlPool {
   readonly #options: PgPoolOptions;
   readonly #config: ClientConfig;
   readonly #pool: Pool;
-  readonly #taps: WeakMap<ClientBase, RawRowReader>;
+  readonly #readers = new WeakMap<ClientBase, RawRowReader>();
+  /** The server's process of each connection. */
+  readonly #backends = new WeakMap<ClientBase, string>();
   readonly #trips: PipelinedReads;
   readonly #closing = new AbortController();
 
@@ -60,31 +62,39 @@ class PgPool implements SqlPool {
       types: RAW_TYPES,
       ...(typeof dsn === "string" ? { connectionString: dsn } : connectionOf(dsn)),
     };
-    const config = { stream: openStream, ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-    const taps = new WeakMap<ClientBase, RawRowReader>();
-    this.#taps = taps;
+    const config = { ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+    const readers = this.#readers;
+    // The driver encrypts on a stream of its own, and some addresses have theirs.
+    let opensStreams: boolean | undefined;
     this.#pool = new Pool({
       max: options.max,
       idleTimeoutMillis: options.idle_timeout_ms ?? IDLE_TIMEOUT_MS,
       // The pool's own connect timeout would include the wait for a free connection, which is not a failure.
       Client: class extends Client {
         constructor() {
-          super(config);
-          taps.set(this, new RawRowReader(this));
+          const reader = new RawRowReader();
+          opensStreams ??= config.stream === undefined && !new Client(config).ssl;
+          super(opensStreams ? { ...config, stream: () => reader.openStream() } : config);
+          readers.set(this, reader);
         }
       },
-      onConnect: (client: ClientBase) => prepareSession(client, options),
+      onConnect: (client: ClientBase) => this.#begin(client),
     });
     this.#trips = new PipelinedReads({
       connections: options.max,
       acquire: () => this.#acquire(),
-      tapOf: (client) => this.#tapOf(client),
+      readerOf: (client) => this.#readerOf(client),
       cancel: (client) => this.#cancel(client),
     });
     // Handles idle connections whose server went away and lent ones without a pool listener. The pool drops them, and a
     // running statement reports the error. An unhandled 'error' event would end the process.
     this.#pool.on("error", (error) => this.#noteLoss(error));
     this.#pool.on("connect", (client) => client.on("error", (error) => this.#noteLoss(error)));
+  }
+
+  async #begin(client: ClientBase): Promise<void> {
+    if (client instanceof Client) this.#readerOf(client).filterStream(client.connection.stream);
+    this.#backends.set(client, await prepareSession(client, this.#options));
   }
 
   #noteLoss(error: Error): void {
@@ -150,13 +160,13 @@ class PgPool implements SqlPool {
     const { most_bytes: mostBytes, take_row: takeRow, signal } = statement;
     if (mostBytes === undefined && takeRow === undefined && signal === undefined)
       return runStatement(client, statement);
-    return runBounded(client, this.#tapOf(client), statement, () => this.#cancel(client));
+    return runBounded(client, this.#readerOf(client), statement, () => this.#cancel(client));
   }
 
-  #tapOf(client: PoolClient): RawRowReader {
-    const tap = this.#taps.get(client);
-    if (tap === undefined) throw new TypeError("A connection of the pool has no row reader.");
-    return tap;
+  #readerOf(client: ClientBase): RawRowReader {
+    const reader = this.#readers.get(client);
+    if (reader === undefined) throw new TypeError("A connection of the pool has no reader.");
+    return reader;
   }
 
   /** Resolves once PostgreSQL got the request, so that it cannot hit the connection's next statement. */
@@ -165,7 +175,7 @@ class PgPool implements SqlPool {
     messenger.on("error", (error) => this.#noteLoss(error));
     try {
       await messenger.connect();
-      await messenger.query("select pg_cancel_backend($1)", [backendOf(client)]);
+      await messenger.query("select pg_cancel_backend($1)", [this.#backends.get(client)]);
     } catch (error) {
       // The statement then ends at its time limit at the latest.
       this.#options.log?.warn({ err: error }, "a statement could not be cancelled");
@@ -189,19 +199,21 @@ class PgPool implements SqlPool {
   }
 }
 
-/** Reads and writes must not depend on settings of the server or the role. */
-async function prepareSession(client: ClientBase, options: PgPoolOptions): Promise<void> {
-  const timeout = options.statement_timeout_ms ?? 0;
-  await client.query(
-    "set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1; set standard_conforming_strings = on; " +
-      `set hnsw.ef_search = ${IN_SIGHT}; ` +
-      `set client_min_messages = 'warning'; set jit = off; set statement_timeout = ${Math.trunc(timeout)}`,
-  );
-}
-
-/** The server's process id of a connection, which the driver's types omit. */
-function backendOf(client: ClientBase): number | null {
-  return "processID" in client && typeof client.processID === "number" ? client.processID : null;
+/** What is read and written must not hang on the server's or the role's own settings. Answers the server's process. */
+async function prepareSession(client: ClientBase, options: PgPoolOptions): Promise<string> {
+  const settings = {
+    timezone: "UTC",
+    datestyle: "ISO, YMD",
+    extra_float_digits: 1,
+    standard_conforming_strings: "on",
+    "hnsw.ef_search": IN_SIGHT,
+    client_min_messages: "warning",
+    jit: "off",
+    statement_timeout: Math.trunc(options.statement_timeout_ms ?? 0),
+  };
+  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+  const { rows } = await client.query<{ pid: string }>(`select pg_backend_pid() as pid, ${set.join(", ")}`);
+  return rows[0]?.pid ?? "";
 }
 
 /** Before COMMIT is sent nothing can be committed, so a lost connection is not an unknown commit. */

@@ -23,7 +23,7 @@ export async function runStatement(client: ClientBase, statement: Statement): Pr
  */
 export async function runBounded(
   client: ClientBase,
-  tap: RawRowReader,
+  reader: RawRowReader,
   statement: Statement,
   cancel: () => Promise<void>,
 ): Promise<SqlResult> {
@@ -36,7 +36,7 @@ export async function runBounded(
     cancelling ??= cancel();
   };
   if (takeRow !== undefined) {
-    tap.take = (row, start, end) => {
+    reader.take = (row, start, end) => {
       bytes += end - start;
       if (bytes <= most) takeRow(row, start, end);
       else stop();
@@ -47,6 +47,10 @@ export async function runBounded(
     if (signal?.aborted) stop();
     const rowCount = await new Promise<number>((resolve, reject) => {
       const query = new Query<TextRow, unknown[]>(configOf(statement));
+      if (takeRow !== undefined) {
+        const submit = query.submit.bind(query);
+        query.submit = (connection) => submit(reader.withoutDescribe(connection));
+      }
       query.on("row", (row) => {
         if (bytes > most) return;
         for (const value of row) bytes += value === null ? 0 : value.length;
@@ -60,12 +64,13 @@ export async function runBounded(
       query.on("error", reject);
       client.query(query);
     });
+    reader.notePrepared(statement);
     if (bytes > most) throw new ResultTooLarge(most);
     return { rows, row_count: rowCount };
   } catch (error) {
     throw bytes > most ? new ResultTooLarge(most) : statementError(error);
   } finally {
-    tap.take = undefined;
+    reader.take = undefined;
     signal?.removeEventListener("abort", stop);
     await cancelling;
   }

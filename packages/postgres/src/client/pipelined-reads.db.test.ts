@@ -1,3 +1,5 @@
+import { type AddressInfo, connect, createServer } from "node:net";
+import { TLSSocket } from "node:tls";
 import { ResultTooLarge, type SqlPool, type Statement } from "@appdb/engine/ports";
 import { eventually } from "@appdb/testkit/eventually";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
@@ -134,3 +136,56 @@ test("a broken connection ends sent reads and the next use another", async () =>
   expect(await outcomes).toMatchObject([broke, broke]);
   expect(await read(single, sleeping(0))).toEqual(["0"]);
 });
+
+test("reads over TLS get each their own rows, in order", async () => {
+  await using proxy = await openTlsProxy(database.dsn);
+  const { port } = proxy;
+  const ssl = { ...TLS, pskCallback: () => ({ psk: KEY, identity: "test" }), checkServerIdentity: () => undefined };
+  const dsn = { ...LOOPBACK, port, database: database.name, ssl };
+  await using sql = createPgPool({ dsn, max: 2, application_name: "tls" });
+  const of = (rows: number, tail: string): Statement => ({ name: "series", text: SERIES, values: [rows, tail] });
+  await warm(sql, of(1, ""));
+  const reads = Array.from({ length: 40 }, (_none, at) => read(sql, of(at * 50, `é${at}`)));
+  expect(await Promise.all(reads)).toEqual(
+    reads.map((_none, at) => Array.from({ length: at * 50 }, (_row, row) => `${row + 1}é${at}`)),
+  );
+  expect(proxy.encrypted).toBeGreaterThan(0);
+});
+
+const LOOPBACK = {
+  host: "127.0.0.1",
+  user: "postgres",
+  password: undefined,
+  application_name: undefined,
+  binds_channel: false,
+  is_public: false,
+};
+const KEY = Buffer.alloc(32, 7);
+/** A key that both sides know stands in for certificates. */
+const TLS = { ciphers: "PSK+HIGH:@SECLEVEL=0", maxVersion: "TLSv1.2" } as const;
+
+/** Takes encrypted connections to a server that listens on a unix socket: the PostgreSQL of the tests is built without TLS. */
+async function openTlsProxy(dsn: string) {
+  const folder = new URL(dsn.replace("///", "//localhost/")).searchParams.get("host");
+  const counts = { encrypted: 0 };
+  const server = createServer((plain) => {
+    // the request for TLS is one message of eight bytes
+    plain.once("data", () => {
+      const options = { ...TLS, isServer: true, pskCallback: () => KEY };
+      const encrypted = new TLSSocket(plain, options);
+      plain.write("S");
+      counts.encrypted += 1;
+      const onwards = connect(`${folder}/.s.PGSQL.5432`);
+      for (const socket of [encrypted, onwards]) socket.on("error", () => plain.destroy());
+      encrypted.pipe(onwards).pipe(encrypted);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    get encrypted() {
+      return counts.encrypted;
+    },
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void server.close(() => resolve())),
+  };
+}

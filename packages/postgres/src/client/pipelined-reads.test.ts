@@ -1,3 +1,4 @@
+import { PassThrough } from "node:stream";
 import type { PoolClient } from "pg";
 import { expect, test } from "vitest";
 import { PipelinedReads } from "./pipelined-reads.ts";
@@ -7,16 +8,16 @@ import type { NamedRead, ReadPipeline } from "./read-pipeline.ts";
 /** A connection that sends when the test allows it, as the driver does while a statement is running. */
 function fakeConnection() {
   const sent: ReadPipeline[] = [];
-  const tap = { listener: undefined, hasPrepared: () => true } as unknown as RawRowReader;
+  const reader = { listener: undefined, hasPrepared: () => true } as unknown as RawRowReader;
   const client = { query: (trip: ReadPipeline) => void sent.push(trip), release: () => undefined };
   const cancelled: object[] = [];
   const trips = new PipelinedReads({
     connections: 1,
     acquire: async () => client as unknown as PoolClient,
-    tapOf: () => tap,
+    readerOf: () => reader,
     cancel: async (one) => void cancelled.push(one),
   });
-  return { trips, tap, sent, cancelled };
+  return { trips, reader, sent, cancelled };
 }
 
 function aRead(rows: number[], signal?: AbortSignal): NamedRead {
@@ -24,18 +25,18 @@ function aRead(rows: number[], signal?: AbortSignal): NamedRead {
   return { name: "r", text: "select 1", values: [], take_row: takeRow, restart: () => undefined, signal };
 }
 
-const SOCKET = { stream: { write: () => true } };
+const SOCKET = { stream: new PassThrough() };
 
-test("ignores the late end of the previous statement", async () => {
-  const { trips, tap, sent } = fakeConnection();
+test("the late end of the statement before is not taken for the answer of a read", async () => {
+  const { trips, reader, sent } = fakeConnection();
   const rows: number[] = [];
   const reading = trips.read(aRead(rows));
   await new Promise(setImmediate);
-  expect([sent.length, tap.listener]).toEqual([1, undefined]);
+  expect([sent.length, reader.listener]).toEqual([1, undefined]);
   sent[0]?.submit(SOCKET);
-  expect(tap.listener).toBe(sent[0]);
-  tap.listener?.takeRow(Buffer.alloc(8), 5, 8);
-  expect(tap.listener?.takeReady()).toBe(false);
+  expect(reader.listener).toBe(sent[0]);
+  reader.listener?.takeRow(Buffer.alloc(8), 5, 8);
+  expect(reader.listener?.takeReady()).toBe(false);
   sent[0]?.handleReadyForQuery();
   expect((await reading).row_count).toBe(1);
   expect(rows).toEqual([5]);

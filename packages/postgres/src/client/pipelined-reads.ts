@@ -17,7 +17,7 @@ export interface TripPool {
   /** Maximum number of concurrent pipelines of one statement. */
   readonly connections: number;
   acquire(): Promise<PoolClient>;
-  tapOf(client: PoolClient): RawRowReader;
+  readerOf(client: PoolClient): RawRowReader;
   cancel(client: PoolClient): Promise<void>;
 }
 
@@ -85,24 +85,24 @@ export class PipelinedReads {
       for (const read of queue.waiting.splice(0)) read.fail(error);
       return;
     }
-    const tap = this.#pool.tapOf(client);
-    const [first, ...others] = takeNext(queue, (read) => tap.hasPrepared(read.statement));
+    const reader = this.#pool.readerOf(client);
+    const [first, ...others] = takeNext(queue, (read) => reader.hasPrepared(read.statement));
     if (first === undefined) {
       client.release();
       return;
     }
     const began = performance.now();
-    const broke = tap.hasPrepared(first.statement)
-      ? await this.#goTogether(client, tap, [first, ...others])
-      : await this.#goFirst(client, tap, first);
+    const broke = reader.hasPrepared(first.statement)
+      ? await this.#goTogether(client, reader, [first, ...others])
+      : await this.#goFirst(client, reader, first);
     queue.took_ms = recent(queue.took_ms, (performance.now() - began) / (1 + others.length));
     client.release(isLost(broke));
   }
 
-  /** On the first read of a connection, the driver prepares the statement. */
-  async #goFirst(client: PoolClient, tap: RawRowReader, read: WaitingRead): Promise<unknown> {
+  /** The first read on a connection has the driver prepare the statement. */
+  async #goFirst(client: PoolClient, reader: RawRowReader, read: WaitingRead): Promise<unknown> {
     try {
-      const { row_count: rowCount } = await runBounded(client, tap, read.statement, () => this.#pool.cancel(client));
+      const { row_count: rowCount } = await runBounded(client, reader, read.statement, () => this.#pool.cancel(client));
       read.end({ rows: rowCount, bytes: 0 });
       return undefined;
     } catch (error) {
@@ -111,18 +111,18 @@ export class PipelinedReads {
     }
   }
 
-  async #goTogether(client: PoolClient, tap: RawRowReader, reads: readonly WaitingRead[]): Promise<unknown> {
+  async #goTogether(client: PoolClient, reader: RawRowReader, reads: readonly WaitingRead[]): Promise<unknown> {
     const cancelling: Promise<void>[] = [];
     const trip = new ReadPipeline(reads, {
       onSent: (sent) => {
-        tap.listener = sent;
+        reader.listener = sent;
       },
       cancel: () => cancelling.push(this.#pool.cancel(client)),
     });
     client.query(trip);
     for (const read of reads) read.listen(trip);
     const broke = await trip.over;
-    tap.listener = undefined;
+    reader.listener = undefined;
     await Promise.all(cancelling);
     for (const read of reads) if (!read.is_over) this.#goAgain(read);
     return broke;

@@ -1,19 +1,12 @@
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Statement } from "@appdb/engine/ports";
 import { readInt32 } from "@appdb/engine/sql/read-int32";
-import type { ClientBase } from "pg";
+import type { Connection } from "pg";
 
 type TakeRow = NonNullable<Statement["take_row"]>;
 
-/** The driver's entry point for data of its stream. */
-interface Listening {
-  attachListeners(stream: Source): void;
-  describe(message: unknown): void;
-  /** Texts of prepared statements by name. */
-  readonly parsedStatements: Readonly<Record<string, string>>;
-}
-
-/** Receives every message that answers the sent statements. */
+/** Whoever takes everything that answers what they sent. */
 export interface WireListener {
   /** Same as `Statement.take_row`. */
   takeRow(bytes: Buffer, start: number, end: number): void;
@@ -23,11 +16,7 @@ export interface WireListener {
   takeReady(): boolean;
 }
 
-interface Source {
-  on(event: string, listener: (chunk: Buffer) => void): unknown;
-}
-
-/** Type and length of a message. The length includes itself. */
+/** Type and length of a message; the length counts itself. */
 const HEADER = 5;
 const DATA_ROW = "D".charCodeAt(0);
 const READY_FOR_QUERY = "Z".charCodeAt(0);
@@ -37,65 +26,75 @@ const COMMAND_COMPLETE = "C".charCodeAt(0);
 const READ_BYTES = 64 * 1024;
 
 /**
- * Stream of a connection that reads into one reused buffer. A new buffer for each chunk is memory outside the heap;
- * under load, so much of it triggers full garbage collections. Encrypted connections use their own stream.
- */
-export function openStream(config?: { readonly ssl?: unknown }): Socket {
-  if (config?.ssl) return new Socket();
-  const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-  const options: SocketConstructorOpts & ConnectOpts = {
-    onread: {
-      buffer,
-      callback(bytes) {
-        socket.emit("data", buffer.subarray(0, bytes));
-        return true;
-      },
-    },
-  };
-  const socket: Socket = new Socket(options);
-  return socket;
-}
-
-/**
- * Sits between a connection's stream and the driver's parser, which makes a string of every field. While a consumer
- * takes rows, it gets their bytes from here. All other messages go to the driver, whole messages at a time.
+ * Filters what the stream of a connection brings before the driver, which makes a string of every field, reads it. A caller that
+ * takes rows gets their bytes from here. The driver gets everything else, whole messages at a time.
  */
 export class RawRowReader {
   /** Consumer of the running statement's rows. */
   take: TakeRow | undefined;
   /** Consumer of all messages that answer the running statements. */
   listener: WireListener | undefined;
-  readonly #connection: Listening;
-  /** Start of a message whose rest has not arrived. */
+  /** Texts of statements that the driver has prepared on the connection, by name. */
+  readonly #prepared = new Map<string, string>();
+  /** The beginning of a message whose rest has not come yet. */
   #parts: Buffer[] = [];
   #bytes = 0;
   #wanted = 0;
-  /** The driver keeps the buffers that it reads while a connection is being opened. */
+  #own: Socket | undefined;
+  #undescribed: Connection | undefined;
+  /** While a connection is being made the driver keeps what it reads. */
   #isReady = false;
 
-  /** Attaches to a client that has not connected yet. */
-  constructor(client: ClientBase) {
-    const connection: unknown = "connection" in client ? client.connection : undefined;
-    if (!isListening(connection)) throw new TypeError("This release of pg reads its connections in another way.");
-    this.#connection = connection;
-    const attach = connection.attachListeners.bind(connection);
-    const describe = connection.describe.bind(connection);
-    // Consumers of raw rows know the fields, so PostgreSQL need not describe them each time.
-    connection.describe = (message) => {
-      if (this.take === undefined) describe(message);
+  /**
+   * Opens the stream of a connection that is not encrypted, and filters it. It reads into one buffer: a new one for every piece is
+   * memory outside of the heap, so much of it under load that the whole heap is collected again and again.
+   */
+  openStream(): Socket {
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    const pass = (messages: Buffer) => void socket.emit("data", messages);
+    const options: SocketConstructorOpts & ConnectOpts = {
+      onread: {
+        buffer,
+        callback: (bytes) => {
+          this.#read(buffer.subarray(0, bytes), pass);
+          return true;
+        },
+      },
     };
-    connection.attachListeners = (stream) => {
-      attach({
-        on: (event, listener) => stream.on(event, event === "data" ? (chunk) => this.#read(chunk, listener) : listener),
-      });
-    };
+    const socket: Socket = new Socket(options);
+    this.#own = socket;
+    return socket;
   }
 
-  /** Whether the connection has this statement under its name. */
+  /** Filters the stream of a connection that is ready, unless it was opened here. The driver reads it by one listener. */
+  filterStream(stream: Duplex): void {
+    if (stream === this.#own) return;
+    const [driver, ...others] = stream.listeners("data");
+    if (driver === undefined || others.length > 0) {
+      throw new TypeError("This release of pg does not read a connection by one listener of its stream.");
+    }
+    const pass = (messages: Buffer) => void driver.call(stream, messages);
+    stream.removeAllListeners("data");
+    stream.on("data", (chunk: Buffer) => this.#read(chunk, pass));
+  }
+
+  /** Whether the driver has prepared this statement on the connection. */
   hasPrepared({ name, text }: Statement): boolean {
-    return name !== undefined && this.#connection.parsedStatements[name] === text;
+    return name !== undefined && this.#prepared.get(name) === text;
   }
 
+  /** The driver has run this statement to its end on the connection: it has prepared it if it has a name. */
+  notePrepared({ name, text }: Statement): void {
+    if (name !== undefined) this.#prepared.set(name, text);
+  }
+
+  /** The connection for a statement whose rows are taken as bytes: their fields are known, and PostgreSQL need not name them each time. */
+  withoutDescribe(connection: Connection): Connection {
+    this.#undescribed ??= Object.create(connection, { describe: { value: () => undefined } }) as Connection;
+    return this.#undescribed;
+  }
+
+  /** Takes what the stream brought; `pass` gives messages to the driver. */
   #read(chunk: Buffer, pass: (messages: Buffer) => void): void {
     const bytes = this.#complete(chunk);
     if (bytes === undefined) return;
@@ -164,17 +163,4 @@ export class RawRowReader {
     this.#bytes += part.length;
     this.#wanted = wanted;
   }
-}
-
-function isListening(connection: unknown): connection is Listening {
-  return (
-    typeof connection === "object" &&
-    connection !== null &&
-    "attachListeners" in connection &&
-    typeof connection.attachListeners === "function" &&
-    "parsedStatements" in connection &&
-    typeof connection.parsedStatements === "object" &&
-    "describe" in connection &&
-    typeof connection.describe === "function"
-  );
 }

@@ -1,5 +1,5 @@
 import { SqlError, type Statement } from "@appdb/engine/ports";
-import type { Submittable } from "pg";
+import type { Connection, Submittable } from "pg";
 import { statementError } from "./pg-errors.ts";
 import type { WireListener } from "./raw-row-reader.ts";
 
@@ -25,10 +25,6 @@ export interface PendingRead {
 export interface ReadOutcome {
   readonly rows: number;
   readonly bytes: number;
-}
-
-interface Connection {
-  readonly stream: { write(bytes: Uint8Array): unknown };
 }
 
 /**
@@ -67,10 +63,10 @@ export class ReadPipeline implements Submittable, WireListener {
     });
   }
 
-  submit(connection: object): void {
+  submit({ stream }: Pick<Connection, "stream">): void {
     this.#isSent = true;
     this.#onSent(this);
-    (connection as Connection).stream.write(writeReads(this.#reads));
+    stream.write(writeReads(this.#reads));
     if (this.#reads[0]?.is_left === true) this.#stop();
   }
 

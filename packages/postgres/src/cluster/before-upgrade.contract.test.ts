@@ -13,8 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
-import { CATALOG_FORMAT, ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
-import { MIGRATIONS } from "@appdb/engine/catalog/migrations";
+import { catalogFormat, ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
@@ -22,20 +21,20 @@ import { findCheckout } from "@appdb/testkit/postgres-binaries";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createPgPool } from "../client/pg-pool.ts";
+import { readCatalogMigrations } from "../migrations/read-migrations.ts";
 import { EmbeddedPostgres } from "./embedded-postgres.ts";
 import { nameRuntimeFolder } from "./runtime-folder.ts";
 
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 const ROOT = findCheckout(import.meta.dirname);
 
-/** Two product versions by their migrations. The older version cannot use databases of the newer one. */
-const OLD = MIGRATIONS.slice(
+/** Versions of the product, by what they make of a database. What the newer one makes is nothing for the older one. */
+const NEW = readCatalogMigrations();
+const OLD = NEW.slice(
   0,
-  MIGRATIONS.findLastIndex(({ breaking }) => breaking),
+  NEW.findLastIndex(({ is_breaking: isBreaking }) => isBreaking),
 );
-const NEW = MIGRATIONS;
-const newestOf = (migrations: typeof NEW) => migrations.at(-1)?.id ?? 0;
-const [OLD_CATALOG, NEW_CATALOG] = [newestOf(OLD), newestOf(NEW)];
+const [OLD_CATALOG, NEW_CATALOG] = [catalogFormat(OLD).newest, catalogFormat(NEW).newest];
 
 let home: string;
 let runtimeFolder: string;
@@ -64,7 +63,7 @@ function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): 
     log: createSilentLog(),
     // no power cut happens here, and other tests keep the disk busy
     settings: { fsync: "off" },
-    format: { ...CATALOG_FORMAT, newest: newestOf(migrations) },
+    format: catalogFormat(migrations),
   });
 }
 
@@ -107,8 +106,13 @@ test("copies an older database once, upgrades it, and the documented rollback wo
   expect(await runVersion(OLD, insert(4))).toEqual(["{1,4}", String(OLD_CATALOG)]);
 });
 
-test("a failed upgrade leaves the database usable by the previous version", async () => {
-  const broken = { id: NEW_CATALOG + 1, breaking: true, sql: "alter table appdb.nowhere add column n int" };
+test("an upgrade that fails leaves the database to the version that it comes from", async () => {
+  const broken = {
+    number: NEW_CATALOG + 1,
+    name: "broken.sql",
+    is_breaking: true,
+    sql: "alter table appdb.nowhere add column n int",
+  };
   await expect(runVersion([...NEW, broken])).rejects.toMatchObject({ code: "upgrade_failed" });
   expect(copies()).toContain(VERSION);
   expect(await runVersion(OLD, insert(5))).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
@@ -187,10 +191,9 @@ async function killWhileCopying(): Promise<void> {
   const [folder, logFile] = [join(home, "postgres"), join(home, "postgres.log")];
   const script = `
     import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
-    import { CATALOG_FORMAT } from "@appdb/engine/catalog/ensure-catalog";
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const options = ${JSON.stringify({ bin, folder, runtime_folder: runtimeFolder, log_file: logFile })};
-    await new EmbeddedPostgres({ ...options, log, format: CATALOG_FORMAT }).start();
+    const options = ${JSON.stringify({ bin, folder, runtime_folder: runtimeFolder, log_file: logFile, format: catalogFormat(NEW) })};
+    await new EmbeddedPostgres({ ...options, log }).start();
   `;
   const args = ["--conditions=source", "--import", "tsx", "--input-type=module", "-e", script];
   const cwd = join(ROOT, "packages", "testkit");

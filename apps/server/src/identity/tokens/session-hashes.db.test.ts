@@ -1,14 +1,13 @@
-import { join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { migrate, readMigrations } from "../../database/migrate.ts";
+import { migrate, readControlMigrations } from "../../database/migrate.ts";
 import { type OpenControlDatabase, openControlDatabase } from "../../database/pool.ts";
 import { readSessionIn } from "../principal.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 
-const MIGRATIONS = readMigrations(join(import.meta.dirname, "../../../migrations"));
-/** The migration that introduced the hashes. */
+const MIGRATIONS = readControlMigrations();
+/** The first migration whose tables have hashes. */
 const HASHES = 27;
 const LIVES = { browser_s: 2_592_000, cli_s: 7_776_000 };
 const log = createSilentLog();
