@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { PodName } from "@appdb/pods/driver/pod-driver";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { SERVER_PATHS } from "../config/config.ts";
 
@@ -16,7 +17,6 @@ export const NO_FILES = "none";
 
 /** Where what belongs to one database lies on this machine. */
 export interface DatabasePaths {
-  readonly pod_id: string;
   /** The server's own; what the pod writes lies in folders of their own below it. */
   readonly folder: string;
   readonly data_folder: string;
@@ -26,23 +26,23 @@ export interface DatabasePaths {
   /** Each tree under its digest. */
   readonly files_folder: string;
   readonly run_folder: string;
-  /** Of the pod's API. */
-  readonly socket: string;
+}
+
+/** The pod of a database. */
+export function databasePod(databaseId: string): PodName {
+  return { id: `db-${databaseId}`, database_id: databaseId };
 }
 
 /** Names the places of a database, by its id alone: they stay where they are when it is renamed. @throws postgres_failed */
 export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPaths, databaseId: string): DatabasePaths {
   const folder = join(home, SERVER_PATHS.databases, databaseId);
-  const runFolder = nameRuntimeFolder(folder, runtimeBase);
   return {
-    pod_id: `db-${databaseId}`,
     folder,
     data_folder: join(folder, DATABASE_PARTS.data),
     log_folder: join(folder, DATABASE_PARTS.log),
     services_folder: join(home, SERVER_PATHS.services, databaseId),
     files_folder: join(home, SERVER_PATHS.files, databaseId),
-    run_folder: runFolder,
-    socket: join(runFolder, "pod.sock"),
+    run_folder: nameRuntimeFolder(folder, runtimeBase),
   };
 }
 

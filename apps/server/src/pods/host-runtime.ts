@@ -6,10 +6,11 @@ import type { PodDriver } from "@appdb/pods/driver/pod-driver";
 import type { UserRange } from "@appdb/pods/driver/pod-users";
 import type { ImageUse } from "@appdb/python-runtime/images/collect-images";
 import type { Secret } from "@appdb/system/secret";
-import type { ServiceEndpoint } from "./ask-service.ts";
 import type { PodServerPaths } from "./database-paths.ts";
 import type { FoundRuntime } from "./database-runtime.ts";
-import type { PodAddress } from "./pod-client.ts";
+import type { PodAddress } from "./fetch-pod.ts";
+import type { ImageName } from "./local-layout.ts";
+import type { DatabaseAddress } from "./pod-client.ts";
 
 /** An environment of an organization that is to be built. */
 export interface ImageRequest {
@@ -64,21 +65,21 @@ export interface HostRuntime {
   /** Makes the cluster that new databases copy, once. @throws postgres_failed */
   ensureTemplate(): Promise<void>;
   /** Undefined when nobody answers. */
-  askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
+  askHealth(pod: PodAddress): Promise<PodHealth | undefined>;
   /** The trees of project files that its tables still need; undefined when nobody answers. */
-  askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined>;
+  askTrees(pod: PodAddress): Promise<readonly string[] | undefined>;
   /** Undefined when nobody answers. */
-  askService(door: ServiceEndpoint): Promise<ServicePodHealth | undefined>;
+  askService(pod: PodAddress): Promise<ServicePodHealth | undefined>;
   /** Has an instance of a service end by itself once nothing runs in it. False when nobody answers. */
-  drainService(door: ServiceEndpoint): Promise<boolean>;
+  drainService(pod: PodAddress): Promise<boolean>;
   /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
-  putKeys(door: ServiceEndpoint, snapshot: string): Promise<boolean>;
+  putKeys(pod: PodAddress, snapshot: string): Promise<boolean>;
   /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
-  ensureServiceRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void>;
+  ensureServiceRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void>;
   /** Removes it, also when there is none. @throws database_not_reached */
-  dropServiceRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void>;
+  dropServiceRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
-  findRuntime(imageFolder: string | undefined): Promise<FoundRuntime>;
+  findRuntime(image: ImageName): Promise<Pick<FoundRuntime, "env" | "runtime">>;
   hasImage(orgId: string, hash: string): Promise<boolean>;
   /** Finds what is known of an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
   checkEnvironment(environment: EnvironmentDocument, organizationId: string): Promise<void>;
@@ -90,8 +91,11 @@ export interface HostRuntime {
   removeImage(orgId: string, hash: string): Promise<void>;
   /** Removes of images and caches what nothing uses; answers how many folders went. */
   collectImages(use: ImageUse): Promise<number>;
-  /** Puts the files of a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
-  materializeTree(orgId: string, digest: string, filesFolder: string, signal: AbortSignal): Promise<void>;
+  /** Puts the files of a tree among the project trees of a database. @throws blobs_missing, storage_quota, disk_full */
+  materializeTree(
+    tree: { readonly org_id: string; readonly database_id: string; readonly digest: string },
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 /** What a server knows of the pods that it runs itself. */

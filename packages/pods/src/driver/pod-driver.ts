@@ -1,6 +1,4 @@
-import type { Clock, Logger } from "@appdb/engine/ports";
 import type { Secret } from "@appdb/system/secret";
-import type { UserRange } from "./pod-users.ts";
 
 /** A process group that the service runs for a database, and how it is bounded. Equal specs have equal `specHash`es. */
 export interface PodSpec {
@@ -12,27 +10,78 @@ export interface PodSpec {
   readonly args: readonly string[];
   /** One JSON document that the pod reads from its standard input up to the end: the only way by which it gets secrets. */
   readonly input: Secret;
-  /** Folders that the pod sees, under the very paths that they have here; nothing else of the host but system and program. */
-  readonly folders: readonly PodFolder[];
-  /** Where its socket lies, short enough for one (`nameRuntimeFolder`); seen by the pod and by whoever calls it, by no worker. */
-  readonly run_folder: string;
-  /** `pod.log` and, of what the program writes by itself, `output.log`. */
-  readonly log_folder: string;
+  /** The environment of the organization that the application's code runs in, by its hash; null for the base library alone. */
+  readonly image: string | null;
+  /** What the pod sees beside the system, its program and its image; it sees nothing else. */
+  readonly volumes: readonly PodVolume[];
+  /** What it listens on. */
+  readonly ports: readonly PodPort[];
   readonly limits: PodLimits;
   /** `none`: not even a loopback that is shared. `internet`: everything but what `DENIED_NETWORKS` lists. */
   readonly network: "none" | "internet";
 }
 
+/** A pod, and the database that it belongs to: enough to find what is the pod's own, also when the pod is gone. */
+export interface PodName {
+  readonly id: string;
+  readonly database_id: string;
+}
+
+export interface PodVolume {
+  /** Unique in its spec, and a DNS label: `data`. */
+  readonly name: string;
+  readonly source: VolumeSource;
+  /** Where the pod finds it: what `PodDriver.target` says of the source. The input names this path. */
+  readonly target: string;
+  /** `code`: read by the pod and by the application's code, which sees no other volume. */
+  readonly access: "read" | "write" | "code";
+}
+
+/** What a volume holds. The driver knows where it is stored. */
+export type VolumeSource =
+  /** What a database stores. */
+  | { readonly kind: "data"; readonly database_id: string }
+  | ({ readonly kind: "logs" } & PodLog)
+  /** Logs and scratch files of all services of a database. */
+  | { readonly kind: "services"; readonly database_id: string }
+  /** Scratch files of one pod; removed with it. */
+  | { readonly kind: "scratch"; readonly pod: PodName }
+  /** The unix sockets of one pod; removed with it. No worker sees it. */
+  | { readonly kind: "sockets"; readonly pod: PodName }
+  /** The project files of a database, each tree under its digest. */
+  | { readonly kind: "project-trees"; readonly database_id: string }
+  /** One tree of them; null: a folder without files. */
+  | { readonly kind: "project-tree"; readonly database_id: string; readonly digest: string | null };
+
+/** A log that pods write: of a database, or of a service over all of its instances. It stays when a pod is gone. */
+export interface PodLog {
+  readonly database_id: string;
+  readonly service_id: string | null;
+}
+
+/** A database, or one of its services, that has volumes. */
+export interface VolumeOwner {
+  readonly database_id: string;
+  /** Null: the database itself. */
+  readonly service_id: string | null;
+  /** Of its oldest volume. */
+  readonly made_at: Date;
+}
+
+/** `api`: the pod's own API, with its token. `http`: a service's routes. `link`: the same by frames. `postgres`: PostgreSQL. */
+export type PodPort = "api" | "http" | "link" | "postgres";
+
+/** How a port is reached: by the server and the gateway, and by other pods of the same database. */
+export type PodEndpoint =
+  | { readonly kind: "socket"; readonly path: string }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+
+export type PodEndpoints = Readonly<Record<PodPort, PodEndpoint>>;
+
 export interface PodLabels {
   readonly organization_id: string;
   readonly database_id: string;
   readonly kind: "database" | "service";
-}
-
-export interface PodFolder {
-  readonly path: string;
-  /** `code`: read by the pod and by the application's code, which sees no other of these folders. */
-  readonly mode: "read" | "write" | "code";
 }
 
 export interface PodLimits {
@@ -81,17 +130,34 @@ export interface PodLogsInput {
   readonly signal: AbortSignal;
 }
 
+/** How pods are reached and what they log, for those that run none: the gateway and the control plane. */
+export interface PodAccess {
+  /**
+   * How the ports of a pod are reached. The answer is the same for all starts of a pod of this name, so it is asked for once and
+   * kept. A pod listens on the ports of its spec alone.
+   */
+  endpoints(pod: PodName): Promise<PodEndpoints>;
+  /** Lines of a log, the oldest first. With `follow` it goes on from one start of a pod to the next. */
+  logs(log: PodLog, input: PodLogsInput): AsyncIterable<PodLine>;
+  /** The last lines since a start, what the program printed itself last: why it ended. Lines of requests are left out. */
+  lastLines(log: PodLog, since: Date, count: number): Promise<string[]>;
+}
+
 /**
- * Runs pods. Pods outlive whoever asked for them: another driver over the same folder finds them again. A driver starts
- * nothing again by itself: who watches (`list`) decides.
+ * Runs pods. Pods outlive whoever asked for them: another driver over the same state finds them again. A driver starts nothing
+ * again by itself: whoever watches (`list`) decides. Nothing here names a path or a socket of this machine, except as the answer of
+ * a driver: pods may run on another machine.
  */
-export interface PodDriver extends AsyncDisposable {
+export interface PodDriver extends PodAccess, AsyncDisposable {
   readonly name: "process" | "sandbox";
   /** Whether organizations are kept apart; `process` serves one alone. */
   readonly isolates: boolean;
+  /** The path under which a pod of this driver finds a volume. */
+  target(source: VolumeSource): string;
   /**
-   * Makes the pod run as the spec says, and resolves when its process runs; it is not waited for until it is ready. A pod that
-   * runs by an equal spec is left alone, one by another spec is stopped first. Safe to repeat and to be killed in.
+   * Makes the pod run as the spec says, and resolves when its process runs; it is not waited for until it is ready. Volumes that are
+   * missing are made. A pod that runs by an equal spec is left alone, one by another spec is stopped first. Safe to repeat and to
+   * be killed in.
    * @throws pod_failed with what the system said; pods_one_organization of a driver that does not isolate
    */
   ensure(spec: PodSpec, signal: AbortSignal): Promise<PodStatus>;
@@ -99,66 +165,14 @@ export interface PodDriver extends AsyncDisposable {
   stop(id: string, graceMs: number): Promise<void>;
   inspect(id: string): Promise<PodStatus | undefined>;
   list(labels: Partial<PodLabels>): Promise<PodStatus[]>;
-  /** Lines of `pod.log`, the oldest first; a file that was rotated meanwhile is read to its end. */
-  logs(logFolder: string, input: PodLogsInput): AsyncIterable<PodLine>;
-  /** Forgets a pod that has ended: what the driver keeps of it goes. Nothing for one that is not known. @throws pod_failed when it runs */
-  forget(id: string): Promise<void>;
-  /** Lets go of what is kept for a database beyond its pods, its user above all: once its storage is gone. Safe to repeat. */
+  /** Forgets a pod that has ended, and removes its sockets and scratch files, also of one that is not known. @throws pod_failed when it runs */
+  forget(pod: PodName): Promise<void>;
+  /** Databases and services that have volumes, also those that were forgotten elsewhere. */
+  listOwners(): Promise<VolumeOwner[]>;
+  /** Removes the log of a service, and everything else that its pods have left. Safe to repeat. */
+  forgetService(service: { readonly database_id: string; readonly service_id: string }): Promise<void>;
+  /** Removes all volumes of a database, and lets go of what is kept for it beyond its pods, its user above all. Safe to repeat. */
   forgetDatabase(databaseId: string): Promise<void>;
-  /** Runs a program to its end, in the same bounds as a pod; it ends with the signal, and with whoever runs it.
-   *  @throws pod_failed, only when it could not be started; pods_one_organization as `ensure` */
-  run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
-}
-
-/** A program that ends by itself: a build, or Python that writes a manifest. */
-export interface PodTask {
-  readonly id: string;
-  readonly labels: PodLabels;
-  readonly program: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-  readonly folders: readonly PodFolder[];
-  readonly limits: PodLimits & {
-    readonly timeout_ms: number;
-    /** What its writable folders may grow by. */
-    readonly disk_bytes: number;
-    /** Files and folders that it may make in them: a disk may have no place for more although it is not full. */
-    readonly files: number;
-  };
-  readonly network: PodSpec["network"];
-  /** Of whose own user it is, by a name of the service's making: for work on what all organizations share. Their own when left out. */
-  readonly user?: string | undefined;
-  /** `host:port` of the operator that it may reach although `DENIED_NETWORKS` has it: an own package index or proxy. */
-  readonly allowed_hosts: readonly string[];
-  onLine(line: string): void;
-}
-
-/** The pod program, run by the Node that runs us. */
-export interface PodProgram {
-  readonly file: string;
-  readonly node_options: readonly string[];
-  /** What it reads beside the folder of its file: a checkout, when it is run from source. */
-  readonly folders?: readonly string[];
-}
-
-/** What every driver is made from. */
-export interface PodDriverInput {
-  /** Where the driver keeps what it must know of pods; private, and of one driver alone. */
-  readonly folder: string;
-  readonly program: PodProgram;
-  /** User ids that drivers which keep pods apart may give to databases and organizations; `POD_USERS` when left out. */
-  readonly users?: UserRange | undefined;
-  readonly log: Logger;
-  readonly clock: Clock;
-}
-
-/** What a machine lacks for a driver, for whoever operates it. */
-export interface MissingPart {
-  /** `the program bwrap is not on the PATH` */
-  readonly what: string;
-  /** What to do about it: `apt-get install bubblewrap`. */
-  readonly remedy: string;
 }
 
 /** What no pod and no build reaches: the host's loopback, private, link-local (metadata), shared, multicast and reserved addresses. */

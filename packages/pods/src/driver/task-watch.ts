@@ -2,7 +2,8 @@ import { statfs } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deletedBytes } from "@appdb/system/files/deleted-files";
 import { folderUse } from "@appdb/system/files/folder-size";
-import type { PodExit, PodTask } from "./pod-driver.ts";
+import type { PodExit } from "./pod-driver.ts";
+import type { PodTask } from "./task-runner.ts";
 
 /** A file may be somewhat larger than all that a task may write: its growth is looked at now and then, and this is meanwhile. */
 const FILE_SPARE_BYTES = 64 * 1024 * 1024;

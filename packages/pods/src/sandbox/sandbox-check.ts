@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { MissingPart } from "../driver/local-driver.ts";
 import { POD_ENVIRONMENT } from "../driver/local-pods.ts";
-import type { MissingPart } from "../driver/pod-driver.ts";
 import { findGroupTrees, missingControllers } from "./control-groups.ts";
-import { isTunnelClosed, openSandboxHost, type SandboxPodsInput } from "./sandbox-host.ts";
+import { isTunnelClosed, openSandboxHost, type SandboxHostInput } from "./sandbox-host.ts";
 import { runSandboxTask } from "./sandbox-task.ts";
 import { isFilterMachine } from "./seccomp-filter.ts";
 
@@ -42,7 +42,7 @@ const TRIAL_TIMEOUT_MS = 20_000;
  * Looks what this machine lacks for sandboxes: programs, kernel settings, control groups. When nothing seems to be missing, a
  * sandbox with a network is made and left again (a tenth of a second), so that an empty answer means that it works.
  */
-export async function checkSandbox(input: SandboxPodsInput): Promise<MissingPart[]> {
+export async function checkSandbox(input: SandboxHostInput): Promise<MissingPart[]> {
   if (process.platform !== "linux") return [{ what: "sandboxes are made of parts of Linux", remedy: "" }];
   if (!isFilterMachine(process.arch)) {
     return [{ what: `no system call filter for machines of the kind ${process.arch}`, remedy: "" }];
@@ -105,7 +105,7 @@ function missingTunnel(): MissingPart[] {
 }
 
 /** Makes a sandbox with all that one can have, which does nothing. */
-async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
+async function tryOut(input: SandboxHostInput): Promise<MissingPart[]> {
   const lines: string[] = [];
   const task = {
     id: "check",

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { appError } from "@appdb/contract/errors";
-import type { PodDriverInput, PodSpec } from "../driver/pod-driver.ts";
+import type { LocalDriverInput } from "../driver/local-driver.ts";
+import type { PodSpec } from "../driver/pod-driver.ts";
 import { POD_USERS, type UserRange } from "../driver/pod-users.ts";
 import type { ControlGroups } from "./control-groups.ts";
 import { openControlGroups } from "./open-groups.ts";
@@ -10,10 +11,13 @@ import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
 
 const GROUP = "/appdb";
 
-export interface SandboxPodsInput extends PodDriverInput {
+export interface SandboxPodsInput extends LocalDriverInput {
   /** The control group below which those of pods are made, as a path from the root of the groups (`openControlGroups`); `/appdb` when left out. */
   readonly group?: string;
 }
+
+/** What sandboxes are made with, also where no pod runs in them. */
+export type SandboxHostInput = Pick<SandboxPodsInput, "folder" | "group" | "users">;
 
 /** What all sandboxes of a driver are made with. */
 export interface SandboxHost {
@@ -26,7 +30,7 @@ export interface SandboxHost {
 }
 
 /** Looks what sandboxes are made with here. @throws pods_unavailable */
-export function openSandboxHost({ folder, group, users }: SandboxPodsInput): SandboxHost {
+export function openSandboxHost({ folder, group, users }: SandboxHostInput): SandboxHost {
   if (!isFilterMachine(process.arch)) {
     throw appError("pods_unavailable", {
       detail: `No system call filter for machines of the kind ${process.arch}.`,
