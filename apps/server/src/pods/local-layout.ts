@@ -41,7 +41,7 @@ export function createLocalLayout(input: LocalLayoutInput): VolumeLayout {
     async imageFolders({ image, labels }) {
       const { folders } = await input.findRuntime({ org_id: labels.organization_id, hash: image });
       const code = new Set(folders);
-      // beside its programs lie their libraries
+      // libraries of PostgreSQL lie next to its programs
       const installed = labels.kind === "database" ? [input.template_folder, dirname(input.postgres_bin)] : [];
       return [
         ...installed.filter((path) => !code.has(path)).map((path): PodFolder => ({ path, mode: "read" })),

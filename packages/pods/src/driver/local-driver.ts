@@ -3,7 +3,7 @@ import type { PodDriver, PodSpec, VolumeOwner, VolumeSource } from "./pod-driver
 import type { UserRange } from "./pod-users.ts";
 import type { PodFolder, TaskRunner } from "./task-runner.ts";
 
-/** A driver whose pods are processes of this machine. It runs tasks beside them. */
+/** A driver whose pods are processes of this machine. It runs tasks as well. */
 export type LocalDriver = PodDriver & TaskRunner;
 
 /** What a driver of pods on this machine is made from. */
@@ -22,7 +22,7 @@ export interface LocalDriverInput {
 export interface PodProgram {
   readonly file: string;
   readonly node_options: readonly string[];
-  /** What it reads beside the folder of its file: a checkout, when it is run from source. */
+  /** What it reads besides the folder of its file: a checkout, when it is run from source. */
   readonly folders?: readonly string[];
 }
 

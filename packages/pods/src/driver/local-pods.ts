@@ -216,7 +216,7 @@ export function createLocalPods(
         const record = readPodRecord(folder, id);
         if (record !== undefined) await forgetRecord(record);
       }
-      // sockets lie in the system's folder for them, where nobody else looks for them
+      // the system's folder for sockets is cleaned by no one else
       for (const kind of ["sockets", "scratch"] as const) await removeFolder(layout.folder({ kind, pod }));
     },
     listOwners: layout.listOwners,

@@ -12,7 +12,7 @@ export interface PodSpec {
   readonly input: Secret;
   /** The environment of the organization that the application's code runs in, by its hash; null for the base library alone. */
   readonly image: string | null;
-  /** What the pod sees beside the system, its program and its image; it sees nothing else. */
+  /** What the pod sees besides the system, its program and its image; it sees nothing else. */
   readonly volumes: readonly PodVolume[];
   /** What it listens on. */
   readonly ports: readonly PodPort[];
@@ -137,16 +137,16 @@ export interface PodAccess {
    * kept. A pod listens on the ports of its spec alone.
    */
   endpoints(pod: PodName): Promise<PodEndpoints>;
-  /** Lines of a log, the oldest first. With `follow` it goes on from one start of a pod to the next. */
+  /** Lines of a log, the oldest first. With `follow` they continue from one start of a pod to the next. */
   logs(log: PodLog, input: PodLogsInput): AsyncIterable<PodLine>;
   /** The last lines since a start, what the program printed itself last: why it ended. Lines of requests are left out. */
   lastLines(log: PodLog, since: Date, count: number): Promise<string[]>;
 }
 
 /**
- * Runs pods. Pods outlive whoever asked for them: another driver over the same state finds them again. A driver starts nothing
- * again by itself: whoever watches (`list`) decides. Nothing here names a path or a socket of this machine, except as the answer of
- * a driver: pods may run on another machine.
+ * Runs pods. Pods outlive the process that asked for them: another driver over the same state finds them again. A driver restarts
+ * nothing: the caller that watches (`list`) decides. Only answers of a driver name paths and sockets: pods may run on another
+ * machine.
  */
 export interface PodDriver extends PodAccess, AsyncDisposable {
   readonly name: "process" | "sandbox";
@@ -171,7 +171,7 @@ export interface PodDriver extends PodAccess, AsyncDisposable {
   listOwners(): Promise<VolumeOwner[]>;
   /** Removes the log of a service, and everything else that its pods have left. Safe to repeat. */
   forgetService(service: { readonly database_id: string; readonly service_id: string }): Promise<void>;
-  /** Removes all volumes of a database, and lets go of what is kept for it beyond its pods, its user above all. Safe to repeat. */
+  /** Removes all volumes of a database, and releases what the driver keeps for it, above all its user. Safe to repeat. */
   forgetDatabase(databaseId: string): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ export interface PodFolder {
   readonly mode: "read" | "write" | "code";
 }
 
-/** A program that ends by itself: a build, or Python that writes a manifest. */
+/** A program that ends on its own: a build, or Python that writes a manifest. */
 export interface PodTask {
   readonly id: string;
   readonly labels: PodLabels;

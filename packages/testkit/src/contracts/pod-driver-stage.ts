@@ -18,7 +18,7 @@ export interface PodDriverUnderTest {
   /** Where its factory is, for processes of their own that the suite kills: `@appdb/pods/driver/process-pods`, `createProcessPods`. */
   readonly module: string;
   readonly factory: string;
-  /** Members that the factory takes beside `LocalDriverInput`'s; they must pass through JSON. */
+  /** Members that the factory takes besides `LocalDriverInput`'s; they must pass through JSON. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Ends processes that left their session, their parent and their environment. */
   readonly ends_bare_daemons: boolean;

@@ -60,7 +60,7 @@ async function prepare(
     limits: machine.limits,
     token,
     secrets,
-    // which tree is run is said by whoever asks the pod: files that change need no other pod
+    // each request to the pod names its tree: changed files need no new pod
     runtime: {
       ...found.runtime,
       project_root: driver.target({ kind: "project-tree", database_id: id, digest: null }),
