@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { VolumeSource } from "@appdb/pods/driver/pod-driver";
 import { POD_USERS } from "@appdb/pods/driver/pod-users";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { databasePod } from "./database-paths.ts";
-import { createLocalLayout } from "./local-layout.ts";
+import { createLocalLayout, type LocalLayoutInput } from "./local-layout.ts";
 import { servicePod } from "./service-paths.ts";
 
 const ID = "0190a0a0-0000-7000-8000-000000000001";
@@ -19,18 +19,20 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const openLayout = () =>
+const RUNTIME = { runtime: { python: "python3", python_source: "test", library_paths: [] }, env: {} };
+
+const openLayout = (findRuntime: LocalLayoutInput["findRuntime"] = findInstalled) =>
   createLocalLayout({
     place: { home, runtime_base: home },
     pod_users: POD_USERS,
     template_folder: join(home, "template"),
     postgres_bin: join(home, "postgres", "bin"),
-    findRuntime: async () => ({
-      runtime: { python: "python3", python_source: "test", library_paths: [] },
-      env: {},
-      folders: [join(home, "postgres"), join(home, "image")],
-    }),
+    findRuntime,
   });
+
+async function findInstalled() {
+  return { ...RUNTIME, folders: [join(home, "postgres"), join(home, "image")] };
+}
 
 const ofService = servicePod({ id: SERVICE, database_id: ID }, 3);
 const database = (...parts: string[]) => join(home, "server", "databases", ID, ...parts);
@@ -85,6 +87,18 @@ test("a pod of a database reads the installation, and its code reads the image a
     ...code,
   ]);
   expect(await imageFolders({ image: "e1", labels: { ...labels, kind: "service" } })).toEqual(code);
+});
+
+test("a pod sees the folders of the answer that it was told, when a later answer names others", async () => {
+  const answers = ["plain", "compiled", "gone"];
+  for (const name of answers.slice(0, 2)) mkdirSync(join(home, name));
+  const layout = openLayout(async () => ({ ...RUNTIME, folders: [join(home, answers.shift() ?? "")] }));
+  const labels = { organization_id: "o", database_id: ID, kind: "service" } as const;
+  const folders = async () => (await layout.imageFolders({ image: "e1", labels })).map(({ path }) => basename(path));
+  await layout.findRuntime({ org_id: "o", hash: "e1" });
+  expect(await folders()).toEqual(["compiled", "plain"]);
+  rmSync(join(home, "plain"), { recursive: true });
+  expect(await folders()).toEqual(["gone", "compiled"]);
 });
 
 test("owners of volumes are found once each, and none behind a link", async () => {

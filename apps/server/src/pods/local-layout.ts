@@ -1,4 +1,4 @@
-import type { Stats } from "node:fs";
+import { existsSync, type Stats } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { VolumeLayout } from "@appdb/pods/driver/local-driver";
@@ -32,15 +32,30 @@ export interface ImageName {
   readonly hash: string | null;
 }
 
+export interface LocalLayout extends VolumeLayout {
+  /** As the input's; a pod whose input names an answer sees the folders of that answer. */
+  findRuntime(image: ImageName): Promise<FoundRuntime>;
+}
+
 /** Where the volumes of pods lie in a home, and how they are made and removed. */
-export function createLocalLayout(input: LocalLayoutInput): VolumeLayout {
+export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
   const { place, pod_users: podUsers } = input;
   const folder = createLocateVolume(place);
+  // a library that could not be installed is tried again: a later answer may name another folder than the one that a pod was told
+  const answered = new Map<string, ReadonlySet<string>>();
+  async function findRuntime(image: ImageName): Promise<FoundRuntime> {
+    const found = await input.findRuntime(image);
+    const earlier = [...(answered.get(keyOf(image)) ?? [])].filter((path) => existsSync(path));
+    answered.set(keyOf(image), new Set([...found.folders, ...earlier]));
+    return found;
+  }
   return {
     folder,
+    findRuntime,
     async imageFolders({ image, labels }) {
-      const { folders } = await input.findRuntime({ org_id: labels.organization_id, hash: image });
-      const code = new Set(folders);
+      const name = { org_id: labels.organization_id, hash: image };
+      await findRuntime(name);
+      const code = answered.get(keyOf(name)) ?? new Set();
       // libraries of PostgreSQL lie next to its programs
       const installed = labels.kind === "database" ? [input.template_folder, dirname(input.postgres_bin)] : [];
       return [
@@ -68,6 +83,10 @@ export function createLocalLayout(input: LocalLayoutInput): VolumeLayout {
       for (const path of [services, files, sockets, moving, own]) await removeFolder(path);
     },
   };
+}
+
+function keyOf({ hash, org_id: orgId }: ImageName): string {
+  return `${orgId} ${hash}`;
 }
 
 /** Folders that are private to the user of the pod. */

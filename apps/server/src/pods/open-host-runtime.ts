@@ -20,7 +20,7 @@ import { imageFolder } from "./database-paths.ts";
 import { findRuntime } from "./database-runtime.ts";
 import type { HostRuntime } from "./host-runtime.ts";
 import { whyIsolated } from "./isolation.ts";
-import { createLocalLayout, type ImageName } from "./local-layout.ts";
+import { createLocalLayout } from "./local-layout.ts";
 import { openBuilder } from "./open-builder.ts";
 import { readApplicationByImage } from "./read-application-by-image.ts";
 import { dropPodRole, ensurePodRole } from "./service-role.ts";
@@ -46,14 +46,13 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   const postgresBin = requirePostgresBin(tools);
   const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgresBin));
   const place = { home, runtime_base: runtimeBase };
-  const runtimeOf = ({ hash, org_id: orgId }: ImageName) =>
-    findRuntime({ home, tools }, hash === null ? undefined : imageFolder(home, orgId, hash));
   const layout = createLocalLayout({
     place,
     pod_users: config.pods.users,
     template_folder,
     postgres_bin: postgresBin,
-    findRuntime: runtimeOf,
+    findRuntime: ({ hash, org_id: orgId }) =>
+      findRuntime({ home, tools }, hash === null ? undefined : imageFolder(home, orgId, hash)),
   });
   const input = {
     folder: join(home, SERVER_PATHS.pods),
@@ -73,7 +72,14 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     const filesFolder = layout.folder({ kind: "project-trees", database_id: databaseId });
     await materializeTree({ db, blobs, config }, { org_id: orgId, digest, files_folder: filesFolder }, signal);
   };
-  const reading = { documents, layout, place, tasks: driver, findRuntime: runtimeOf, materializeTree: putTree };
+  const reading = {
+    documents,
+    layout,
+    place,
+    tasks: driver,
+    findRuntime: layout.findRuntime,
+    materializeTree: putTree,
+  };
   const treeOf = (orgId: string, digest: string) => openTree({ db, blobs }, { org_id: orgId, digest });
   let template: Promise<void> | undefined;
   return {
@@ -98,7 +104,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     putKeys,
     dropServiceRole: dropPodRole,
     ensureServiceRole: ensurePodRole,
-    findRuntime: runtimeOf,
+    findRuntime: layout.findRuntime,
     readApplication: (input, onLine, signal) => readApplicationByImage(reading, input, onLine, signal),
     hasImage: async (orgId, hash) => readImage(imageFolder(home, orgId, hash)) !== undefined,
     ...openBuilder({ place, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),

@@ -69,7 +69,7 @@ export function createTestMachine(home: string): TestMachine {
     place,
     ...installed,
     ensureTemplate: async () => undefined,
-    findRuntime,
+    findRuntime: layout.findRuntime,
     hasImage: async (orgId, hash) => existsSync(imageFolder(home, orgId, hash)),
     checkEnvironment: async () => undefined,
     async buildImage(input, onLine, signal) {
