@@ -83,7 +83,7 @@ export async function setService(): Promise<ServiceStage> {
         const [databaseId] = await readdir(join(stage.home, "server", "databases"));
         if (instance === undefined || databaseId === undefined) throw new Error(`No pod serves ${endpoint}.`);
         const place = { home: stage.home, runtime_base: process.env.XDG_RUNTIME_DIR };
-        return servicePaths(place, { id, database_id: databaseId }, instance).http_socket;
+        return join(servicePaths(place, { id, database_id: databaseId }, instance).run_folder, "http.sock");
       },
       async putToSleep() {
         await stage.post("main/stop");

@@ -167,7 +167,7 @@ export const MUTATIONS = [
   {
     takes: "an update of a service waits until the new instance answers",
     file: `${RECONCILER}/services/run-service.ts`,
-    from: "const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.door), signal);",
+    from: "const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.address), signal);",
     to: "const status = { started_at: new Date() };",
     project: "db",
     test_file: `${RECONCILER}/services/services.db.test.ts`,
@@ -176,7 +176,7 @@ export const MUTATIONS = [
   {
     takes: "a pruned service leaves no folder",
     file: `${RECONCILER}/services/stop-service.ts`,
-    from: "await removeFolder(serviceFolder(deps.machine.place, snapshot.row));",
+    from: "await deps.machine.driver.forgetService({ database_id: snapshot.database.id, service_id: snapshot.row.id });",
     to: "",
     project: "db",
     test_file: `${RECONCILER}/services/services.db.test.ts`,

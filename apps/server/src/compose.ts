@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import { createLocalAccess } from "@appdb/pods/driver/local-access";
+import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import { createTenantDocuments, type TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
 import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import { createDiskBlobs } from "@appdb/system/blobs/disk-blobs";
@@ -51,6 +53,7 @@ import type { Mail } from "./identity/mail.ts";
 import { type Attempts, createAttempts } from "./identity/second-factor/attempts.ts";
 import type { Site } from "./identity/tokens/csrf.ts";
 import type { KnownPods } from "./pods/host-runtime.ts";
+import { createLocateVolume } from "./pods/locate-volume.ts";
 import { CallerLimits } from "./requests/caller-limits.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./requests/checked-route.ts";
 import { createAnswerSeal } from "./requests/idempotency.ts";
@@ -75,7 +78,8 @@ export interface ServerDeps {
   readonly key_uses: KeyUses;
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
-  /** Reads documents sent by tenants, within bounds. */
+  readonly pod_access: PodAccess;
+  /** Reads what tenants send within bounds. */
   readonly documents: TenantDocuments;
   readonly snapshots: KeySnapshots;
   /** The metrics of this process in `/metrics`. */
@@ -153,6 +157,7 @@ export function composeServer(input: ServerInput): ComposedServer {
     problems,
     health: createHealth({ tells: problems, clock: { now: Date.now }, log }),
     more_metrics: [],
+    pod_access: createLocalAccess(createLocateVolume(config)),
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const limits = new CallerLimits(config.quotas.api);

@@ -1,7 +1,9 @@
+import { createStageLayout } from "@appdb/testkit/contracts/stage-layout";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { choosePodDriver, driverProblem, type PodDriverChoice, type Standing } from "./choose-driver.ts";
-import type { MissingPart, PodDriver } from "./driver/pod-driver.ts";
+import type { LocalDriver, MissingPart } from "./driver/local-driver.ts";
+import type { PodDriver } from "./driver/pod-driver.ts";
 
 const BWRAP: MissingPart = { what: "there is no bwrap on the PATH", remedy: "apt-get install bubblewrap" };
 
@@ -13,13 +15,14 @@ function choose(
   const log = createSilentLog();
   const choice = (name: PodDriver["name"], lacks: readonly MissingPart[]): PodDriverChoice => ({
     check: async () => lacks,
-    create: async () => ({ name }) as PodDriver,
+    create: async () => ({ name }) as LocalDriver,
   });
   const choices = {
     process: choice("process", []),
     sandbox: choice("sandbox", missing),
   };
-  const input = { folder: "/pods", program: { file: "pod.js", node_options: [] }, log, clock: { now: () => 0 } };
+  const program = { file: "pod.js", node_options: [] };
+  const input = { folder: "/pods", layout: createStageLayout("/home"), program, log, clock: { now: () => 0 } };
   return { log, chosen: choosePodDriver(wanted, input, choices, standing).then(({ name }) => name) };
 }
 

@@ -1,13 +1,14 @@
 import { appError } from "@appdb/contract/errors";
-import type { MissingPart, PodDriver, PodDriverInput } from "./driver/pod-driver.ts";
+import type { LocalDriver, LocalDriverInput, MissingPart } from "./driver/local-driver.ts";
+import type { PodDriver } from "./driver/pod-driver.ts";
 import { listPodRecords } from "./driver/pod-state.ts";
 
 const GRACE_MS = 15_000;
 
 /** A selectable driver: what this machine lacks for it, and how to create it. */
 export interface PodDriverChoice {
-  check(input: PodDriverInput): Promise<readonly MissingPart[]>;
-  create(input: PodDriverInput): Promise<PodDriver>;
+  check(input: LocalDriverInput): Promise<readonly MissingPart[]>;
+  create(input: LocalDriverInput): Promise<LocalDriver>;
 }
 
 /** Modules are loaded on demand. */
@@ -37,10 +38,10 @@ export interface Standing {
  */
 export async function choosePodDriver(
   wanted: "auto" | PodDriver["name"],
-  input: PodDriverInput,
+  input: LocalDriverInput,
   choices = CHOICES,
   standing: Standing = { is_root: process.getuid?.() === 0, isolated_because: undefined },
-): Promise<PodDriver> {
+): Promise<LocalDriver> {
   const driver = await makeDriver(wanted, input, choices, standing);
   await endOthers(driver.name, input);
   return driver;
@@ -48,10 +49,10 @@ export async function choosePodDriver(
 
 async function makeDriver(
   wanted: "auto" | PodDriver["name"],
-  input: PodDriverInput,
+  input: LocalDriverInput,
   choices: typeof CHOICES,
   { is_root: isRoot, isolated_because: isolatedBecause }: Standing,
-): Promise<PodDriver> {
+): Promise<LocalDriver> {
   if (wanted === "process" && isRoot) {
     input.log.warn({}, "pods run as root: code of every member can read and change everything on this machine");
   }
@@ -94,16 +95,16 @@ export function driverProblem(
   return isRoot ? AS_ROOT : AS_PROCESSES;
 }
 
-/** Pods of any driver are processes of this machine. */
-async function endOthers(name: PodDriver["name"], input: PodDriverInput): Promise<void> {
+/** Whatever they were started by, they are processes of this machine. */
+async function endOthers(name: PodDriver["name"], input: LocalDriverInput): Promise<void> {
   const others = listPodRecords(input.folder).filter(({ driver = "process" }) => driver !== name);
   if (others.length === 0) return;
   const { createProcessPods } = await import("./driver/process-pods.ts");
   await using plain = createProcessPods(input);
   await Promise.all(
-    others.map(async ({ driver = "process", id }) => {
+    others.map(async ({ driver = "process", id, labels }) => {
       await plain.stop(id, GRACE_MS);
-      await plain.forget(id);
+      await plain.forget({ id, database_id: labels.database_id });
       input.log.warn({ pod: id, driver }, "a pod was ended that another driver had started");
     }),
   );

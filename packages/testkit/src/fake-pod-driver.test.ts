@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { PodSpec } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createStageLayout } from "./contracts/stage-layout.ts";
 import { createFakePods } from "./fake-pod-driver.ts";
 
 let folder: string;
@@ -17,16 +18,16 @@ const specOf = (told: object = {}): PodSpec => ({
   id: "db-1",
   labels: { organization_id: "o", database_id: "1", kind: "database" },
   args: ["pod.js"],
-  input: new Secret(JSON.stringify({ run_folder: join(folder, "run"), token: "t", ...told })),
-  folders: [],
-  run_folder: join(folder, "run"),
-  log_folder: join(folder, "log"),
+  input: new Secret(JSON.stringify({ run_folder: join(folder, "1", "run-db-1"), token: "t", ...told })),
+  image: null,
+  volumes: [],
+  ports: ["api"],
   network: "none",
   limits: { cpu: 1, memory_mb: 100, tasks: 10 },
 });
 
-test("the fake driver meets the drivers' contract for pods", async () => {
-  const { driver, starts } = createFakePods(folder);
+test("the fake driver does with pods what the contract of drivers says: one pod for a spec, another one for another spec", async () => {
+  const { driver, starts } = createFakePods(folder, createStageLayout(folder));
   const first = await driver.ensure(specOf(), signal);
   expect(await driver.ensure(specOf(), signal)).toEqual(first);
   expect([first.state, starts("db-1")]).toEqual(["running", 1]);
@@ -37,17 +38,17 @@ test("the fake driver meets the drivers' contract for pods", async () => {
   expect(await driver.list({ database_id: "2" })).toEqual([]);
 });
 
-test("another fake driver on the folder has the same pods", async () => {
-  await createFakePods(folder).driver.ensure(specOf(), signal);
-  const { askHealth, driver } = createFakePods(folder);
-  const socket = join(folder, "run", "pod.sock");
-  expect((await askHealth(socket, new Secret("t")))?.state).toBe("ready");
-  expect(await askHealth(socket, new Secret("another"))).toBeUndefined();
-  await expect(driver.forget("db-1")).rejects.toMatchObject({ code: "pod_failed" });
+test("another fake driver over the folder has the pods of the first, stops them and forgets them", async () => {
+  await createFakePods(folder, createStageLayout(folder)).driver.ensure(specOf(), signal);
+  const { askHealth, driver } = createFakePods(folder, createStageLayout(folder));
+  const { api: endpoint } = await driver.endpoints({ id: "db-1", database_id: "1" });
+  expect((await askHealth({ endpoint, token: new Secret("t") }))?.state).toBe("ready");
+  expect(await askHealth({ endpoint, token: new Secret("another") })).toBeUndefined();
+  await expect(driver.forget({ id: "db-1", database_id: "1" })).rejects.toMatchObject({ code: "pod_failed" });
   await driver.stop("db-1", 0);
   expect(await driver.inspect("db-1")).toMatchObject({ state: "exited", exit: { code: 0 } });
-  expect(await askHealth(socket, new Secret("t"))).toBeUndefined();
-  await driver.forget("db-1");
-  await driver.forget("db-1");
+  expect(await askHealth({ endpoint, token: new Secret("t") })).toBeUndefined();
+  await driver.forget({ id: "db-1", database_id: "1" });
+  await driver.forget({ id: "db-1", database_id: "1" });
   expect(await driver.inspect("db-1")).toBeUndefined();
 });

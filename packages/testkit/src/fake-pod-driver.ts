@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { DatabasePodSpec, PodHealth, ServicePodHealth, ServicePodSpec } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
-import type { PodDriver, PodExit, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
-import { readPodLog } from "@appdb/pods/driver/pod-log";
+import { createLocalAccess } from "@appdb/pods/driver/local-access";
+import type { VolumeLayout } from "@appdb/pods/driver/local-driver";
+import type { PodDriver, PodEndpoint, PodExit, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
 import { specHash } from "@appdb/pods/driver/spec-hash";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import type { Secret } from "@appdb/system/secret";
 
 /** The behaviour of pods that start from now on. */
@@ -22,13 +24,13 @@ export interface FakePodBehaviour {
 /** Pods as files. All openers of a folder share its pods, also after their process was killed. */
 export interface FakePods {
   readonly driver: PodDriver;
-  /** The response of a running pod to a caller with its token; undefined for others. */
-  askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
-  /** The same for a pod of a service. */
-  askService(door: FakeDoor): Promise<ServicePodHealth | undefined>;
-  /** An idle pod ends at once; another one when `say` reports it as idle. */
-  drainService(door: FakeDoor): Promise<boolean>;
-  putKeys(door: FakeDoor, snapshot: string): Promise<boolean>;
+  /** What a pod that runs answers to whoever has its token; undefined for any other. */
+  askHealth(pod: FakeAddress): Promise<PodHealth | undefined>;
+  /** The same of a pod of a service. */
+  askService(pod: FakeAddress): Promise<ServicePodHealth | undefined>;
+  /** One in which nothing runs ends at once; any other when it is said that nothing does. */
+  drainService(pod: FakeAddress): Promise<boolean>;
+  putKeys(pod: FakeAddress, snapshot: string): Promise<boolean>;
   behave(behaviour: FakePodBehaviour): void;
   /** Sets what a pod reports from now on. */
   say(id: string, health: Partial<PodHealth> | Partial<ServicePodHealth>): void;
@@ -50,9 +52,9 @@ export interface FakePods {
   toldService(id: string): ServicePodSpec & { readonly last_keys: string | undefined };
 }
 
-/** The address of a pod's API. */
-export interface FakeDoor {
-  readonly socket: string;
+/** How the API of a pod is reached. */
+export interface FakeAddress {
+  readonly endpoint: PodEndpoint;
   readonly token: Secret;
 }
 
@@ -67,7 +69,7 @@ interface FakePod extends PodStatus {
 
 const NO_EXIT: PodExit = { code: null, signal: null, is_out_of_memory: false, exceeded: null };
 
-export function createFakePods(folder: string): FakePods {
+export function createFakePods(folder: string, layout: VolumeLayout): FakePods {
   mkdirSync(folder, { recursive: true });
   const forgotten = new Set<string>();
   const fileOf = (id: string) => join(folder, `${id}.json`);
@@ -94,6 +96,7 @@ export function createFakePods(folder: string): FakePods {
     if (behaviour.start === "refused") {
       throw appError("pod_failed", { detail: "The pod's process could not be started: the system refused." });
     }
+    await layout.makeFolders(spec);
     const counts = readJson<Record<string, number>>(startsFile) ?? {};
     const starts = (counts[spec.id] ?? 0) + 1;
     writeJson(startsFile, { ...counts, [spec.id]: starts });
@@ -113,18 +116,21 @@ export function createFakePods(folder: string): FakePods {
       is_silent: behaviour.start === "silent",
     };
     write(pod);
-    if (behaviour.says !== undefined) {
-      mkdirSync(spec.log_folder, { recursive: true });
+    const log = spec.volumes.find(({ source }) => source.kind === "logs");
+    if (behaviour.says !== undefined && log !== undefined) {
+      mkdirSync(log.target, { recursive: true });
       const line = { time: new Date().toISOString(), level: "error", msg: behaviour.says };
-      writeFileSync(join(spec.log_folder, "pod.log"), `${JSON.stringify(line)}\n`, { flag: "a" });
+      writeFileSync(join(log.target, "pod.log"), `${JSON.stringify(line)}\n`, { flag: "a" });
     }
     if (behaviour.start === "exits") end(spec.id, { code: 1, ...behaviour.exit });
     return toStatus(read(spec.id) ?? pod);
   }
 
   const driver: PodDriver = {
+    ...createLocalAccess(layout.folder),
     name: "process",
     isolates: true,
+    target: layout.folder,
     ensure,
     stop: async (id) => end(id, { code: 0 }),
     inspect: async (id) => {
@@ -135,21 +141,24 @@ export function createFakePods(folder: string): FakePods {
       all()
         .filter((pod) => Object.entries(labels).every(([name, value]) => pod.labels[name as "kind"] === value))
         .map(toStatus),
-    logs: readPodLog,
-    async forget(id) {
+    async forget(pod) {
+      const { id } = pod;
       if (read(id)?.state === "running") throw appError("pod_failed", { detail: `The pod ${id} runs.` });
       rmSync(fileOf(id), { force: true });
+      for (const kind of ["sockets", "scratch"] as const) await removeFolder(layout.folder({ kind, pod }));
     },
+    listOwners: layout.listOwners,
+    forgetService: layout.removeService,
     forgetDatabase: async (databaseId) => {
+      await layout.removeDatabase(databaseId);
       forgotten.add(databaseId);
-    },
-    run: async () => {
-      throw appError("pod_failed", { detail: "A fake driver runs no tasks." });
     },
     [Symbol.asyncDispose]: async () => undefined,
   };
-  const reach = ({ socket, token }: FakeDoor) => {
-    const pod = all().find(({ told }) => join(told.run_folder, "pod.sock") === socket);
+  const reach = ({ endpoint, token }: FakeAddress) => {
+    const pod = all().find(
+      ({ told }) => endpoint.kind === "socket" && join(told.run_folder, "pod.sock") === endpoint.path,
+    );
     return pod?.state !== "running" || pod.is_silent || pod.told.token !== token.reveal() ? undefined : pod;
   };
   const endIfDrained = (id: string) => {
@@ -158,23 +167,23 @@ export function createFakePods(folder: string): FakePods {
   };
   return {
     driver,
-    async askHealth(socket, token) {
-      const pod = reach({ socket, token });
+    async askHealth(address) {
+      const pod = reach(address);
       return pod && { ...healthOf(pod), ...(pod.health as Partial<PodHealth>) };
     },
-    askService: async (door) => {
-      const pod = reach(door);
+    askService: async (address) => {
+      const pod = reach(address);
       return pod && serviceHealthOf(pod);
     },
-    async drainService(door) {
-      const pod = reach(door);
+    async drainService(address) {
+      const pod = reach(address);
       if (pod === undefined) return false;
       write({ ...pod, is_draining: true });
       endIfDrained(pod.id);
       return true;
     },
-    async putKeys(door, snapshot) {
-      const pod = reach(door);
+    async putKeys(address, snapshot) {
+      const pod = reach(address);
       if (pod !== undefined) write({ ...pod, last_keys: snapshot });
       return pod !== undefined;
     },

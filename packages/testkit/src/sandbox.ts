@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { openControlGroups } from "@appdb/pods/sandbox/open-groups";
 import { checkSandbox } from "@appdb/pods/sandbox/sandbox-check";
 import { afterAll, test } from "vitest";
-import { createSilentLog } from "./silent-log.ts";
 
 /**
  * The setup of a test file with sandboxes: a separate control group, which is removed with its children after the
@@ -14,9 +13,7 @@ import { createSilentLog } from "./silent-log.ts";
 export async function useSandbox(): Promise<{ readonly group: string } | undefined> {
   const group = `/appdb-test-${process.pid}-${Date.now().toString(36)}`;
   const folder = mkdtempSync(join(tmpdir(), "sandbox-check-"));
-  const program = { file: join(folder, "pod.js"), node_options: [] };
-  const input = { folder, group, program, log: createSilentLog(), clock: { now: Date.now } };
-  const missing = await checkSandbox(input).finally(() => rmSync(folder, { recursive: true, force: true }));
+  const missing = await checkSandbox({ folder, group }).finally(() => rmSync(folder, { recursive: true, force: true }));
   if (missing.length > 0 && process.env.SANDBOX !== "required") {
     test.skip(`sandboxes: ${missing.map(({ remedy, what }) => `${what} (${remedy})`).join("; ")}`);
     return undefined;

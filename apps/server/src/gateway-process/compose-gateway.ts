@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { createLocalAccess } from "@appdb/pods/driver/local-access";
 import { revealAll } from "@appdb/system/secret";
 import { openTracer } from "@appdb/system/traces/open-tracer";
 import { Gauge, Registry } from "prom-client";
@@ -11,6 +12,7 @@ import { createNotifications } from "../database/notifications.ts";
 import type { OpenControlDatabase } from "../database/pool.ts";
 import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import { createLocateVolume } from "../pods/locate-volume.ts";
 import { createEnvelope } from "../secrets/envelope.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
 
@@ -57,6 +59,7 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
       tracer,
       config: config.gateway,
       place: config,
+      pod_access: createLocalAccess(createLocateVolume(config)),
       trusted_proxies: config.trusted_proxies,
       snapshots: createKeySnapshots({ db, log, notifications, master_key: masterKey }),
       recordEvent: createRecordEvent(addDeliveries),

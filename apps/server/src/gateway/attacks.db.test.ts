@@ -64,7 +64,7 @@ async function openService(answer?: Answer) {
 async function openLinked(handle: () => Promise<LinkAnswer>, answer?: Answer) {
   const service = await openService(answer);
   const link: LinkServer = await serveLink({
-    socket: service.pod.places.link_socket,
+    socket: service.pod.link_socket,
     token: await service.token(),
     log: createSilentLog(),
     about: { routes: ["POST /docs", "GET /docs"] },
@@ -184,12 +184,12 @@ describe("a malformed answer of a pod", () => {
           else if (kind === KIND.request) socket.write(Buffer.concat([Buffer.from([255, 255]), randomBytes(4_096)]));
         });
       });
-    }).listen(service.pod.places.link_socket);
+    }).listen(service.pod.link_socket);
     closing.push(async () => {
       for (const socket of sockets) socket.destroy();
       liar.close();
       await once(liar, "close");
-      rmSync(service.pod.places.link_socket, { force: true });
+      rmSync(service.pod.link_socket, { force: true });
     });
     const said = await eventually(async () => {
       const { status, text } = await call(`${service.url}/docs`, POST);

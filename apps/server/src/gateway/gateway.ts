@@ -1,5 +1,6 @@
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import { createDocsFiles } from "@appdb/http/docs-files";
+import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import { withinTime } from "@appdb/system/processes/within-time";
 import type { Registry } from "prom-client";
 import type { RecordEvent } from "../audit/event.ts";
@@ -37,12 +38,13 @@ import { createDatabaseKeys } from "./routing/database-keys.ts";
 import { createDatabasePorts } from "./routing/database-ports.ts";
 import { followRoutes } from "./routing/follow-routes.ts";
 import { type KeptState, openKeptState } from "./routing/kept-state.ts";
-import { createPodAddresses } from "./routing/pod-addresses.ts";
+import { createKnownEndpoints } from "./routing/pod-endpoints.ts";
 import { createRoutingTable, type RoutingTable } from "./routing/routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
 export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
   readonly place: PodServerPaths;
+  readonly pod_access: Pick<PodAccess, "endpoints">;
   readonly log: Logger;
   readonly notifications: Notifications;
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
@@ -89,7 +91,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     budget,
     findToken: (service, instance) => findServiceToken(deps, service, instance),
   });
-  const places = createPodAddresses(deps.place);
+  const endpoints = createKnownEndpoints(deps.pod_access);
   const counts = createRequestCounts(config.limits);
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
   addBudgetMetrics(deps.metrics, budget);
@@ -102,7 +104,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     links,
     counts,
     budget,
-    places,
+    endpoints,
     limits: config.limits,
     tracer: deps.tracer,
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
@@ -142,9 +144,9 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     isDue = false;
     certificates?.look();
     kept?.keepRoutes(table.all());
-    const serving = places.serving(table);
-    agents.keepOnly(new Set(serving.map(({ http_socket: httpSocket }) => httpSocket)));
-    links.keepOnly(new Set(serving.map(({ link_socket: linkSocket }) => linkSocket)));
+    const serving = endpoints.follow(table);
+    agents.keepOnly(new Set(serving.map(({ http }) => http)));
+    links.keepOnly(new Set(serving.map(({ link }) => link)));
     return ports?.follow();
   };
   // one run for many changes at once

@@ -1,7 +1,9 @@
+import type { Agent } from "node:http";
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { DocsFiles } from "@appdb/http/docs-files";
+import type { PodEndpoints } from "@appdb/pods/driver/pod-driver";
 import { keyAllows, type Verified } from "@appdb/system/keys/key-verifier";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import type { KeyUses } from "../edge/key-uses.ts";
@@ -18,12 +20,12 @@ import { ownerOf } from "./forward/follow-answer.ts";
 import { hasBody } from "./forward/forwarded-headers.ts";
 import { holdBody, letGoOfBody } from "./forward/hold-body.ts";
 import type { PodAgents } from "./forward/pod-agents.ts";
-import type { PodLinks } from "./forward/pod-links.ts";
+import type { OpenPodLink, PodLinks } from "./forward/pod-links.ts";
 import { type ProxyLimits, proxyRequest, type Sent } from "./forward/proxy-request.ts";
 import { fitsLink, sendByLink } from "./forward/send-by-link.ts";
 import { isAsleep, type Waking } from "./forward/waking.ts";
 import type { DatabaseKeys } from "./routing/database-keys.ts";
-import type { PodAddresses } from "./routing/pod-addresses.ts";
+import type { KnownEndpoints } from "./routing/pod-endpoints.ts";
 import {
   type FoundService,
   type RoutedDatabase,
@@ -34,7 +36,7 @@ import {
 import { HSTS } from "./serve-requests.ts";
 export interface HandleDeps {
   readonly log: Logger;
-  readonly places: PodAddresses;
+  readonly endpoints: KnownEndpoints;
   readonly limits: GatewayLimits;
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
@@ -137,7 +139,8 @@ async function answerStranger(
   for (let tries = 0; tries < STRANGER_TRIES; tries += 1) {
     const instance = servingInstance(current);
     if (instance === undefined) throw refusals.notServing(isAsleep(exchange.database ?? database, current));
-    const { agent } = findPod(deps, database, current, instance);
+    const found = findPod(deps, database, current, instance);
+    const { agent } = found instanceof Promise ? await found : found;
     const sent = await proxyRequest(exchange, agent(), proxyLimits(deps, exchange, 0, deps.limits.client_ms));
     if (sent.outcome === "refused") throw sent.error;
     if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
@@ -254,8 +257,9 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
     const instance = servingInstance(current);
     const { database } = exchange;
     if (instance !== undefined && database !== undefined) {
-      const pod = findPod(deps, database, current, instance);
-      // by link if possible, otherwise or after a lost link by HTTP
+      const found = findPod(deps, database, current, instance);
+      const pod = found instanceof Promise ? await found : found;
+      // by the link where it may; else, and where the link is gone by then, by HTTP
       let sent: Sent = NOT_SENT;
       if (pod.link !== undefined && fitsLink(exchange, pod.link)) {
         sent = await sendByLink(exchange, pod.link, limits, deps.budget);
@@ -293,18 +297,24 @@ async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () =>
   }
 }
 
-/** How to reach an instance: by its open link, otherwise by HTTP. */
+interface FoundPod {
+  readonly link: OpenPodLink | undefined;
+  agent(): Agent;
+}
+
+/** How an instance is reached: by its link, if that is open, and by HTTP. At once for one that is known, as those that serve are. */
 function findPod(
-  { agents, links, places }: HandleDeps,
+  { agents, endpoints, links }: HandleDeps,
   { id: databaseId, org_id: orgId }: RoutedDatabase,
   { id }: RoutedService,
   instance: number,
-) {
-  const place = places.of(databaseId, id, instance);
-  return {
-    link: links.find(place, { id, database_id: databaseId, org_id: orgId }, instance),
-    agent: () => agents.of(place.http_socket),
-  };
+): FoundPod | Promise<FoundPod> {
+  const toPod = ({ http, link }: PodEndpoints): FoundPod => ({
+    link: links.find(link, { id, database_id: databaseId, org_id: orgId }, instance),
+    agent: () => agents.of(http),
+  });
+  const known = endpoints.of(databaseId, id, instance);
+  return known instanceof Promise ? known.then(toPod) : toPod(known);
 }
 
 /** The current state of the service. @throws service_not_found if it was removed meanwhile */

@@ -1,28 +1,21 @@
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { Route, Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
-import type { Secret } from "@appdb/system/secret";
-import { fetchPod } from "./fetch-pod.ts";
+import { fetchPod, type PodAddress } from "./fetch-pod.ts";
 
 const SILENCE_MS = 2_000;
 /** Limit for a whole answer, because a pod may send single bytes forever. */
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 100_000;
 
-/** How to reach a pod's API. */
-export interface PodAddress {
-  readonly socket: string;
-  readonly token: Secret;
+/** Asks a pod how it is; undefined when nothing answers in time. What is not ready yet answers too, with another state. */
+export async function askHealth(address: PodAddress): Promise<PodHealth | undefined> {
+  return readAnswer(POD_API.health.answer, await ask(address, POD_API.health));
 }
 
-/** Asks for a pod's health. Undefined without an answer in time. A pod that is not ready answers with its state. */
-export async function askHealth(socket: string, token: Secret): Promise<PodHealth | undefined> {
-  return readAnswer(POD_API.health.answer, await ask({ socket, token }, POD_API.health));
-}
-
-/** Digests of the trees that a database's tables and jobs need. Undefined without an answer. */
-export async function askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined> {
-  return readAnswer(POD_API.treeList.answer, await ask({ socket, token }, POD_API.treeList))?.trees;
+/** Digests of the trees that a database's tables and jobs still need; undefined when nothing answers. */
+export async function askTrees(address: PodAddress): Promise<readonly string[] | undefined> {
+  return readAnswer(POD_API.treeList.answer, await ask(address, POD_API.treeList))?.trees;
 }
 
 export interface Answer {

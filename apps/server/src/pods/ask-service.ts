@@ -1,24 +1,22 @@
 import type { ServicePodHealth } from "@appdb/contract/pod-spec";
 import { SERVICE_POD_API } from "@appdb/contract/routes/pod-api";
-import { type Answer, ask, type PodAddress, readAnswer } from "./ask-pod.ts";
+import { type Answer, ask, readAnswer } from "./ask-pod.ts";
+import type { PodAddress } from "./fetch-pod.ts";
 
 const CONFLICT = 409;
 
-/** How to reach the API of a service instance. */
-export type ServiceEndpoint = PodAddress;
-
-/** Asks for an instance's health. Undefined without an answer. A starting or draining instance answers too. */
-export async function askService(address: ServiceEndpoint): Promise<ServicePodHealth | undefined> {
+/** Asks an instance of a service how it is; undefined when nothing answers. What is not ready yet, or drains, answers too. */
+export async function askService(address: PodAddress): Promise<ServicePodHealth | undefined> {
   return readAnswer(SERVICE_POD_API.health.answer, await ask(address, SERVICE_POD_API.health));
 }
 
-/** Drains an instance, which then ends. False without an answer. */
-export async function drainService(address: ServiceEndpoint): Promise<boolean> {
+/** Has an instance end once nothing runs in it. False when nothing answers. */
+export async function drainService(address: PodAddress): Promise<boolean> {
   return isWell(await ask(address, SERVICE_POD_API.drain));
 }
 
-/** Sends a snapshot of keys to an instance, which ignores an old one. False without an answer. */
-export async function putKeys(address: ServiceEndpoint, snapshot: string): Promise<boolean> {
+/** Gives an instance a snapshot of keys. False when nothing answers; one that has a newer one keeps that. */
+export async function putKeys(address: PodAddress, snapshot: string): Promise<boolean> {
   const answer = await ask(address, SERVICE_POD_API.keys, snapshot);
   return answer?.status === CONFLICT || isWell(answer);
 }

@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { askTrees } from "./ask-pod.ts";
@@ -29,11 +31,15 @@ afterEach(() => {
 });
 
 const ask = async () => {
-  const pod = { uri: "cloud://acme:main", socket: join(folder, "pod.sock"), token };
+  return await askAt({ kind: "socket", path: join(folder, "pod.sock") });
+};
+
+const askAt = async (endpoint: PodEndpoint) => {
+  const pod = { uri: "cloud://acme:main", endpoint, token };
   const document = podClient(pod)
     .call("treeList", {}, { signal: AbortSignal.timeout(5_000) })
     .catch((error: { code: string }) => error.code);
-  return [await document, await askTrees(pod.socket, token)];
+  return [await document, await askTrees(pod)];
 };
 
 test("connects to a pod's socket and leaks no descriptor", async () => {
@@ -58,4 +64,12 @@ test.each([
   put(join(folder, "pod.sock"));
   expect(await ask()).toEqual(["database_not_reached", undefined]);
   expect(asked).toEqual([]);
+});
+
+test("a pod of another machine is asked by its host and port", async () => {
+  const remote = createServer((_request, response) => response.end('{"trees":[]}')).listen(0, "127.0.0.1");
+  await once(remote, "listening");
+  const { port } = remote.address() as AddressInfo;
+  expect(await askAt({ kind: "tcp", host: "127.0.0.1", port })).toEqual([{ trees: [] }, []]);
+  remote.close();
 });

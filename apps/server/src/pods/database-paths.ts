@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { PodName } from "@appdb/pods/driver/pod-driver";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { SERVER_PATHS } from "../config/config.ts";
 
@@ -16,8 +17,7 @@ export const NO_FILES = "none";
 
 /** The paths of one database on this machine. */
 export interface DatabasePaths {
-  readonly pod_id: string;
-  /** Owned by the server. The pod writes only to folders below it. */
+  /** The server's own; what the pod writes lies in folders of their own below it. */
   readonly folder: string;
   readonly data_folder: string;
   readonly log_folder: string;
@@ -26,23 +26,23 @@ export interface DatabasePaths {
   /** Contains each tree under its digest. */
   readonly files_folder: string;
   readonly run_folder: string;
-  /** Socket of the pod's API. */
-  readonly socket: string;
+}
+
+/** The pod of a database. */
+export function databasePod(databaseId: string): PodName {
+  return { id: `db-${databaseId}`, database_id: databaseId };
 }
 
 /** The paths of a database, from its id alone, so that a rename keeps them. @throws postgres_failed */
 export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPaths, databaseId: string): DatabasePaths {
   const folder = join(home, SERVER_PATHS.databases, databaseId);
-  const runFolder = nameRuntimeFolder(folder, runtimeBase);
   return {
-    pod_id: `db-${databaseId}`,
     folder,
     data_folder: join(folder, DATABASE_PARTS.data),
     log_folder: join(folder, DATABASE_PARTS.log),
     services_folder: join(home, SERVER_PATHS.services, databaseId),
     files_folder: join(home, SERVER_PATHS.files, databaseId),
-    run_folder: runFolder,
-    socket: join(runFolder, "pod.sock"),
+    run_folder: nameRuntimeFolder(folder, runtimeBase),
   };
 }
 

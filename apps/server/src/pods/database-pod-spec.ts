@@ -1,18 +1,18 @@
-import { dirname } from "node:path";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
-import type { PodFolder, PodSpec } from "@appdb/pods/driver/pod-driver";
+import type { PodSpec, PodVolume, VolumeSource } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
-import type { DatabasePaths } from "./database-paths.ts";
+import { databasePod } from "./database-paths.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 
 export interface DatabasePodInput {
   readonly database: { readonly id: string; readonly org_id: string; readonly uri: string };
-  readonly wanted: Pick<ObservedDatabase, "resources" | "settings">;
-  readonly places: DatabasePaths;
+  readonly wanted: Pick<ObservedDatabase, "environment" | "resources" | "settings">;
+  /** `PodDriver.target` */
+  target(source: VolumeSource): string;
   readonly template_folder: string;
   readonly postgres_bin: string;
   readonly token: Secret;
@@ -23,13 +23,12 @@ export interface DatabasePodInput {
   readonly runtime: Omit<Runtime, "env">;
   /** The image's program and library paths. */
   readonly runtime_env: Readonly<Record<string, string>>;
-  /** Folders that the runtime reads: its Python and the image. */
-  readonly code_folders: readonly string[];
 }
 
 /** Builds the spec of a database's pod. Pure: equal databases have equal specs. */
 export function databasePodSpec(input: DatabasePodInput): PodSpec {
-  const { database, places, wanted } = input;
+  const { database, wanted } = input;
+  const volumes = volumesOf(input);
   const { resources } = wanted;
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
   const { env, left_out: leftOut } = databaseEnvironment(
@@ -41,12 +40,12 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     role: "database",
     database_id: database.id,
     uri: database.uri,
-    data_folder: places.data_folder,
+    data_folder: volumes.data.target,
     template_folder: input.template_folder,
     postgres_bin: input.postgres_bin,
-    run_folder: places.run_folder,
-    log_folder: places.log_folder,
-    services_folder: places.services_folder,
+    run_folder: volumes.sockets.target,
+    log_folder: volumes.logs.target,
+    services_folder: volumes.services.target,
     token: input.token.reveal(),
     resources,
     limits: {
@@ -55,17 +54,17 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
       worker_memory_mb: workerMemory(resources),
     },
     runtime: { ...input.runtime, env: { ...env } },
-    files_folder: places.files_folder,
+    files_folder: volumes.trees.target,
     notices: noticesOf(leftOut),
   };
   return {
-    id: places.pod_id,
+    id: databasePod(database.id).id,
     labels: { organization_id: database.org_id, database_id: database.id, kind: "database" },
     args: ["pod.js", "database"],
     input: new Secret(JSON.stringify(told)),
-    folders: foldersOf(input),
-    run_folder: places.run_folder,
-    log_folder: places.log_folder,
+    image: wanted.environment,
+    volumes: Object.values(volumes),
+    ports: ["api", "postgres"],
     limits: {
       cpu: resources.cpu,
       memory_mb: resources.memory_mb,
@@ -75,19 +74,16 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
   };
 }
 
-function foldersOf({
-  code_folders: codeFolders,
-  places,
-  postgres_bin: postgresBin,
-  template_folder: templateFolder,
-}: DatabasePodInput): PodFolder[] {
-  const code = new Set([places.files_folder, ...codeFolders]);
-  // its libraries are next to its programs
-  const read = [templateFolder, dirname(postgresBin)].filter((path) => !code.has(path));
-  return [
-    { path: places.data_folder, mode: "write" },
-    { path: places.services_folder, mode: "read" },
-    ...read.map((path): PodFolder => ({ path, mode: "read" })),
-    ...[...code].map((path): PodFolder => ({ path, mode: "code" })),
-  ];
+function volumesOf({ database, target }: DatabasePodInput) {
+  const { id } = database;
+  const volume = (name: string, source: VolumeSource, access: PodVolume["access"]): PodVolume => {
+    return { name, source, target: target(source), access };
+  };
+  return {
+    data: volume("data", { kind: "data", database_id: id }, "write"),
+    services: volume("services", { kind: "services", database_id: id }, "read"),
+    trees: volume("trees", { kind: "project-trees", database_id: id }, "code"),
+    sockets: volume("sockets", { kind: "sockets", pod: databasePod(id) }, "write"),
+    logs: volume("logs", { kind: "logs", database_id: id, service_id: null }, "write"),
+  };
 }

@@ -1,27 +1,32 @@
 import { type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 import type { FetchLike } from "@appdb/contract/clients/client";
+import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
 import type { Secret } from "@appdb/system/secret";
 import { connectPod } from "./connect-pod.ts";
 import type { PodAnswer } from "./pod-client.ts";
 
-export interface FetchPodInput {
-  readonly socket: string;
+/** How the API of a pod is reached. */
+export interface PodAddress {
+  readonly endpoint: PodEndpoint;
   readonly token: Secret;
-  /** Maximum silence of the pod. */
+}
+
+export interface FetchPodInput extends PodAddress {
+  /** How long the pod may say nothing. */
   readonly silence_ms: number;
   /** Maximum size of an answer that is read as a whole. */
   readonly most_bytes: number;
 }
 
-/** `fetch` over a pod's socket, with its token. Streams a body that is a stream. */
+/** `fetch` to a pod's API, with its token. A body that is a stream goes piece by piece. */
 export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | AsyncIterable<Uint8Array>> {
-  const { most_bytes: mostBytes, silence_ms: silenceMs, socket, token } = input;
+  const { most_bytes: mostBytes, endpoint, silence_ms: silenceMs, token } = input;
   return async (path, { body, headers: given, method, signal }) => {
     const length = typeof body === "string" ? { "content-length": String(Buffer.byteLength(body)) } : {};
     const headers = { authorization: `Bearer ${token.reveal()}`, ...given, ...length };
-    // a connection for this request only: an idle one would keep the pod awake and outlive it
-    const createConnection = () => connectPod(socket, silenceMs);
+    // a connection for this request alone: a kept one would keep the pod awake, and outlive it
+    const createConnection = () => connectPod(endpoint, silenceMs);
     const aborting = signal === undefined ? {} : { signal };
     const asked = request({ createConnection, method, path, headers, timeout: silenceMs, ...aborting });
     asked.on("timeout", () => asked.destroy(new Error("The pod was silent for too long.")));

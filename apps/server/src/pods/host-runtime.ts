@@ -6,10 +6,11 @@ import type { PodDriver } from "@appdb/pods/driver/pod-driver";
 import type { UserRange } from "@appdb/pods/driver/pod-users";
 import type { ImageUse } from "@appdb/python-runtime/images/collect-images";
 import type { Secret } from "@appdb/system/secret";
-import type { ServiceEndpoint } from "./ask-service.ts";
 import type { PodServerPaths } from "./database-paths.ts";
 import type { FoundRuntime } from "./database-runtime.ts";
-import type { PodAddress } from "./pod-client.ts";
+import type { PodAddress } from "./fetch-pod.ts";
+import type { ImageName } from "./local-layout.ts";
+import type { DatabaseAddress } from "./pod-client.ts";
 
 /** A requested image of an organization. */
 export interface ImageRequest {
@@ -63,22 +64,22 @@ export interface HostRuntime {
   readonly may_export_private: boolean;
   /** Creates the cluster that new databases copy, once. @throws postgres_failed */
   ensureTemplate(): Promise<void>;
-  /** Undefined without an answer. */
-  askHealth(socket: string, token: Secret): Promise<PodHealth | undefined>;
-  /** Trees of project files that its tables need. Undefined without an answer. */
-  askTrees(socket: string, token: Secret): Promise<readonly string[] | undefined>;
-  /** Undefined without an answer. */
-  askService(door: ServiceEndpoint): Promise<ServicePodHealth | undefined>;
-  /** Drains a service instance, which then ends. False without an answer. */
-  drainService(door: ServiceEndpoint): Promise<boolean>;
-  /** Sends a snapshot of keys to a service instance. False without an answer. */
-  putKeys(door: ServiceEndpoint, snapshot: string): Promise<boolean>;
-  /** Creates the PostgreSQL role of a service, once PostgreSQL runs. @throws database_not_reached */
-  ensureServiceRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void>;
-  /** Removes the role, if it exists. @throws database_not_reached */
-  dropServiceRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void>;
+  /** Undefined when nobody answers. */
+  askHealth(pod: PodAddress): Promise<PodHealth | undefined>;
+  /** The trees of project files that its tables still need; undefined when nobody answers. */
+  askTrees(pod: PodAddress): Promise<readonly string[] | undefined>;
+  /** Undefined when nobody answers. */
+  askService(pod: PodAddress): Promise<ServicePodHealth | undefined>;
+  /** Has an instance of a service end by itself once nothing runs in it. False when nobody answers. */
+  drainService(pod: PodAddress): Promise<boolean>;
+  /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
+  putKeys(pod: PodAddress, snapshot: string): Promise<boolean>;
+  /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
+  ensureServiceRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void>;
+  /** Removes it, also when there is none. @throws database_not_reached */
+  dropServiceRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
-  findRuntime(imageFolder: string | undefined): Promise<FoundRuntime>;
+  findRuntime(image: ImageName): Promise<Pick<FoundRuntime, "env" | "runtime">>;
   hasImage(orgId: string, hash: string): Promise<boolean>;
   /** Checks an environment before it is built. @throws environment_refused, system_packages_refused, build_failed */
   checkEnvironment(environment: EnvironmentDocument, organizationId: string): Promise<void>;
@@ -92,8 +93,11 @@ export interface HostRuntime {
   removeImage(orgId: string, hash: string): Promise<void>;
   /** Removes unused images and caches. Returns the number of removed folders. */
   collectImages(use: ImageUse): Promise<number>;
-  /** Unpacks a tree below the folder, under its digest. @throws blobs_missing, storage_quota, disk_full */
-  materializeTree(orgId: string, digest: string, filesFolder: string, signal: AbortSignal): Promise<void>;
+  /** Puts the files of a tree among the project trees of a database. @throws blobs_missing, storage_quota, disk_full */
+  materializeTree(
+    tree: { readonly org_id: string; readonly database_id: string; readonly digest: string },
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 /** The server's knowledge about pods that it runs itself. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { Logger } from "@appdb/engine/ports";
-import type { PodDriver } from "@appdb/pods/driver/pod-driver";
+import type { LocalDriver } from "@appdb/pods/driver/local-driver";
 import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
 import { createHostedImages, type SharedPackages } from "@appdb/python-runtime/images/build-image";
 import { BUILD_LIMITS } from "@appdb/python-runtime/images/build-steps";
@@ -27,7 +27,7 @@ export interface OpenBuilderDeps {
   readonly place: PodServerPaths;
   readonly tools: Tools;
   readonly builds: BuildsConfig;
-  readonly driver: PodDriver;
+  readonly driver: Pick<LocalDriver, "isolates" | "run">;
   readonly log: Logger;
   readonly documents: TenantDocuments;
   /** The files of a tree that the organization uploaded. @throws blobs_missing, tree_invalid */

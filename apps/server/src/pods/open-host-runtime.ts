@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Logger } from "@appdb/engine/ports";
 import { choosePodDriver } from "@appdb/pods/choose-driver";
-import type { PodProgram } from "@appdb/pods/driver/pod-driver";
+import type { PodProgram } from "@appdb/pods/driver/local-driver";
 import { readMajorVersion } from "@appdb/postgres/cluster/cluster";
 import { ensureTemplate, templateFolder } from "@appdb/postgres/cluster/cluster-template";
 import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
@@ -20,6 +20,7 @@ import { imageFolder } from "./database-paths.ts";
 import { findRuntime } from "./database-runtime.ts";
 import type { HostRuntime } from "./host-runtime.ts";
 import { whyIsolated } from "./isolation.ts";
+import { createLocalLayout } from "./local-layout.ts";
 import { openBuilder } from "./open-builder.ts";
 import { readApplicationByImage } from "./read-application-by-image.ts";
 import { dropPodRole, ensurePodRole } from "./service-role.ts";
@@ -44,8 +45,18 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgresBin = requirePostgresBin(tools);
   const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgresBin));
+  const place = { home, runtime_base: runtimeBase };
+  const layout = createLocalLayout({
+    place,
+    pod_users: config.pods.users,
+    template_folder,
+    postgres_bin: postgresBin,
+    findRuntime: ({ hash, org_id: orgId }) =>
+      findRuntime({ home, tools }, hash === null ? undefined : imageFolder(home, orgId, hash)),
+  });
   const input = {
     folder: join(home, SERVER_PATHS.pods),
+    layout,
     program: deps.pod_program ?? findPodProgram(),
     users: config.pods.users,
     clock: { now: Date.now },
@@ -53,13 +64,22 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   };
   const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
   const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
-  log.info({ driver: driver.name }, "this driver runs the pods");
-  const place = { home, runtime_base: runtimeBase };
-  const putTree: HostRuntime["materializeTree"] = async (orgId, digest, filesFolder, signal) => {
+  log.info({ driver: driver.name }, "pods are run by this driver");
+  const putTree: HostRuntime["materializeTree"] = async (
+    { database_id: databaseId, digest, org_id: orgId },
+    signal,
+  ) => {
+    const filesFolder = layout.folder({ kind: "project-trees", database_id: databaseId });
     await materializeTree({ db, blobs, config }, { org_id: orgId, digest, files_folder: filesFolder }, signal);
   };
-  const runtimeOf: HostRuntime["findRuntime"] = (image) => findRuntime({ home, tools }, image);
-  const reading = { documents, place, driver, findRuntime: runtimeOf, materializeTree: putTree };
+  const reading = {
+    documents,
+    layout,
+    place,
+    tasks: driver,
+    findRuntime: layout.findRuntime,
+    materializeTree: putTree,
+  };
   const treeOf = (orgId: string, digest: string) => openTree({ db, blobs }, { org_id: orgId, digest });
   let template: Promise<void> | undefined;
   return {
@@ -84,7 +104,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     putKeys,
     dropServiceRole: dropPodRole,
     ensureServiceRole: ensurePodRole,
-    findRuntime: runtimeOf,
+    findRuntime: layout.findRuntime,
     readApplication: (input, onLine, signal) => readApplicationByImage(reading, input, onLine, signal),
     hasImage: async (orgId, hash) => readImage(imageFolder(home, orgId, hash)) !== undefined,
     ...openBuilder({ place, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),

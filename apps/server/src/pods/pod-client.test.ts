@@ -21,12 +21,12 @@ async function openPod(pieces: readonly string[]) {
 
 async function openPodWith(answer: RequestListener) {
   const folder = mkdtempSync(join(tmpdir(), "pod-"));
-  const socket = join(folder, "pod.sock");
-  const server = createServer(answer).listen(socket);
+  const endpoint = { kind: "socket", path: join(folder, "pod.sock") } as const;
+  const server = createServer(answer).listen(endpoint.path);
   await once(server, "listening");
   return {
-    socket,
-    client: podClient({ uri, socket, token: new Secret("token") }),
+    endpoint,
+    client: podClient({ uri, endpoint, token: new Secret("token") }),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();
@@ -84,7 +84,7 @@ test("a pod that sends single bytes times out", async () => {
     const drip = setInterval(() => response.writeProcessing(), 500);
     response.on("close", () => clearInterval(drip));
   });
-  expect(await askHealth(pod.socket, new Secret("token"))).toBeUndefined();
+  expect(await askHealth({ endpoint: pod.endpoint, token: new Secret("token") })).toBeUndefined();
 }, 20_000);
 
 test.each(["", "null", "5"])("the document %j is refused as not of the contract", async (text) => {

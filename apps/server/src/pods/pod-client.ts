@@ -4,8 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
 import { findTooMany } from "@appdb/http/value-bounds";
-import type { Secret } from "@appdb/system/secret";
-import { fetchPod } from "./fetch-pod.ts";
+import { fetchPod, type PodAddress } from "./fetch-pod.ts";
 
 /** Longer than any silence of a pod: functions, statements and imports have lower limits. */
 const SILENCE_MS = 900_000;
@@ -15,11 +14,9 @@ const MAX_DOCUMENT_BYTES = 64_000_000;
 const MAX_LINE_LENGTH = 8_000_000;
 const UNAUTHORIZED = 401;
 
-/** How to reach a database's pod. */
-export interface PodAddress {
+/** How the pod of a database is reached. */
+export interface DatabaseAddress extends PodAddress {
   readonly uri: string;
-  readonly socket: string;
-  readonly token: Secret;
 }
 
 export type PodClient = Client<typeof POD_API, PodAnswer>;
@@ -31,8 +28,8 @@ export interface PodAnswer extends Fetched {
  * Creates the client of a pod's API. It validates documents, because a pod runs untrusted code.
  * @throws the pod's refusals; database_not_reached without an answer, or for one that does not match the contract
  */
-export function podClient({ socket, token, uri }: PodAddress): PodClient {
-  const ask = fetchPod({ socket, token, silence_ms: SILENCE_MS, most_bytes: MAX_DOCUMENT_BYTES });
+export function podClient({ uri, ...address }: DatabaseAddress): PodClient {
+  const ask = fetchPod({ ...address, silence_ms: SILENCE_MS, most_bytes: MAX_DOCUMENT_BYTES });
   return createClient<typeof POD_API, PodAnswer>(POD_API, {
     url: "",
     fetch: async (path, init) => {

@@ -4,7 +4,9 @@ import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import type { PodDriver, PodExit, PodFolder } from "@appdb/pods/driver/pod-driver";
+import type { VolumeLayout } from "@appdb/pods/driver/local-driver";
+import type { PodExit } from "@appdb/pods/driver/pod-driver";
+import type { PodFolder, TaskRunner } from "@appdb/pods/driver/task-runner";
 import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
 import { hideSecrets } from "@appdb/python-runtime/images/build-secrets";
 import { DRAFT_PREFIX } from "@appdb/python-runtime/images/image-folder";
@@ -18,13 +20,16 @@ import {
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { pythonEnvironment } from "@appdb/system/processes/spawn-python";
 import { databaseEnvironment } from "./database-environment.ts";
-import { databasePaths, imageFolder, type PodServerPaths } from "./database-paths.ts";
+import { imageFolder, type PodServerPaths } from "./database-paths.ts";
+import type { FoundRuntime } from "./database-runtime.ts";
 import type { HostRuntime, ReadInput } from "./host-runtime.ts";
+import type { LocalLayoutInput } from "./local-layout.ts";
 import { tasksOf } from "./pod-bounds.ts";
 export interface ApplicationTaskDeps {
   readonly place: PodServerPaths;
-  readonly driver: Pick<PodDriver, "run">;
-  readonly findRuntime: HostRuntime["findRuntime"];
+  readonly layout: Pick<VolumeLayout, "folder">;
+  readonly tasks: TaskRunner;
+  readonly findRuntime: LocalLayoutInput["findRuntime"];
   readonly materializeTree: HostRuntime["materializeTree"];
   readonly documents: Pick<TenantDocuments, "readManifest">;
 }
@@ -49,20 +54,18 @@ export async function readApplicationByImage(
   signal: AbortSignal,
 ): Promise<Manifest> {
   const { database_id: databaseId, hash, org_id: orgId, tree } = input;
-  const { home } = deps.place;
-  const { files_folder: filesFolder } = databasePaths(deps.place, databaseId);
-  const image = hash === null ? undefined : imageFolder(home, orgId, hash);
   const name = randomBytes(6).toString("hex");
-  // among images, so that the cleanup of killed builds removes it after a kill
-  const scratch = join(dirname(imageFolder(home, orgId, name)), `${DRAFT_PREFIX}${name}`);
+  // among images: what a killed one leaves goes with what killed builds leave
+  const scratch = join(dirname(imageFolder(deps.place.home, orgId, name)), `${DRAFT_PREFIX}${name}`);
   const [found] = await Promise.all([
-    deps.findRuntime(image),
-    deps.materializeTree(orgId, tree, filesFolder, signal),
+    deps.findRuntime({ org_id: orgId, hash }),
+    deps.materializeTree({ org_id: orgId, database_id: databaseId, digest: tree }, signal),
     mkdir(scratch, { recursive: true, mode: 0o711 }),
   ]);
-  const runtime = { ...found.runtime, project_root: join(filesFolder, tree) };
+  const projectRoot = deps.layout.folder({ kind: "project-tree", database_id: databaseId, digest: tree });
+  const runtime = { ...found.runtime, project_root: projectRoot };
   try {
-    const written = await runTask(deps, input, { ...found, runtime, image, scratch, name }, onLine, signal);
+    const written = await runTask(deps, input, { ...found, runtime, scratch, name }, onLine, signal);
     return await deps.documents.readManifest({ app_file: input.app_file, python: runtime.python, written }, orgId);
   } catch (error) {
     throw withoutPaths(error, runtime);
@@ -71,17 +74,16 @@ export async function readApplicationByImage(
   }
 }
 
-type Found = Awaited<ReturnType<HostRuntime["findRuntime"]>> & {
+type Found = FoundRuntime & {
   readonly runtime: { readonly project_root: string };
-  readonly image: string | undefined;
   readonly scratch: string;
   readonly name: string;
 };
 
 async function runTask(
-  { driver }: ApplicationTaskDeps,
+  { tasks }: ApplicationTaskDeps,
   { app_file: appFile, database_id: databaseId, org_id: orgId, resources, secrets, vars }: ReadInput,
-  { env, folders, image, name, runtime, scratch }: Found,
+  { env, folders, name, runtime, scratch }: Found,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<WrittenManifest> {
@@ -90,9 +92,9 @@ async function runTask(
   const variables = databaseEnvironment(vars, revealed, env).env;
   const hide = hideSecrets(revealed);
   const output = join(scratch, OUTPUT);
-  const read = new Set([projectRoot, ...folders, ...(image === undefined ? [] : [image])]);
+  const read = new Set([projectRoot, ...folders]);
   let stderr = "";
-  const exit = await driver.run(
+  const exit = await tasks.run(
     {
       id: `read-${name}`,
       labels: { organization_id: orgId, database_id: databaseId, kind: "database" },

@@ -8,7 +8,7 @@ import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
 import { askPod, startPods } from "../testing/real-pods.ts";
-import { databasePaths } from "./database-paths.ts";
+import { databasePaths, databasePod } from "./database-paths.ts";
 import { findPodToken } from "./pod-token.ts";
 
 const START_MS = 40_000;
@@ -80,10 +80,12 @@ test("a database survives a failed build, sleeps, wakes, is undeleted, and is re
       image: { packages: 1, source: "requirements.txt" },
       last_build: { state: "succeeded" },
     });
-    const { data_folder: dataFolder, files_folder: filesFolder, socket } = databasePaths(pods.machine.place, made.id);
+    const places = databasePaths(pods.machine.place, made.id);
+    const { data_folder: dataFolder, files_folder: filesFolder, run_folder: runFolder } = places;
+    const { api } = await pods.machine.driver.endpoints(databasePod(made.id));
     const pod = async (method: string, path: string, body?: unknown) => {
       const token = (await findPodToken(server.deps, made.id))?.reveal();
-      return await askPod(socket, { authorization: `Bearer ${token}` }, method, path, body);
+      return await askPod(api, { authorization: `Bearer ${token}` }, method, path, body);
     };
     const app = { app_file: "app.py", files: made.project.digest, folders: [] };
     const planned = await pod("POST", "/v1/schema/plan", app);
@@ -111,7 +113,7 @@ test("a database survives a failed build, sleeps, wakes, is undeleted, and is re
     await eventually(async () => expect((await server.ask("databaseShow", { as: owner, params })).status).toBe(404), {
       timeout_ms: START_MS,
     });
-    expect([dataFolder, filesFolder, socket].filter(existsSync)).toEqual([]);
+    expect([dataFolder, filesFolder, runFolder].filter(existsSync)).toEqual([]);
     expect(readdirSync(join(server.home, SERVER_PATHS.pods)).filter((name) => name.includes(made.id))).toEqual([]);
   }
 });

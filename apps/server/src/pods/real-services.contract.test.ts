@@ -6,7 +6,7 @@ import { openServer } from "../testing/open-server.ts";
 import { makeOrg, makePerson } from "../testing/people.ts";
 import { askPod, startPods } from "../testing/real-pods.ts";
 import { databasePaths } from "./database-paths.ts";
-import { servicePaths } from "./service-paths.ts";
+import { servicePaths, servicePod } from "./service-paths.ts";
 
 const START_MS = 40_000;
 const APP = `import appdb as db
@@ -67,9 +67,9 @@ test("a service checks keys, updates without downtime, sleeps with its database,
   const made = await becomes("serviceShow", "AVAILABLE");
   const placed = { id: made.id, database_id: database.id };
   const { api_key: apiKey } = await ask("keyCreate", 201, { name: "ci", grants: [] });
-  const insert = (instance: number, headers: Record<string, string>) => {
-    const { http_socket: httpSocket } = servicePaths(pods.machine.place, placed, instance);
-    return askPod(httpSocket, headers, "POST", "/docs", { title: "Hello" });
+  const insert = async (instance: number, headers: Record<string, string>) => {
+    const { http } = await pods.machine.driver.endpoints(servicePod(placed, instance));
+    return await askPod(http, headers, "POST", "/docs", { title: "Hello" });
   };
   expect(await insert(1, {})).toContain("unauthorized");
   // the key was created after the pod
@@ -86,7 +86,7 @@ test("a service checks keys, updates without downtime, sleeps with its database,
     timeout_ms: 10_000,
   });
 
-  const { pid } = (await pods.machine.driver.inspect(servicePaths(pods.machine.place, placed, 2).pod_id)) ?? {};
+  const { pid } = (await pods.machine.driver.inspect(servicePod(placed, 2).id)) ?? {};
   expect(pid).toBeGreaterThan(1);
   process.kill(pid ?? 0, "SIGKILL");
   await eventually(async () => expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello"), {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { PodLog, PodName } from "@appdb/pods/driver/pod-driver";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { databasePaths, type PodServerPaths } from "./database-paths.ts";
 
@@ -8,21 +9,10 @@ export interface ServiceLocation {
   readonly database_id: string;
 }
 
-/** The paths of one service instance on this machine. */
+/** Where what belongs to one start of a service alone lies on this machine. */
 export interface ServicePaths {
-  readonly pod_id: string;
-  /** The service's folder, shared by its instances. */
-  readonly folder: string;
-  /** Shared by all instances. */
-  readonly log_folder: string;
-  /** Owned by the instance and removed with it. */
   readonly scratch_folder: string;
   readonly run_folder: string;
-  /** Socket of the pod's API. */
-  readonly socket: string;
-  /** Socket of its routes over plain HTTP. */
-  readonly http_socket: string;
-  readonly link_socket: string;
 }
 
 /** Name of the log folder in a service's folder. */
@@ -40,20 +30,22 @@ export function servicesFolder(place: PodServerPaths, databaseId: string): strin
 
 /** The paths of a service instance, from ids alone, so that a rename keeps them. @throws postgres_failed */
 export function servicePaths(place: PodServerPaths, service: ServiceLocation, instance: number): ServicePaths {
-  const folder = serviceFolder(place, service);
-  // the name used by version 0.8.0, to find what a killed server of that version left
+  // the name that version 0.8.0 gave it: what a killed server of that version left is found by it
   const namedBy = join(databasePaths(place, service.database_id).folder, "services", service.id, String(instance));
-  const runFolder = nameRuntimeFolder(namedBy, place.runtime_base);
   return {
-    pod_id: servicePodId(service.id, instance),
-    folder,
-    log_folder: join(folder, SERVICE_LOG),
-    scratch_folder: join(folder, `scratch-${instance}`),
-    run_folder: runFolder,
-    socket: join(runFolder, "pod.sock"),
-    http_socket: join(runFolder, "http.sock"),
-    link_socket: join(runFolder, "link.sock"),
+    scratch_folder: join(serviceFolder(place, service), `scratch-${instance}`),
+    run_folder: nameRuntimeFolder(namedBy, place.runtime_base),
   };
+}
+
+/** The pod of an instance of a service. */
+export function servicePod({ database_id: databaseId, id }: ServiceLocation, instance: number): PodName {
+  return { id: servicePodId(id, instance), database_id: databaseId };
+}
+
+/** The log that a pod writes. */
+export function logOf({ database_id: databaseId, id }: PodName): PodLog {
+  return { database_id: databaseId, service_id: parseServicePodId(id)?.service_id ?? null };
 }
 
 export function servicePodId(serviceId: string, instance: number): string {

@@ -3,13 +3,12 @@ import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { Secret } from "@appdb/system/secret";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import { servicePaths } from "./service-paths.ts";
 import { servicePodSpec } from "./service-pod-spec.ts";
 
 test("an instance gets the operator's limits, its release's workers and its database's memory", () => {
   const spec = servicePodSpec({
     service: { id: "s", name: "desk", uri: "cloud://acme:main/desk", instance: 1 },
-    database: { id: "d", org_id: "o", organization: "acme", name: "main", run_folder: "/run/d" },
+    database: { id: "d", org_id: "o", organization: "acme", name: "main" },
     shared: {
       resources: { cpu: 1, memory_mb: 1_024, disk_gb: 1, workers: 1 },
       settings: {
@@ -23,19 +22,30 @@ test("an instance gets the operator's limits, its release's workers and its data
     release: {
       manifest: aManifest(),
       workers: 3,
+      tree: "t1",
+      environment: "e1",
     },
-    places: servicePaths({ home: "/home", runtime_base: "/run" }, { id: "s", database_id: "d" }, 1),
+    target: ({ kind }) => `/${kind}`,
     token: new Secret("t"),
     limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 1_234, route_requests: 5, workers: 9 },
     dsn: "postgresql:///",
     keys: { public_key: "", snapshot: "" },
     may_export_private: false,
     secrets: new Map(),
-    runtime: { python: "/usr/bin/python3", python_source: "test", library_paths: [], project_root: "/code" },
+    runtime: { python: "/usr/bin/python3", python_source: "test", library_paths: [] },
     runtime_env: {},
-    code_folders: [],
   });
-  const { limits } = JSON.parse(spec.input.reveal()) as ServicePodSpec;
+  const { limits, runtime } = JSON.parse(spec.input.reveal()) as ServicePodSpec;
+  const { image, volumes } = spec;
+  expect([image, volumes.find(({ name }) => name === "tree")]).toEqual([
+    "e1",
+    {
+      name: "tree",
+      source: { kind: "project-tree", database_id: "d", digest: "t1" },
+      target: runtime.project_root,
+      access: "code",
+    },
+  ]);
   expect(limits).toMatchObject({ statement_timeout_ms: 1_234, route_requests: 5, workers: 3 });
   expect(limits.worker_memory_mb).toBeGreaterThan(64);
 });

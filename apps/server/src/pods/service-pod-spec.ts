@@ -2,12 +2,13 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
-import type { PodFolder, PodSpec } from "@appdb/pods/driver/pod-driver";
+import type { PodSpec, PodVolume, VolumeSource } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
+import { databasePod } from "./database-paths.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
-import type { ServicePaths } from "./service-paths.ts";
+import { servicePod, servicePodId } from "./service-paths.ts";
 
 export interface ServicePodInput {
   readonly service: { readonly id: string; readonly name: string; readonly uri: string; readonly instance: number };
@@ -16,13 +17,17 @@ export interface ServicePodInput {
     readonly org_id: string;
     readonly organization: string;
     readonly name: string;
-    /** Folder of PostgreSQL's socket. */
-    readonly run_folder: string;
   };
   /** The database's bounds and settings, which its services share. */
   readonly shared: Pick<ObservedDatabase, "resources" | "settings">;
-  readonly release: { readonly manifest: Manifest; readonly workers: number };
-  readonly places: ServicePaths;
+  readonly release: {
+    readonly manifest: Manifest;
+    readonly workers: number;
+    readonly tree: string | null;
+    readonly environment: string | null;
+  };
+  /** `PodDriver.target` */
+  target(source: VolumeSource): string;
   readonly token: Secret;
   /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
@@ -31,17 +36,16 @@ export interface ServicePodInput {
   readonly keys: ServicePodSpec["keys"];
   readonly may_export_private: boolean;
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The runtime without its environment, which is built here. */
-  readonly runtime: Omit<Runtime, "env">;
-  /** The image's program and library paths. */
+  /** Without its files and its environment, which are named here. */
+  readonly runtime: Omit<Runtime, "env" | "project_root">;
+  /** Of the image: where its programs and libraries lie. */
   readonly runtime_env: Readonly<Record<string, string>>;
-  /** The release's tree, its Python and the image. */
-  readonly code_folders: readonly string[];
 }
 
 /** Builds the spec of a service instance. Pure: equal instances have equal specs. */
 export function servicePodSpec(input: ServicePodInput): PodSpec {
-  const { database, places, release, service, shared } = input;
+  const { database, release, service, shared } = input;
+  const volumes = volumesOf(input);
   const resources = { ...shared.resources, workers: release.workers };
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
   const { env, left_out: leftOut } = databaseEnvironment(
@@ -60,31 +64,42 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     uri: service.uri,
     token: input.token.reveal(),
     dsn: input.dsn,
-    scratch_folder: places.scratch_folder,
-    run_folder: places.run_folder,
-    log_folder: places.log_folder,
+    scratch_folder: volumes.scratch.target,
+    run_folder: volumes.sockets.target,
+    log_folder: volumes.logs.target,
     resources,
     limits: { ...input.limits, workers: release.workers, worker_memory_mb: workerMemory(resources) },
     manifest: release.manifest,
-    runtime: { ...input.runtime, env: { ...env } },
+    runtime: { ...input.runtime, project_root: volumes.tree.target, env: { ...env } },
     keys: input.keys,
     may_export_private: input.may_export_private,
     notices: noticesOf(leftOut),
   };
   return {
-    id: places.pod_id,
+    id: servicePodId(service.id, service.instance),
     labels: { organization_id: database.org_id, database_id: database.id, kind: "service" },
     args: ["pod.js", "service-pod"],
     input: new Secret(JSON.stringify(told)),
-    folders: [
-      { path: places.scratch_folder, mode: "write" },
-      { path: database.run_folder, mode: "read" },
-      ...[...new Set(input.code_folders)].map((path): PodFolder => ({ path, mode: "code" })),
-    ],
-    run_folder: places.run_folder,
-    log_folder: places.log_folder,
-    // limits of the group that it shares with its database's pod
+    image: release.environment,
+    volumes: Object.values(volumes),
+    ports: ["api", "http", "link"],
+    // those of the group that it shares with its database's pod
     limits: { cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(shared.resources) },
     network: "internet",
+  };
+}
+
+function volumesOf({ database, release, service, target }: ServicePodInput) {
+  const { id } = database;
+  const pod = servicePod({ id: service.id, database_id: id }, service.instance);
+  const volume = (name: string, source: VolumeSource, access: PodVolume["access"]): PodVolume => {
+    return { name, source, target: target(source), access };
+  };
+  return {
+    scratch: volume("scratch", { kind: "scratch", pod }, "write"),
+    postgres: volume("postgres", { kind: "sockets", pod: databasePod(id) }, "read"),
+    tree: volume("tree", { kind: "project-tree", database_id: id, digest: release.tree }, "code"),
+    sockets: volume("sockets", { kind: "sockets", pod }, "write"),
+    logs: volume("logs", { kind: "logs", database_id: id, service_id: service.id }, "write"),
   };
 }

@@ -1,8 +1,10 @@
-import { socketDsn } from "@appdb/postgres/client/socket-dsn";
+import { dirname } from "node:path";
+import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
+import { socketDsn, tcpDsn } from "@appdb/postgres/client/socket-dsn";
 import { SOLE_DATABASE } from "@appdb/postgres/cluster/cluster-template";
 import { servicePassword } from "@appdb/postgres/cluster/service-role";
 import type { Secret } from "@appdb/system/secret";
-import { type PodAddress, podClient } from "./pod-client.ts";
+import { type DatabaseAddress, podClient } from "./pod-client.ts";
 
 const DIGITS = 12;
 
@@ -11,20 +13,22 @@ const DIGITS = 12;
  * PostgreSQL runs.
  * @throws database_not_reached; the pod's refusals
  */
-export async function ensurePodRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void> {
+export async function ensurePodRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRole", { body: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
-/** Removes the role of a removed service. @throws database_not_reached; the pod's refusals */
-export async function dropPodRole(pod: PodAddress, serviceId: string, signal: AbortSignal): Promise<void> {
+/** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
+export async function dropPodRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRoleDrop", { params: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
-/** The DSN of a service for its database's PostgreSQL, by the folder of the socket and the pod's token. */
-export function serviceDsn(socketFolder: string, podToken: Secret, serviceId: string): string {
+/** How a service connects to its database's PostgreSQL, once the pod of that token made its role. */
+export function serviceDsn(postgres: PodEndpoint, podToken: Secret, serviceId: string): string {
   const user = serviceRoleOf(serviceId);
   const password = servicePassword(podToken.reveal(), user);
-  return socketDsn({ folder: socketFolder, database: SOLE_DATABASE, user, password });
+  const login = { database: SOLE_DATABASE, user, password };
+  if (postgres.kind === "tcp") return tcpDsn({ ...login, host: postgres.host, port: postgres.port });
+  return socketDsn({ ...login, folder: dirname(postgres.path) });
 }
 
 /** Uses the random end of the id: its start is a time that concurrently created services share. */

@@ -1,10 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { BUILDER_VERSION, hashEnvironment } from "@appdb/python-runtime/environments/environment";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { databasePaths, imageFolder } from "../pods/database-paths.ts";
+import { databasePaths, databasePod, imageFolder } from "../pods/database-paths.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { materializeTree } from "../storage/materialize-tree.ts";
 import { type DatabaseStage, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
@@ -186,10 +187,10 @@ test("removes unpacked files that no database or table uses, also of a sleeping 
       .values({ org_id: stage.org.id, digest, entries, files: 0, bytes: "0", used_at: WEEK_AGO })
       .execute();
   }
-  const awakeSocket = databasePaths(machine.place, ids[1] ?? "").socket;
+  const { api: awakeApi } = await machine.driver.endpoints(databasePod(ids[1] ?? ""));
   const answering: TestMachine = {
     ...machine,
-    askTrees: async (socket) => (socket === awakeSocket ? [name("b")] : undefined),
+    askTrees: async ({ endpoint }) => (isDeepStrictEqual(endpoint, awakeApi) ? [name("b")] : undefined),
   };
   expect(await collectTrees({ ...server.deps, machine: answering })).toBe(5);
   expect(asleep?.()).toEqual([..."acdf"].map(name));

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { dirname } from "node:path";
-import { databasePaths } from "../pods/database-paths.ts";
+import { databasePod } from "../pods/database-paths.ts";
+import { createLocateVolume } from "../pods/locate-volume.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import type { TestServer } from "./open-server.ts";
 
@@ -21,8 +21,10 @@ export interface FakePod extends AsyncDisposable {
 /** Listens in place of the database's pod, and accepts only its token. */
 export async function openFakePod(server: TestServer, database: { id: string; org_id: string }): Promise<FakePod> {
   const token = await ensurePodToken(server.deps, database);
-  const { run_folder: runFolder, socket } = databasePaths(server.deps.config, database.id);
-  mkdirSync(dirname(socket), { recursive: true });
+  const runFolder = createLocateVolume(server.deps.config)({ kind: "sockets", pod: databasePod(database.id) });
+  const { api } = await server.deps.pod_access.endpoints(databasePod(database.id));
+  if (api.kind !== "socket") throw new Error("A pod of this machine has a socket.");
+  mkdirSync(runFolder, { recursive: true });
   const asked: AskedPod[] = [];
   const http = createServer((request, response) => {
     const pieces: Buffer[] = [];
@@ -35,7 +37,7 @@ export async function openFakePod(server: TestServer, database: { id: string; or
       pod.answer(one, response);
     });
   });
-  await new Promise<void>((resolve) => http.listen(socket, resolve));
+  await new Promise<void>((resolve) => http.listen(api.path, resolve));
   const pod: FakePod = {
     asked,
     answer: (_asked, response) => response.end("{}"),

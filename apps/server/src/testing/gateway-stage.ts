@@ -1,9 +1,12 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import { createLocalAccess } from "@appdb/pods/driver/local-access";
 import { Registry } from "prom-client";
 import type { GatewayConfig, GatewayLimits } from "../config/config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
-import { type ServicePaths, servicePaths } from "../pods/service-paths.ts";
+import { createLocateVolume } from "../pods/locate-volume.ts";
+import { servicePod } from "../pods/service-paths.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";
 import { type TestServer, testMasterKey } from "./open-server.ts";
 import type { TestOrg, TestPerson } from "./people.ts";
@@ -32,7 +35,7 @@ export interface GatewayStage extends AsyncDisposable {
 export type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
 export interface StubPod extends AsyncDisposable {
-  readonly places: ServicePaths;
+  readonly link_socket: string;
   readonly requests: readonly IncomingMessage[];
   /** Stops accepting connections. Resolves when all have ended. */
   drain(): Promise<void>;
@@ -48,6 +51,7 @@ export async function openGatewayStage(
 ): Promise<GatewayStage> {
   const { config, db } = server.deps;
   const place = { home: server.home, runtime_base: undefined };
+  const locate = createLocateVolume(place);
   const metrics = new Registry();
   const gateway = await startGateway({
     ...server.deps,
@@ -55,6 +59,7 @@ export async function openGatewayStage(
     master_key: testMasterKey(config),
     ...given.deps,
     place,
+    pod_access: createLocalAccess(locate),
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<StubPod>();
@@ -76,8 +81,7 @@ export async function openGatewayStage(
       return row.id;
     },
     async runPod(service, instance, answer = sayWho(instance)) {
-      const places = servicePaths(place, service, instance);
-      const pod = await startPod(places, answer);
+      const pod = await startPod(locate({ kind: "sockets", pod: servicePod(service, instance) }), answer);
       pods.add(pod);
       return pod;
     },
@@ -125,25 +129,25 @@ function sayWho(instance: number): Answer {
   };
 }
 
-async function startPod(places: ServicePaths, answer: Answer): Promise<StubPod> {
-  mkdirSync(places.run_folder, { recursive: true, mode: 0o700 });
+async function startPod(runFolder: string, answer: Answer): Promise<StubPod> {
+  mkdirSync(runFolder, { recursive: true, mode: 0o700 });
   const requests: IncomingMessage[] = [];
   const server: Server = createServer({ keepAliveTimeout: 72_000 }, (req, res) => {
     requests.push(req);
     answer(req, res);
   });
-  await new Promise<void>((resolve) => server.listen(places.http_socket, resolve));
+  await new Promise<void>((resolve) => server.listen(join(runFolder, "http.sock"), resolve));
   let closed: Promise<void> | undefined;
   const close = () => (closed ??= new Promise((resolve) => void server.close(() => resolve())));
   return {
-    places,
+    link_socket: join(runFolder, "link.sock"),
     requests,
     drain: close,
     async [Symbol.asyncDispose]() {
       const ended = close();
       server.closeAllConnections();
       await ended;
-      rmSync(places.run_folder, { recursive: true, force: true });
+      rmSync(runFolder, { recursive: true, force: true });
     },
   };
 }

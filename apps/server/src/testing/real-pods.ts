@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { PodProgram } from "@appdb/pods/driver/pod-driver";
+import type { PodProgram } from "@appdb/pods/driver/local-driver";
+import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
 import { builtProgram } from "@appdb/testkit/built-programs";
 import { openHostRuntime } from "../pods/open-host-runtime.ts";
 import { startReconciler } from "../reconciler/reconciler.ts";
@@ -29,9 +30,9 @@ export function builtPod(): PodProgram {
   return { file: builtProgram("pod"), node_options: [] };
 }
 
-/** Sends a request to a pod's socket. Returns the raw answer. */
+/** Asks a pod; the answer as it came. */
 export function askPod(
-  socketPath: string,
+  endpoint: PodEndpoint,
   headers: Record<string, string>,
   method: string,
   path: string,
@@ -39,7 +40,8 @@ export function askPod(
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const type = body === undefined ? {} : { "content-type": "application/json" };
-    const asked = request({ socketPath, method, path, agent: false, headers: { ...type, ...headers } }, (answer) => {
+    const to = endpoint.kind === "socket" ? { socketPath: endpoint.path } : endpoint;
+    const asked = request({ ...to, method, path, agent: false, headers: { ...type, ...headers } }, (answer) => {
       text(answer).then(resolve, reject);
     });
     asked.on("error", reject);

@@ -7,7 +7,9 @@ import { POD_USERS } from "@appdb/pods/driver/pod-users";
 import { createFakePods, type FakePods } from "@appdb/testkit/fake-pod-driver";
 import { aManifest } from "@appdb/testkit/manifest-builder";
 import { imageFolder } from "../pods/database-paths.ts";
+import type { FoundRuntime } from "../pods/database-runtime.ts";
 import type { HostRuntime } from "../pods/host-runtime.ts";
+import { createLocalLayout, type ImageName } from "../pods/local-layout.ts";
 import { notReached } from "../pods/pod-client.ts";
 
 /** The result of the following builds. */
@@ -27,10 +29,18 @@ export interface TestMachine extends HostRuntime {
 }
 
 export function createTestMachine(home: string): TestMachine {
-  const pods = createFakePods(join(home, "pods"));
-  // socket folders inside the home, so that they are removed with it
+  // folders for sockets go with the home, also those of pods that nobody ends
   const runtimeBase = join(home, "run");
   mkdirSync(runtimeBase, { recursive: true });
+  const place = { home, runtime_base: runtimeBase };
+  const installed = { template_folder: join(home, "template"), postgres_bin: "/nowhere/bin" };
+  const findRuntime = async ({ hash, org_id: orgId }: ImageName): Promise<FoundRuntime> => {
+    const image = hash === null ? "/usr" : imageFolder(home, orgId, hash);
+    const runtime = { python: join(image, "bin/python3"), python_source: "test", library_paths: [] };
+    return { runtime, env: {}, folders: [] };
+  };
+  const layout = createLocalLayout({ ...installed, place, pod_users: POD_USERS, findRuntime });
+  const pods = createFakePods(join(home, "pods"), layout);
   const buildFile = join(home, "build.json");
   const roleFolder = join(home, "roles");
   const countFile = join(home, "builds");
@@ -46,25 +56,20 @@ export function createTestMachine(home: string): TestMachine {
     askService: pods.askService,
     drainService: pods.drainService,
     putKeys: pods.putKeys,
-    async ensureServiceRole({ socket, token, uri }, serviceId) {
-      if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
+    async ensureServiceRole({ uri, ...address }, serviceId) {
+      if ((await pods.askHealth(address)) === undefined) throw notReached(uri);
       mkdirSync(roleFolder, { recursive: true });
       writeFileSync(join(roleFolder, serviceId), "");
     },
-    async dropServiceRole({ socket, token, uri }, serviceId) {
-      if ((await pods.askHealth(socket, token)) === undefined) throw notReached(uri);
+    async dropServiceRole({ uri, ...address }, serviceId) {
+      if ((await pods.askHealth(address)) === undefined) throw notReached(uri);
       rmSync(join(roleFolder, serviceId), { force: true });
     },
     roles: () => (existsSync(roleFolder) ? readdirSync(roleFolder) : []),
-    place: { home, runtime_base: runtimeBase },
-    template_folder: join(home, "template"),
-    postgres_bin: "/nowhere/bin",
+    place,
+    ...installed,
     ensureTemplate: async () => undefined,
-    findRuntime: async (image) => ({
-      runtime: { python: join(image ?? "/usr", "bin/python3"), python_source: "test", library_paths: [] },
-      env: {},
-      folders: [],
-    }),
+    findRuntime: layout.findRuntime,
     hasImage: async (orgId, hash) => existsSync(imageFolder(home, orgId, hash)),
     checkEnvironment: async () => undefined,
     async buildImage(input, onLine, signal) {
@@ -88,8 +93,8 @@ export function createTestMachine(home: string): TestMachine {
     },
     removeImage: async (orgId, hash) => rmSync(imageFolder(home, orgId, hash), { recursive: true, force: true }),
     collectImages: async () => 0,
-    async materializeTree(_orgId, digest, filesFolder) {
-      mkdirSync(join(filesFolder, digest), { recursive: true });
+    async materializeTree({ database_id: databaseId, digest }) {
+      mkdirSync(layout.folder({ kind: "project-tree", database_id: databaseId, digest }), { recursive: true });
     },
     build: (build) => writeFileSync(buildFile, JSON.stringify(build)),
     builds: count,

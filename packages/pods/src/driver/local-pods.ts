@@ -2,11 +2,14 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { waitForLock } from "@appdb/system/processes/numbered-lock";
 import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
-import type { PodDriver, PodDriverInput, PodExit, PodLabels, PodSpec, PodStatus, PodTask } from "./pod-driver.ts";
+import { createLocalAccess } from "./local-access.ts";
+import type { LocalDriver, LocalDriverInput } from "./local-driver.ts";
+import type { PodDriver, PodExit, PodLabels, PodSpec, PodStatus } from "./pod-driver.ts";
 import { type LaunchInput, launch } from "./pod-launch.ts";
-import { boundOutput, readPodLog } from "./pod-log.ts";
+import { boundOutput } from "./pod-log.ts";
 import { endRun, readRun } from "./pod-run.ts";
 import {
   hasLabels,
@@ -18,6 +21,7 @@ import {
   writePodRecord,
 } from "./pod-state.ts";
 import { specHash } from "./spec-hash.ts";
+import type { PodFolder, TaskRunner } from "./task-runner.ts";
 
 /** Time for a pod to end when another spec replaces it. */
 const REPLACE_GRACE_MS = 15_000;
@@ -31,19 +35,20 @@ export const POD_ENVIRONMENT = {
   LANG: "C.UTF-8",
 } as const;
 
-/** Driver-specific parts of pods that are processes of this machine. */
-export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
-  /** Refuses an organization when it may not share the machine with the present ones. @throws pods_one_organization */
+/** A pod, and the folders of this machine that it sees. */
+export interface PlacedPod {
+  readonly spec: PodSpec;
+  /** Its volumes and its image. */
+  readonly folders: readonly PodFolder[];
+}
+
+/** What a driver whose pods are processes of this machine does in its own way. */
+export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates">, TaskRunner {
+  /** Refuses an organization beside those that are here. @throws pods_one_organization */
   admit(organizationId: string, others: readonly string[]): void;
-  /**
-   * Prepares one start of a pod and returns how to run its program. Removes leftovers of an earlier start.
-   * @throws pod_failed
-   */
-  prepare(spec: PodSpec, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
-  /**
-   * Starts the pod other than as a child process. Writes the same files as `launch`.
-   * @throws pod_failed; the abort's reason
-   */
+  /** Makes what one start of a pod needs, and says how its program is run. Nothing of an earlier start is left. @throws pod_failed */
+  prepare(pod: PlacedPod, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
+  /** Starts it in another way than as a process of this one's; writes what `launch` does. @throws pod_failed; the abort's reason */
   launch?(spec: PodSpec, launched: LaunchInput, signal: AbortSignal): Promise<ProcessIdentity | null>;
   /** Resolves when the program runs, or when all processes before it have ended. */
   begun(record: PodRecord, signal: AbortSignal): Promise<void>;
@@ -53,15 +58,16 @@ export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates"> {
   isOutOfMemory(record: PodRecord, exit: PodExit): boolean;
   /** Releases the resources of `prepare` once all processes have ended. Safe to repeat. */
   release(record: PodRecord): Promise<void>;
-  forgetDatabase: PodDriver["forgetDatabase"];
-  run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
+  /** Lets go of what is kept for a database beyond its pods. Safe to repeat. */
+  forgetDatabase(databaseId: string): Promise<void>;
 }
 
 /** Pods as processes of this machine with records in files: the common part of all such drivers. */
 export function createLocalPods(
-  { folder, log, clock }: Omit<PodDriverInput, "program">,
+  { folder, layout, log, clock }: Omit<LocalDriverInput, "program">,
   host: LocalPodHost,
-): PodDriver {
+): LocalDriver {
+  const access = createLocalAccess(layout.folder);
   const stopping = new AbortController();
   const tasks = new Map<Promise<unknown>, string>();
   const until = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal]);
@@ -79,9 +85,8 @@ export function createLocalPods(
     const record = await takePlace(spec, spec_hash, signal);
     if (former !== undefined) removeRun(folder, former);
     try {
-      const launched = await host.prepare(spec, record);
-      const { log_folder: logFolder } = spec;
-      const { run } = record;
+      const launched = await host.prepare(await place(spec), record);
+      const { log_folder: logFolder, run } = record;
       const runFolder = join(folder, spec.id, run);
       const input = spec.input.reveal();
       const whole = { ...launched, run, run_folder: runFolder, input, log_folder: logFolder };
@@ -99,11 +104,20 @@ export function createLocalPods(
     }
   }
 
-  /** Records the pod before any of it runs. @throws pods_one_organization */
+  /** Finds the folders of a pod, and makes those that are missing. @throws what the layout does */
+  async function place(spec: PodSpec): Promise<PlacedPod> {
+    await layout.makeFolders(spec);
+    const folders = spec.volumes.map(({ access: mode, source }): PodFolder => ({ path: layout.folder(source), mode }));
+    const seen = new Set(folders.map(({ path }) => path));
+    const ofImage = (await layout.imageFolders(spec)).filter(({ path }) => !seen.has(path));
+    return { spec, folders: [...folders, ...ofImage] };
+  }
+
+  /** Writes the pod down before anything of it runs. @throws pods_one_organization, pod_failed */
   async function takePlace(spec: PodSpec, spec_hash: string, signal: AbortSignal): Promise<PodRecord> {
     using _lock = await waitForLock(join(folder, PLACES), LOCK, signal);
     admit(spec.labels);
-    const { id, labels, log_folder: logFolder } = spec;
+    const { id, labels } = spec;
     const startedAt = new Date(clock.now()).toISOString();
     const run = randomBytes(8).toString("hex");
     const driver = host.name;
@@ -113,12 +127,21 @@ export function createLocalPods(
       driver,
       spec_hash,
       started_at: startedAt,
-      log_folder: logFolder,
+      log_folder: findLogFolder(spec),
       run,
       process: null,
     };
     writePodRecord(folder, record);
     return record;
+  }
+
+  /** @throws pod_failed for a volume that pods of this machine do not find where the spec says */
+  function findLogFolder({ id, volumes }: PodSpec): string {
+    const misplaced = volumes.find(({ source, target }) => layout.folder(source) !== target);
+    const log = volumes.find(({ access: mode, source }) => source.kind === "logs" && mode === "write");
+    if (misplaced === undefined && log !== undefined) return log.target;
+    const why = misplaced === undefined ? "has no log" : `has ${misplaced.name} at ${misplaced.target}`;
+    throw appError("pod_failed", { detail: `The pod ${id} ${why}: no pod of this machine runs so.` });
   }
 
   function admit({ organization_id: organizationId }: PodLabels): void {
@@ -145,6 +168,15 @@ export function createLocalPods(
     }
   }
 
+  async function forgetRecord(record: PodRecord): Promise<void> {
+    const { id, run } = record;
+    if (readRun(folder, record).state === "running") {
+      throw appError("pod_failed", { detail: `The pod ${id} runs; it can be forgotten once it was stopped.` });
+    }
+    await end(record, 0);
+    removePodRecord(folder, id, run);
+  }
+
   function statusOf(record: PodRecord): PodStatus | undefined {
     const run = readRun(folder, record);
     if (run.state === "unstarted") return undefined;
@@ -158,6 +190,9 @@ export function createLocalPods(
   return {
     name: host.name,
     isolates: host.isolates,
+    endpoints: access.endpoints,
+    lastLines: access.lastLines,
+    target: layout.folder,
     ensure,
     async stop(id, graceMs) {
       if (readPodRecord(folder, id) === undefined) return;
@@ -176,19 +211,23 @@ export function createLocalPods(
       for (const { log_folder: logFolder } of records) boundOutput(logFolder);
       return records.flatMap((record) => statusOf(record) ?? []);
     },
-    logs: (logFolder, input) => readPodLog(logFolder, { ...input, signal: until(input.signal) }),
-    async forget(id) {
-      if (readPodRecord(folder, id) === undefined) return;
-      using _lock = await lockToEnd(id);
-      const record = readPodRecord(folder, id);
-      if (record === undefined) return;
-      if (readRun(folder, record).state === "running") {
-        throw appError("pod_failed", { detail: `The pod ${id} is running. Stop it before you remove its record.` });
+    logs: (log, input) => access.logs(log, { ...input, signal: until(input.signal) }),
+    async forget(pod) {
+      const { id } = pod;
+      if (readPodRecord(folder, id) !== undefined) {
+        using _lock = await lockToEnd(id);
+        const record = readPodRecord(folder, id);
+        if (record !== undefined) await forgetRecord(record);
       }
-      await end(record, 0);
-      removePodRecord(folder, id, record.run);
+      // the system's folder for sockets is cleaned by no one else
+      for (const kind of ["sockets", "scratch"] as const) await removeFolder(layout.folder({ kind, pod }));
     },
-    forgetDatabase: host.forgetDatabase,
+    listOwners: layout.listOwners,
+    forgetService: layout.removeService,
+    async forgetDatabase(databaseId) {
+      await layout.removeDatabase(databaseId);
+      await host.forgetDatabase(databaseId);
+    },
     async run(task, signal) {
       admit(task.labels);
       const running = host.run(task, until(signal));

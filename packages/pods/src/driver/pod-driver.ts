@@ -1,6 +1,4 @@
-import type { Clock, Logger } from "@appdb/engine/ports";
 import type { Secret } from "@appdb/system/secret";
-import type { UserRange } from "./pod-users.ts";
 
 /** A process group that the service runs for a database, with its limits. Equal specs have equal `specHash`es. */
 export interface PodSpec {
@@ -12,30 +10,78 @@ export interface PodSpec {
   readonly args: readonly string[];
   /** One JSON document that the pod reads from standard input up to the end. Secrets reach the pod only this way. */
   readonly input: Secret;
-  /** Folders visible to the pod, at the same paths as here. Otherwise it sees only the system and the program. */
-  readonly folders: readonly PodFolder[];
-  /**
-   * Folder of its socket, short enough for a socket path (`nameRuntimeFolder`). Visible to the pod and its callers, not
-   * to workers.
-   */
-  readonly run_folder: string;
-  /** Folder of `pod.log` and of `output.log`, which has the program's direct output. */
-  readonly log_folder: string;
+  /** The environment of the organization that the application's code runs in, by its hash; null for the base library alone. */
+  readonly image: string | null;
+  /** What the pod sees besides the system, its program and its image; it sees nothing else. */
+  readonly volumes: readonly PodVolume[];
+  /** What it listens on. */
+  readonly ports: readonly PodPort[];
   readonly limits: PodLimits;
   /** `none`: only a private loopback. `internet`: everything outside `DENIED_NETWORKS`. */
   readonly network: "none" | "internet";
 }
 
+/** A pod, and the database that it belongs to: enough to find what is the pod's own, also when the pod is gone. */
+export interface PodName {
+  readonly id: string;
+  readonly database_id: string;
+}
+
+export interface PodVolume {
+  /** Unique in its spec, and a DNS label: `data`. */
+  readonly name: string;
+  readonly source: VolumeSource;
+  /** Where the pod finds it: what `PodDriver.target` says of the source. The input names this path. */
+  readonly target: string;
+  /** `code`: read by the pod and by the application's code, which sees no other volume. */
+  readonly access: "read" | "write" | "code";
+}
+
+/** What a volume holds. The driver knows where it is stored. */
+export type VolumeSource =
+  /** What a database stores. */
+  | { readonly kind: "data"; readonly database_id: string }
+  | ({ readonly kind: "logs" } & PodLog)
+  /** Logs and scratch files of all services of a database. */
+  | { readonly kind: "services"; readonly database_id: string }
+  /** Scratch files of one pod; removed with it. */
+  | { readonly kind: "scratch"; readonly pod: PodName }
+  /** The unix sockets of one pod; removed with it. No worker sees it. */
+  | { readonly kind: "sockets"; readonly pod: PodName }
+  /** The project files of a database, each tree under its digest. */
+  | { readonly kind: "project-trees"; readonly database_id: string }
+  /** One tree of them; null: a folder without files. */
+  | { readonly kind: "project-tree"; readonly database_id: string; readonly digest: string | null };
+
+/** A log that pods write: of a database, or of a service over all of its instances. It stays when a pod is gone. */
+export interface PodLog {
+  readonly database_id: string;
+  readonly service_id: string | null;
+}
+
+/** A database, or one of its services, that has volumes. */
+export interface VolumeOwner {
+  readonly database_id: string;
+  /** Null: the database itself. */
+  readonly service_id: string | null;
+  /** Of its oldest volume. */
+  readonly made_at: Date;
+}
+
+/** `api`: the pod's own API, with its token. `http`: a service's routes. `link`: the same by frames. `postgres`: PostgreSQL. */
+export type PodPort = "api" | "http" | "link" | "postgres";
+
+/** How a port is reached: by the server and the gateway, and by other pods of the same database. */
+export type PodEndpoint =
+  | { readonly kind: "socket"; readonly path: string }
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+
+export type PodEndpoints = Readonly<Record<PodPort, PodEndpoint>>;
+
 export interface PodLabels {
   readonly organization_id: string;
   readonly database_id: string;
   readonly kind: "database" | "service";
-}
-
-export interface PodFolder {
-  readonly path: string;
-  /** `code`: readable for the pod and for the application's code, which sees no other folder. */
-  readonly mode: "read" | "write" | "code";
 }
 
 export interface PodLimits {
@@ -87,18 +133,35 @@ export interface PodLogsInput {
   readonly signal: AbortSignal;
 }
 
+/** How pods are reached and what they log, for those that run none: the gateway and the control plane. */
+export interface PodAccess {
+  /**
+   * How the ports of a pod are reached. The answer is the same for all starts of a pod of this name, so it is asked for once and
+   * kept. A pod listens on the ports of its spec alone.
+   */
+  endpoints(pod: PodName): Promise<PodEndpoints>;
+  /** Lines of a log, the oldest first. With `follow` they continue from one start of a pod to the next. */
+  logs(log: PodLog, input: PodLogsInput): AsyncIterable<PodLine>;
+  /** The last lines since a start, what the program printed itself last: why it ended. Lines of requests are left out. */
+  lastLines(log: PodLog, since: Date, count: number): Promise<string[]>;
+}
+
 /**
- * Runs pods. Pods outlive the process that requested them: another driver on the same folder finds them again. A driver
- * never restarts pods; the caller decides from `list`.
+ * Runs pods. Pods outlive the process that asked for them: another driver over the same state finds them again. A driver restarts
+ * nothing: the caller that watches (`list`) decides. Only answers of a driver name paths and sockets: pods may run on another
+ * machine.
  */
-export interface PodDriver extends AsyncDisposable {
+export interface PodDriver extends PodAccess, AsyncDisposable {
   readonly name: "process" | "sandbox";
   /** Whether organizations are isolated from each other. `process` serves only one. */
   readonly isolates: boolean;
+  /** The path under which a pod of this driver finds a volume. */
+  target(source: VolumeSource): string;
   /**
-   * Makes the pod run as the spec says, and resolves when its process runs, before the pod is ready. A pod with an
-   * equal spec is kept; one with another spec is stopped first. Safe to repeat and to be killed at any point.
-   * @throws pod_failed with the system's message; pods_one_organization for a driver that does not isolate
+   * Makes the pod run as the spec says, and resolves when its process runs; it is not waited for until it is ready. Volumes that are
+   * missing are made. A pod that runs by an equal spec is left alone, one by another spec is stopped first. Safe to repeat and to
+   * be killed in.
+   * @throws pod_failed with what the system said; pods_one_organization of a driver that does not isolate
    */
   ensure(spec: PodSpec, signal: AbortSignal): Promise<PodStatus>;
   /**
@@ -108,74 +171,14 @@ export interface PodDriver extends AsyncDisposable {
   stop(id: string, graceMs: number): Promise<void>;
   inspect(id: string): Promise<PodStatus | undefined>;
   list(labels: Partial<PodLabels>): Promise<PodStatus[]>;
-  /** Lines of `pod.log`, oldest first. A file rotated meanwhile is read to its end. */
-  logs(logFolder: string, input: PodLogsInput): AsyncIterable<PodLine>;
-  /**
-   * Removes the records of a pod that has ended. Does nothing for an unknown pod.
-   * @throws pod_failed when it is running
-   */
-  forget(id: string): Promise<void>;
-  /**
-   * Releases what is kept for a database in addition to its pods, above all its user. Call it after its storage is
-   * removed. Safe to repeat.
-   */
+  /** Forgets a pod that has ended, and removes its sockets and scratch files, also of one that is not known. @throws pod_failed when it runs */
+  forget(pod: PodName): Promise<void>;
+  /** Databases and services that have volumes, also those that were forgotten elsewhere. */
+  listOwners(): Promise<VolumeOwner[]>;
+  /** Removes the log of a service, and everything else that its pods have left. Safe to repeat. */
+  forgetService(service: { readonly database_id: string; readonly service_id: string }): Promise<void>;
+  /** Removes all volumes of a database, and releases what the driver keeps for it, above all its user. Safe to repeat. */
   forgetDatabase(databaseId: string): Promise<void>;
-  /**
-   * Runs a program to its end with the limits of a pod. It ends with the signal, and with the calling process.
-   * @throws pod_failed, only when it could not be started; pods_one_organization as for `ensure`
-   */
-  run(task: PodTask, signal: AbortSignal): Promise<PodExit>;
-}
-
-/** A program that ends on its own: a build, or Python that writes a manifest. */
-export interface PodTask {
-  readonly id: string;
-  readonly labels: PodLabels;
-  readonly program: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
-  readonly folders: readonly PodFolder[];
-  readonly limits: PodLimits & {
-    readonly timeout_ms: number;
-    /** Maximum growth of its writable folders in bytes. */
-    readonly disk_bytes: number;
-    /** Maximum number of files and folders that it may create there. A disk can run out of inodes before bytes. */
-    readonly files: number;
-  };
-  readonly network: PodSpec["network"];
-  /** Name of the service's user that runs it, for work on shared data. Defaults to the organization's user. */
-  readonly user?: string | undefined;
-  /** `host:port` of operator hosts, such as a package index or proxy, that are reachable despite `DENIED_NETWORKS`. */
-  readonly allowed_hosts: readonly string[];
-  onLine(line: string): void;
-}
-
-/** The pod program, run by the same Node as this process. */
-export interface PodProgram {
-  readonly file: string;
-  readonly node_options: readonly string[];
-  /** Folders that it reads in addition to the folder of its file: a checkout, when it runs from source. */
-  readonly folders?: readonly string[];
-}
-
-/** Input of every driver. */
-export interface PodDriverInput {
-  /** Folder of the driver's records. Private, and used by one driver only. */
-  readonly folder: string;
-  readonly program: PodProgram;
-  /** User ids that isolating drivers may assign to databases and organizations; defaults to `POD_USERS`. */
-  readonly users?: UserRange | undefined;
-  readonly log: Logger;
-  readonly clock: Clock;
-}
-
-/** Something that a machine lacks for a driver, described for the operator. */
-export interface MissingPart {
-  /** `the program bwrap is not on the PATH` */
-  readonly what: string;
-  /** How to fix it: `apt-get install bubblewrap`. */
-  readonly remedy: string;
 }
 
 /**

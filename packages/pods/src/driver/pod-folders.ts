@@ -1,5 +1,5 @@
 import { type EntryIdentity, giveTree, openToOthers, refuseTenantLinks } from "@appdb/system/files/tenant-files";
-import type { PodFolder } from "./pod-driver.ts";
+import type { PodFolder } from "./task-runner.ts";
 
 /** Folders by path, with their identity when they were given. */
 export type GivenFolders = ReadonlyMap<string, EntryIdentity>;

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { describeExit, judgeLoss, type LossHistory, NO_LOSSES } from "./loss-policy.ts";
-import type { PodDriver, PodExit, PodStatus } from "./pod-driver.ts";
-import { readLastWords } from "./pod-log.ts";
+import type { PodDriver, PodExit, PodLog, PodStatus } from "./pod-driver.ts";
 
 const LOOK_MS = 250;
 const PROBE_MS = 2_000;
@@ -45,7 +44,7 @@ export type PodEvent =
     };
 
 export interface WatchPodsDeps {
-  readonly driver: Pick<PodDriver, "list" | "stop">;
+  readonly driver: Pick<PodDriver, "lastLines" | "list" | "stop">;
   readonly clock: Clock;
   readonly log: Logger;
   /**
@@ -57,8 +56,8 @@ export interface WatchPodsDeps {
    * started. Called when a ready pod ends or is silent.
    */
   isWanted(pod: PodStatus): Promise<boolean>;
-  logFolder(pod: PodStatus): string;
-  /** Interval of checks for ended pods in ms; defaults to 250. */
+  logOf(pod: PodStatus): PodLog;
+  /** How often ends are looked for; 250 when left out. */
   readonly look_ms?: number;
 }
 
@@ -204,7 +203,7 @@ async function hearEnd(
   const at = deps.clock.now();
   const judged = judgeLoss(histories.get(status.id) ?? NO_LOSSES, { at, ready_ms: at - (pod.ready_at ?? at), exit });
   histories.set(status.id, judged.history);
-  const words = await readLastWords(deps.logFolder(status), new Date(status.started_at), LAST_LINES);
+  const words = await deps.driver.lastLines(deps.logOf(status), new Date(status.started_at), LAST_LINES);
   const reason = [describeExit(status.exit), ...words].join(" | ");
   const who = { database_id: databaseId, pod_id: status.id, reason, exit: status.exit };
   if (judged.pause_ms === undefined) {

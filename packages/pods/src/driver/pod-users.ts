@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import type { PodTask } from "./pod-driver.ts";
+import type { PodTask } from "./task-runner.ts";
 
 /** A range of user ids that nothing else on the machine uses. */
 export interface UserRange {

@@ -1,4 +1,4 @@
-import { chownSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { testPods } from "@appdb/testkit/contracts/pod-driver";
 import { testKilledOwners } from "@appdb/testkit/contracts/pod-driver-kills";
@@ -20,17 +20,21 @@ testPods(driver);
 testTasks(driver);
 testKilledOwners(driver);
 
-test.runIf(process.getuid?.() === 0)("takes back folders that another driver gave to a pod's user", async () => {
-  await using stage = openPodStage(driver);
-  const pods = await stage.open();
-  const spec = stage.spec();
-  const [data = ""] = spec.folders.map(({ path }) => path);
-  const files = [data, join(data, "kept"), spec.run_folder];
-  writeFileSync(join(data, "kept"), "");
-  for (const path of files) chownSync(path, 234_567, 234_567);
-  await pods.ensure(spec, AbortSignal.timeout(60_000));
-  expect(files.map((path) => statSync(path).uid)).toEqual([0, 0, 0]);
-});
+test.runIf(process.getuid?.() === 0)(
+  "what a driver gave to a user of the pod's own is the server's again",
+  async () => {
+    await using stage = openPodStage(driver);
+    const pods = await stage.open();
+    const spec = stage.spec();
+    const [data = "", , sockets = ""] = spec.volumes.map(({ target }) => target);
+    for (const folder of [data, sockets]) mkdirSync(folder, { recursive: true });
+    const files = [data, join(data, "kept"), sockets];
+    writeFileSync(join(data, "kept"), "");
+    for (const path of files) chownSync(path, 234_567, 234_567);
+    await pods.ensure(spec, AbortSignal.timeout(60_000));
+    expect(files.map((path) => statSync(path).uid)).toEqual([0, 0, 0]);
+  },
+);
 
 test("refuses pods and builds of a second organization without naming the first", async () => {
   await using stage = openPodStage(driver);
@@ -44,7 +48,7 @@ test("refuses pods and builds of a second organization without naming the first"
   const task = stage.task({ args: ["-e", ""], labels: other });
   await expect(pods.run(task, signal)).rejects.toMatchObject({ code: "pods_one_organization" });
   await pods.stop("db-1", 1_000);
-  await pods.forget("db-1");
+  await pods.forget({ id: "db-1", database_id: "db-1" });
   expect(await pods.run(task, signal)).toMatchObject({ code: 0 });
   expect(await pods.ensure(stage.spec({}, { id: "db-2", labels: other }), signal)).toMatchObject({ state: "running" });
 });

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { proportionalMemory } from "@appdb/system/processes/process-table";
+import type { LocalDriver, LocalDriverInput } from "./local-driver.ts";
 import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
-import type { PodDriver, PodDriverInput, PodFolder, PodSpec } from "./pod-driver.ts";
 import { giveFolders } from "./pod-folders.ts";
 import { runFamily } from "./pod-run.ts";
 import { runProcessTask } from "./process-task.ts";
@@ -11,7 +11,7 @@ import { runProcessTask } from "./process-task.ts";
  * disk, so it serves one organization. A process that leaves its session is found by its environment (Linux), unless it
  * replaced that too.
  */
-export function createProcessPods(input: PodDriverInput): PodDriver {
+export function createProcessPods(input: LocalDriverInput): LocalDriver {
   const { file, node_options: nodeOptions } = input.program;
   return createLocalPods(input, {
     name: "process",
@@ -23,9 +23,10 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
         hint: "Run the server with the driver `sandbox` to serve several organizations.",
       });
     },
-    async prepare(spec) {
-      // another driver may have given them to a pod's user
-      if (process.getuid?.() === 0) giveFolders(writtenBy(spec), 0);
+    async prepare({ folders, spec }) {
+      const written = folders.filter(({ mode }) => mode === "write");
+      // of a driver that had given them to a user of the pod's own
+      if (process.getuid?.() === 0) giveFolders(written, 0);
       return { argv: [process.execPath, ...nodeOptions, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
     },
     begun: async () => undefined,
@@ -39,9 +40,4 @@ export function createProcessPods(input: PodDriverInput): PodDriver {
     forgetDatabase: async () => undefined,
     run: runProcessTask,
   });
-}
-
-function writtenBy({ folders, log_folder: logFolder, run_folder: runFolder }: PodSpec): PodFolder[] {
-  const own = [runFolder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
-  return [...folders.filter(({ mode }) => mode === "write"), ...own];
 }

@@ -5,9 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { createLineSplitter } from "@appdb/system/processes/output-lines";
 import { findFamily, killAll } from "@appdb/system/processes/process-table";
-import type { PodExit, PodTask } from "./pod-driver.ts";
+import type { PodExit } from "./pod-driver.ts";
 import { MARKER } from "./pod-launch.ts";
 import { exitOf } from "./pod-state.ts";
+import type { PodTask } from "./task-runner.ts";
 import { watchTask } from "./task-watch.ts";
 
 /** Runs the program, and kills its group when our end of the pipe closes, so that a task never outlives its caller. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { PodSpec } from "./pod-driver.ts";
+import type { PodSpec, VolumeSource } from "./pod-driver.ts";
 
 /** Hash of a pod's spec: equal for equal specs regardless of member order. Reveals nothing about the input. */
 export function specHash(spec: PodSpec): string {
@@ -11,13 +11,17 @@ export function specHash(spec: PodSpec): string {
     labels.kind,
     spec.args,
     createHash("sha256").update(spec.input.reveal()).digest("hex"),
-    spec.folders.map(({ path, mode }) => [path, mode]),
-    spec.run_folder,
-    spec.log_folder,
+    spec.image,
+    spec.volumes.map(({ name, source, target, access }) => [name, sourceParts(source), target, access]),
+    spec.ports,
     limits.cpu,
     limits.memory_mb,
     limits.tasks,
     spec.network,
   ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+function sourceParts(source: VolumeSource): unknown {
+  return Object.entries("pod" in source ? { kind: source.kind, ...source.pod } : source).sort();
 }

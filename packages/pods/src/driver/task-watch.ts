@@ -2,7 +2,8 @@ import { statfs } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deletedBytes } from "@appdb/system/files/deleted-files";
 import { folderUse } from "@appdb/system/files/folder-size";
-import type { PodExit, PodTask } from "./pod-driver.ts";
+import type { PodExit } from "./pod-driver.ts";
+import type { PodTask } from "./task-runner.ts";
 
 /**
  * A single file may exceed the task's limit by this much. Growth is checked periodically, and the kernel's file limit

@@ -1,4 +1,5 @@
 import { optionsText } from "@appdb/system/processes/bubblewrap-options";
+import type { PlacedPod } from "../driver/local-pods.ts";
 import type { PodSpec } from "../driver/pod-driver.ts";
 import { codeLimits } from "./sandbox-bounds.ts";
 import { writeShown } from "./sandbox-files.ts";
@@ -15,7 +16,7 @@ const BYTES_PER_MB = 1024 * 1024;
 export function codeMounts(
   machine: FilterMachine,
   shown: string,
-  { folders, limits }: Pick<PodSpec, "folders" | "limits">,
+  { folders, limits }: Pick<PlacedPod, "folders"> & Pick<PodSpec, "limits">,
 ): Sight[] {
   const codeFolders = folders.filter(({ mode }) => mode === "code").map(({ path }) => path);
   const options = boxOptions({

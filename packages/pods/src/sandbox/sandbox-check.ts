@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { MissingPart } from "../driver/local-driver.ts";
 import { POD_ENVIRONMENT } from "../driver/local-pods.ts";
-import type { MissingPart } from "../driver/pod-driver.ts";
 import { findGroupTrees, missingControllers } from "./control-groups.ts";
-import { isTunnelClosed, openSandboxHost, type SandboxPodsInput } from "./sandbox-host.ts";
+import { isTunnelClosed, openSandboxHost, type SandboxHostInput } from "./sandbox-host.ts";
 import { runSandboxTask } from "./sandbox-task.ts";
 import { isFilterMachine } from "./seccomp-filter.ts";
 
@@ -43,7 +43,7 @@ const TRIAL_TIMEOUT_MS = 20_000;
  * creates a sandbox with a network as a test (a tenth of a second). An empty result therefore means that sandboxes
  * work.
  */
-export async function checkSandbox(input: SandboxPodsInput): Promise<MissingPart[]> {
+export async function checkSandbox(input: SandboxHostInput): Promise<MissingPart[]> {
   if (process.platform !== "linux") return [{ what: "sandboxes are made of parts of Linux", remedy: "" }];
   if (!isFilterMachine(process.arch)) {
     return [{ what: `no system call filter for the architecture ${process.arch}`, remedy: "" }];
@@ -107,8 +107,8 @@ function missingTunnel(): MissingPart[] {
   return [{ what: "there is no /dev/net/tun", remedy: "modprobe tun, or give the container that device" }];
 }
 
-/** Creates a complete sandbox that does nothing. */
-async function tryOut(input: SandboxPodsInput): Promise<MissingPart[]> {
+/** Makes a sandbox with all that one can have, which does nothing. */
+async function tryOut(input: SandboxHostInput): Promise<MissingPart[]> {
   const lines: string[] = [];
   const task = {
     id: "check",

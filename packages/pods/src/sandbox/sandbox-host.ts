@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { appError } from "@appdb/contract/errors";
-import type { PodDriverInput, PodSpec } from "../driver/pod-driver.ts";
+import type { LocalDriverInput } from "../driver/local-driver.ts";
+import type { PodSpec } from "../driver/pod-driver.ts";
 import { POD_USERS, type UserRange } from "../driver/pod-users.ts";
 import type { ControlGroups } from "./control-groups.ts";
 import { openControlGroups } from "./open-groups.ts";
@@ -10,12 +11,15 @@ import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
 
 const GROUP = "/appdb";
 
-export interface SandboxPodsInput extends PodDriverInput {
-  /** Parent control group of pods, as a path from the root group (`openControlGroups`); defaults to `/appdb`. */
+export interface SandboxPodsInput extends LocalDriverInput {
+  /** The control group below which those of pods are made, as a path from the root of the groups (`openControlGroups`); `/appdb` when left out. */
   readonly group?: string;
 }
 
-/** Common parts of all sandboxes of a driver. */
+/** What sandboxes are made with, also where no pod runs in them. */
+export type SandboxHostInput = Pick<SandboxPodsInput, "folder" | "group" | "users">;
+
+/** What all sandboxes of a driver are made with. */
 export interface SandboxHost {
   readonly folder: string;
   readonly users: UserRange;
@@ -25,8 +29,8 @@ export interface SandboxHost {
   readonly is_root: boolean;
 }
 
-/** Finds the parts that sandboxes need on this machine. @throws pods_unavailable */
-export function openSandboxHost({ folder, group, users }: SandboxPodsInput): SandboxHost {
+/** Looks what sandboxes are made with here. @throws pods_unavailable */
+export function openSandboxHost({ folder, group, users }: SandboxHostInput): SandboxHost {
   if (!isFilterMachine(process.arch)) {
     throw appError("pods_unavailable", {
       detail: `No system call filter for the architecture ${process.arch}.`,

@@ -162,6 +162,7 @@ async function reachFromTask(hosts: readonly string[], network: "none" | "intern
   const input = {
     module: "@appdb/pods/sandbox/sandbox-pods",
     factory: "createSandboxPods",
+    home: folder,
     options: { ...options, folder: join(folder, "pods"), program: { file: join(folder, "pod.js"), node_options: [] } },
     task,
   };

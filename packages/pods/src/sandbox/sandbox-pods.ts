@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { optionsText } from "@appdb/system/processes/bubblewrap-options";
-import { createLocalPods, POD_ENVIRONMENT } from "../driver/local-pods.ts";
-import type { PodDriver, PodFolder, PodSpec } from "../driver/pod-driver.ts";
+import type { LocalDriver } from "../driver/local-driver.ts";
+import { createLocalPods, type PlacedPod, POD_ENVIRONMENT } from "../driver/local-pods.ts";
 import { giveFolders, refuseLinksTo } from "../driver/pod-folders.ts";
 import { readLastWords } from "../driver/pod-log.ts";
 import { readRun } from "../driver/pod-run.ts";
@@ -39,7 +39,7 @@ const LAST_LINES = 5;
  * pod, the application's code has its own sandbox. See docs/pods.md. Tasks of a killed driver are ended first.
  * @throws pods_unavailable where sandboxes cannot be made
  */
-export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDriver> {
+export async function createSandboxPods(input: SandboxPodsInput): Promise<LocalDriver> {
   const host = openSandboxHost(input);
   const { folder, groups } = host;
   await endLeftTasks(host);
@@ -50,8 +50,8 @@ export async function createSandboxPods(input: SandboxPodsInput): Promise<PodDri
     name: "sandbox",
     isolates: true,
     admit: () => undefined,
-    async prepare(spec, record) {
-      const argv = preparePod(host, input.program, spec, runFolder(record), groupsOf(record));
+    async prepare(pod, record) {
+      const argv = preparePod(host, input.program, pod, runFolder(record), groupsOf(record));
       return { argv, env: { ...POD_ENVIRONMENT, SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) } };
     },
     begun: (record, signal) => waitForBegin(folder, record, runFolder(record), signal),
@@ -81,7 +81,7 @@ const KILLS = "memory-kills";
 function preparePod(
   host: SandboxHost,
   program: SandboxPodsInput["program"],
-  spec: PodSpec,
+  { folders, spec }: PlacedPod,
   run_folder: string,
   names: PodGroups,
 ): string[] {
@@ -89,7 +89,6 @@ function preparePod(
   const shown = join(run_folder, "shown");
   mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
   const uid = isRoot ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
-  const folders = foldersOf(spec);
   const given = uid === null ? refuseLinksTo(folders) : giveFolders(folders, uid);
   boundPod(groups, names, spec.limits, uid);
   enterGroup(groups, names.engine, run_folder);
@@ -98,7 +97,7 @@ function preparePod(
   const sights: Sight[] = [
     ...systemSettings(),
     ...writeSettings(shown, spec.network === "internet", []),
-    ...codeMounts(host.machine, shown, spec),
+    ...codeMounts(host.machine, shown, { folders, limits: spec.limits }),
     ...groups
       .entrances(names.code)
       .map((source, at): Sight => ({ source, target: `${PLACE}/groups/${at}`, mode: "write" })),
@@ -123,13 +122,7 @@ function preparePod(
   return [...entry, process.execPath, ...program.node_options, program.file, ...spec.args.slice(1)];
 }
 
-/** Folders of the machine visible to a pod of this spec, besides system and program. */
-function foldersOf({ folders, log_folder: logFolder, run_folder }: PodSpec): PodFolder[] {
-  const own = [run_folder, logFolder].map((path): PodFolder => ({ path, mode: "write" }));
-  return [...folders.filter(({ path }) => path !== run_folder && path !== logFolder), ...own];
-}
-
-/** Waits until the program runs. @throws pod_failed with the output of earlier steps when they end first */
+/** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */
 async function waitForBegin(folder: string, record: PodRecord, run_folder: string, signal: AbortSignal): Promise<void> {
   const hasBegun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
   for (const until = performance.now() + BEGIN_TIMEOUT_MS; !hasBegun(); await sleep(POLL_MS)) {

@@ -11,8 +11,8 @@ export function socketDsn({ folder, ...login }: SocketDsnInput): string {
   return writeDsn({ host: folder }, login);
 }
 
-/** Connection string for TCP on this machine, in the same format. */
-export function loopbackDsn({
+/** How PostgreSQL is reached by TCP, in the same form. */
+export function tcpDsn({
   host,
   port,
   ...login

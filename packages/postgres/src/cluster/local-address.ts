@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { dirname } from "node:path";
 import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
-import { loopbackDsn, socketDsn } from "../client/socket-dsn.ts";
+import { socketDsn, tcpDsn } from "../client/socket-dsn.ts";
 import { openRuntimeFolder } from "./runtime-folder.ts";
 
 const LOOPBACK = "127.0.0.1";
@@ -88,7 +88,7 @@ export function loopbackAddress(portFile: string): LocalAddress {
     },
     remove: () => undefined,
     settings: () => ({ unix_socket_directories: "", listen_addresses: LOOPBACK, port: String(known()) }),
-    dsn: (login) => loopbackDsn({ host: LOOPBACK, port: known(), ...login }),
+    dsn: (login) => tcpDsn({ host: LOOPBACK, port: known(), ...login }),
   };
 }
 

@@ -2,10 +2,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { PodDriver, PodDriverInput } from "@appdb/pods/driver/pod-driver";
+import type { LocalDriver, LocalDriverInput } from "@appdb/pods/driver/local-driver";
 import { createProcessPods } from "@appdb/pods/driver/process-pods";
 import { machineAddresses } from "@appdb/pods/sandbox/sandbox-network";
 import { createSandboxPods } from "@appdb/pods/sandbox/sandbox-pods";
+import { createStageLayout } from "@appdb/testkit/contracts/stage-layout";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { describe, expect, test } from "vitest";
@@ -16,8 +17,8 @@ import { sourceFiles } from "./testing/package-index.ts";
 
 /** A driver whose tasks build packages. */
 interface AttackedBuilds {
-  readonly name: PodDriver["name"];
-  create(input: PodDriverInput): Promise<PodDriver>;
+  readonly name: LocalDriver["name"];
+  create(input: LocalDriverInput): Promise<LocalDriver>;
   readonly isolates: boolean;
 }
 
@@ -253,6 +254,7 @@ async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
   const builds = await openBuildStage();
   const pods = await driver.create({
     folder: join(builds.folder, "pods"),
+    layout: createStageLayout(builds.folder),
     program: { file: join(builds.folder, "pod.js"), node_options: [] },
     log: createSilentLog(),
     clock: { now: Date.now },

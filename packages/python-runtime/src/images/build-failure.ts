@@ -1,5 +1,6 @@
 import { type AppError, appError } from "@appdb/contract/errors";
-import type { PodExit, PodTask } from "@appdb/pods/driver/pod-driver";
+import type { PodExit } from "@appdb/pods/driver/pod-driver";
+import type { PodTask } from "@appdb/pods/driver/task-runner";
 import { explainUv } from "./uv-commands.ts";
 
 /** The system's message when one file exceeds the build's disk limit. */

@@ -2,7 +2,8 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rename
 import { join } from "node:path";
 import type { SystemPart } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
-import type { PodExit, PodFolder, PodLabels, PodTask } from "@appdb/pods/driver/pod-driver";
+import type { PodExit, PodLabels } from "@appdb/pods/driver/pod-driver";
+import type { PodFolder, PodTask, TaskRunner } from "@appdb/pods/driver/task-runner";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { BUILD_PARTS, nameBuildPaths } from "./build-paths.ts";
 import { CERTIFICATES_SECRET, hideSecrets, selectBuildSecrets } from "./build-secrets.ts";
@@ -56,8 +57,7 @@ export interface BuildStepsOptions {
   readonly ca_file: string | undefined;
   readonly allowed_hosts: readonly string[];
   readonly limits: BuildLimits;
-  /** `PodDriver.run` */
-  runTask(task: PodTask, signal: AbortSignal): Promise<PodExit>;
+  readonly runTask: TaskRunner["run"];
 }
 
 /** One build: its folders, its environment and how its steps run. */

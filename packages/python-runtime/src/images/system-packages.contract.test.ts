@@ -4,8 +4,10 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { PodDriver, PodDriverInput, PodTask } from "@appdb/pods/driver/pod-driver";
+import type { LocalDriver, LocalDriverInput } from "@appdb/pods/driver/local-driver";
+import type { PodTask } from "@appdb/pods/driver/task-runner";
 import { createSandboxPods } from "@appdb/pods/sandbox/sandbox-pods";
+import { createStageLayout } from "@appdb/testkit/contracts/stage-layout";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -108,8 +110,8 @@ test("a source build finds headers of system packages", async () => {
 const sandbox = await useSandbox();
 if (sandbox !== undefined) testIsolated("sandbox", (input) => createSandboxPods({ ...input, ...sandbox }));
 
-function testIsolated(name: string, create: (input: PodDriverInput) => Promise<PodDriver>): void {
-  test(`builds and images with the driver ${name} find their system packages`, async () => {
+function testIsolated(name: string, create: (input: LocalDriverInput) => Promise<LocalDriver>): void {
+  test(`with the driver ${name} builds and what runs in the image find its system packages`, async () => {
     const program = "#!/bin/sh\necho the program runs beside $(ls $LD_LIBRARY_PATH)\n";
     publish("tiny", "", {
       "usr/bin/tinyprogram": [program, 0o755],
@@ -121,6 +123,7 @@ function testIsolated(name: string, create: (input: PodDriverInput) => Promise<P
       "import subprocess\nassert b'the program runs' in subprocess.check_output(['tinyprogram'])";
     await using pods = await create({
       folder: join(stage.folder, "pods"),
+      layout: createStageLayout(stage.folder),
       program: { file: join(stage.folder, "pod.js"), node_options: [] },
       log: createSilentLog(),
       clock: { now: Date.now },

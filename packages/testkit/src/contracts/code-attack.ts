@@ -2,11 +2,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PodDriver, PodDriverInput, PodSpec } from "@appdb/pods/driver/pod-driver";
+import type { LocalDriver, LocalDriverInput } from "@appdb/pods/driver/local-driver";
+import type { PodDriver, PodSpec } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
+import { createStageLayout, volumeOf } from "./stage-layout.ts";
 
 const TOKEN = "token-of-this-pod-alone";
 
@@ -92,8 +94,8 @@ print(json.dumps(found))
 /** A driver that isolates the application's code from its own pod. */
 export interface AttackedDriver {
   readonly name: PodDriver["name"];
-  create(input: PodDriverInput): Promise<PodDriver>;
-  /** Maximum processes of the code, of the 200 of its pod. */
+  create(input: LocalDriverInput): Promise<LocalDriver>;
+  /** How many processes the code may have of the 200 of its pod. */
   readonly most_children: number;
 }
 
@@ -101,19 +103,31 @@ export interface AttackedDriver {
 export function testCodeAttack({ create, most_children: mostChildren, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
-    const placeOf = (name: string) => {
-      mkdirSync(join(folder, name));
-      return join(folder, name);
-    };
-    const [programFolder, codeFolder] = [placeOf("program"), placeOf("code")];
-    const [runFolder, logFolder, dataFolder] = [placeOf("run"), placeOf("log"), placeOf("data")];
-    // The folder of a service's database: its pod can read it.
-    const databaseFolder = placeOf("database");
+    const layout = createStageLayout(folder);
+    const owner = { id: "db-attack", database_id: "attack" };
+    const volumes = [
+      volumeOf(layout, { kind: "data", database_id: "attack" }, "write"),
+      volumeOf(layout, { kind: "logs", database_id: "attack", service_id: null }, "write"),
+      volumeOf(layout, { kind: "sockets", pod: owner }, "write"),
+      volumeOf(layout, { kind: "project-trees", database_id: "attack" }, "code"),
+      // that of a service's database: its pod reads it
+      { ...volumeOf(layout, { kind: "sockets", pod: { ...owner, id: "database" } }, "read"), name: "postgres" },
+    ];
+    const [dataFolder, logFolder, runFolder, codeFolder, databaseFolder] = volumes.map(({ target }) => target) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const programFolder = join(folder, "program");
+    for (const path of [programFolder, codeFolder, databaseFolder]) mkdirSync(path, { recursive: true });
     const postgres = createServer().listen(join(databaseFolder, ".s.PGSQL.5432"));
     writeFileSync(join(programFolder, "pod.mjs"), PROGRAM);
     writeFileSync(join(codeFolder, "attack.py"), ATTACK);
     const pods = await create({
       folder: join(folder, "pods"),
+      layout,
       program: { file: join(programFolder, "pod.mjs"), node_options: [] },
       log: createSilentLog(),
       clock: { now: Date.now },
@@ -132,13 +146,9 @@ export function testCodeAttack({ create, most_children: mostChildren, name }: At
           database_folder: databaseFolder,
         }),
       ),
-      folders: [
-        { path: dataFolder, mode: "write" },
-        { path: databaseFolder, mode: "read" },
-        { path: codeFolder, mode: "code" },
-      ],
-      run_folder: runFolder,
-      log_folder: logFolder,
+      image: null,
+      volumes,
+      ports: ["api"],
       limits: { cpu: 1, memory_mb: 400, tasks: 200 },
       network: "none",
     };

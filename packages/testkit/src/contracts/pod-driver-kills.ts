@@ -65,7 +65,13 @@ function startOwner(
   what: Pick<PodOwnerInput, "spec" | "task">,
 ): ChildProcess {
   const { folder, program } = stage.input;
-  const input: PodOwnerInput = { module, factory, options: { folder, program, ...options }, ...what };
+  const input: PodOwnerInput = {
+    module,
+    factory,
+    home: stage.folder,
+    options: { folder, program, ...options },
+    ...what,
+  };
   const args = ["--conditions=source", "--import", "tsx", OWNER, JSON.stringify(input)];
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 }

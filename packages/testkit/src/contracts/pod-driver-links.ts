@@ -6,6 +6,7 @@ import type { PodDriver, PodSpec } from "@appdb/pods/driver/pod-driver";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { describe, expect, test } from "vitest";
 import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driver-stage.ts";
+import { podNameOf, volumeOf } from "./stage-layout.ts";
 
 const GRACE_MS = 5_000;
 const EXCHANGED_TASKS = 8;
@@ -21,13 +22,12 @@ export function testLinks(driver: PodDriverUnderTest): void {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const victim = makeVictim(stage);
-      const plain = stage.spec();
-      const data = join(stage.folder, plain.id, "data");
+      const [data, log] = stage.spec().volumes.map(({ target }) => target) as [string, string];
       const links = [
         [join(data, "services"), stage.folder],
         [join(data, "log"), victim],
-        [join(plain.log_folder, "output.log"), join(victim, "pod.log")],
-        [join(plain.log_folder, "pod.log.1"), join(victim, "pod.log")],
+        [join(log, "output.log"), join(victim, "pod.log")],
+        [join(log, "pod.log.1"), join(victim, "pod.log")],
       ] as const;
       const spec = stage.spec({ links });
       await pods.ensure(spec, signal);
@@ -38,7 +38,7 @@ export function testLinks(driver: PodDriverUnderTest): void {
       await pods.list({});
       expect(await linesOf(pods, spec)).not.toContain(SECRET);
       await pods.stop(spec.id, GRACE_MS);
-      await pods.forget(spec.id);
+      await pods.forget(podNameOf(spec));
       await removeFolder(join(stage.folder, spec.id));
       expectUntouched(victim);
     });
@@ -47,16 +47,18 @@ export function testLinks(driver: PodDriverUnderTest): void {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
       const victim = makeVictim(stage);
-      const plain = stage.spec();
-      const data = join(stage.folder, plain.id, "data");
+      const data = stage.spec().volumes[0]?.target ?? "";
       const spec = stage.spec({ links: [[join(data, "services"), victim]] });
       await pods.ensure(spec, signal);
       await stage.ready(spec);
       await pods.stop(spec.id, GRACE_MS);
-      // Version 0.8.0 kept scratch files of services here.
-      for (const scratch of [join(data, "services", "one", "scratch-1"), join(data, "services")]) {
-        const folders = [...spec.folders, { path: scratch, mode: "write" }] as const;
-        await expect(pods.ensure(stage.spec({}, { folders }), signal)).rejects.toMatchObject({ code: "pod_failed" });
+      // where version 0.8.0 kept scratch files of services
+      for (const source of [
+        { kind: "scratch", pod: podNameOf(spec) },
+        { kind: "services", database_id: spec.id },
+      ] as const) {
+        const volumes = [...spec.volumes, volumeOf(stage.input.layout, source, "write")];
+        await expect(pods.ensure(stage.spec({}, { volumes }), signal)).rejects.toMatchObject({ code: "pod_failed" });
       }
       expectUntouched(victim);
     });
@@ -105,10 +107,10 @@ function expectUntouched(victim: string): void {
   ]);
 }
 
-async function linesOf(pods: PodDriver, { log_folder: logFolder }: PodSpec): Promise<string[]> {
+async function linesOf(pods: PodDriver, { id }: PodSpec): Promise<string[]> {
   const lines: string[] = [];
   const input = { follow: false, signal: AbortSignal.timeout(20_000) };
-  for await (const { line } of pods.logs(logFolder, input)) lines.push(line);
+  for await (const { line } of pods.logs({ database_id: id, service_id: null }, input)) lines.push(line);
   return lines;
 }
 

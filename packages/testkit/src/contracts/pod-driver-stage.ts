@@ -3,11 +3,14 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { PodDriver, PodDriverInput, PodSpec, PodTask } from "@appdb/pods/driver/pod-driver";
+import type { LocalDriver, LocalDriverInput } from "@appdb/pods/driver/local-driver";
+import type { PodDriver, PodSpec } from "@appdb/pods/driver/pod-driver";
+import type { PodTask } from "@appdb/pods/driver/task-runner";
 import { Secret } from "@appdb/system/secret";
 import { expect } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
+import { createStageLayout, podNameOf, volumeOf } from "./stage-layout.ts";
 
 /** A driver under test, and its capabilities. */
 export interface PodDriverUnderTest {
@@ -16,7 +19,7 @@ export interface PodDriverUnderTest {
    *  `@appdb/pods/driver/process-pods`, `createProcessPods`. */
   readonly module: string;
   readonly factory: string;
-  /** Factory options in addition to `PodDriverInput`; they must survive JSON. */
+  /** Members that the factory takes besides `LocalDriverInput`'s; they must pass through JSON. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Ends processes that left their session, their parent and their environment. */
   readonly ends_bare_daemons: boolean;
@@ -55,8 +58,8 @@ export interface PodStage extends AsyncDisposable {
   readonly folder: string;
   /** In the arguments of each process that the test's pods start. */
   readonly mark: string;
-  readonly input: PodDriverInput;
-  open(): Promise<PodDriver>;
+  readonly input: LocalDriverInput;
+  open(): Promise<LocalDriver>;
   spec(told?: Told, changes?: Partial<PodSpec>): PodSpec;
   task(changes: Partial<PodTask> & Pick<PodTask, "args">): PodTask;
   /** The test program's report after it has read its input. */
@@ -71,33 +74,33 @@ export interface PodStage extends AsyncDisposable {
 export function openPodStage(driver: PodDriverUnderTest): PodStage {
   const folder = mkdtempSync(join(tmpdir(), "pods-"));
   const mark = `mark-${randomBytes(8).toString("hex")}`;
-  const input: PodDriverInput = {
+  const layout = createStageLayout(folder);
+  const input: LocalDriverInput = {
     folder: join(folder, "pods"),
+    layout,
     program: { file: PROGRAM, node_options: [] },
     log: createSilentLog(),
     clock: { now: Date.now },
   };
-  const opened: PodDriver[] = [];
+  const opened: LocalDriver[] = [];
 
   function spec(told: Told = {}, changes: Partial<PodSpec> = {}): PodSpec {
     const id = changes.id ?? "db-1";
-    const [runFolder, logFolder, dataFolder] = ["run", "log", "data"].map((name) => join(folder, id, name)) as [
-      string,
-      string,
-      string,
+    const labels = { organization_id: "org-1", database_id: id, kind: "database" } as const;
+    const volumes = [
+      volumeOf(layout, { kind: "data", database_id: id }, "write"),
+      volumeOf(layout, { kind: "logs", database_id: id, service_id: null }, "write"),
+      volumeOf(layout, { kind: "sockets", pod: { id, database_id: id } }, "write"),
     ];
-    for (const path of [runFolder, logFolder, dataFolder]) mkdirSync(path, { recursive: true, mode: 0o700 });
+    const [, logFolder, runFolder] = volumes.map(({ target }) => target);
     return {
       id,
-      labels: { organization_id: "org-1", database_id: id, kind: "database" },
+      labels,
       args: ["pod.js", mark],
       input: new Secret(JSON.stringify({ ...told, mark, run_folder: runFolder, log_folder: logFolder })),
-      folders: [
-        { path: dataFolder, mode: "write" },
-        { path: logFolder, mode: "write" },
-      ],
-      run_folder: runFolder,
-      log_folder: logFolder,
+      image: null,
+      volumes,
+      ports: ["api"],
       limits: { cpu: 1, memory_mb: 256, tasks: 200 },
       network: "none",
       ...changes,
@@ -111,7 +114,9 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
     spec,
     async open() {
       const made: unknown = await import(driver.module);
-      const pods = await (made as Record<string, (input: object) => PodDriver | Promise<PodDriver>>)[driver.factory]?.({
+      const pods = await (made as Record<string, (input: object) => LocalDriver | Promise<LocalDriver>>)[
+        driver.factory
+      ]?.({
         ...input,
         ...driver.options,
       });
@@ -137,16 +142,22 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
       };
     },
     ready: (of) =>
-      eventually(() => JSON.parse(readFileSync(join(of.run_folder, "ready.json"), "utf8")) as PodProgramReport, {
-        timeout_ms: 20_000,
-      }),
+      eventually(
+        () =>
+          JSON.parse(
+            readFileSync(join(layout.folder({ kind: "sockets", pod: podNameOf(of) }), "ready.json"), "utf8"),
+          ) as PodProgramReport,
+        {
+          timeout_ms: 20_000,
+        },
+      ),
     programs: (text = mark) => findMarked(text),
     expectPrograms: (count, text = mark) => eventually(() => expect(findMarked(text)).toHaveLength(count)),
     async [Symbol.asyncDispose]() {
       const last = opened.at(-1);
-      for (const { id } of (await last?.list({})) ?? []) {
-        await last?.stop(id, 0);
-        await last?.forget(id);
+      for (const pod of (await last?.list({})) ?? []) {
+        await last?.stop(pod.id, 0);
+        await last?.forget(podNameOf(pod));
       }
       for (const pods of opened) await pods[Symbol.asyncDispose]();
       await eventually(() => {

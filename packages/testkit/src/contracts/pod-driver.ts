@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { PodDriver } from "@appdb/pods/driver/pod-driver";
+import { Secret } from "@appdb/system/secret";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
 import { openPodStage, type PodDriverUnderTest } from "./pod-driver-stage.ts";
+import { podNameOf, volumeOf } from "./stage-layout.ts";
 
 const GRACE_MS = 5_000;
+const LABELS = { organization_id: "org-1", database_id: "db-1", kind: "service" } as const;
 
 /** Registers the pod tests for every driver. Linux only: it reads /proc. */
 export function testPods(driver: PodDriverUnderTest): void {
@@ -62,9 +66,9 @@ export function testPods(driver: PodDriverUnderTest): void {
         exit: { code: 7, signal: null },
       });
       await pods.stop(spec.id, GRACE_MS);
-      await pods.forget(spec.id);
+      await pods.forget(podNameOf(spec));
       expect(await pods.inspect(spec.id)).toBeUndefined();
-      await pods.forget(spec.id);
+      await pods.forget(podNameOf(spec));
       await pods.stop(spec.id, GRACE_MS);
     });
 
@@ -75,7 +79,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       await pods.ensure(spec, signal);
       await stage.ready(spec);
       await stage.expectPrograms(3);
-      await expect(pods.forget(spec.id)).rejects.toMatchObject({ code: "pod_failed" });
+      await expect(pods.forget(podNameOf(spec))).rejects.toMatchObject({ code: "pod_failed" });
       await pods.stop(spec.id, 200);
       expect(stage.programs()).toEqual([]);
       expect(await pods.inspect(spec.id)).toMatchObject({ state: "exited", exit: { code: null, signal: "SIGKILL" } });
@@ -151,7 +155,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       const heard: string[] = [];
       const reading = (async () => {
         const input = { follow: true, tail: 10, signal: following.signal };
-        for await (const { line } of pods.logs(spec.log_folder, input)) heard.push(line);
+        for await (const { line } of pods.logs({ database_id: spec.id, service_id: null }, input)) heard.push(line);
       })();
       await pods.ensure(spec, signal);
       await eventually(() => expect(heard).toEqual(["started"]));
@@ -162,7 +166,82 @@ export function testPods(driver: PodDriverUnderTest): void {
       await reading;
     });
 
-    test("a pod gets nothing from its starter's environment", async () => {
+    test("the last lines of a pod say why it ended, and stay when it is forgotten", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const spec = stage.spec({ exit_code: 4, prints: "it broke\n" });
+      const since = new Date(Date.parse((await pods.ensure(spec, signal)).started_at));
+      await eventually(async () => expect((await pods.inspect(spec.id))?.state).toBe("exited"));
+      const log = { database_id: spec.id, service_id: null };
+      expect(await pods.lastLines(log, since, 5)).toEqual(["started", "it broke"]);
+      await pods.forget(podNameOf(spec));
+      expect(await pods.lastLines(log, since, 1)).toEqual(["it broke"]);
+    });
+
+    test("missing volumes are made, and every port of a pod has one endpoint in each driver", async () => {
+      await using stage = openPodStage(driver);
+      const [one, other] = [await stage.open(), await stage.open()];
+      const spec = stage.spec();
+      expect(spec.volumes.filter(({ target }) => existsSync(target))).toEqual([]);
+      await one.ensure(spec, signal);
+      await stage.ready(spec);
+      expect(spec.volumes.map(({ source }) => one.target(source))).toEqual(spec.volumes.map(({ target }) => target));
+      const endpoints = await one.endpoints(podNameOf(spec));
+      expect(Object.keys(endpoints).sort()).toEqual(["api", "http", "link", "postgres"]);
+      expect(await other.endpoints(podNameOf(spec))).toEqual(endpoints);
+      expect(await one.endpoints({ id: "db-2", database_id: "db-2" })).not.toEqual(endpoints);
+    });
+
+    test("a pod whose volume is elsewhere than its driver says is refused, and so is one without a log", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const { volumes } = stage.spec();
+      const moved = volumes.map((volume) => ({ ...volume, target: `${volume.target}-elsewhere` }));
+      for (const wrong of [moved, volumes.filter(({ source }) => source.kind !== "logs")])
+        await expect(pods.ensure(stage.spec({}, { volumes: wrong }), signal)).rejects.toMatchObject({
+          code: "pod_failed",
+        });
+      expect(await pods.list({})).toEqual([]);
+    });
+
+    test("sockets and scratch files go with their pod, a log with its service, and the rest with its database", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const name = { id: "svc-1", database_id: "db-1" };
+      const log = { database_id: "db-1", service_id: "one" };
+      const sources = [
+        { kind: "logs", ...log },
+        { kind: "sockets", pod: name },
+        { kind: "scratch", pod: name },
+      ] as const;
+      const volumes = sources.map((source) => volumeOf(stage.input.layout, source, "write"));
+      const [logFolder = "", runFolder, scratchFolder] = volumes.map(({ target }) => target);
+      const told = { mark: stage.mark, run_folder: runFolder, log_folder: logFolder };
+      const input = new Secret(JSON.stringify(told));
+      const spec = stage.spec({}, { id: name.id, labels: LABELS, input, volumes });
+      await pods.ensure(spec, signal);
+      await stage.ready(spec);
+      await pods.stop(spec.id, GRACE_MS);
+      await pods.forget(name);
+      expect(await listIds(pods)).toEqual([
+        ["db-1", null],
+        ["db-1", "one"],
+      ]);
+      expect([logFolder, runFolder, scratchFolder].map((path) => existsSync(path ?? ""))).toEqual([true, false, false]);
+      // left by a driver that was killed while it started the pod
+      mkdirSync(runFolder ?? "");
+      await pods.forget(name);
+      expect(existsSync(runFolder ?? "")).toBe(false);
+      await pods.forgetService(log);
+      expect(existsSync(logFolder)).toBe(false);
+      expect(await listIds(pods)).toEqual([["db-1", null]]);
+      await pods.forgetDatabase("db-1");
+      await pods.forgetDatabase("db-1");
+      expect(existsSync(join(stage.folder, "db-1"))).toBe(false);
+      expect(await listIds(pods)).toEqual([]);
+    });
+
+    test("a pod gets nothing of the environment of whoever starts it", async () => {
       await using stage = openPodStage(driver);
       process.env.SERVER_SECRET_OF_TEST = "1";
       try {
@@ -177,6 +256,11 @@ export function testPods(driver: PodDriverUnderTest): void {
       }
     });
   });
+}
+
+async function listIds(pods: Pick<PodDriver, "listOwners">) {
+  const owners = await pods.listOwners();
+  return owners.map(({ database_id: databaseId, service_id: serviceId }) => [databaseId, serviceId]);
 }
 
 function readIfThere(path: string): string {

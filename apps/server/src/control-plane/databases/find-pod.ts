@@ -1,10 +1,10 @@
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
-import type { ServerConfig } from "../../config/config.ts";
+import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import type { ControlDatabase } from "../../database/pool.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
-import { notReached, type PodAddress } from "../../pods/pod-client.ts";
+import { databasePod } from "../../pods/database-paths.ts";
+import { type DatabaseAddress, notReached } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 import { type DatabaseRow, databaseNotFound, findRow, type OrgOfDatabases } from "./databases-store.ts";
@@ -12,11 +12,11 @@ import { type DatabaseRow, databaseNotFound, findRow, type OrgOfDatabases } from
 export interface FindPodDeps {
   readonly db: ControlDatabase;
   readonly envelope: Envelope;
-  readonly config: Pick<ServerConfig, "home" | "runtime_base">;
+  readonly pod_access: Pick<PodAccess, "endpoints">;
 }
 
 export interface FoundPod {
-  readonly pod: PodAddress;
+  readonly pod: DatabaseAddress;
   readonly row: DatabaseRow;
 }
 
@@ -41,5 +41,6 @@ export async function findPod(
   if (!states.includes(row.state)) throw notAvailable(uri, row.state, what);
   const token = await findPodToken(deps, row.id);
   if (token === undefined) throw notReached(uri);
-  return { pod: { uri, socket: databasePaths(deps.config, row.id).socket, token }, row };
+  const { api } = await deps.pod_access.endpoints(databasePod(row.id));
+  return { pod: { uri, endpoint: api, token }, row };
 }

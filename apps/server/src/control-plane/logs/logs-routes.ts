@@ -1,5 +1,3 @@
-import type { ServerConfig } from "../../config/config.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { findDatabase } from "../databases/databases-store.ts";
@@ -7,19 +5,16 @@ import { findOperation } from "../operations/operations-store.ts";
 import { type LogDeps, readBuildLog, readDatabaseLog, readOperationLog } from "./read-logs.ts";
 
 export interface LogRouteDeps extends LogDeps {
-  readonly config: Pick<ServerConfig, "home" | "runtime_base">;
   readonly line_streams: LineStreams;
 }
 
 export function addLogRoutes(routes: ControlRoutes, deps: LogRouteDeps): void {
-  const { config, db, line_streams: lineStreams } = deps;
+  const { db, line_streams: lineStreams } = deps;
   routes.add("databaseLogs", async ({ org, params, query, reply, request }) => {
     const { id } = await findDatabase(db, org, params.db);
     const input = { tail: query.tail, since_s: query.since_s, follow: query.follow === "1" };
     await lineStreams.serve(request, reply, (signal) =>
-      query.source === "build"
-        ? readBuildLog(deps, id, input, signal)
-        : readDatabaseLog(databasePaths(config, id).log_folder, input, signal),
+      query.source === "build" ? readBuildLog(deps, id, input, signal) : readDatabaseLog(deps, id, input, signal),
     );
   });
   routes.add("operationLog", async ({ org, params, query, reply, request }) => {

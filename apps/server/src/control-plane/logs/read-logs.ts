@@ -1,5 +1,5 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
-import { readPodLog } from "@appdb/pods/driver/pod-log";
+import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import type { Notifications } from "../../database/notifications.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { findOperation, hasEnded } from "../operations/operations-store.ts";
@@ -9,6 +9,7 @@ import { type BuildPosition, readBuildLines, readLastBuildLines, readOperationLi
 export interface LogDeps {
   readonly db: ControlDatabase;
   readonly notifications: Notifications;
+  readonly pod_access: Pick<PodAccess, "logs">;
 }
 
 export interface LogInput {
@@ -61,10 +62,12 @@ const LAST = { tail: 1, since_s: undefined };
 
 /** The past and new output of a database's pod. */
 export async function* readDatabaseLog(
-  logFolder: string,
+  { pod_access: podAccess }: Pick<LogDeps, "pod_access">,
+  databaseId: string,
   { follow, since_s: sinceS, tail }: LogInput,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
   const since = sinceS === undefined ? {} : { since: new Date(Date.now() - sinceS * 1_000) };
-  for await (const line of readPodLog(logFolder, { tail, ...since, follow, signal })) yield { number: 0, ...line };
+  const log = { database_id: databaseId, service_id: null };
+  for await (const line of podAccess.logs(log, { tail, ...since, follow, signal })) yield { number: 0, ...line };
 }

@@ -5,7 +5,7 @@ import type {
   hostedSchemaPlanRequestSchema,
 } from "@appdb/contract/routes/control-databases";
 import type * as z from "zod";
-import { type PodAddress, podClient } from "../../pods/pod-client.ts";
+import { type DatabaseAddress, podClient } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/databases-store.ts";
 import { findPod } from "../databases/find-pod.ts";
 import { findPrepared } from "../preparations/preparations.ts";
@@ -56,7 +56,7 @@ export async function planHostedSchema(
 }
 
 export interface BegunApply {
-  readonly pod: PodAddress;
+  readonly pod: DatabaseAddress;
   /** Progress, then `done` or `error`. */
   readonly events: AsyncIterable<object>;
 }

@@ -1,6 +1,6 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import type { hostedServiceLogsQuerySchema } from "@appdb/contract/routes/control-services";
-import { readPodLog } from "@appdb/pods/driver/pod-log";
+import type { PodAccess, PodLog } from "@appdb/pods/driver/pod-driver";
 import type * as z from "zod";
 import { type LogFilter, wantsLine } from "./filter-log.ts";
 
@@ -12,7 +12,8 @@ const LOOKED_AT_EACH = 10;
 
 /** The matching lines of all instances of a service, then new ones with `follow`. Ends when the signal aborts. */
 export async function* readServiceLog(
-  logFolder: string,
+  { logs }: Pick<PodAccess, "logs">,
+  log: PodLog,
   query: ServiceLogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
@@ -22,10 +23,10 @@ export async function* readServiceLog(
   const since = query.since_s === undefined ? {} : { since: new Date(Date.now() - query.since_s * 1_000) };
   const input = { tail, ...since, signal };
   let found = 0;
-  for await (const { line } of readPodLog(logFolder, { ...input, follow: false })) if (wantsLine(line, filter)) found++;
-  // lines that arrive between the two reads are the last ones, so none is skipped
+  for await (const { line } of logs(log, { ...input, follow: false })) if (wantsLine(line, filter)) found++;
+  // of lines that come between the two looks none is passed over: they are the last
   let passedOver = Math.max(0, found - query.tail);
-  for await (const line of readPodLog(logFolder, { ...input, follow: query.follow === "1" })) {
+  for await (const line of logs(log, { ...input, follow: query.follow === "1" })) {
     if (!wantsLine(line.line, filter)) continue;
     if (passedOver > 0) passedOver--;
     else yield { number: 0, ...line };

@@ -3,11 +3,11 @@ import type { hostedServicePlanRequestSchema } from "@appdb/contract/routes/cont
 import { VERSION } from "@appdb/contract/version";
 import { describeService } from "@appdb/engine/endpoints/openapi";
 import { endOf } from "@appdb/http/mount-api";
+import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import type * as z from "zod";
 import type { RecordEvent } from "../../audit/event.ts";
 import type { Principal } from "../../audit/principal.ts";
 import type { ServerConfig } from "../../config/config.ts";
-import { servicePaths } from "../../pods/service-paths.ts";
 import type { Call, ControlRoutes } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { manageGrants, mayManageSome, notGranted } from "../../requests/manage-grants.ts";
@@ -26,6 +26,7 @@ import { planOfServices, refuseLongNames, updateServices } from "./update-servic
 export interface ServiceRouteDeps extends StageUploadDeps {
   readonly config: Pick<ServerConfig, "gateway" | "home" | "quotas" | "runtime_base">;
   readonly recordEvent: RecordEvent;
+  readonly pod_access: PodAccess;
   readonly line_streams: LineStreams;
 }
 
@@ -96,8 +97,9 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
     return await readTraffic(db, await findDeclared(db, org, params.db, params.service), query);
   });
   routes.add("serviceLogs", async ({ org, params, query, reply, request }) => {
-    const { log_folder: logFolder } = servicePaths(config, await findServiceIds(db, org, params.db, params.service), 0);
-    await lineStreams.serve(request, reply, (signal) => readServiceLog(logFolder, query, signal));
+    const { database_id: databaseId, id } = await findServiceIds(db, org, params.db, params.service);
+    const log = { database_id: databaseId, service_id: id };
+    await lineStreams.serve(request, reply, (signal) => readServiceLog(deps.pod_access, log, query, signal));
   });
 }
 

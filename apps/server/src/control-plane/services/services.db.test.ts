@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { servicePaths } from "../../pods/service-paths.ts";
+import { createLocateVolume } from "../../pods/locate-volume.ts";
 import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
@@ -371,11 +371,8 @@ test("setting a secret returns the running services that still lack it", async (
 
 test("a service's log is filtered by text, route and request, and hides health checks by default", async () => {
   const stage = await openStage();
-  const { log_folder: logFolder } = servicePaths(
-    server.deps.config,
-    { id: stage.service_id, database_id: stage.database_id },
-    0,
-  );
+  const log = { kind: "logs", database_id: stage.database_id, service_id: stage.service_id } as const;
+  const logFolder = createLocateVolume(server.deps.config)(log);
   mkdirSync(logFolder, { recursive: true });
   const lines = [
     { msg: "service listens" },

@@ -50,7 +50,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
   const pod = await stage.runPod(service, 1);
   const token = await ensurePodToken(server.deps, { id: database.id, org_id: people.org.id });
   const link = await serveLink({
-    socket: pod.places.link_socket,
+    socket: pod.link_socket,
     token: serviceTokenOf(token, id, 1),
     log: createSilentLog(),
     handle,
@@ -69,7 +69,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
     call("/docs", { method: "POST", body, headers: { "content-type": "application/json" } });
   // the first request opens the link
   await eventually(async () => expect((await insert()).text).not.toContain('"instance"'));
-  return { call, database: name, insert, link, socket: pod.places.link_socket };
+  return { call, database: name, insert, link, socket: pod.link_socket };
 }
 
 const inHeader = ({ spanId, traceId }: { spanId: string; traceId: string }) => `00-${traceId}-${spanId}-01`;

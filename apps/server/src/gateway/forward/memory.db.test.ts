@@ -55,7 +55,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>,
   const pod = await stage.runPod({ id, database_id: database.id }, 1, answer);
   const token = await ensurePodToken(server.deps, { id: database.id, org_id: org.id });
   const link = await serveLink({
-    socket: pod.places.link_socket,
+    socket: pod.link_socket,
     token: serviceTokenOf(token, id, 1),
     log: createSilentLog(),
     about: { routes: ["POST /docs", "GET /big"] },

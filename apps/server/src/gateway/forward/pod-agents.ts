@@ -1,5 +1,6 @@
 import { Agent } from "node:http";
 import type { Duplex } from "node:stream";
+import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
 import { connectPod } from "../../pods/connect-pod.ts";
 
 /** Shorter than the pods' own idle timeout, so that a pod never closes a connection just when a request is written. */
@@ -7,28 +8,28 @@ const IDLE_MS = 30_000;
 const IDLE_SOCKETS = 256;
 const CONNECT_MS = 5_000;
 
-/** Keep-alive connections to pods over plain HTTP, by socket path, which names an instance. */
+/** Connections to the plain HTTP of pods, kept between requests; by the endpoint, of which an instance has one. */
 export interface PodAgents extends Disposable {
-  of(socket: string): Agent;
-  /** Closes idle connections to pods that no longer serve. Running requests finish. */
-  keepOnly(sockets: ReadonlySet<string>): void;
+  of(endpoint: PodEndpoint): Agent;
+  /** Ends idle connections of what serves no more; requests that are under way end as they would. */
+  keepOnly(endpoints: ReadonlySet<PodEndpoint>): void;
 }
 
 export function createPodAgents(): PodAgents {
-  const agents = new Map<string, Agent>();
+  const agents = new Map<PodEndpoint, Agent>();
   return {
-    of(socket) {
-      let agent = agents.get(socket);
+    of(endpoint) {
+      let agent = agents.get(endpoint);
       if (agent === undefined) {
-        agent = new PodAgent(socket);
-        agents.set(socket, agent);
+        agent = new PodAgent(endpoint);
+        agents.set(endpoint, agent);
       }
       return agent;
     },
-    keepOnly(sockets) {
-      for (const [socket, agent] of agents) {
-        if (sockets.has(socket)) continue;
-        agents.delete(socket);
+    keepOnly(endpoints) {
+      for (const [endpoint, agent] of agents) {
+        if (endpoints.has(endpoint)) continue;
+        agents.delete(endpoint);
         endIdle(agent);
       }
     },
@@ -46,11 +47,11 @@ function endIdle(agent: Agent): void {
 }
 
 class PodAgent extends Agent {
-  readonly #socket: string;
+  readonly #endpoint: PodEndpoint;
 
-  constructor(socket: string) {
+  constructor(endpoint: PodEndpoint) {
     super({ keepAlive: true, maxFreeSockets: IDLE_SOCKETS, timeout: IDLE_MS, scheduling: "lifo" });
-    this.#socket = socket;
+    this.#endpoint = endpoint;
   }
 
   /** Checks the socket before connecting, because the pod owns its folder. */
@@ -59,7 +60,7 @@ class PodAgent extends Agent {
     done: (error: Error | null, socket?: Duplex) => void,
   ): Duplex | undefined {
     try {
-      return connectPod(this.#socket, CONNECT_MS);
+      return connectPod(this.#endpoint, CONNECT_MS);
     } catch (error) {
       done(error instanceof Error ? error : new Error(String(error)));
       return undefined;

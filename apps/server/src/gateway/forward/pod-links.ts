@@ -1,8 +1,9 @@
 import type { Logger } from "@appdb/engine/ports";
+import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
 import { type Link, openLink } from "@appdb/pods/link/open-link";
 import type { Secret } from "@appdb/system/secret";
 import { connectPod } from "../../pods/connect-pod.ts";
-import type { ServiceLocation, ServicePaths } from "../../pods/service-paths.ts";
+import type { ServiceLocation } from "../../pods/service-paths.ts";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 
 /** An open link, with the routes that it accepts. */
@@ -23,12 +24,12 @@ export interface PodLinksDeps {
 /** A service with the owner of its links' memory. */
 export type OwnedService = ServiceLocation & { readonly org_id: string };
 
-/** Links to serving pods, by socket path, which names an instance. */
+/** Links to the pods that serve, by the endpoint, of which an instance has one. */
 export interface PodLinks extends Disposable {
-  /** Returns the open link to an instance. Otherwise starts to open one for later requests. */
-  find(places: ServicePaths, service: OwnedService, instance: number): OpenPodLink | undefined;
-  /** Closes links to pods that no longer serve, after their running requests. */
-  keepOnly(sockets: ReadonlySet<string>): void;
+  /** The link to an instance, if it is open; else it is being opened, for requests to come. */
+  find(endpoint: PodEndpoint, service: OwnedService, instance: number): OpenPodLink | undefined;
+  /** Hangs up on what serves no more, once what is under way has ended. */
+  keepOnly(endpoints: ReadonlySet<PodEndpoint>): void;
 }
 
 const CONNECT_MS = 5_000;
@@ -43,15 +44,15 @@ interface Kept {
 }
 
 export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLinks {
-  const links = new Map<string, Kept>();
+  const links = new Map<PodEndpoint, Kept>();
   const leaving = new Set<Link>();
-  const connect = async (kept: Kept, places: ServicePaths, service: OwnedService, instance: number) => {
+  const connect = async (kept: Kept, endpoint: PodEndpoint, service: OwnedService, instance: number) => {
     const { org_id: orgId } = service;
     try {
       const token = await findToken(service, instance);
       if (token === undefined) return;
       const link = await openLink({
-        connect: () => connectPod(places.link_socket, CONNECT_MS).setTimeout(0),
+        connect: () => connectPod(endpoint, CONNECT_MS).setTimeout(0),
         token,
         log,
         memory: {
@@ -60,7 +61,7 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
           give: (bytes) => budget.give(orgId, bytes),
         },
       });
-      if (links.get(places.link_socket) !== kept) link[Symbol.dispose]();
+      if (links.get(endpoint) !== kept) link[Symbol.dispose]();
       else kept.open = { link, routes: routesOf(link.about) };
     } catch (error) {
       log.debug({ err: error, service: service.id }, "no link to a pod; its requests use HTTP");
@@ -74,21 +75,21 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
     }
   }, LOOK_MS).unref();
   return {
-    find(places, service, instance) {
-      const kept = links.get(places.link_socket);
+    find(endpoint, service, instance) {
+      const kept = links.get(endpoint);
       if (kept?.open?.link.is_open === true) return kept.open;
       const now = performance.now();
       if (kept !== undefined && now < kept.next_try_at) return undefined;
       const anew: Kept = { open: undefined, next_try_at: now + TRY_AGAIN_MS };
       if (kept?.open !== undefined) leaving.add(kept.open.link);
-      links.set(places.link_socket, anew);
-      void connect(anew, places, service, instance);
+      links.set(endpoint, anew);
+      void connect(anew, endpoint, service, instance);
       return undefined;
     },
-    keepOnly(sockets) {
-      for (const [socket, { open }] of links) {
-        if (sockets.has(socket)) continue;
-        links.delete(socket);
+    keepOnly(endpoints) {
+      for (const [endpoint, { open }] of links) {
+        if (endpoints.has(endpoint)) continue;
+        links.delete(endpoint);
         if (open !== undefined) leaving.add(open.link);
       }
     },

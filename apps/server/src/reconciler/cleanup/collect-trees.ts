@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { sql } from "kysely";
 import { SERVER_PATHS } from "../../config/config.ts";
-import { databasePaths, NO_FILES } from "../../pods/database-paths.ts";
+import { databasePod, NO_FILES } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { removeReadOnly } from "../../storage/materialize-tree.ts";
 import { readStorageUse } from "../../storage/storage-use.ts";
@@ -102,7 +102,9 @@ export async function askNeeded(
   databaseId: string,
 ): Promise<readonly string[] | undefined> {
   const token = await findPodToken({ db, envelope }, databaseId);
-  return token && (await machine.askTrees(databasePaths(machine.place, databaseId).socket, token));
+  if (token === undefined) return undefined;
+  const { api } = await machine.driver.endpoints(databasePod(databaseId));
+  return await machine.askTrees({ endpoint: api, token });
 }
 
 /** Removes a folder that is old, by renaming it first. Puts it back if it was used meanwhile. */

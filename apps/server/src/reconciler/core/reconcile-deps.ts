@@ -5,7 +5,7 @@ import type { ServerConfig } from "../../config/config.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { KeySnapshots } from "../../edge/key-snapshots.ts";
-import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import type { PodAddress } from "../../pods/fetch-pod.ts";
 import type { HostRuntime } from "../../pods/host-runtime.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 
@@ -49,8 +49,8 @@ export interface KeyedDatabase {
 export interface ServiceKeyPusher extends AsyncDisposable {
   /** Sends every snapshot to the pods of a database's services from now on. Resolves when the first one was sent. */
   follow(database: KeyedDatabase): Promise<void>;
-  /** Sends the current snapshot to an instance before its first request. @throws pod_failed if it is refused */
-  push(database: KeyedDatabase, door: ServiceEndpoint): Promise<void>;
+  /** Gives an instance the current snapshot before its first request. @throws pod_failed when it takes none */
+  push(database: KeyedDatabase, address: PodAddress): Promise<void>;
 }
 
 export interface ReconcileDeps {

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { describeExit } from "@appdb/pods/driver/loss-policy";
-import type { PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
+import type { PodDriver, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
 import type { Tx } from "../../database/pool.ts";
+import { logOf } from "../../pods/service-paths.ts";
 import { keepPod, type PodToKeep } from "./pod-rows.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
 import type { Snapshot } from "./resource.ts";
@@ -36,8 +37,10 @@ export interface ReadyPolicy {
   /** The text for a pod that ran out of memory. */
   memory(memoryMb: number): string;
   readonly hints: { readonly memory: string; readonly ended: string; readonly silent: string };
-  /** The end of its log with an introduction, or empty if it wrote nothing. */
-  readLastWords(logFolder: string, since: Date): Promise<string>;
+  /** So many lines of its log are read. */
+  readonly last_lines: number;
+  /** The end of its log, with a lead-in; empty when it wrote nothing. */
+  tellLast(lines: readonly string[]): string;
 }
 
 /**
@@ -59,7 +62,7 @@ export async function waitReady(
     if (performance.now() - inspected >= INSPECT_MS) {
       inspected = performance.now();
       status = await driver.inspect(spec.id);
-      if (status?.state !== "running") throw await toEndedError(spec, policy, status);
+      if (status?.state !== "running") throw await toEndedError(driver, spec, policy, status);
     }
     const health = await ask();
     if (health?.state === "ready" && status !== undefined) return status;
@@ -67,7 +70,7 @@ export async function waitReady(
     const waitedMs = performance.now() - begun;
     if (performance.now() - heard > policy.silent_ms || waitedMs > policy.starting_ms) {
       throw appError("pod_failed", {
-        detail: `${policy.pod} is running but does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await lastWords(spec, policy, status)}`,
+        detail: `${policy.pod} runs and does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await lastWords(driver, spec, policy, status)}`,
         hint: policy.hints.silent,
       });
     }
@@ -75,19 +78,32 @@ export async function waitReady(
   }
 }
 
-async function toEndedError(spec: PodSpec, policy: ReadyPolicy, status: PodStatus | undefined): Promise<Error> {
+type ReadsLog = Pick<PodDriver, "lastLines">;
+
+async function toEndedError(
+  driver: ReadsLog,
+  spec: PodSpec,
+  policy: ReadyPolicy,
+  status: PodStatus | undefined,
+): Promise<Error> {
   const { exit = null } = status ?? {};
   const isOutOfMemory = exit?.is_out_of_memory === true;
   const why = isOutOfMemory ? policy.memory(spec.limits.memory_mb) : describeExit(exit);
   return appError("pod_failed", {
-    detail: `${policy.pod} did not start: ${why}.${await lastWords(spec, policy, status)}`,
+    detail: `${policy.pod} did not start: ${why}.${await lastWords(driver, spec, policy, status)}`,
     hint: isOutOfMemory ? policy.hints.memory : policy.hints.ended,
     meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory: isOutOfMemory },
   });
 }
 
-async function lastWords(spec: PodSpec, policy: ReadyPolicy, status: PodStatus | undefined): Promise<string> {
-  return await policy.readLastWords(spec.log_folder, new Date(status?.started_at ?? 0));
+async function lastWords(
+  driver: ReadsLog,
+  { id, labels }: PodSpec,
+  policy: ReadyPolicy,
+  status: PodStatus | undefined,
+): Promise<string> {
+  const log = logOf({ id, database_id: labels.database_id });
+  return policy.tellLast(await driver.lastLines(log, new Date(status?.started_at ?? 0), policy.last_lines));
 }
 
 /** Records that a resource recovered from a loss, without an operation. */

@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Secret } from "@appdb/system/secret";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -343,7 +342,8 @@ describe("a pod", () => {
         }),
     });
     await eventually(() => expect(interrupt).toBeDefined());
-    expect(existsSync(runFolder)).toBe(true);
+    // as a driver leaves it that is killed while it starts a pod
+    mkdirSync(runFolder, { mode: 0o700 });
     const stopped = reconciler.stop("end pods");
     interrupt?.();
     await stopped;
@@ -398,6 +398,5 @@ describe("two reconcilers", () => {
       expect(rows).toHaveLength(1);
     });
     expect([(await stage.see()).state, stage.machine.pods.running()]).toEqual(["STOPPING", [stage.pod]]);
-    expect(await stage.machine.askHealth("nowhere", new Secret("x"))).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import type { OperationError } from "../../operations/run-operation.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
+import { databasePod } from "../../pods/database-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { failStart, type StartPolicy } from "../core/failed-starts.ts";
 import { nameDatabase } from "../core/failures.ts";
@@ -15,18 +15,16 @@ import { endPods } from "./stop-database.ts";
 const STARTS: StartPolicy<DatabaseSnapshot> = {
   max_tries: 5,
   ended_step: "ended",
-  endStart: async ({ machine }, { row }) =>
-    await machine.driver.stop(databasePaths(machine.place, row.id).pod_id, STOP_GRACE_MS),
+  endStart: async ({ machine }, { row }) => await machine.driver.stop(databasePod(row.id).id, STOP_GRACE_MS),
   endPods: (deps, { row }) => endPods(deps, row.id),
   failedColumns(snapshot) {
     // the next start repeats this one instead of the previous state
     const observed = isCancelledCreation(snapshot) ? {} : { observed: JSON.stringify(desiredSpec(snapshot)) };
     return { ...observed, awake_because: null };
   },
-  async whenFailed(tx, { machine }, { row }, reason) {
+  async whenFailed(tx, _deps, { row }, reason) {
     await leaveServicesStopped(tx, row.id);
-    const { pod_id: podId } = databasePaths(machine.place, row.id);
-    await keepPod(tx, row.id, { id: podId, kind: "database", state: "FAILED", reason });
+    await keepPod(tx, row.id, { id: databasePod(row.id).id, kind: "database", state: "FAILED", reason });
   },
 };
 
@@ -76,5 +74,5 @@ export async function failLostDatabase(
   if (!hasFailed) return;
   await endServicePods(deps, row.id);
   await deps.machine.driver.stop(podId, STOP_GRACE_MS);
-  await deps.machine.driver.forget(podId);
+  await deps.machine.driver.forget({ id: podId, database_id: row.id });
 }

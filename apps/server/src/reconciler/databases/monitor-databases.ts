@@ -3,11 +3,10 @@ import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
 import { type PodEvent, watchPods } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
-import type { Secret } from "@appdb/system/secret";
 import { type ControlDatabase, sayError } from "../../database/pool.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
+import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
-import { parseServicePodId, servicePaths } from "../../pods/service-paths.ts";
+import { logOf, parseServicePodId } from "../../pods/service-paths.ts";
 import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -49,7 +48,7 @@ async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<vo
     probe: (pod: PodStatus) => (isService(pod) ? services.probe(pod) : databases.probe(pod)),
     isWanted: async (pod: PodStatus) =>
       isService(pod) ? services.isWanted(pod) : (await readAwake(db, pod.labels.database_id)) !== undefined,
-    logFolder: (pod: PodStatus) => logFolderOf(machine.place, pod),
+    logOf: ({ id, labels }: PodStatus) => logOf({ id, database_id: labels.database_id }),
   };
   for await (const event of watchPods(keeper, signal)) {
     const is_service = parseServicePodId(event.pod_id) !== undefined;
@@ -71,7 +70,7 @@ async function hear(deps: ReconcileDeps, event: PodEvent): Promise<void> {
 
 /** The state of a pod between two answers. */
 interface Page {
-  readonly token: Secret;
+  readonly address: PodAddress;
   usage: string;
   usage_ms: number;
 }
@@ -92,7 +91,7 @@ class DatabasePodMonitor {
     const { database_id: databaseId } = pod.labels;
     const page = await this.#open(pod);
     if (page === undefined) return "starting";
-    const health = await machine.askHealth(databasePaths(machine.place, databaseId).socket, page.token);
+    const health = await machine.askHealth(page.address);
     const verdict = await judgeHealth(this.#deps, pod.id, health, STOP_GRACE_MS);
     if (health === undefined || verdict !== "ready") return verdict;
     await this.#write(pod, page, health).catch((error) => {
@@ -106,7 +105,8 @@ class DatabasePodMonitor {
     if (known !== undefined) return known;
     const token = await findPodToken(this.#deps, labels.database_id);
     if (token === undefined) return undefined;
-    const page: Page = { token, usage: "", usage_ms: Number.NEGATIVE_INFINITY };
+    const { api } = await this.#deps.machine.driver.endpoints({ id, database_id: labels.database_id });
+    const page: Page = { address: { endpoint: api, token }, usage: "", usage_ms: Number.NEGATIVE_INFINITY };
     this.#pages.set(id, page);
     return page;
   }
@@ -174,13 +174,6 @@ class DatabasePodMonitor {
 function sayRequests(inFlight: number): string | null {
   if (inFlight === 0) return null;
   return inFlight === 1 ? "1 request runs" : `${inFlight} requests run`;
-}
-
-function logFolderOf(place: ReconcileDeps["machine"]["place"], { id, labels }: PodStatus): string {
-  const { database_id: databaseId } = labels;
-  const pod = parseServicePodId(id);
-  if (pod === undefined) return databasePaths(place, databaseId).log_folder;
-  return servicePaths(place, { id: pod.service_id, database_id: databaseId }, pod.instance).log_folder;
 }
 
 export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;

@@ -20,6 +20,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { databasePaths } from "../../pods/database-paths.ts";
 import type { HostRuntime } from "../../pods/host-runtime.ts";
+import { createLocateVolume } from "../../pods/locate-volume.ts";
 import { servicePaths } from "../../pods/service-paths.ts";
 import { moveAllFormerStorage, moveFormerStorage } from "./move-former-storage.ts";
 
@@ -35,6 +36,9 @@ beforeEach(() => {
 });
 
 afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const serviceLog = () =>
+  createLocateVolume({ home, runtime_base: home })({ kind: "logs", database_id: ID, service_id: SERVICE });
 
 function depsOf() {
   const driver = {
@@ -70,7 +74,7 @@ function expectMoved(): void {
   expect(readdirSync(places.folder).sort()).toEqual(["data", "log"]);
   expect(readdirSync(places.data_folder).sort()).toEqual(["manifests", "postgres"]);
   expect(readFileSync(join(places.log_folder, "pod.log"), "utf8")).toBe("line of the database");
-  expect(readFileSync(join(ofService.log_folder, "pod.log"), "utf8")).toBe("line of the service");
+  expect(readFileSync(join(serviceLog(), "pod.log"), "utf8")).toBe("line of the service");
   expect(existsSync(ofService.scratch_folder)).toBe(false);
   expect(readdirSync(join(home, SERVER_PATHS.movingDatabases))).toEqual([]);
 }
@@ -93,7 +97,7 @@ test("continues a killed move from any step", async () => {
     (folder: string) => renameSync(folder, join(moving, "data")),
     () => renameSync(join(moving, "data", "log"), join(moving, "log")),
     () => {
-      const { log_folder: logFolder } = servicePaths({ home, runtime_base: home }, { id: SERVICE, database_id: ID }, 1);
+      const logFolder = serviceLog();
       mkdirSync(join(logFolder, ".."), { recursive: true });
       renameSync(join(moving, "data", "services", SERVICE, "log"), logFolder);
     },

@@ -7,8 +7,8 @@ import { inTenantFolder } from "@appdb/system/files/tenant-files";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { isUuid } from "../../database/uuid.ts";
 import { DATABASE_PARTS, databasePaths } from "../../pods/database-paths.ts";
+import { makePassage } from "../../pods/make-folder.ts";
 import { SERVICE_LOG } from "../../pods/service-paths.ts";
-import { makePassage } from "../core/make-folder.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { endPods } from "./stop-database.ts";
 

@@ -1,9 +1,5 @@
-import { join } from "node:path";
-import { removeFolder } from "@appdb/system/files/remove-folder";
 import { sql } from "kysely";
-import { SERVER_PATHS } from "../../config/config.ts";
 import { endOperation } from "../../operations/run-operation.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, currentOperation, isUnchanged } from "../core/resource.ts";
@@ -30,7 +26,7 @@ export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnap
     await deps.reconcileStepDone?.("ended");
     return "later";
   }
-  await removeStorage(deps, row.id);
+  await deps.machine.driver.forgetDatabase(row.id);
   await deps.reconcileStepDone?.("storage_removed");
   await deps.db.transaction().execute(async (tx) => {
     if (!(await isUnchanged(DATABASES, tx, snapshot))) return;
@@ -55,20 +51,7 @@ export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnap
   return "moved";
 }
 
-/** Removes everything that a database stores on this machine. */
-export async function removeStorage({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
-  const {
-    files_folder: filesFolder,
-    folder,
-    run_folder: runFolder,
-    services_folder: servicesFolder,
-  } = databasePaths(machine.place, databaseId);
-  const moving = join(machine.place.home, SERVER_PATHS.movingDatabases, databaseId);
-  for (const path of [servicesFolder, filesFolder, runFolder, moving, folder]) await removeFolder(path);
-  await machine.driver.forgetDatabase(databaseId);
-}
-
-/** Whether the undelete period is over, by the database's clock. From then on the database cannot be undeleted. */
+/** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */
 async function isDue({ db }: Pick<ReconcileDeps, "db">, id: string): Promise<boolean> {
   const row = await db
     .selectFrom("control.databases")

@@ -1,11 +1,6 @@
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { sql } from "kysely";
-import { SERVER_PATHS } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
-import { isUuid } from "../../database/uuid.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
+import { databasePod } from "../../pods/database-paths.ts";
 import { parseServicePodId } from "../../pods/service-paths.ts";
 import { enqueueReconcileDatabase, hasNoJob } from "../../queue/jobs.ts";
 import { markMissingPodsLost } from "../core/lost-pods.ts";
@@ -15,18 +10,10 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { endServicePod } from "../services/service-pods.ts";
 import { leaveServicesStarting } from "../services/services-of-database.ts";
 import { DATABASES } from "./database-resource.ts";
-import { removeStorage } from "./remove-database.ts";
 import { endPods } from "./stop-database.ts";
 
 const STOPS_AT_ONCE = 8;
-/** Folders that contain a folder for each database id. */
-const STORAGE = [
-  SERVER_PATHS.databases,
-  SERVER_PATHS.movingDatabases,
-  SERVER_PATHS.files,
-  SERVER_PATHS.services,
-] as const;
-/** A database's folders may exist before its row is visible. */
+/** A database's volumes may be there before its row is in a snapshot. */
 const YOUNG_MS = 3_600_000;
 
 /**
@@ -73,7 +60,7 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
       return await endServicePod({ machine }, placed, service.instance);
     }
     await machine.driver.stop(id, STOP_GRACE_MS);
-    await machine.driver.forget(id);
+    await machine.driver.forget({ id, database_id: labels.database_id });
   });
   return orphans.length;
 }
@@ -85,44 +72,33 @@ export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<num
     .select(["id", "generation"])
     .where("state", "=", "AVAILABLE")
     .execute();
-  const podOf = (id: string) => databasePaths(deps.machine.place, id).pod_id;
+  const podOf = (id: string) => databasePod(id).id;
   const serving = rows.map(({ generation, id }) => ({ id, generation, pod_id: podOf(id) }));
   return await markMissingPodsLost(DATABASES, deps, serving, ({ row }) => podOf(row.id));
 }
 
-/** Removes the storage of deleted databases from this machine. */
-export async function removeOrphanStorage(deps: ReconcileDeps): Promise<number> {
-  const { home } = deps.machine.place;
-  const ids = new Set<string>();
-  for (const place of STORAGE) {
-    for (const id of await foldersIn(join(home, place))) ids.add(id);
-  }
+/** Removes the volumes of databases that are gone. */
+export async function removeOrphanStorage({ db, log, machine }: ReconcileDeps): Promise<number> {
+  const owners = await machine.driver.listOwners();
+  const old = owners.filter(({ made_at: madeAt, service_id: serviceId }) => {
+    return serviceId === null && madeAt.getTime() < Date.now() - YOUNG_MS;
+  });
+  const ids = new Set(old.map(({ database_id: databaseId }) => databaseId));
   if (ids.size === 0) return 0;
-  const rows = await deps.db
+  const rows = await db
     .selectFrom("control.databases")
     .select("id")
     .where("id", "in", [...ids])
     .execute();
   for (const { id } of rows) ids.delete(id);
   for (const id of ids) {
-    deps.log.info({ db: id }, "the storage of a deleted database was removed");
-    await removeStorage(deps, id);
+    log.info({ db: id }, "what a database left behind was removed");
+    await machine.driver.forgetDatabase(id);
   }
   return ids.size;
 }
 
-/** Names of folders that are ids and older than YOUNG_MS. */
-async function foldersIn(folder: string): Promise<string[]> {
-  const names = (await awaitIfExists(readdir(folder))) ?? [];
-  const old: string[] = [];
-  for (const name of names.filter(isUuid)) {
-    const found = await awaitIfExists(lstat(join(folder, name)));
-    if (found?.isDirectory() === true && found.birthtimeMs < Date.now() - YOUNG_MS) old.push(name);
-  }
-  return old;
-}
-
-/** Ends all pods with the server. Their databases become STARTING, so that the next server starts them. */
+/** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
 export async function endAllPods(deps: ReconcileDeps): Promise<void> {
   const { log, machine } = deps;
   const pods = await machine.driver.list({});

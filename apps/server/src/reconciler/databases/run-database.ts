@@ -1,4 +1,3 @@
-import { readLastWords } from "@appdb/pods/driver/pod-log";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { keepPod, STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -16,7 +15,6 @@ import {
 import { failDatabaseStart, failUpdate } from "./fail-database.ts";
 import { preparePod } from "./prepare-pod.ts";
 
-const LAST_WORDS = 5;
 const RETRY_HINT = "See its log: cli db logs <db_uri>   then try again: cli db retry <db_uri>";
 
 const READY: ReadyPolicy = {
@@ -31,10 +29,8 @@ const READY: ReadyPolicy = {
     ended: RETRY_HINT,
     silent: RETRY_HINT,
   },
-  async readLastWords(logFolder, since) {
-    const words = await readLastWords(logFolder, since, LAST_WORDS);
-    return words.length === 0 ? "" : ` It said last: ${words.join(" | ")}`;
-  },
+  last_lines: 5,
+  tellLast: (lines) => (lines.length === 0 ? "" : ` It said last: ${lines.join(" | ")}`),
 };
 
 /** Starts the pod with its image and files, waits until it answers, and records what it runs. */
@@ -62,7 +58,7 @@ export async function runDatabase(
   await done("prepared");
   if (!(await commit(deps, snapshot))) return "moved";
   await done("committed");
-  const { socket, spec, token } = pod;
+  const { address, spec } = pod;
   if (needsRestart(row.observed, wanted)) {
     await machine.driver.stop(spec.id, STOP_GRACE_MS);
     await done("pod_stopped");
@@ -71,7 +67,7 @@ export async function runDatabase(
   // their pods start concurrently, and connect once PostgreSQL runs
   if (row.state === "STARTING") await wakeServices(deps.db, row.id);
   await done("pod_started");
-  const status = await waitReady(machine, spec, READY, () => machine.askHealth(socket, token), signal);
+  const status = await waitReady(machine, spec, READY, () => machine.askHealth(address), signal);
   await done("pod_ready");
   await applyChange(DATABASES, deps, snapshot, {
     event: "ready",

@@ -1,6 +1,5 @@
-import { removeFolder } from "@appdb/system/files/remove-folder";
 import type { Tx } from "../../database/pool.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
+import { databasePod } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { askNeeded } from "../cleanup/collect-trees.ts";
@@ -57,7 +56,9 @@ async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
 /** Stores the usage of its pod, which would be lost with the pod. */
 async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
   const token = await findPodToken({ db, envelope }, id);
-  const health = token && (await machine.askHealth(databasePaths(machine.place, id).socket, token));
+  if (token === undefined) return;
+  const { api } = await machine.driver.endpoints(databasePod(id));
+  const health = await machine.askHealth({ endpoint: api, token });
   if (health !== undefined) await keepMetered(db, id, health);
 }
 
@@ -72,14 +73,11 @@ export async function forgetPods(tx: Tx, databaseId: string): Promise<void> {
  * their running requests still need PostgreSQL.
  */
 export async function endPods({ machine }: Pick<ReconcileDeps, "machine">, databaseId: string): Promise<void> {
-  const { driver, place } = machine;
-  const { pod_id: podId, run_folder: runFolder } = databasePaths(place, databaseId);
+  const { driver } = machine;
   await endServicePods({ machine }, databaseId);
   const known = (await driver.list({ database_id: databaseId })).map(({ id }) => id);
-  for (const id of new Set([podId, ...known])) {
+  for (const id of new Set([databasePod(databaseId).id, ...known])) {
     await driver.stop(id, STOP_GRACE_MS);
-    await driver.forget(id);
+    await driver.forget({ id, database_id: databaseId });
   }
-  // it is outside of the home, and no other cleanup finds it
-  await removeFolder(runFolder);
 }

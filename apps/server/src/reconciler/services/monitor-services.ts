@@ -1,12 +1,12 @@
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
 import type { PodEvent } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
-import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { parseServicePodId } from "../../pods/service-paths.ts";
 import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { failLostService } from "./fail-service.ts";
-import { findDoor, SERVICE_GRACE_MS } from "./service-pods.ts";
+import { findAddress, SERVICE_GRACE_MS } from "./service-pods.ts";
 import { keyedDatabaseOf, loadServiceSnapshot, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
 
 /** An older answer of an instance is ignored. */
@@ -15,7 +15,7 @@ const FRESH_MS = 10_000;
 /** The state of an instance between two answers. */
 interface Page {
   readonly database_id: string;
-  readonly door: ServiceEndpoint;
+  readonly address: PodAddress;
   heard_ms: number;
   in_flight: number;
   idle_ms: number;
@@ -41,7 +41,7 @@ export class ServicePodMonitor {
   async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
     const page = await this.#open(pod);
     if (page === undefined) return "starting";
-    const health = await this.#deps.machine.askService(page.door);
+    const health = await this.#deps.machine.askService(page.address);
     const verdict = await judgeHealth(this.#deps, pod.id, health, SERVICE_GRACE_MS);
     if (health === undefined || verdict === "silent") return "silent";
     page.heard_ms = this.#clock.now();
@@ -81,9 +81,9 @@ export class ServicePodMonitor {
     const pod = parseServicePodId(id);
     if (known !== undefined || pod === undefined) return known;
     const { database_id: databaseId } = labels;
-    const door = await findDoor(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
-    if (door === undefined) return undefined;
-    const page: Page = { database_id: databaseId, door, heard_ms: this.#clock.now(), in_flight: 0, idle_ms: 0 };
+    const address = await findAddress(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
+    if (address === undefined) return undefined;
+    const page: Page = { database_id: databaseId, address, heard_ms: this.#clock.now(), in_flight: 0, idle_ms: 0 };
     this.#pages.set(id, page);
     return page;
   }

@@ -1,11 +1,6 @@
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { awaitIfExists } from "@appdb/system/files/read-if-exists";
-import { removeFolder } from "@appdb/system/files/remove-folder";
 import { sql } from "kysely";
 import type { ObservedService } from "../../database/service-tables.ts";
-import { isUuid } from "../../database/uuid.ts";
-import { parseServicePodId, servicePodId, servicesFolder } from "../../pods/service-paths.ts";
+import { parseServicePodId, servicePodId } from "../../pods/service-paths.ts";
 import { enqueueReconcileService, hasNoJob } from "../../queue/jobs.ts";
 import { markMissingPodsLost } from "../core/lost-pods.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -51,35 +46,20 @@ export async function markMissingServicesLost(deps: ReconcileDeps): Promise<numb
   return await markMissingPodsLost(SERVICES, deps, serving, ({ row }) => podOf(row.id, row.observed));
 }
 
-/** Removes storage of deleted services from this machine. Returns the number of removed folders. */
+/** Removes the volumes of services that are gone, of databases that are not. Answers of how many. */
 export async function removeOrphanServices({ db, log, machine }: ReconcileDeps): Promise<number> {
+  const owners = await machine.driver.listOwners();
+  if (owners.every(({ service_id: serviceId }) => serviceId === null)) return 0;
   const databases = await db.selectFrom("control.databases").select("id").execute();
+  // rows of services are there before their volumes are
+  const services = await db.selectFrom("control.services").select("id").execute();
+  const known = { databases: new Set(databases.map(({ id }) => id)), services: new Set(services.map(({ id }) => id)) };
   let removed = 0;
-  for (const { id: databaseId } of databases) {
-    const folder = servicesFolder(machine.place, databaseId);
-    const names = await ownFolders(folder);
-    if (names.length === 0) continue;
-    // the row exists before the folder
-    const rows = await db.selectFrom("control.services").select("id").where("database_id", "=", databaseId).execute();
-    const known = new Set(rows.map(({ id }) => id));
-    for (const name of names.filter((one) => !known.has(one))) {
-      log.info({ db: databaseId, service: name }, "the storage of a deleted service was removed");
-      await removeFolder(join(folder, name));
-      removed += 1;
-    }
+  for (const { database_id: databaseId, service_id: serviceId } of owners) {
+    if (serviceId === null || known.services.has(serviceId) || !known.databases.has(databaseId)) continue;
+    log.info({ db: databaseId, service: serviceId }, "what a service left behind was removed");
+    await machine.driver.forgetService({ database_id: databaseId, service_id: serviceId });
+    removed += 1;
   }
   return removed;
-}
-
-/** Names of folders that are ids. Skips links and folders of other users, which are not the server's. */
-async function ownFolders(folder: string): Promise<string[]> {
-  if (!(await isOwnFolder(folder))) return [];
-  const names = (await readdir(folder)).filter(isUuid);
-  const areOwn = await Promise.all(names.map((name) => isOwnFolder(join(folder, name))));
-  return names.filter((_, at) => areOwn[at]);
-}
-
-async function isOwnFolder(path: string): Promise<boolean> {
-  const found = await awaitIfExists(lstat(path));
-  return found?.isDirectory() === true && found.uid === (process.getuid?.() ?? found.uid);
 }

@@ -1,4 +1,3 @@
-import { readLastWords } from "@appdb/pods/driver/pod-log";
 import { markServed } from "../../control-plane/services/releases.ts";
 import type { ObservedService } from "../../database/service-tables.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
@@ -20,8 +19,7 @@ import { endNewInstances } from "./stop-service.ts";
 /** Importing an application's libraries takes seconds. */
 const START_MS = 60_000;
 const LAST_LINES = 40;
-/** Lines searched, because the serving instance writes request lines into the same log. */
-const LINES_READ = 2_000;
+/** The instance that serves writes lines of requests into the same log. */
 const OF_REQUESTS = /^request \{/;
 
 const READY: ReadyPolicy = {
@@ -35,9 +33,9 @@ const READY: ReadyPolicy = {
     ended: "Fix the error in its last lines, then deploy it: cli deploy <app_file> <target>",
     silent: "See its log: cli service logs <service_uri>",
   },
-  async readLastWords(logFolder, since) {
-    const written = await readLastWords(logFolder, since, LINES_READ);
-    const words = written.filter((line) => !OF_REQUESTS.test(line)).slice(-LAST_LINES);
+  last_lines: 2_000,
+  tellLast(lines) {
+    const words = lines.filter((line) => !OF_REQUESTS.test(line)).slice(-LAST_LINES);
     return words.length === 0 ? "" : ` It said last:\n${words.map((line) => `  ${line}`).join("\n")}`;
   },
 };
@@ -63,10 +61,10 @@ export async function runService(
   await startPod(deps, { kind: "service", database_id: row.database_id }, prepared.spec, signal);
   await done("service pod_started");
   await reachDatabase(deps, snapshot, prepared, signal);
-  const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.door), signal);
+  const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.address), signal);
   await done("service pod_ready");
-  // a key of its start may have been revoked since
-  await deps.service_keys.push(keyedDatabaseOf(snapshot), prepared.door);
+  // those of its start may hold a key that was revoked since
+  await deps.service_keys.push(keyedDatabaseOf(snapshot), prepared.address);
   const observed: ObservedService = { ...desiredServiceSpec(snapshot), instance };
   await applyChange(SERVICES, deps, snapshot, {
     event: "ready",

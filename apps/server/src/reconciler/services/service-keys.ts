@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import type { ServiceEndpoint } from "../../pods/ask-service.ts";
+import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { parseServicePodId } from "../../pods/service-paths.ts";
 import type { KeyedDatabase, ReconcileDeps, ServiceKeyPusher } from "../core/reconcile-deps.ts";
-import { findDoor } from "./service-pods.ts";
+import { findAddress } from "./service-pods.ts";
 
 const LOOK_MS = 60_000;
 const TRIES = 5;
@@ -49,10 +49,10 @@ export class ServiceKeys implements ServiceKeyPusher {
     await followed.stop;
   }
 
-  async push(database: KeyedDatabase, door: ServiceEndpoint): Promise<void> {
+  async push(database: KeyedDatabase, address: PodAddress): Promise<void> {
     await this.follow(database);
     const followed = this.#followed.get(database.id);
-    if (followed !== undefined && (await this.#push(door, followed))) return;
+    if (followed !== undefined && (await this.#push(address, followed))) return;
     throw appError("pod_failed", {
       detail: "The pod of <service_uri> is running but rejected the key update.",
       hint: "See its log: cli service logs <service_uri>",
@@ -70,19 +70,19 @@ export class ServiceKeys implements ServiceKeyPusher {
       pods.map(async ({ id, state }) => {
         const pod = parseServicePodId(id);
         if (pod === undefined || state !== "running") return;
-        const door = await findDoor(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
-        // a starting instance gets keys before its first request
-        if (door !== undefined && (await this.#deps.machine.askService(door)) !== undefined)
-          await this.#push(door, followed);
+        const address = await findAddress(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
+        // one that is being started is given them before it is asked anything
+        if (address !== undefined && (await this.#deps.machine.askService(address)) !== undefined)
+          await this.#push(address, followed);
       }),
     );
   }
 
-  async #push(door: ServiceEndpoint, followed: Followed): Promise<boolean> {
+  async #push(address: PodAddress, followed: Followed): Promise<boolean> {
     for (let tried = 1; ; tried += 1) {
       const { snapshot } = followed;
       if (snapshot === undefined) return false;
-      if (await this.#deps.machine.putKeys(door, snapshot)) return true;
+      if (await this.#deps.machine.putKeys(address, snapshot)) return true;
       if (tried >= TRIES) return false;
       await sleep(RETRY_MS);
     }

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
-import { removeFolder } from "@appdb/system/files/remove-folder";
 import { sql } from "kysely";
-import type { ServiceEndpoint } from "../../pods/ask-service.ts";
-import { parseServicePodId, type ServiceLocation, servicePaths } from "../../pods/service-paths.ts";
+import type { PodAddress } from "../../pods/fetch-pod.ts";
+import { parseServicePodId, type ServiceLocation, servicePod, servicePodId } from "../../pods/service-paths.ts";
 import { findServiceToken } from "../../pods/service-token.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
@@ -43,14 +42,16 @@ export async function listServicePods(
     .sort((a, b) => a.instance - b.instance);
 }
 
-/** How to reach an instance. Undefined if its database was never started. */
-export async function findDoor(
+/** How an instance is asked; undefined when its database was never started. */
+export async function findAddress(
   { db, envelope, machine }: PodsDeps,
   service: ServiceLocation,
   instance: number,
-): Promise<ServiceEndpoint | undefined> {
+): Promise<PodAddress | undefined> {
   const token = await findServiceToken({ db, envelope }, service, instance);
-  return token && { socket: servicePaths(machine.place, service, instance).socket, token };
+  if (token === undefined) return undefined;
+  const { api } = await machine.driver.endpoints(servicePod(service, instance));
+  return { endpoint: api, token };
 }
 
 /**
@@ -131,8 +132,8 @@ async function drain(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const door = await findDoor(deps, service, instance);
-  if (door === undefined || !(await deps.machine.drainService(door))) return false;
+  const address = await findAddress(deps, service, instance);
+  if (address === undefined || !(await deps.machine.drainService(address))) return false;
   const until = performance.now() + waitMs;
   for (;;) {
     const status = await deps.machine.driver.inspect(id);
@@ -149,8 +150,7 @@ export async function endInstance(
   instance: number,
 ): Promise<void> {
   await endServicePod({ machine }, service, instance);
-  const { pod_id: podId } = servicePaths(machine.place, service, instance);
-  await db.deleteFrom("control.pods").where("id", "=", podId).execute();
+  await db.deleteFrom("control.pods").where("id", "=", servicePodId(service.id, instance)).execute();
 }
 
 /** Ends the pods of all services of a database. */
@@ -171,13 +171,7 @@ export async function endServicePod(
   service: ServiceLocation,
   instance: number,
 ): Promise<void> {
-  const {
-    pod_id: podId,
-    run_folder: runFolder,
-    scratch_folder: scratchFolder,
-  } = servicePaths(machine.place, service, instance);
-  await machine.driver.stop(podId, SERVICE_GRACE_MS);
-  await machine.driver.forget(podId);
-  // they are outside of the home, and no other cleanup finds them
-  for (const folder of [runFolder, scratchFolder]) await removeFolder(folder);
+  const pod = servicePod(service, instance);
+  await machine.driver.stop(pod.id, SERVICE_GRACE_MS);
+  await machine.driver.forget(pod);
 }

@@ -1,11 +1,9 @@
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { AppError } from "@appdb/contract/errors";
-import { removeFolder } from "@appdb/system/files/remove-folder";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { endOperation } from "../../operations/run-operation.ts";
-import { databasePaths } from "../../pods/database-paths.ts";
+import { databasePod } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
-import { serviceFolder } from "../../pods/service-paths.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { toFailure } from "../core/failures.ts";
@@ -54,7 +52,7 @@ export async function removeService(
     await enqueueReconcileService(deps.db, snapshot.row.id, UNREACHED_S);
     return "later";
   }
-  await removeFolder(serviceFolder(deps.machine.place, snapshot.row));
+  await deps.machine.driver.forgetService({ database_id: snapshot.database.id, service_id: snapshot.row.id });
   await deps.db.transaction().execute(async (tx) => {
     if (!(await isUnchanged(SERVICES, tx, snapshot))) return;
     for (const { id } of snapshot.open) {
@@ -78,9 +76,9 @@ async function dropRole(
   if (!IS_UP.includes(database.state)) return true;
   const token = await findPodToken({ db, envelope }, database.id);
   if (token === undefined) return true;
-  const { socket } = databasePaths(machine.place, database.id);
+  const { api } = await machine.driver.endpoints(databasePod(database.id));
   try {
-    await machine.dropServiceRole({ uri: database.uri, socket, token }, row.id, signal);
+    await machine.dropServiceRole({ uri: database.uri, endpoint: api, token }, row.id, signal);
     return true;
   } catch (error) {
     if (error instanceof AppError && error.code === "database_not_reached") return false;
