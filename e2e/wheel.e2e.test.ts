@@ -59,7 +59,7 @@ describe("the wheel on a PATH without Node", () => {
     expect(packed).toEqual(readdirSync(join(ROOT, "packages", "engine", "migrations")).sort());
   });
 
-  test("without the extra the library needs msgpack alone", () => {
+  test("without the extra, the library needs only msgpack", () => {
     const python = join(folder, "bare-any", "bin", "python");
     const listed = execFileSync(UV, ["pip", "list", "--quiet", "--format", "json", "--python", python], {
       encoding: "utf8",

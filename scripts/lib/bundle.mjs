@@ -14,7 +14,7 @@ const MIGRATIONS = {
   "catalog-migrations": "packages/engine/migrations",
   "server-migrations": "apps/server/migrations",
 };
-/** `minify`: shorter names as well. Not in the pod, whose stack traces stand in logs. */
+/** `minify` also shortens names. Not for the pod, whose stack traces appear in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
@@ -88,7 +88,7 @@ function leftOut(names) {
 }
 
 /**
- * Bundles the command, the pod and the server, and puts what they read beside them: `cli.js` (the door), `cli-*.js`,
+ * Bundles the command, the pod and the server, and puts the files that they read next to them: `cli.js` (the door), `cli-*.js`,
  * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `traces.js`, `documents-worker.js`, `catalog-migrations/`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie), `swagger-ui/` and `examples/`.
  *
  * CommonJS, because an ES module bundle loads all of Node's modules that any command imports before its first line
@@ -156,7 +156,7 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
   renameSync(written, join(target, `${name}.js`));
 }
 
-/** Without what Python leaves behind. */
+/** Without files that Python generates. */
 function copyFolder(source, target) {
   rmSync(target, { recursive: true, force: true });
   cpSync(source, target, { recursive: true, filter: (path) => !path.endsWith("__pycache__") });

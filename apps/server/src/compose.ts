@@ -79,7 +79,7 @@ export interface ServerDeps {
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
   readonly pod_access: PodAccess;
-  /** Reads what tenants send within bounds. */
+  /** Reads documents sent by tenants, within bounds. */
   readonly documents: TenantDocuments;
   readonly snapshots: KeySnapshots;
   /** The metrics of this process in `/metrics`. */

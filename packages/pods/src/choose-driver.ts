@@ -95,7 +95,7 @@ export function driverProblem(
   return isRoot ? AS_ROOT : AS_PROCESSES;
 }
 
-/** Whatever they were started by, they are processes of this machine. */
+/** Pods of any driver are processes of this machine. */
 async function endOthers(name: PodDriver["name"], input: LocalDriverInput): Promise<void> {
   const others = listPodRecords(input.folder).filter(({ driver = "process" }) => driver !== name);
   if (others.length === 0) return;

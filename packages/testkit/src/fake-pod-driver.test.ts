@@ -26,7 +26,7 @@ const specOf = (told: object = {}): PodSpec => ({
   limits: { cpu: 1, memory_mb: 100, tasks: 10 },
 });
 
-test("the fake driver does with pods what the contract of drivers says: one pod for a spec, another one for another spec", async () => {
+test("the fake driver meets the drivers' contract for pods", async () => {
   const { driver, starts } = createFakePods(folder, createStageLayout(folder));
   const first = await driver.ensure(specOf(), signal);
   expect(await driver.ensure(specOf(), signal)).toEqual(first);
@@ -38,7 +38,7 @@ test("the fake driver does with pods what the contract of drivers says: one pod 
   expect(await driver.list({ database_id: "2" })).toEqual([]);
 });
 
-test("another fake driver over the folder has the pods of the first, stops them and forgets them", async () => {
+test("another fake driver on the folder has the same pods", async () => {
   await createFakePods(folder, createStageLayout(folder)).driver.ensure(specOf(), signal);
   const { askHealth, driver } = createFakePods(folder, createStageLayout(folder));
   const { api: endpoint } = await driver.endpoints({ id: "db-1", database_id: "1" });

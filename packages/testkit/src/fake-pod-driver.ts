@@ -24,11 +24,11 @@ export interface FakePodBehaviour {
 /** Pods as files. All openers of a folder share its pods, also after their process was killed. */
 export interface FakePods {
   readonly driver: PodDriver;
-  /** What a pod that runs answers to whoever has its token; undefined for any other. */
+  /** The response of a running pod to a caller with its token; undefined for others. */
   askHealth(pod: FakeAddress): Promise<PodHealth | undefined>;
-  /** The same of a pod of a service. */
+  /** The same for a pod of a service. */
   askService(pod: FakeAddress): Promise<ServicePodHealth | undefined>;
-  /** One in which nothing runs ends at once; any other when it is said that nothing does. */
+  /** An idle pod ends at once; another one when `say` reports it as idle. */
   drainService(pod: FakeAddress): Promise<boolean>;
   putKeys(pod: FakeAddress, snapshot: string): Promise<boolean>;
   behave(behaviour: FakePodBehaviour): void;
@@ -52,7 +52,7 @@ export interface FakePods {
   toldService(id: string): ServicePodSpec & { readonly last_keys: string | undefined };
 }
 
-/** How the API of a pod is reached. */
+/** The address of a pod's API. */
 export interface FakeAddress {
   readonly endpoint: PodEndpoint;
   readonly token: Secret;

@@ -7,7 +7,7 @@ import { ownsHome } from "@appdb/system/processes/home-lock";
 import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
 import type { DaemonConfig } from "../config/config.ts";
 
-/** The PostgreSQL of a home: its own cluster, or the server that the configuration names. */
+/** Creates the PostgreSQL provider of a home: its own cluster, or the configured server. */
 export async function createPostgres(
   config: DaemonConfig,
   home: string,

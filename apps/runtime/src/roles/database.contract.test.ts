@@ -264,7 +264,7 @@ test("a failed upgrade names the step and keeps rows and a copy", {
   } = await harness.spec();
   const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const newest = readCatalogMigrations().length;
-  // a database that says it is of the version before, and is not
+  // a database that claims the previous version's format but differs
   const forget = `delete from appdb.migrations where id = ${newest}`;
   await withClient(dsn, async (client) => void (await client.query(forget)));
   pod.child.kill("SIGTERM");

@@ -60,7 +60,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
   using _watch = watchHome(home, log, stop);
   const migrations = readCatalogMigrations();
   await using postgres = await createPostgres(config, home, catalogFormat(migrations), log);
-  // a new cluster takes longest: it is made while the rest of the program is loaded
+  // creating a cluster is the slowest step: it runs while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch((error: unknown) => log.error({ err: error }, "PostgreSQL did not start"));
   const [{ composeDaemon }, { createDaemonApi: createApi }] = await Promise.all([

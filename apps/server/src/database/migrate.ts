@@ -17,7 +17,7 @@ export function readControlMigrations(): readonly ControlMigration[] {
   return readMigrations(["server-migrations", "../../migrations"].map((name) => join(import.meta.dirname, name)));
 }
 
-/** What the control plane's database is kept in by a server of these migrations. */
+/** The format of the control plane's database with these migrations. */
 export function controlFormat(migrations: readonly ControlMigration[]): ClusterFormat {
   return { newest: migrations.at(-1)?.number ?? 0, table: "control.migrations", column: "number" };
 }

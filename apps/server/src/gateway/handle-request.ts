@@ -259,7 +259,7 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
     if (instance !== undefined && database !== undefined) {
       const found = findPod(deps, database, current, instance);
       const pod = found instanceof Promise ? await found : found;
-      // by the link where it may; else, and where the link is gone by then, by HTTP
+      // by link if possible, otherwise or after a lost link by HTTP
       let sent: Sent = NOT_SENT;
       if (pod.link !== undefined && fitsLink(exchange, pod.link)) {
         sent = await sendByLink(exchange, pod.link, limits, deps.budget);

@@ -8,12 +8,12 @@ const SILENCE_MS = 2_000;
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 100_000;
 
-/** Asks a pod how it is; undefined when nothing answers in time. What is not ready yet answers too, with another state. */
+/** Asks for a pod's health. Undefined without an answer in time. A pod that is not ready answers with its state. */
 export async function askHealth(address: PodAddress): Promise<PodHealth | undefined> {
   return readAnswer(POD_API.health.answer, await ask(address, POD_API.health));
 }
 
-/** Digests of the trees that a database's tables and jobs still need; undefined when nothing answers. */
+/** Digests of the trees that a database's tables and jobs need. Undefined without an answer. */
 export async function askTrees(address: PodAddress): Promise<readonly string[] | undefined> {
   return readAnswer(POD_API.treeList.answer, await ask(address, POD_API.treeList))?.trees;
 }

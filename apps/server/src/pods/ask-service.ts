@@ -5,17 +5,17 @@ import type { PodAddress } from "./fetch-pod.ts";
 
 const CONFLICT = 409;
 
-/** Asks an instance of a service how it is; undefined when nothing answers. What is not ready yet, or drains, answers too. */
+/** Asks for an instance's health. Undefined without an answer. A starting or draining instance answers too. */
 export async function askService(address: PodAddress): Promise<ServicePodHealth | undefined> {
   return readAnswer(SERVICE_POD_API.health.answer, await ask(address, SERVICE_POD_API.health));
 }
 
-/** Has an instance end once nothing runs in it. False when nothing answers. */
+/** Drains an instance, which then ends. False without an answer. */
 export async function drainService(address: PodAddress): Promise<boolean> {
   return isWell(await ask(address, SERVICE_POD_API.drain));
 }
 
-/** Gives an instance a snapshot of keys. False when nothing answers; one that has a newer one keeps that. */
+/** Sends a snapshot of keys to an instance, which ignores an old one. False without an answer. */
 export async function putKeys(address: PodAddress, snapshot: string): Promise<boolean> {
   const answer = await ask(address, SERVICE_POD_API.keys, snapshot);
   return answer?.status === CONFLICT || isWell(answer);

@@ -13,7 +13,7 @@ const O_PATH = 0o10_000_000;
 export function connectPod(endpoint: PodEndpoint, timeoutMs: number): Socket {
   if (endpoint.kind === "tcp") return connect({ host: endpoint.host, port: endpoint.port, timeout: timeoutMs });
   const { path: socket } = endpoint;
-  // elsewhere no driver keeps pods apart
+  // other systems have no driver that isolates pods
   if (process.platform !== "linux") return connect({ path: socket, timeout: timeoutMs });
   const place = openSync(socket, O_PATH | constants.O_NOFOLLOW);
   try {

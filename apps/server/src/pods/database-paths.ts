@@ -17,7 +17,7 @@ export const NO_FILES = "none";
 
 /** The paths of one database on this machine. */
 export interface DatabasePaths {
-  /** The server's own; what the pod writes lies in folders of their own below it. */
+  /** Owned by the server. The pod writes only to folders below it. */
   readonly folder: string;
   readonly data_folder: string;
   readonly log_folder: string;

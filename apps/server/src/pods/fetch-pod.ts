@@ -13,7 +13,7 @@ export interface PodAddress {
 }
 
 export interface FetchPodInput extends PodAddress {
-  /** How long the pod may say nothing. */
+  /** Maximum silence of the pod. */
   readonly silence_ms: number;
   /** Maximum size of an answer that is read as a whole. */
   readonly most_bytes: number;
@@ -25,7 +25,7 @@ export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | As
   return async (path, { body, headers: given, method, signal }) => {
     const length = typeof body === "string" ? { "content-length": String(Buffer.byteLength(body)) } : {};
     const headers = { authorization: `Bearer ${token.reveal()}`, ...given, ...length };
-    // a connection for this request alone: a kept one would keep the pod awake, and outlive it
+    // a connection for this request only: an idle one would keep the pod awake and outlive it
     const createConnection = () => connectPod(endpoint, silenceMs);
     const aborting = signal === undefined ? {} : { signal };
     const asked = request({ createConnection, method, path, headers, timeout: silenceMs, ...aborting });

@@ -64,19 +64,19 @@ export interface HostRuntime {
   readonly may_export_private: boolean;
   /** Creates the cluster that new databases copy, once. @throws postgres_failed */
   ensureTemplate(): Promise<void>;
-  /** Undefined when nobody answers. */
+  /** Undefined without an answer. */
   askHealth(pod: PodAddress): Promise<PodHealth | undefined>;
-  /** The trees of project files that its tables still need; undefined when nobody answers. */
+  /** Trees of project files that its tables need. Undefined without an answer. */
   askTrees(pod: PodAddress): Promise<readonly string[] | undefined>;
-  /** Undefined when nobody answers. */
+  /** Undefined without an answer. */
   askService(pod: PodAddress): Promise<ServicePodHealth | undefined>;
-  /** Has an instance of a service end by itself once nothing runs in it. False when nobody answers. */
+  /** Drains a service instance, which then ends. False without an answer. */
   drainService(pod: PodAddress): Promise<boolean>;
-  /** Gives an instance of a service a snapshot of keys. False when nobody answers. */
+  /** Sends a snapshot of keys to a service instance. False without an answer. */
   putKeys(pod: PodAddress, snapshot: string): Promise<boolean>;
-  /** Makes the role by which a service connects to its database's PostgreSQL, once that is there. @throws database_not_reached */
+  /** Creates the PostgreSQL role of a service, once PostgreSQL runs. @throws database_not_reached */
   ensureServiceRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void>;
-  /** Removes it, also when there is none. @throws database_not_reached */
+  /** Removes the role, if it exists. @throws database_not_reached */
   dropServiceRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void>;
   /** @throws environment_failed, python_not_found */
   findRuntime(image: ImageName): Promise<Pick<FoundRuntime, "env" | "runtime">>;

@@ -55,7 +55,7 @@ export async function readApplicationByImage(
 ): Promise<Manifest> {
   const { database_id: databaseId, hash, org_id: orgId, tree } = input;
   const name = randomBytes(6).toString("hex");
-  // among images: what a killed one leaves goes with what killed builds leave
+  // among images, so that the cleanup of killed builds removes it after a kill
   const scratch = join(dirname(imageFolder(deps.place.home, orgId, name)), `${DRAFT_PREFIX}${name}`);
   const [found] = await Promise.all([
     deps.findRuntime({ org_id: orgId, hash }),

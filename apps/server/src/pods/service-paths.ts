@@ -30,7 +30,7 @@ export function servicesFolder(place: PodServerPaths, databaseId: string): strin
 
 /** The paths of a service instance, from ids alone, so that a rename keeps them. @throws postgres_failed */
 export function servicePaths(place: PodServerPaths, service: ServiceLocation, instance: number): ServicePaths {
-  // the name that version 0.8.0 gave it: what a killed server of that version left is found by it
+  // the name used by version 0.8.0, to find what a killed server of that version left
   const namedBy = join(databasePaths(place, service.database_id).folder, "services", service.id, String(instance));
   return {
     scratch_folder: join(serviceFolder(place, service), `scratch-${instance}`),

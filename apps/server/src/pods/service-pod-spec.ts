@@ -38,7 +38,7 @@ export interface ServicePodInput {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Without its files and its environment, which are named here. */
   readonly runtime: Omit<Runtime, "env" | "project_root">;
-  /** Of the image: where its programs and libraries lie. */
+  /** The image's program and library paths. */
   readonly runtime_env: Readonly<Record<string, string>>;
 }
 
@@ -83,7 +83,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     image: release.environment,
     volumes: Object.values(volumes),
     ports: ["api", "http", "link"],
-    // those of the group that it shares with its database's pod
+    // limits of the group that it shares with its database's pod
     limits: { cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(shared.resources) },
     network: "internet",
   };

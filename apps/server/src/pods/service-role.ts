@@ -17,7 +17,7 @@ export async function ensurePodRole(pod: DatabaseAddress, serviceId: string, sig
   await podClient(pod).call("serviceRole", { body: { role: serviceRoleOf(serviceId) } }, { signal });
 }
 
-/** Has it removed again, once the service is gone. @throws database_not_reached; what the pod refuses it with */
+/** Removes the role of a removed service. @throws database_not_reached; the pod's refusals */
 export async function dropPodRole(pod: DatabaseAddress, serviceId: string, signal: AbortSignal): Promise<void> {
   await podClient(pod).call("serviceRoleDrop", { params: { role: serviceRoleOf(serviceId) } }, { signal });
 }

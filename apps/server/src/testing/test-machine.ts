@@ -29,7 +29,7 @@ export interface TestMachine extends HostRuntime {
 }
 
 export function createTestMachine(home: string): TestMachine {
-  // folders for sockets go with the home, also those of pods that nobody ends
+  // socket folders inside the home, so that they are removed with it
   const runtimeBase = join(home, "run");
   mkdirSync(runtimeBase, { recursive: true });
   const place = { home, runtime_base: runtimeBase };

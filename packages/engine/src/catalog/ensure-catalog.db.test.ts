@@ -40,7 +40,7 @@ test("twenty concurrent starts make one catalog", async () => {
   expect(rows).toEqual([[String(MIGRATIONS.length), "1"]]);
 });
 
-test("a database of a newer version is refused with both versions and what to type", async () => {
+test("a newer database is refused with both versions and the command to type", async () => {
   await ensureCatalog(sql, MIGRATIONS);
   await sql.query({ text: "insert into appdb.migrations (id, breaking, product_version) values (900, true, '9.1.0')" });
   await expect(ensureCatalog(sql, MIGRATIONS)).rejects.toMatchObject({
@@ -50,7 +50,7 @@ test("a database of a newer version is refused with both versions and what to ty
   });
 });
 
-test("a newer format that older versions can live with is no reason to refuse", async () => {
+test("a newer compatible format is accepted", async () => {
   await ensureCatalog(sql, MIGRATIONS);
   await sql.query({
     text: "insert into appdb.migrations (id, breaking, product_version) values (900, false, '0.9.0')",
@@ -93,7 +93,7 @@ test("the functions of the catalog use the numbers and names of the code", async
   expect(tellLive).toContain(`octet_length(r.%1$I::text) > ${LONGEST_VALUE} then`);
 });
 
-test("the catalog's schema is what review has seen (schema.sql; `npx vitest -u` writes it anew)", async () => {
+test("the catalog's schema equals schema.sql (`npx vitest -u` updates it)", async () => {
   await ensureCatalog(sql, MIGRATIONS);
   const dump = await run(join(findPostgresBin(), "pg_dump"), [
     "--schema-only",

@@ -92,12 +92,13 @@ async function applyMigration(connection: SqlConnection, migration: Migration): 
   }
 }
 
-/** Brings the catalog of a database that has one to this version's format; another database stays as it is. @throws as ensureCatalog */
+/** Upgrades the catalog of a database that has one; other databases stay the same. @throws as ensureCatalog */
 export async function upgradeCatalog(sql: SqlPool, migrations: readonly Migration[]): Promise<void> {
   if ((await appliedFormat(sql, migrations)) > 0) await ensureCatalog(sql, migrations);
 }
 
-/** Whether the database's catalog is in this version's format; also when there is none. @throws catalog_too_new, database_unavailable */
+/** Whether the database's catalog has this version's format; true without a catalog. @throws catalog_too_new,
+ *  database_unavailable */
 export async function isCatalogCurrent(sql: SqlConnection, migrations: readonly Migration[]): Promise<boolean> {
   const format = await appliedFormat(sql, migrations);
   return format === 0 || format === newestOf(migrations);
@@ -107,7 +108,7 @@ function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.number ?? 0;
 }
 
-/** Number of the newest step that the database has; 0 without a catalog. Newer steps than ours are refused when breaking. */
+/** Number of the database's newest step; 0 without a catalog. Unknown newer steps are refused when breaking. */
 async function appliedFormat(sql: SqlConnection, migrations: readonly Migration[]): Promise<number> {
   const known = await sql.query({ text: "select to_regclass('appdb.migrations') is not null" });
   if (known.rows[0]?.[0] !== "t") return 0;

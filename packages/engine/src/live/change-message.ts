@@ -12,7 +12,7 @@ export interface LiveChange {
 
 /** Bytes; `appdb.tell_live` reports a longer value by its digest. */
 export const LONGEST_VALUE = 64;
-/** Messages under way that lack parts; those of one that came in pieces come one behind the other. */
+/** Maximum number of incomplete messages. The parts of one message arrive in order. */
 const MAX_OPEN = 100;
 
 /** Puts messages of the trigger function together again (`appdb.tell_live`). */

@@ -8,7 +8,7 @@ import { findForgotten, renewWatches, unwatchTable, WATCH_S, type WatchedTable, 
 
 /** The channel on which `appdb.tell_live` reports commits that touch watched tables. */
 export const LIVE_CHANNEL = "appdb_live";
-/** A third of the time after which others take the watch for forgotten. */
+/** A third of the time after which a watch expires. */
 const RENEW_MS = (WATCH_S * 1000) / 3;
 /** Pause before the next search for possibly missed commits. */
 const AGAIN_MS = 1_000;

@@ -42,13 +42,19 @@ export interface PlacedPod {
   readonly folders: readonly PodFolder[];
 }
 
-/** What a driver whose pods are processes of this machine does in its own way. */
+/** Driver-specific parts of pods that are processes of this machine. */
 export interface LocalPodHost extends Pick<PodDriver, "name" | "isolates">, TaskRunner {
-  /** Refuses an organization beside those that are here. @throws pods_one_organization */
+  /** Refuses an organization when it may not share the machine with the present ones. @throws pods_one_organization */
   admit(organizationId: string, others: readonly string[]): void;
-  /** Makes what one start of a pod needs, and says how its program is run. Nothing of an earlier start is left. @throws pod_failed */
+  /**
+   * Prepares one start of a pod and returns how to run its program. Removes leftovers of an earlier start.
+   * @throws pod_failed
+   */
   prepare(pod: PlacedPod, record: PodRecord): Promise<Pick<LaunchInput, "argv" | "env">>;
-  /** Starts it in another way than as a process of this one's; writes what `launch` does. @throws pod_failed; the abort's reason */
+  /**
+   * Starts the pod other than as a child process. Writes the same files as `launch`.
+   * @throws pod_failed; the abort's reason
+   */
   launch?(spec: PodSpec, launched: LaunchInput, signal: AbortSignal): Promise<ProcessIdentity | null>;
   /** Resolves when the program runs, or when all processes before it have ended. */
   begun(record: PodRecord, signal: AbortSignal): Promise<void>;

@@ -57,7 +57,7 @@ export interface WatchPodsDeps {
    */
   isWanted(pod: PodStatus): Promise<boolean>;
   logOf(pod: PodStatus): PodLog;
-  /** How often ends are looked for; 250 when left out. */
+  /** Interval of checks for ended pods in ms; defaults to 250. */
   readonly look_ms?: number;
 }
 

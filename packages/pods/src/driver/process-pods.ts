@@ -25,7 +25,7 @@ export function createProcessPods(input: LocalDriverInput): LocalDriver {
     },
     async prepare({ folders, spec }) {
       const written = folders.filter(({ mode }) => mode === "write");
-      // of a driver that had given them to a user of the pod's own
+      // another driver may have given them to a pod's user
       if (process.getuid?.() === 0) giveFolders(written, 0);
       return { argv: [process.execPath, ...nodeOptions, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
     },

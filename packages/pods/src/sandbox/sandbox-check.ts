@@ -107,7 +107,7 @@ function missingTunnel(): MissingPart[] {
   return [{ what: "there is no /dev/net/tun", remedy: "modprobe tun, or give the container that device" }];
 }
 
-/** Makes a sandbox with all that one can have, which does nothing. */
+/** Creates a complete sandbox that does nothing. */
 async function tryOut(input: SandboxHostInput): Promise<MissingPart[]> {
   const lines: string[] = [];
   const task = {

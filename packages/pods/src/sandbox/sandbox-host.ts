@@ -12,14 +12,14 @@ import { type FilterMachine, isFilterMachine } from "./seccomp-filter.ts";
 const GROUP = "/appdb";
 
 export interface SandboxPodsInput extends LocalDriverInput {
-  /** The control group below which those of pods are made, as a path from the root of the groups (`openControlGroups`); `/appdb` when left out. */
+  /** Parent control group of pods, as a path from the root group (`openControlGroups`); defaults to `/appdb`. */
   readonly group?: string;
 }
 
 /** What sandboxes are made with, also where no pod runs in them. */
 export type SandboxHostInput = Pick<SandboxPodsInput, "folder" | "group" | "users">;
 
-/** What all sandboxes of a driver are made with. */
+/** Common parts of all sandboxes of a driver. */
 export interface SandboxHost {
   readonly folder: string;
   readonly users: UserRange;
@@ -29,7 +29,7 @@ export interface SandboxHost {
   readonly is_root: boolean;
 }
 
-/** Looks what sandboxes are made with here. @throws pods_unavailable */
+/** Finds the parts that sandboxes need on this machine. @throws pods_unavailable */
 export function openSandboxHost({ folder, group, users }: SandboxHostInput): SandboxHost {
   if (!isFilterMachine(process.arch)) {
     throw appError("pods_unavailable", {

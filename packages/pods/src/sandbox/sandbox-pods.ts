@@ -122,7 +122,7 @@ function preparePod(
   return [...entry, process.execPath, ...program.node_options, program.file, ...spec.args.slice(1)];
 }
 
-/** Waits until the program itself runs. @throws pod_failed with what the steps before it said, when they end first */
+/** Waits until the program runs. @throws pod_failed with the output of earlier steps when they end first */
 async function waitForBegin(folder: string, record: PodRecord, run_folder: string, signal: AbortSignal): Promise<void> {
   const hasBegun = () => (statSync(join(run_folder, "begun"), { throwIfNoEntry: false })?.size ?? 0) > 0;
   for (const until = performance.now() + BEGIN_TIMEOUT_MS; !hasBegun(); await sleep(POLL_MS)) {

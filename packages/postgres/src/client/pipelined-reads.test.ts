@@ -27,7 +27,7 @@ function aRead(rows: number[], signal?: AbortSignal): NamedRead {
 
 const SOCKET = { stream: new PassThrough() };
 
-test("the late end of the statement before is not taken for the answer of a read", async () => {
+test("ignores the late end of the previous statement", async () => {
   const { trips, reader, sent } = fakeConnection();
   const rows: number[] = [];
   const reading = trips.read(aRead(rows));

@@ -99,7 +99,7 @@ export class PipelinedReads {
     client.release(isLost(broke));
   }
 
-  /** The first read on a connection has the driver prepare the statement. */
+  /** On the first read of a connection, the driver prepares the statement. */
   async #goFirst(client: PoolClient, reader: RawRowReader, read: WaitingRead): Promise<unknown> {
     try {
       const { row_count: rowCount } = await runBounded(client, reader, read.statement, () => this.#pool.cancel(client));

@@ -6,7 +6,7 @@ import type { Connection } from "pg";
 
 type TakeRow = NonNullable<Statement["take_row"]>;
 
-/** Whoever takes everything that answers what they sent. */
+/** Receives every message that answers the sent statements. */
 export interface WireListener {
   /** Same as `Statement.take_row`. */
   takeRow(bytes: Buffer, start: number, end: number): void;
@@ -16,7 +16,7 @@ export interface WireListener {
   takeReady(): boolean;
 }
 
-/** Type and length of a message; the length counts itself. */
+/** Type and length of a message. The length includes itself. */
 const HEADER = 5;
 const DATA_ROW = "D".charCodeAt(0);
 const READY_FOR_QUERY = "Z".charCodeAt(0);
@@ -36,13 +36,13 @@ export class RawRowReader {
   listener: WireListener | undefined;
   /** Texts of statements that the driver has prepared on the connection, by name. */
   readonly #prepared = new Map<string, string>();
-  /** The beginning of a message whose rest has not come yet. */
+  /** Start of a message whose rest has not arrived. */
   #parts: Buffer[] = [];
   #bytes = 0;
   #wanted = 0;
   #own: Socket | undefined;
   #undescribed: Connection | undefined;
-  /** While a connection is being made the driver keeps what it reads. */
+  /** The driver keeps the buffers that it reads while a connection is being opened. */
   #isReady = false;
 
   /**

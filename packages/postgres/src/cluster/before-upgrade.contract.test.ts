@@ -28,7 +28,7 @@ import { nameRuntimeFolder } from "./runtime-folder.ts";
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 const ROOT = findCheckout(import.meta.dirname);
 
-/** Versions of the product, by what they make of a database. What the newer one makes is nothing for the older one. */
+/** Two product versions by their migrations. The older version cannot use databases of the newer one. */
 const NEW = readCatalogMigrations();
 const OLD = NEW.slice(
   0,
@@ -106,7 +106,7 @@ test("copies an older database once, upgrades it, and the documented rollback wo
   expect(await runVersion(OLD, insert(4))).toEqual(["{1,4}", String(OLD_CATALOG)]);
 });
 
-test("an upgrade that fails leaves the database to the version that it comes from", async () => {
+test("a failed upgrade leaves the database usable by the previous version", async () => {
   const broken = {
     number: NEW_CATALOG + 1,
     name: "broken.sql",

@@ -111,7 +111,7 @@ const sandbox = await useSandbox();
 if (sandbox !== undefined) testIsolated("sandbox", (input) => createSandboxPods({ ...input, ...sandbox }));
 
 function testIsolated(name: string, create: (input: LocalDriverInput) => Promise<LocalDriver>): void {
-  test(`with the driver ${name} builds and what runs in the image find its system packages`, async () => {
+  test(`builds and images with the driver ${name} find their system packages`, async () => {
     const program = "#!/bin/sh\necho the program runs beside $(ls $LD_LIBRARY_PATH)\n";
     publish("tiny", "", {
       "usr/bin/tinyprogram": [program, 0o755],

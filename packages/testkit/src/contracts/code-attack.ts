@@ -95,7 +95,7 @@ print(json.dumps(found))
 export interface AttackedDriver {
   readonly name: PodDriver["name"];
   create(input: LocalDriverInput): Promise<LocalDriver>;
-  /** How many processes the code may have of the 200 of its pod. */
+  /** Maximum processes of the code, of the 200 of its pod. */
   readonly most_children: number;
 }
 

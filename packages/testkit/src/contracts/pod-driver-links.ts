@@ -52,7 +52,7 @@ export function testLinks(driver: PodDriverUnderTest): void {
       await pods.ensure(spec, signal);
       await stage.ready(spec);
       await pods.stop(spec.id, GRACE_MS);
-      // where version 0.8.0 kept scratch files of services
+      // Version 0.8.0 kept scratch files of services here.
       for (const source of [
         { kind: "scratch", pod: podNameOf(spec) },
         { kind: "services", database_id: spec.id },

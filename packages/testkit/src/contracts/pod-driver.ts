@@ -241,7 +241,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect(await listIds(pods)).toEqual([]);
     });
 
-    test("a pod gets nothing of the environment of whoever starts it", async () => {
+    test("a pod gets nothing from its starter's environment", async () => {
       await using stage = openPodStage(driver);
       process.env.SERVER_SECRET_OF_TEST = "1";
       try {

@@ -24,7 +24,7 @@ export async function* readServiceLog(
   const input = { tail, ...since, signal };
   let found = 0;
   for await (const { line } of logs(log, { ...input, follow: false })) if (wantsLine(line, filter)) found++;
-  // of lines that come between the two looks none is passed over: they are the last
+  // lines that arrive between the two reads are the last ones, so none is skipped
   let passedOver = Math.max(0, found - query.tail);
   for await (const line of logs(log, { ...input, follow: query.follow === "1" })) {
     if (!wantsLine(line.line, filter)) continue;

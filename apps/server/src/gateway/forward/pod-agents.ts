@@ -11,7 +11,7 @@ const CONNECT_MS = 5_000;
 /** Connections to the plain HTTP of pods, kept between requests; by the endpoint, of which an instance has one. */
 export interface PodAgents extends Disposable {
   of(endpoint: PodEndpoint): Agent;
-  /** Ends idle connections of what serves no more; requests that are under way end as they would. */
+  /** Closes idle connections to pods that no longer serve. Running requests finish. */
   keepOnly(endpoints: ReadonlySet<PodEndpoint>): void;
 }
 

@@ -26,9 +26,9 @@ export type OwnedService = ServiceLocation & { readonly org_id: string };
 
 /** Links to the pods that serve, by the endpoint, of which an instance has one. */
 export interface PodLinks extends Disposable {
-  /** The link to an instance, if it is open; else it is being opened, for requests to come. */
+  /** Returns the open link to an instance. Otherwise starts to open one for later requests. */
   find(endpoint: PodEndpoint, service: OwnedService, instance: number): OpenPodLink | undefined;
-  /** Hangs up on what serves no more, once what is under way has ended. */
+  /** Closes links to pods that no longer serve, after their running requests. */
   keepOnly(endpoints: ReadonlySet<PodEndpoint>): void;
 }
 

@@ -7,7 +7,7 @@ import { readSessionIn } from "../principal.ts";
 import { hashCredential } from "./hashed-tokens.ts";
 
 const MIGRATIONS = readControlMigrations();
-/** The first migration whose tables have hashes. */
+/** The migration that introduced the hashes. */
 const HASHES = 27;
 const LIVES = { browser_s: 2_592_000, cli_s: 7_776_000 };
 const log = createSilentLog();

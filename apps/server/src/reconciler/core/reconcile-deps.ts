@@ -49,7 +49,7 @@ export interface KeyedDatabase {
 export interface ServiceKeyPusher extends AsyncDisposable {
   /** Sends every snapshot to the pods of a database's services from now on. Resolves when the first one was sent. */
   follow(database: KeyedDatabase): Promise<void>;
-  /** Gives an instance the current snapshot before its first request. @throws pod_failed when it takes none */
+  /** Sends the current snapshot to an instance before its first request. @throws pod_failed if it is refused */
   push(database: KeyedDatabase, address: PodAddress): Promise<void>;
 }
 

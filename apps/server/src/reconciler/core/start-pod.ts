@@ -39,7 +39,7 @@ export interface ReadyPolicy {
   readonly hints: { readonly memory: string; readonly ended: string; readonly silent: string };
   /** So many lines of its log are read. */
   readonly last_lines: number;
-  /** The end of its log, with a lead-in; empty when it wrote nothing. */
+  /** The end of its log with an introduction, or empty if it wrote nothing. */
   tellLast(lines: readonly string[]): string;
 }
 

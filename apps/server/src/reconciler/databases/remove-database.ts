@@ -51,7 +51,7 @@ export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnap
   return "moved";
 }
 
-/** Whether its storage may go for good, by the database's clock; from then on nobody can take the deletion back. */
+/** Whether the undelete period is over, by the database's clock. From then on the database cannot be undeleted. */
 async function isDue({ db }: Pick<ReconcileDeps, "db">, id: string): Promise<boolean> {
   const row = await db
     .selectFrom("control.databases")

@@ -98,7 +98,7 @@ export async function removeOrphanStorage({ db, log, machine }: ReconcileDeps): 
   return ids.size;
 }
 
-/** Ends all pods with the server. Their databases are STARTING from then on: the next server starts them. */
+/** Ends all pods with the server. Their databases become STARTING, so that the next server starts them. */
 export async function endAllPods(deps: ReconcileDeps): Promise<void> {
   const { log, machine } = deps;
   const pods = await machine.driver.list({});

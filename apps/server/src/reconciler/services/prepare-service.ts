@@ -36,7 +36,7 @@ export async function prepareService(
   const release = await readRelease(deps, snapshot);
   await demandImage(deps, snapshot, release.environment);
   const databaseToken = await findPodToken({ db, envelope }, databaseId);
-  // its pod makes the folder of PostgreSQL's socket its user's own
+  // the database's pod owns the folder of PostgreSQL's socket
   const ofPod = await driver.inspect(databasePod(databaseId).id);
   if (databaseToken === undefined || database.observed === null || ofPod?.state !== "running") {
     throw notReached(database.uri);

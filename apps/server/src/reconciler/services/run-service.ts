@@ -63,7 +63,7 @@ export async function runService(
   await reachDatabase(deps, snapshot, prepared, signal);
   const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.address), signal);
   await done("service pod_ready");
-  // those of its start may hold a key that was revoked since
+  // a key of its start may have been revoked since
   await deps.service_keys.push(keyedDatabaseOf(snapshot), prepared.address);
   const observed: ObservedService = { ...desiredServiceSpec(snapshot), instance };
   await applyChange(SERVICES, deps, snapshot, {

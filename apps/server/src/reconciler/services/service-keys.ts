@@ -71,7 +71,7 @@ export class ServiceKeys implements ServiceKeyPusher {
         const pod = parseServicePodId(id);
         if (pod === undefined || state !== "running") return;
         const address = await findAddress(this.#deps, { id: pod.service_id, database_id: databaseId }, pod.instance);
-        // one that is being started is given them before it is asked anything
+        // a starting instance gets keys before its first request
         if (address !== undefined && (await this.#deps.machine.askService(address)) !== undefined)
           await this.#push(address, followed);
       }),

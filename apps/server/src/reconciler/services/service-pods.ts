@@ -42,7 +42,7 @@ export async function listServicePods(
     .sort((a, b) => a.instance - b.instance);
 }
 
-/** How an instance is asked; undefined when its database was never started. */
+/** How to reach an instance. Undefined if its database was never started. */
 export async function findAddress(
   { db, envelope, machine }: PodsDeps,
   service: ServiceLocation,
