@@ -40,8 +40,8 @@ class LongestFirst extends BaseSequencer {
 /** The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product. */
 export default defineConfig({
   test: {
-    // tests wait for processes some of the time: four files at a time, also where there are two cores
-    maxWorkers: 4,
+    // tests wait for processes some of the time: five files at a time, also where there are two cores
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

@@ -24,12 +24,13 @@ export interface DashboardStage extends AsyncDisposable {
 
 export async function openDashboardStage(env: Readonly<Record<string, string>> = {}): Promise<DashboardStage> {
   const place = makePlace({ env });
-  const browser = await openBrowser();
+  let browser: Browser | undefined;
   const close = async () => {
-    await browser.close();
+    await browser?.close();
     await place[Symbol.asyncDispose]();
   };
   try {
+    browser = await openBrowser();
     const server = await startHostedServer(place);
     const ann = await openWindow(browser);
     const { page } = ann;

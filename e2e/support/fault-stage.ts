@@ -116,12 +116,13 @@ export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "ins
 
 export async function openFaultStage(env: Readonly<Record<string, string>> = {}): Promise<FaultStage> {
   const place = makePlace({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
-  const server = await startHeldServer(place);
+  let server: HeldServer | undefined;
   try {
+    server = await startHeldServer(place);
     return await openOn(place, server);
   } catch (error) {
-    const said = server.output().split("\n").slice(-30).join("\n");
-    await server[Symbol.asyncDispose]();
+    const said = (server?.output() ?? "").split("\n").slice(-30).join("\n");
+    await server?.[Symbol.asyncDispose]();
     await cutPower(place);
     await place[Symbol.asyncDispose]();
     throw new Error(`The stage was not made:\n${said}`, { cause: error });

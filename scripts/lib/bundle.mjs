@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
+import { keepCommandCompiled, keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
 import { ROOT } from "./paths.mjs";
 
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
@@ -102,6 +102,7 @@ export async function bundle(target) {
   for (const name of DOORS) writeDoor(target, name);
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
   for (const [name, source] of Object.entries(MIGRATIONS)) copyFolder(join(ROOT, source), join(target, name));
+  keepCommandCompiled(join(target, "cli-main.js"));
   keepPodCompiled(join(target, "pod-program.js"));
   for (const name of ["server", "gateway"]) keepStartCompiled(join(target, `${name}-program.js`));
   copySwagger(join(target, "swagger-ui"));
@@ -153,6 +154,8 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
     logLevel: "warning",
     plugins: [APART, NODE_ONLY, leftOut(left_out)],
   });
+  // made from the previous bundle, and V8 compares only the length of a text
+  rmSync(join(target, `${name}.compiled`), { force: true });
   renameSync(written, join(target, `${name}.js`));
 }
 

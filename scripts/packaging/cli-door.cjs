@@ -1,10 +1,40 @@
 // Entry file of the command. It is small because loading and compiling the rest takes half of Node's start time.
 const [, , first, second] = process.argv;
+const loaded = new Map();
 if (second === undefined && (first === "--version" || first === "-v")) {
   process.stdout.write("@VERSION@\n");
 } else {
   keepCompiled();
-  require("./cli-main.js");
+  load("./cli-main.js");
+}
+
+/** Loads a bundle beside this file by what the build has kept of its compiled code; a wheel has none. */
+function load(name) {
+  const file = require.resolve(name);
+  const known = loaded.get(file);
+  if (known !== undefined) return known.exports;
+  const cachedData = readCompiled(file.replace(/\.js$/, ".compiled"));
+  if (cachedData === undefined) return require(file);
+  const { createRequire, wrap } = require("node:module");
+  const { Script } = require("node:vm");
+  // bundles are written in ASCII
+  const text = require("node:fs").readFileSync(file, "latin1");
+  const script = new Script(wrap(text), { filename: file, cachedData });
+  const program = { exports: {} };
+  loaded.set(file, program);
+  const requireOther = createRequire(file);
+  const requireAny = (other) => (other.startsWith("./") ? load(other) : requireOther(other));
+  script.runInThisContext()(program.exports, requireAny, program, file, __dirname);
+  return program.exports;
+}
+
+function readCompiled(file) {
+  try {
+    return require("node:fs").readFileSync(file);
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 /** Enables the compile cache of Node 22.8 and later, in an existing home, which no other user can write. */

@@ -1,18 +1,31 @@
-// Runs a bundle like its entry file and stores the compiled code when it ends: node keep-compiled.cjs <bundle> <argument>...
+// Runs a bundle as its door does, and keeps what was compiled of it, and of the bundles that it loads, until it ends:
+// node keep-compiled.cjs <bundle> <argument>...
 const { chmodSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { createRequire, wrap } = require("node:module");
 const { dirname } = require("node:path");
 const { Script } = require("node:vm");
 
 process.argv.splice(1, 1);
-const [, file] = process.argv;
-const script = new Script(wrap(readFileSync(file, "latin1")), { filename: file });
-const target = file.replace(/\.js$/, ".compiled");
+const bundles = new Map();
 process.on("exit", () => {
-  writeFileSync(`${target}.new`, script.createCachedData());
-  // the program may have set a strict umask, and other users run it
-  chmodSync(`${target}.new`, 0o644);
-  renameSync(`${target}.new`, target);
+  for (const [file, { script }] of bundles) {
+    const target = file.replace(/\.js$/, ".compiled");
+    writeFileSync(`${target}.new`, script.createCachedData());
+    // the program may have set a umask of its own, and others run it
+    chmodSync(`${target}.new`, 0o644);
+    renameSync(`${target}.new`, target);
+  }
 });
-const program = { exports: {} };
-script.runInThisContext()(program.exports, createRequire(file), program, file, dirname(file));
+load(process.argv[1]);
+
+function load(file) {
+  const known = bundles.get(file);
+  if (known !== undefined) return known.program.exports;
+  const script = new Script(wrap(readFileSync(file, "latin1")), { filename: file });
+  const program = { exports: {} };
+  bundles.set(file, { script, program });
+  const requireOther = createRequire(file);
+  const requireAny = (name) => (name.startsWith("./") ? load(requireOther.resolve(name)) : requireOther(name));
+  script.runInThisContext()(program.exports, requireAny, program, file, dirname(file));
+  return program.exports;
+}

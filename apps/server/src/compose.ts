@@ -46,6 +46,7 @@ import { addHealthRoutes } from "./http/health-routes.ts";
 import { addOpenapi } from "./http/openapi.ts";
 import { createHttpServer } from "./http/server.ts";
 import { addDashboard, type Dashboard } from "./http/static.ts";
+import type { PasswordHasher } from "./identity/auth.ts";
 import { AUTH_BODIES } from "./identity/auth-bodies.ts";
 import { createAuthHandlers } from "./identity/auth-handlers.ts";
 import { createIdentity, type Identity } from "./identity/identity.ts";
@@ -100,6 +101,7 @@ export interface ServerInput {
   readonly site: Site;
   readonly mail: Mail | undefined;
   readonly auth_secret: Secret;
+  readonly passwords?: PasswordHasher | undefined;
   readonly master_key: MasterKey;
   /** Undefined if the server does not serve the dashboard. */
   readonly dashboard?: Dashboard | undefined;
@@ -132,6 +134,7 @@ export function composeServer(input: ServerInput): ComposedServer {
     mail,
     session_lives: { browser_s: config.identity.browser_session_s, cli_s: config.identity.cli_session_s },
     verifyKey,
+    passwords: input.passwords,
   });
   const findOrg = createFindOrg(db);
   const problems: TellProblems[] = [() => checkDatabase(db), () => checkDisk({ config })];

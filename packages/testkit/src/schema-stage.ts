@@ -6,7 +6,7 @@ import { type ApplyInput, applySchema } from "@appdb/engine/schema/apply-schema"
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { createSilentLog } from "./silent-log.ts";
-import { createTestDatabase } from "./test-database.ts";
+import { createTestDatabase, type TestTemplate } from "./test-database.ts";
 
 export interface StageOptions {
   /** Default: the system clock. */
@@ -30,12 +30,20 @@ export interface SchemaStage extends AsyncDisposable {
   count(table: string): Promise<number>;
 }
 
+/** An empty catalog. The name is enough: the PostgreSQL of a run serves one version of the sources. */
+const WITH_CATALOG: TestTemplate = {
+  made_of: "an empty catalog",
+  async fill(dsn) {
+    await using sql = createPgPool({ dsn, max: 1, application_name: "testkit" });
+    await ensureCatalog(sql, readCatalogMigrations());
+  },
+};
+
 /** Creates the database and its catalog. */
 export async function openSchemaStage(options: StageOptions = {}): Promise<SchemaStage> {
   const { clock = { now: Date.now }, log = createSilentLog(), ...pool } = options;
-  const database = await createTestDatabase();
+  const database = await createTestDatabase(WITH_CATALOG);
   const sql = createPgPool({ dsn: database.dsn, max: 8, application_name: "test", ...pool });
-  await ensureCatalog(sql, readCatalogMigrations());
   const rows = async (text: string) => (await sql.query({ text })).rows;
   return {
     sql,

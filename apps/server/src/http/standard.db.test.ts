@@ -10,7 +10,7 @@ import { openOrgStage } from "../testing/people.ts";
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await openServer({ env: { SERVICE_SIGN_UP: "open" } });
+  server = await openServer({ env: { SERVICE_SIGN_UP: "open" }, has_slow_passwords: true });
   // sign-up is closed before the first account
   await openOrgStage(server);
 });

@@ -26,6 +26,8 @@ export const ADDRESS_HEADER = "x-resolved-address";
 /** Lifetime of a password reset link. */
 export const RESET_S = 3600;
 
+export type PasswordHasher = NonNullable<NonNullable<BetterAuthOptions["emailAndPassword"]>["password"]>;
+
 export interface AuthDeps {
   readonly db: ControlDatabase;
   readonly log: Logger;
@@ -33,6 +35,8 @@ export interface AuthDeps {
   readonly secret: Secret;
   readonly oidc: OidcConfig | undefined;
   readonly session_lives: SessionLives;
+  /** How passwords are stored. The default is the scrypt of better-auth. */
+  readonly passwords?: PasswordHasher | undefined;
   /** Checks that this address may sign up now. @throws sign_up_closed */
   readonly assertMaySignUp: (input: SignUp) => Promise<void>;
   /** Mails a reset link. */
@@ -100,6 +104,7 @@ export function createAuth(deps: AuthDeps) {
     },
     emailAndPassword: {
       enabled: true,
+      password: deps.passwords ?? {},
       minPasswordLength: PASSWORD_CHARACTERS.min,
       maxPasswordLength: PASSWORD_CHARACTERS.max,
       resetPasswordTokenExpiresIn: RESET_S,

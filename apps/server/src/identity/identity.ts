@@ -3,7 +3,7 @@ import type { Secret } from "@appdb/system/secret";
 import type { FastifyRequest } from "fastify";
 import type { OidcConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
-import { type Auth, createAuth, RESET_S, resetUrl } from "./auth.ts";
+import { type Auth, createAuth, type PasswordHasher, RESET_S, resetUrl } from "./auth.ts";
 import type { Mail } from "./mail.ts";
 import { type Resolved, readSessionIn, resolvePrincipal, type ShownCredentials, type VerifyKey } from "./principal.ts";
 import { createKnownDevice, type KnownDevice } from "./second-factor/known-device.ts";
@@ -23,6 +23,7 @@ export interface IdentityDeps {
   readonly mail: Mail | undefined;
   readonly session_lives: SessionLives;
   readonly verifyKey: VerifyKey;
+  readonly passwords?: PasswordHasher | undefined;
 }
 
 /** Authentication of people and keys. */

@@ -1,3 +1,4 @@
+import { randomBytes, scryptSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { type ComposedServer, composeServer } from "../compose.ts";
 import { readServerConfig, type ServerConfig } from "../config/config.ts";
 import { migrate, readControlMigrations } from "../database/migrate.ts";
 import { openControlDatabase } from "../database/pool.ts";
+import type { PasswordHasher } from "../identity/auth.ts";
 import type { Mail, MailMessage } from "../identity/mail.ts";
 import { type MasterKey, openMasterKey, toMasterKey } from "../secrets/master-key.ts";
 
@@ -57,8 +59,20 @@ export interface OpenServerInput {
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the server has mail. Mails are collected in `mails`. */
   readonly mail?: boolean;
+  /** Whether it stores passwords as the product does, which takes 0.1 s of a processor each time. */
+  readonly has_slow_passwords?: boolean;
   /** Uses the database of another test server, which owns it. */
   readonly beside?: TestServer;
+}
+
+/** The product's format of stored passwords, with a scrypt of the lowest cost: tests hash hundreds of passwords. */
+const QUICK_PASSWORDS: PasswordHasher = {
+  hash: async (password) => hashQuickly(password, randomBytes(16).toString("hex")),
+  verify: async ({ hash, password }) => hash === hashQuickly(password, hash.split(":")[0] ?? ""),
+};
+
+function hashQuickly(password: string, salt: string): string {
+  return `${salt}:${scryptSync(password.normalize("NFKC"), salt, 64, { N: 2 }).toString("hex")}`;
 }
 
 /** Starts a control plane with its own database, on a free port of 127.0.0.1. */
@@ -94,6 +108,7 @@ export async function openServer(input: OpenServerInput = {}): Promise<TestServe
     site,
     mail,
     master_key: masterKey,
+    passwords: input.has_slow_passwords ? undefined : QUICK_PASSWORDS,
     auth_secret: new Secret("a secret of the tests that is long enough"),
   });
   await composed.app.listen({ host: "127.0.0.1", port: 0 });

@@ -9,8 +9,8 @@ import type { ReconcileDeps } from "./reconcile-deps.ts";
 import type { Snapshot } from "./resource.ts";
 
 const POLL_MS = 10;
-/** The driver is asked less often than the pod. */
-const INSPECT_MS = 100;
+/** The driver is asked less often than the pod: to tell the memory of a pod it looks at every process of the machine. */
+const INSPECT_MS = 500;
 
 /** Starts a pod and records it. A running pod keeps its environment. */
 export async function startPod(
