@@ -64,7 +64,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   };
   const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
   const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
-  log.info({ driver: driver.name }, "pods are run by this driver");
+  log.info({ driver: driver.name }, "this driver runs the pods");
   const putTree: HostRuntime["materializeTree"] = async (
     { database_id: databaseId, digest, org_id: orgId },
     signal,

@@ -54,9 +54,9 @@ export function catalogFormat(migrations: readonly Migration[]) {
   return { newest: newestOf(migrations), table: "appdb.migrations", column: "id" } as const;
 }
 
-/** Brings the database's catalog to this version's format, all of it or nothing. Any number of processes may call it at once; one
- *  that is up to date costs one query. Each step inserts its number first.
- *  @throws catalog_too_new, upgrade_failed with what failed, postgres_unsupported, database_unavailable */
+/** Upgrades the database's catalog to this version's format, completely or not at all. Any number of processes may
+ *  call it at once. If nothing is pending, it costs one query. Each step inserts its number first.
+ *  @throws catalog_too_new, upgrade_failed with the reason, postgres_unsupported, database_unavailable */
 export async function ensureCatalog(sql: SqlPool, migrations: readonly Migration[]): Promise<void> {
   if ((await appliedFormat(sql, migrations)) === newestOf(migrations)) return;
   await checkServer(sql);
@@ -84,8 +84,8 @@ async function applyMigration(connection: SqlConnection, migration: Migration): 
   } catch (cause) {
     if (!(cause instanceof SqlError)) throw cause;
     throw appError("upgrade_failed", {
-      detail: `Step ${migration.number} of bringing the database to version ${VERSION} failed: ${cause.message}. Nothing of it was changed.`,
-      hint: "Start the version that it comes from again; it works as before. What else can be done: docs/upgrades.md",
+      detail: `Step ${migration.number} of the upgrade to version ${VERSION} failed: ${cause.message}. Nothing was changed.`,
+      hint: "Start the previous version again; it works as before. For other options, see docs/upgrades.md",
       meta: { step: migration.number, version: VERSION, sqlstate: cause.sqlstate },
       cause,
     });
