@@ -143,10 +143,10 @@ async function timeRecompute(
 ): Promise<number> {
   const { program, args } = cliCommand(["recompute", `${TARGET}/notes`, "summary", "--on-error", onError, "-f"]);
   const daemon = await daemonPid(stage);
-  const most: Memory = { daemon: 0, postgres: 0 };
+  const max: Memory = { daemon: 0, postgres: 0 };
   let sampling: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    sampling = sample(daemon, most);
+    sampling = sample(daemon, max);
   }, SAMPLE_MS);
   const began = performance.now();
   const child = spawn(program, args, { cwd: project, env: stage.env, stdio: ["ignore", "ignore", "pipe"] });
@@ -157,7 +157,7 @@ async function timeRecompute(
   clearInterval(timer);
   await sampling;
   if (code !== 0) throw new Error(`the recompute ended with ${code}: ${Buffer.concat(said)}`);
-  memory.push(most);
+  memory.push(max);
   return took;
 }
 
@@ -174,7 +174,7 @@ async function daemonPid(stage: Stage): Promise<number> {
 }
 
 /** The daemon's Node with its job workers, and its largest PostgreSQL process. */
-async function sample(daemon: number, most: Memory): Promise<void> {
+async function sample(daemon: number, max: Memory): Promise<void> {
   const children = await childrenOf(daemon);
   const sizes = await Promise.all(
     [daemon, ...children].map(async (pid) => {
@@ -182,13 +182,13 @@ async function sample(daemon: number, most: Memory): Promise<void> {
       return program.includes("appdb.worker") || pid === daemon ? await megabytes(pid, "Pss") : 0;
     }),
   );
-  most.daemon = Math.max(
-    most.daemon,
+  max.daemon = Math.max(
+    max.daemon,
     sizes.reduce((sum, size) => sum + size, 0),
   );
   for (const pid of await descendants(children)) {
     const program = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    if (program.startsWith("postgres: ")) most.postgres = Math.max(most.postgres, await megabytes(pid, "Pss_Anon"));
+    if (program.startsWith("postgres: ")) max.postgres = Math.max(max.postgres, await megabytes(pid, "Pss_Anon"));
   }
 }
 

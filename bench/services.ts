@@ -88,10 +88,10 @@ async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[
   for (const call of [calls.direct, calls.gateway]) await drive(call, CONNECTIONS);
   for (let run = 1; run <= bench.runs; run += 1) {
     bench.say(`run ${run} of ${bench.runs}, ${CONNECTIONS} connections and 1`);
-    found.direct.push(demandGood(await drive(calls.direct, CONNECTIONS)));
-    found.gateway.push(demandGood(await drive(calls.gateway, CONNECTIONS)));
-    const direct = demandGood(await drive(calls.direct, 1));
-    const one = demandGood(await drive(calls.gateway, 1));
+    found.direct.push(requireValid(await drive(calls.direct, CONNECTIONS)));
+    found.gateway.push(requireValid(await drive(calls.gateway, CONNECTIONS)));
+    const direct = requireValid(await drive(calls.direct, 1));
+    const one = requireValid(await drive(calls.gateway, 1));
     found.one.push(one);
     added.push(one.p50_ms - direct.p50_ms);
   }
@@ -124,12 +124,12 @@ async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[
 
 async function measureConnections(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
   const { url, headers } = stage;
-  const most = await loadWithProcess({ url, body: BODY, headers, connections: CONNECTIONS, seconds: bench.seconds });
-  const rate = Math.min(OPEN_PER_SECOND, Math.round((most.per_second * SHARE) / 100) * 100);
+  const max = await loadWithProcess({ url, body: BODY, headers, connections: CONNECTIONS, seconds: bench.seconds });
+  const rate = Math.min(OPEN_PER_SECOND, Math.round((max.per_second * SHARE) / 100) * 100);
   const drive = async (connections: number) => {
     const loop = await startOpenLoop({ url, body: BODY, headers, per_second: rate, connections });
     await sleep(bench.seconds * 2_000);
-    return demandGood(await loop.stop()).p99_ms;
+    return requireValid(await loop.stop()).p99_ms;
   };
   const [few, many]: [number[], number[]] = [[], []];
   for (let run = 1; run <= bench.runs; run += 1) {
@@ -221,7 +221,7 @@ async function timeStart(env: NodeJS.ProcessEnv): Promise<number> {
   return took;
 }
 
-function demandGood<Result extends { readonly failed: number }>(result: Result): Result {
+function requireValid<Result extends { readonly failed: number }>(result: Result): Result {
   if (result.failed > 0) throw new Error(`${result.failed} requests failed: ${JSON.stringify(result)}`);
   return result;
 }

@@ -95,7 +95,7 @@ describe("behaviour 13: a body that", () => {
   test("has several mistakes reports all of them", async () => {
     const answer = await post(`${url}/items`, { n: "1", ok: "yes", titel: "t" });
     await expectRefused(answer, 422, "invalid_request");
-    expect(answer.json.errors.map((one: { pointer: string }) => one.pointer).sort()).toEqual([
+    expect(answer.json.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
       "/n",
       "/ok",
       "/sku",

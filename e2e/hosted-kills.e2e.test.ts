@@ -127,11 +127,11 @@ function choose(random: () => number): readonly Cell[] {
   const kills = new Map<FaultVictim, number>();
   return Object.keys(OPERATIONS).flatMap((operation) => {
     const own = CELLS.filter((cell) => cell.operation === operation);
-    const least = Math.min(...own.map(({ victim }) => kills.get(victim) ?? 0));
-    const fitting = own.filter(({ victim }) => (kills.get(victim) ?? 0) === least);
+    const min = Math.min(...own.map(({ victim }) => kills.get(victim) ?? 0));
+    const fitting = own.filter(({ victim }) => (kills.get(victim) ?? 0) === min);
     const cell = fitting[Math.floor(random() * fitting.length)];
     if (cell === undefined) return [];
-    kills.set(cell.victim, least + 1);
+    kills.set(cell.victim, min + 1);
     return [cell];
   });
 }

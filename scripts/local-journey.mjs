@@ -141,17 +141,17 @@ class Journey {
     const args = [...before, "service", "run", "app.py", "main", "--port", "0", "--json"];
     const child = spawn(program, args, { cwd: this.project, env: this.#env, stdio: ["ignore", "pipe", "pipe"] });
     this.#running.push(child);
-    let said = "";
+    let output = "";
     const keep = (text) => {
-      said += text;
+      output += text;
     };
     child.stderr.setEncoding("utf8").on("data", keep);
     const lines = createInterface({ input: child.stdout });
     lines.on("line", (line) => keep(`${line}\n`));
     const ended = new Promise((resolve) => child.once("exit", resolve));
     const endpoint = await eventually(async () => {
-      if (child.exitCode !== null) throw new Stop(`cli service run ended with ${child.exitCode}:\n${said}`);
-      return /"endpoint":\s*"([^"]+)"/.exec(said)?.[1];
+      if (child.exitCode !== null) throw new Stop(`cli service run ended with ${child.exitCode}:\n${output}`);
+      return /"endpoint":\s*"([^"]+)"/.exec(output)?.[1];
     });
     const end = async () => {
       child.kill("SIGKILL");
@@ -240,8 +240,8 @@ function isThere(pid) {
   }
 }
 
-function expectSame(found, wanted) {
-  const [left, right] = [found, wanted].map((value) => JSON.stringify(value));
+function expectSame(found, expected) {
+  const [left, right] = [found, expected].map((value) => JSON.stringify(value));
   if (left !== right) throw new Error(`Expected ${right}, got ${left}`);
 }
 

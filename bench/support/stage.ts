@@ -99,7 +99,7 @@ async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "dsnOf" |
 async function measureMemory(pid: number): Promise<number> {
   const pids = [pid, ...(await childrenOf(pid))];
   const sizes = await Promise.all(
-    pids.map(async (one) => /^Pss:\s+(\d+) kB/m.exec(await readFile(`/proc/${one}/smaps_rollup`, "utf8"))?.[1]),
+    pids.map(async (pid) => /^Pss:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]),
   );
   return sizes.reduce((sum, size) => sum + Number(size) / 1000, 0);
 }

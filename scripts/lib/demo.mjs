@@ -52,9 +52,9 @@ async function startDemoServer(env) {
     const isOurs =
       (env.SERVICE_PODS ?? "") === "" && (env.SERVICE_HOST ?? "") === "" && (env.SERVICE_DOMAIN ?? "") === "";
     if (!isOurs || !(error instanceof Stop) || !error.message.includes(AS_ROOT)) throw error;
-    const why = /^error: (.*)$/m.exec(error.message)?.[1] ?? error.message;
+    const reason = /^error: (.*)$/m.exec(error.message)?.[1] ?? error.message;
     say(
-      `\nWARNING: ${why}\nThe demo runs its pods as plain processes: code that is deployed to it is root on this machine.`,
+      `\nWARNING: ${reason}\nThe demo runs its pods as plain processes: code that is deployed to it is root on this machine.`,
     );
     say("Use it only for yourself. Install the missing parts before you serve others: docs/pods.md\n");
     return await startServer({ ...env, SERVICE_PODS: "process" });
@@ -185,9 +185,9 @@ async function waitForService(env, interrupted) {
   return await untilSo(interrupted, () => {
     const found = ask(["service", "list", DATABASE, "--json"], env)?.services.find(({ uri }) => uri === SERVICE);
     if (found?.state === "FAILED" || found?.state === "STOPPED") {
-      const why = found.failure?.detail ?? found.reason ?? "it was stopped";
+      const reason = found.failure?.detail ?? found.reason ?? "it was stopped";
       if (found.state === "FAILED" || found.reason === null) {
-        throw new Stop(`The service ${SERVICE} is ${found.state}: ${why}.`, `./cli service restart ${SERVICE}`);
+        throw new Stop(`The service ${SERVICE} is ${found.state}: ${reason}.`, `./cli service restart ${SERVICE}`);
       }
     }
     return found?.state === "AVAILABLE" ? (found.endpoint ?? undefined) : undefined;

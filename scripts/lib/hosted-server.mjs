@@ -25,9 +25,9 @@ export async function startServer(env) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = new Promise((resolve) => child.on("close", resolve));
-  const said = [];
+  const output = [];
   child.stderr.on("data", (data) => {
-    said.push(String(data));
+    output.push(String(data));
     log.write(data);
   });
   const printed = await new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export async function startServer(env) {
       else lines.push(line);
     });
     void ended.then(() =>
-      reject(new Stop(`The hosted service did not start.\n${said.join("").trimEnd()}`, `less ${logFile}`)),
+      reject(new Stop(`The hosted service did not start.\n${output.join("").trimEnd()}`, `less ${logFile}`)),
     );
   });
   return {

@@ -23,7 +23,7 @@ export const MUTATIONS = [
   {
     takes: "org create switches the session to the new organization",
     file: `${CONTROL}/organizations/create-organization.ts`,
-    from: "await switchOrg(tx, owner.session_id, made.id);",
+    from: "await switchOrg(tx, owner.session_id, created.id);",
     to: "",
     project: "db",
     test_file: `${CONTROL}/organizations/organizations.db.test.ts`,
@@ -95,7 +95,7 @@ export const MUTATIONS = [
   {
     takes: "a wrong key is refused",
     file: `${CONTROL}/keys/verify-key.ts`,
-    from: "if (!isSame(shown, row.hash) && !isFormer) return undefined;",
+    from: "if (!isSame(received, row.hash) && !isFormer) return undefined;",
     to: "",
     project: "db",
     test_file: `${CONTROL}/keys/keys.db.test.ts`,
@@ -221,7 +221,7 @@ export const MUTATIONS = [
   {
     takes: "db update asks before it changes anything",
     file: `${CLI}/commands/db/update.ts`,
-    from: "if (!plan.in_agreement) await agree(ctx, plan, flags);",
+    from: "if (!plan.in_agreement) await confirmChanges(ctx, plan, flags);",
     to: "",
     project: "contract",
     test_file: `${CLI}/commands/db/update.test.ts`,

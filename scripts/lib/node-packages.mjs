@@ -36,15 +36,15 @@ export function ensureNodePackages() {
 function packagesAreThere() {
   const written = join(ROOT, "node_modules", ".package-lock.json");
   if (!existsSync(written)) return false;
-  const wanted = readPackages(join(ROOT, "package-lock.json"));
+  const expected = readPackages(join(ROOT, "package-lock.json"));
   const installed = readPackages(written);
-  for (const [path, entry] of Object.entries(wanted)) {
+  for (const [path, entry] of Object.entries(expected)) {
     if (!path.startsWith("node_modules/")) continue;
     const found = installed[path];
     if (found === undefined ? entry.optional !== true : found.integrity !== entry.integrity) return false;
   }
   return Object.keys(installed).every(
-    (path) => path in wanted && (wanted[path].link !== true || existsSync(join(ROOT, path))),
+    (path) => path in expected && (expected[path].link !== true || existsSync(join(ROOT, path))),
   );
 }
 

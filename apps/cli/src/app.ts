@@ -21,7 +21,7 @@ import { collectUsageText, toKebab } from "./output/usage-text.ts";
 export async function runCommandLine(argv: readonly string[], world: World): Promise<void> {
   const ctx: Context = { ...world, has_plan: NOUNS[argv[0] ?? ""]?.has_plan ?? false };
   const usage = collectUsageText(argv);
-  const inputs = spelledOut(argv);
+  const inputs = expandAliases(argv);
   const root = await buildTree(inputs);
   await run(buildCli(root, usage.text), inputs, ctx);
   if (usage.problem === undefined) return;
@@ -33,7 +33,7 @@ export async function runCommandLine(argv: readonly string[], world: World): Pro
  * Maps `cli help schema` and `cli schema help` to `cli schema --help`, and `cli -V` to `cli --version`, as other tools
  * do.
  */
-function spelledOut(argv: readonly string[]): readonly string[] {
+function expandAliases(argv: readonly string[]): readonly string[] {
   const [first, second] = argv;
   if (first === undefined) return ["--help"];
   if (first === "help") return [...argv.slice(1), "--help"];
@@ -72,7 +72,7 @@ async function buildTree(argv: readonly string[]): Promise<RouteMap<Context>> {
     routes[name] = await buildNoun(noun, first === name ? second : undefined);
   }
   for (const [name, leaf] of Object.entries(LEAVES)) {
-    routes[name] = first === name ? await leaf.load() : standIn(leaf);
+    routes[name] = first === name ? await leaf.load() : unloadedCommand(leaf);
   }
   return buildRouteMap<string, Context>({
     routes,
@@ -93,18 +93,18 @@ async function buildTree(argv: readonly string[]): Promise<RouteMap<Context>> {
   });
 }
 
-async function buildNoun(noun: Noun, wanted: string | undefined): Promise<RouteMap<Context>> {
+async function buildNoun(noun: Noun, verbName: string | undefined): Promise<RouteMap<Context>> {
   const routes: Record<string, Command<Context>> = {};
   // `cli schema --help` shows the usage of each verb, so it loads all of them.
-  const all = wanted !== undefined && !Object.hasOwn(noun.verbs, wanted);
+  const all = verbName !== undefined && !Object.hasOwn(noun.verbs, verbName);
   for (const [verb, leaf] of Object.entries(noun.verbs)) {
-    routes[verb] = all || wanted === verb ? await leaf.load() : standIn(leaf);
+    routes[verb] = all || verbName === verb ? await leaf.load() : unloadedCommand(leaf);
   }
   return buildRouteMap<string, Context>({ routes, docs: { brief: noun.brief } });
 }
 
 /** A command that is only listed. `buildTree` loads the one that the command line names. */
-function standIn(leaf: Leaf): Command<Context> {
+function unloadedCommand(leaf: Leaf): Command<Context> {
   return buildCommand<Record<never, never>, [], Context>({
     docs: { brief: leaf.brief },
     parameters: {},

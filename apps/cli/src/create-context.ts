@@ -24,7 +24,7 @@ export interface ContextInput {
 /** The dependencies of commands in the running process. Expensive ones are loaded on first use. */
 export function createContext({ ahead, calls_daemon: callsDaemon, node, program, signal }: ContextInput): World {
   const config = readCliConfig(node.env);
-  const out = createOutput(lateStream(node, "stdout"), lateStream(node, "stderr"), config.plain);
+  const out = createOutput(lazyStream(node, "stdout"), lazyStream(node, "stderr"), config.plain);
   const cwd = node.cwd();
   const daemon: EnsureDaemonDeps = { config, program, note: out.note };
   const read = async (input: ApplicationInput): Promise<Application> => {
@@ -88,7 +88,7 @@ function findAhead(daemon: EnsureDaemonDeps): Promise<FoundDaemon | undefined> {
  * A stream of the process that is created on first use. Creating all of them takes 3 ms, which would delay the
  * application's Python.
  */
-function lateStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream {
+function lazyStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream {
   return {
     write: (text) => node[name].write(text),
     get isTTY() {
@@ -100,7 +100,7 @@ function lateStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream
 /** Streams of the command-line parser. It prints help; errors are printed by us, so its empty lines are dropped. */
 function parserProcess(node: NodeJS.Process): StricliProcess {
   return {
-    stdout: lateStream(node, "stdout"),
+    stdout: lazyStream(node, "stdout"),
     stderr: { write: (text) => void (text.trim() === "" ? undefined : node.stderr.write(text)) },
     env: {},
   };

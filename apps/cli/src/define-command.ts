@@ -38,8 +38,8 @@ export function defineCommand<Flags extends JsonFlag, Args extends BaseArgs = []
   return buildCommand<AnyFlags, Args, Context>({
     docs: { brief: definition.brief, fullDescription: describe(definition) },
     parameters: parameters as unknown as TypedCommandParameters<AnyFlags, Args, Context>,
-    func: async function (this: Context, given: AnyFlags, ...args: Args): Promise<void> {
-      const flags = given as unknown as Flags;
+    func: async function (this: Context, anyFlags: AnyFlags, ...args: Args): Promise<void> {
+      const flags = anyFlags as unknown as Flags;
       try {
         const result = await definition.run(this, flags, ...args);
         if (result !== undefined) {

@@ -19,7 +19,7 @@ export function compose() {
     defaultOptions: {
       queries: {
         // retry only requests without an answer, once
-        retry: (failures, error) => failures < 1 && isLost(error),
+        retry: (failures, error) => failures < 1 && isConnectionLost(error),
         staleTime: 2_000,
         // a local server is reachable without a network
         networkMode: "always",
@@ -37,6 +37,6 @@ export function compose() {
   );
 }
 
-function isLost(error: Error): boolean {
+function isConnectionLost(error: Error): boolean {
   return "code" in error && error.code === "server_unreachable";
 }

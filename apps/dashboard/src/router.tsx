@@ -226,8 +226,8 @@ export function createDashboardRouter(context: RouterContext) {
     // keeps a code such as 12345678 as text
     parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
     stringifySearch: (search) => {
-      const given = Object.entries(search).filter(([, value]) => value !== undefined);
-      const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+      const present = Object.entries(search).filter(([, value]) => value !== undefined);
+      const text = new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString();
       return text === "" ? "" : `?${text}`;
     },
   });

@@ -11,14 +11,14 @@ import { findPlainAddresses } from "./config/config-identity.ts";
 import { lockHome, openSecret, openServerHome, removeRunning, roleLock, writeRunning } from "./config/server-home.ts";
 import { controlFormat, migrate, readControlMigrations } from "./database/migrate.ts";
 import { type ControlDatabase, openControlDatabase } from "./database/pool.ts";
-import { demandPostgres, openPostgres } from "./database/postgres.ts";
+import { openPostgres, requirePostgres } from "./database/postgres.ts";
 import { addGatewayMetrics, superviseGateway } from "./gateway-process/supervise-gateway.ts";
-import { keepLooking } from "./health/server-health.ts";
+import { startHealthChecks } from "./health/server-health.ts";
 import { type Dashboard, findDashboard, readDashboard } from "./http/static.ts";
 import { openFirstAccount } from "./identity/first-account.ts";
 import { createMail } from "./identity/mail.ts";
 import { awaitStopSignal } from "./lifecycle/await-stop-signal.ts";
-import { keepBeating } from "./lifecycle/heartbeat.ts";
+import { startHeartbeat } from "./lifecycle/heartbeat.ts";
 import { listenAsConfigured } from "./lifecycle/listen.ts";
 import { createServerLogger } from "./lifecycle/server-logger.ts";
 import { stopEach } from "./lifecycle/stop-each.ts";
@@ -44,7 +44,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const log = createServerLogger(config.log_level);
   const stopped = awaitStopSignal(log);
   lockHome(home, config);
-  using _beating = keepBeating(config.heartbeat_file, log);
+  using _beating = startHeartbeat(config.heartbeat_file, log);
   const migrations = readControlMigrations();
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
   await using database = openControlDatabase(postgres.dsn, log);
@@ -53,7 +53,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     const { serveGatewayAlone } = await import("./gateway-process/serve-alone.ts");
     return await serveGatewayAlone({ config, database, log, stopped });
   }
-  await demandPostgres(database.pool, config);
+  await requirePostgres(database.pool, config);
   await migrate(database.pool, migrations, log);
   const masterKey = await makeMasterKey(database.db, config, home, log);
   // start it early, so that it is ready with the rest
@@ -114,9 +114,9 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
       process.stdout.write(writeWelcome({ home, url: site.url, token, is_journal }));
     }
     using _cleaning = cleanHourly(deps);
-    using _looking = keepLooking(deps.health, log);
-    using gone = watchHome(home, roleLock(config.roles[0] ?? "control-plane"), log);
-    const reason = await Promise.race([stopped, gone.noticed]);
+    using _looking = startHealthChecks(deps.health, log);
+    using homeWatch = watchHome(home, roleLock(config.roles[0] ?? "control-plane"), log);
+    const reason = await Promise.race([stopped, homeWatch.noticed]);
     log.info({ reason }, "the server is stopping");
   } finally {
     await stopEach(log, {

@@ -63,16 +63,16 @@ export function testGatewayAttacks(open: () => AttackStage): void {
       const body = Buffer.from(JSON.stringify({ seconds: 20, text }));
       const agent = new Agent({ keepAlive: false, maxSockets: BODIES });
       const sent = Array.from({ length: BODIES }, () => holdRequest(mallory, body, agent));
-      let most = before;
+      let max = before;
       for (let at = 0; at < 20; at += 1) {
         await sleep(250);
-        most = Math.max(most, residentMb(pid));
+        max = Math.max(max, residentMb(pid));
       }
       // the other organization is served meanwhile
       expect(await send(`${victim.tools}/whoami`, victim.key, "GET")).toMatchObject({ status: 200 });
       for (const { end } of sent) end();
       agent.destroy();
-      expect(Math.round(most - before)).toBeLessThan(MAX_GROWTH_MB);
+      expect(Math.round(max - before)).toBeLessThan(MAX_GROWTH_MB);
     });
   });
 }

@@ -194,8 +194,8 @@ function findNameProblem(kind: NameKind, name: string): string | undefined {
     : "names begin with a letter (a-z), followed by letters, digits, '_' and '-'";
 }
 
-function tooLong(name: string, most: number): string {
-  return `it has ${name.length} characters, the maximum is ${most}`;
+function tooLong(name: string, max: number): string {
+  return `it has ${name.length} characters, the maximum is ${max}`;
 }
 
 /** A valid name near a wrong one, when only some of its letters are wrong. */

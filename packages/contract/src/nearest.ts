@@ -4,13 +4,13 @@
  * Undefined when nothing is near.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
-  const wanted = name.toLowerCase();
+  const lowerName = name.toLowerCase();
   let best: string | undefined;
-  let bestDistance = Math.min(wanted.length, Math.max(1, Math.floor(wanted.length / 3)) + 1);
+  let bestDistance = Math.min(lowerName.length, Math.max(1, Math.floor(lowerName.length / 3)) + 1);
   for (const candidate of known) {
     // The length difference is a lower bound of the distance, so most candidates cost nothing.
-    if (Math.abs(candidate.length - wanted.length) >= bestDistance) continue;
-    const distance = editDistance(wanted, candidate.toLowerCase());
+    if (Math.abs(candidate.length - lowerName.length) >= bestDistance) continue;
+    const distance = editDistance(lowerName, candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;

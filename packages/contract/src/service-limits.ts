@@ -31,36 +31,36 @@ export function limitVariable(name: Name): string {
 }
 
 /** An integer in a variable, at least the limit's minimum; empty counts as unset. */
-function whole(name: Name) {
-  const least = serviceSpecSchema.shape.limits.shape[name].minValue ?? 0;
+function wholeNumber(name: Name) {
+  const min = serviceSpecSchema.shape.limits.shape[name].minValue ?? 0;
   return z
     .string()
     .default("")
     .transform((text, context) => {
       const value = text === "" ? DEFAULT_LIMITS[name] : Number(text);
-      if (/^\d*$/.test(text) && Number.isSafeInteger(value) && value >= least) return value;
-      context.addIssue({ code: "custom", message: `is '${text}', expected a whole number of at least ${least}` });
+      if (/^\d*$/.test(text) && Number.isSafeInteger(value) && value >= min) return value;
+      context.addIssue({ code: "custom", message: `is '${text}', expected a whole number of at least ${min}` });
       return z.NEVER;
     });
 }
 
 /** The environment variables of service limits: of the daemon, and of a server for hosted services. */
 export const limitSettings = {
-  SERVICE_WORKERS: whole("workers"),
-  SERVICE_FUNCTION_TIMEOUT_MS: whole("function_timeout_ms"),
-  SERVICE_WORKER_MEMORY_MB: whole("worker_memory_mb"),
-  SERVICE_BODY_BYTES: whole("body_bytes"),
-  SERVICE_INSERT_ROWS: whole("insert_rows"),
-  SERVICE_STATEMENT_TIMEOUT_MS: whole("statement_timeout_ms"),
-  SERVICE_RESULT_ROWS: whole("result_rows"),
-  SERVICE_RESULT_BYTES: whole("result_bytes"),
-  SERVICE_ROWS_IN_FLIGHT: whole("rows_in_flight"),
-  SERVICE_ROUTE_REQUESTS: whole("route_requests"),
-  SERVICE_LIVE_QUERIES: whole("live_queries"),
-  SERVICE_LIVE_BYTES: whole("live_bytes"),
-  SERVICE_IDEMPOTENCY_KEEP_S: whole("idempotency_keep_s"),
-  SERVICE_BACKGROUND_JOBS: whole("background_jobs"),
-  SERVICE_BACKGROUND_AT_ONCE: whole("background_at_once"),
+  SERVICE_WORKERS: wholeNumber("workers"),
+  SERVICE_FUNCTION_TIMEOUT_MS: wholeNumber("function_timeout_ms"),
+  SERVICE_WORKER_MEMORY_MB: wholeNumber("worker_memory_mb"),
+  SERVICE_BODY_BYTES: wholeNumber("body_bytes"),
+  SERVICE_INSERT_ROWS: wholeNumber("insert_rows"),
+  SERVICE_STATEMENT_TIMEOUT_MS: wholeNumber("statement_timeout_ms"),
+  SERVICE_RESULT_ROWS: wholeNumber("result_rows"),
+  SERVICE_RESULT_BYTES: wholeNumber("result_bytes"),
+  SERVICE_ROWS_IN_FLIGHT: wholeNumber("rows_in_flight"),
+  SERVICE_ROUTE_REQUESTS: wholeNumber("route_requests"),
+  SERVICE_LIVE_QUERIES: wholeNumber("live_queries"),
+  SERVICE_LIVE_BYTES: wholeNumber("live_bytes"),
+  SERVICE_IDEMPOTENCY_KEEP_S: wholeNumber("idempotency_keep_s"),
+  SERVICE_BACKGROUND_JOBS: wholeNumber("background_jobs"),
+  SERVICE_BACKGROUND_AT_ONCE: wholeNumber("background_at_once"),
 } as const satisfies Record<Variable, z.ZodType<number, string | undefined>>;
 
 /** The limits in an environment, with defaults for missing ones, or all errors. */

@@ -73,28 +73,28 @@ export interface ConfigLocation {
 /** Checks the value of the section: unknown keys, types, names, conflicts. Reports all problems at once. Ignores an
  *  entry for a hosted database whose name still has a placeholder (`cloud://<your-org>:main`).
  *  @throws config_invalid with file, line and the nearest known key */
-export function parseServiceConfig(value: unknown, place: ConfigLocation): ServiceConfig {
+export function parseServiceConfig(value: unknown, location: ConfigLocation): ServiceConfig {
   const parsed = serviceConfigSchema.safeParse(value);
   const problems = parsed.success ? findConflicts(parsed.data) : describeIssues(parsed.error, serviceShape);
   if (parsed.success && problems.length === 0) return parsed.data;
-  throw invalidConfig(problems, place);
+  throw invalidConfig(problems, location);
 }
 
 /** Checks the section of the home's config.toml. @throws config_invalid with file, line and the nearest known key */
-export function parseHomeConfig(value: unknown, place: ConfigLocation): HomeConfig {
+export function parseHomeConfig(value: unknown, location: ConfigLocation): HomeConfig {
   const parsed = homeConfigSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw invalidConfig(describeIssues(parsed.error, homeShape), place);
+  throw invalidConfig(describeIssues(parsed.error, homeShape), location);
 }
 
-function invalidConfig(problems: readonly ConfigProblem[], place: ConfigLocation): Error {
-  const lines = problems.map((problem) => printProblem(problem, place));
+function invalidConfig(problems: readonly ConfigProblem[], location: ConfigLocation): Error {
+  const lines = problems.map((problem) => printProblem(problem, location));
   return appError("config_invalid", {
     detail: lines.join("\n"),
     hint:
       problems.find((problem) => problem.hint !== undefined)?.hint ??
-      `Correct ${place.file} and run the command again.`,
-    meta: { file: place.file },
+      `Correct ${location.file} and run the command again.`,
+    meta: { file: location.file },
     errors: problems.map((problem): FieldError => ({ pointer: pointerOf(problem.path), detail: problem.text })),
   });
 }
@@ -136,11 +136,11 @@ function describeIssue(issue: z.core.$ZodIssue, shape: object): ConfigProblem[] 
   if (issue.code !== "unrecognized_keys") return [{ path: issue.path, text: describeValue(issue) }];
   const known = Object.keys(issue.path[0] === "database" ? databaseEntryShape : shape);
   return issue.keys.map((key) => {
-    const near = nearestName(key, known);
+    const suggestion = nearestName(key, known);
     return {
       path: [...issue.path, key],
-      text: near === undefined ? "is not a known key" : `is not a known key; did you mean '${near}'?`,
-      hint: near === undefined ? `The keys are: ${known.join(", ")}` : `Write ${near} instead of ${key}.`,
+      text: suggestion === undefined ? "is not a known key" : `is not a known key; did you mean '${suggestion}'?`,
+      hint: suggestion === undefined ? `The keys are: ${known.join(", ")}` : `Write ${suggestion} instead of ${key}.`,
     };
   });
 }
@@ -194,13 +194,13 @@ function findNameProblems(name: string, path: readonly PropertyKey[]): ConfigPro
   }
 }
 
-function printProblem(problem: ConfigProblem, place: ConfigLocation): string {
-  const line = place.lineOf(problem.path);
+function printProblem(problem: ConfigProblem, location: ConfigLocation): string {
+  const line = location.lineOf(problem.path);
   const [first, ...rest] = problem.path;
   const inDatabase = first === "database";
-  const header = inDatabase ? `[[${place.section}.database]]` : `[${place.section}]`;
+  const header = inDatabase ? `[[${location.section}.database]]` : `[${location.section}]`;
   const key = inDatabase ? rest.slice(1).join(".") : problem.path.join(".");
-  const where = line === undefined ? place.file : `${place.file}:${line}`;
+  const where = line === undefined ? location.file : `${location.file}:${line}`;
   return `${where}: ${key === "" ? header : `'${key}' in ${header}`}: ${problem.text}`;
 }
 

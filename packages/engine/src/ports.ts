@@ -18,7 +18,7 @@ export interface Statement {
   readonly values?: readonly unknown[];
   readonly name?: string;
   /** Maximum bytes of the result's rows. A larger result is not read to its end. */
-  readonly most_bytes?: number;
+  readonly max_bytes?: number;
   /**
    * Takes each row on arrival, instead of the result's `rows`. `bytes` from `start` to `end` hold the number of fields
    * (2 bytes, big-endian). Each field follows as its length (4 bytes; -1 for null) and PostgreSQL's text. The bytes are
@@ -36,12 +36,12 @@ export interface Statement {
 
 /** A result exceeded the statement's maximum bytes. */
 export class ResultTooLarge extends Error {
-  readonly most_bytes: number;
+  readonly max_bytes: number;
 
-  constructor(mostBytes: number) {
-    super(`the result has more than ${mostBytes} bytes`);
+  constructor(maxBytes: number) {
+    super(`the result has more than ${maxBytes} bytes`);
     this.name = "ResultTooLarge";
-    this.most_bytes = mostBytes;
+    this.max_bytes = maxBytes;
   }
 }
 

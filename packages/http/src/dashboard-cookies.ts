@@ -11,9 +11,9 @@ const IS_DASHBOARDS = new RegExp(`^[\\s=]*(__(host|secure)-)?${DASHBOARD_COOKIES
 export function withoutDashboardCookies(header: string): string | undefined {
   // most requests have none
   if (!header.toLowerCase().includes(DASHBOARD_COOKIES)) return header;
-  const kept = header.split(";").filter((cookie) => !IS_DASHBOARDS.test(cookie));
-  const left = kept.join(";").trim();
-  return left === "" ? undefined : left;
+  const remaining = header.split(";").filter((cookie) => !IS_DASHBOARDS.test(cookie));
+  const cookies = remaining.join(";").trim();
+  return cookies === "" ? undefined : cookies;
 }
 
 /** Whether a `Set-Cookie` header sets a cookie that the dashboard would accept as its own. */

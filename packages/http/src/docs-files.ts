@@ -46,13 +46,13 @@ export const DOCS_PATHS: readonly string[] = [...Object.keys(OWN), ...Object.key
 
 /** Reads the files on first use and keeps them in memory; the largest has 1.5 MB. All services share them. */
 export function createDocsFiles(): DocsFiles {
-  const kept = new Map<string, DocsFile>();
+  const cached = new Map<string, DocsFile>();
   return {
     read: async (path) => {
-      const known = kept.get(path);
+      const known = cached.get(path);
       if (known !== undefined) return known;
       const file = await readFileOf(path);
-      if (file !== undefined) kept.set(path, file);
+      if (file !== undefined) cached.set(path, file);
       return file;
     },
   };

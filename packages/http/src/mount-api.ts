@@ -62,7 +62,7 @@ export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, R
 
 /** A signal that aborts when the client disconnects before the response ends. */
 export function endOf(reply: { readonly raw: { once(event: "close", listener: () => void): unknown } }): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
-  return gone.signal;
+  const aborted = new AbortController();
+  reply.raw.once("close", () => aborted.abort());
+  return aborted.signal;
 }

@@ -37,29 +37,29 @@ export interface Standing {
  * @throws pods_unavailable with everything that the machine lacks and a remedy for each
  */
 export async function choosePodDriver(
-  wanted: "auto" | PodDriver["name"],
+  requested: "auto" | PodDriver["name"],
   input: LocalDriverInput,
   choices = CHOICES,
   standing: Standing = { is_root: process.getuid?.() === 0, isolated_because: undefined },
 ): Promise<LocalDriver> {
-  const driver = await makeDriver(wanted, input, choices, standing);
+  const driver = await makeDriver(requested, input, choices, standing);
   await endOthers(driver.name, input);
   return driver;
 }
 
 async function makeDriver(
-  wanted: "auto" | PodDriver["name"],
+  requested: "auto" | PodDriver["name"],
   input: LocalDriverInput,
   choices: typeof CHOICES,
   { is_root: isRoot, isolated_because: isolatedBecause }: Standing,
 ): Promise<LocalDriver> {
-  if (wanted === "process" && isRoot) {
+  if (requested === "process" && isRoot) {
     input.log.warn({}, "pods run as root: code of every member can read and change everything on this machine");
   }
-  if (wanted !== "auto") {
-    const missing = await choices[wanted].check(input);
-    if (missing.length > 0) throw unavailable(wanted, missing);
-    return await choices[wanted].create(input);
+  if (requested !== "auto") {
+    const missing = await choices[requested].check(input);
+    if (missing.length > 0) throw unavailable(requested, missing);
+    return await choices[requested].create(input);
   }
   const missing = await choices.sandbox.check(input);
   if (missing.length === 0) return await choices.sandbox.create(input);

@@ -11,15 +11,15 @@ export async function eventually<T>(
   check: () => T | Promise<T>,
   options: { timeout_ms?: number; interval_ms?: number } = {},
 ): Promise<T> {
-  const begun = Date.now();
-  const deadline = begun + (options.timeout_ms ?? 5_000);
+  const startedAt = Date.now();
+  const deadline = startedAt + (options.timeout_ms ?? 5_000);
   for (;;) {
     try {
       return await check();
     } catch (error) {
       if (Date.now() >= deadline) throw error;
     }
-    const waitMs = Math.max(FIRST_INTERVAL_MS, Math.min((Date.now() - begun) / 10, LONGEST_INTERVAL_MS));
+    const waitMs = Math.max(FIRST_INTERVAL_MS, Math.min((Date.now() - startedAt) / 10, LONGEST_INTERVAL_MS));
     await new Promise((resolve) => setTimeout(resolve, options.interval_ms ?? waitMs));
   }
 }

@@ -18,7 +18,7 @@ export interface FakePodBehaviour {
   readonly times?: number;
   readonly exit?: Partial<PodExit>;
   /** Its log output before it ends. */
-  readonly says?: string;
+  readonly output?: string;
 }
 
 /** Pods as files. All openers of a folder share its pods, also after their process was killed. */
@@ -47,7 +47,7 @@ export interface FakePods {
   /** Databases without any remaining data, of those that this process deleted. */
   forgotten(): string[];
   /** The start document of a pod. */
-  told(id: string): DatabasePodSpec;
+  specOf(id: string): DatabasePodSpec;
   /** The same for a pod of a service, with the last keys that it got. */
   toldService(id: string): ServicePodSpec & { readonly last_keys: string | undefined };
 }
@@ -59,7 +59,7 @@ export interface FakeAddress {
 }
 
 interface FakePod extends PodStatus {
-  readonly told: DatabasePodSpec | ServicePodSpec;
+  readonly spec: DatabasePodSpec | ServicePodSpec;
   readonly is_silent: boolean;
   readonly is_draining?: boolean;
   readonly last_keys?: string;
@@ -112,14 +112,14 @@ export function createFakePods(folder: string, layout: VolumeLayout): FakePods {
       started_at: new Date().toISOString(),
       memory_bytes: 10_000_000,
       health: {},
-      told: JSON.parse(spec.input.reveal()) as FakePod["told"],
+      spec: JSON.parse(spec.input.reveal()) as FakePod["spec"],
       is_silent: behaviour.start === "silent",
     };
     write(pod);
     const log = spec.volumes.find(({ source }) => source.kind === "logs");
-    if (behaviour.says !== undefined && log !== undefined) {
+    if (behaviour.output !== undefined && log !== undefined) {
       mkdirSync(log.target, { recursive: true });
-      const line = { time: new Date().toISOString(), level: "error", msg: behaviour.says };
+      const line = { time: new Date().toISOString(), level: "error", msg: behaviour.output };
       writeFileSync(join(log.target, "pod.log"), `${JSON.stringify(line)}\n`, { flag: "a" });
     }
     if (behaviour.start === "exits") end(spec.id, { code: 1, ...behaviour.exit });
@@ -157,9 +157,9 @@ export function createFakePods(folder: string, layout: VolumeLayout): FakePods {
   };
   const reach = ({ endpoint, token }: FakeAddress) => {
     const pod = all().find(
-      ({ told }) => endpoint.kind === "socket" && join(told.run_folder, "pod.sock") === endpoint.path,
+      ({ spec }) => endpoint.kind === "socket" && join(spec.run_folder, "pod.sock") === endpoint.path,
     );
-    return pod?.state !== "running" || pod.is_silent || pod.told.token !== token.reveal() ? undefined : pod;
+    return pod?.state !== "running" || pod.is_silent || pod.spec.token !== token.reveal() ? undefined : pod;
   };
   const endIfDrained = (id: string) => {
     const pod = read(id);
@@ -202,15 +202,15 @@ export function createFakePods(folder: string, layout: VolumeLayout): FakePods {
     isDraining: (id) => read(id)?.is_draining === true,
     ends: () => readJson<string[]>(endsFile) ?? [],
     forgotten: () => [...forgotten],
-    told(id) {
-      const told = read(id)?.told;
-      if (told?.role !== "database") throw new Error(`There is no pod ${id} of a database.`);
-      return told;
+    specOf(id) {
+      const spec = read(id)?.spec;
+      if (spec?.role !== "database") throw new Error(`There is no pod ${id} of a database.`);
+      return spec;
     },
     toldService(id) {
-      const { last_keys: lastKeys, told } = read(id) ?? {};
-      if (told?.role !== "service-pod") throw new Error(`There is no pod ${id} of a service.`);
-      return { ...told, last_keys: lastKeys };
+      const { last_keys: lastKeys, spec } = read(id) ?? {};
+      if (spec?.role !== "service-pod") throw new Error(`There is no pod ${id} of a service.`);
+      return { ...spec, last_keys: lastKeys };
     },
   };
 }
@@ -243,7 +243,7 @@ function serviceHealthOf({ health, is_draining: isDraining, pid, started_at: sta
 }
 
 function toStatus({
-  told: _told,
+  spec: _told,
   is_silent: _silent,
   health: _health,
   starts: _starts,

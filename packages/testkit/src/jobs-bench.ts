@@ -86,8 +86,8 @@ export function useJobsBench(): JobsBench {
     transaction: (work) => stage.sql.transaction(work),
     catalog: () => loadCatalog(stage.sql),
     dsn: () => stage.dsn,
-    apply: async (manifest, given = {}) => {
-      return (await stage.apply(manifest, { allow_destructive: true, runtime_id: "runtime-1", ...given })).jobs;
+    apply: async (manifest, options = {}) => {
+      return (await stage.apply(manifest, { allow_destructive: true, runtime_id: "runtime-1", ...options })).jobs;
     },
     insertDocs: async (count) => {
       const text =
@@ -125,12 +125,12 @@ export function fakeWorkers(steps: Readonly<Record<string, FakeStep>>): {
   readonly asked: readonly unknown[];
 } {
   const runner = createFakeUdfRunner(steps);
-  const asked: unknown[] = [];
+  const questions: unknown[] = [];
   return {
     runner,
-    asked,
+    asked: questions,
     udf: async (runtime, modules) => {
-      asked.push([runtime, modules]);
+      questions.push([runtime, modules]);
       return runner;
     },
   };

@@ -43,12 +43,12 @@ export interface Pebble extends AsyncDisposable {
 
 /** Why no authority is available. Tests that need one are skipped with this reason. With PEBBLE=required, which
  *  .ci/run sets, they fail. */
-export function whyNoPebble(): string | undefined {
-  const isThere = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "pebble")));
-  if (isThere || process.env.PEBBLE === "required") return undefined;
-  const why = "there is no pebble on the PATH";
-  process.stderr.write(`\nSKIPPED: ${why}, so no certificate was ordered.\n\n`);
-  return why;
+export function pebbleProblem(): string | undefined {
+  const exists = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "pebble")));
+  if (exists || process.env.PEBBLE === "required") return undefined;
+  const reason = "there is no pebble on the PATH";
+  process.stderr.write(`\nSKIPPED: ${reason}, so no certificate was ordered.\n\n`);
+  return reason;
 }
 
 /** Starts one; it ends with this process at the latest. */

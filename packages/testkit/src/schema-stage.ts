@@ -51,7 +51,7 @@ export async function openSchemaStage(options: StageOptions = {}): Promise<Schem
     log,
     rows,
     dsn: database.dsn,
-    apply: async (manifest, given = {}) => {
+    apply: async (manifest, options = {}) => {
       const { version: catalogVersion } = await loadCatalog(sql);
       const input = {
         manifest,
@@ -60,7 +60,7 @@ export async function openSchemaStage(options: StageOptions = {}): Promise<Schem
         allow_destructive: false,
         runtime_id: "r1",
       };
-      return applySchema({ sql, clock, log }, { ...input, ...given });
+      return applySchema({ sql, clock, log }, { ...input, ...options });
     },
     count: async (table) => Number((await rows(`select count(*) from ${table}`))[0]?.[0]),
     async [Symbol.asyncDispose]() {

@@ -41,12 +41,12 @@ export async function createTestDatabase(template?: TestTemplate): Promise<TestD
 async function ensureTemplate(server: string, { made_of: madeOf, fill }: TestTemplate): Promise<string> {
   const name = `template_${createHash("sha256").update(madeOf).digest("hex").slice(0, 12)}`;
   await using pool = createPgPool({ dsn: server, max: 1, application_name: "testkit" });
-  const isThere = async () =>
+  const exists = async () =>
     (await pool.query({ text: `select from pg_database where datname = '${name}'` })).rows.length > 0;
-  if (await isThere()) return name;
+  if (await exists()) return name;
   // One connection: the lock belongs to it, and ends with it.
   await pool.query({ text: `select pg_advisory_lock(${LOCK})` });
-  if (await isThere()) return name;
+  if (await exists()) return name;
   await pool.query({ text: `drop database if exists ${name}_new with (force)` });
   await pool.query({ text: `create database ${name}_new ${EMPTY}` });
   await fill(dsnOf(server, `${name}_new`));

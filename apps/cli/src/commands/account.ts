@@ -53,11 +53,11 @@ export async function takeAll<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** The first items of a list, without requesting further pages. */
-export async function takeFirst<T>(items: AsyncIterable<T>, most: number): Promise<T[]> {
+export async function takeFirst<T>(items: AsyncIterable<T>, max: number): Promise<T[]> {
   const first: T[] = [];
   for await (const item of items) {
     first.push(item);
-    if (first.length === most) break;
+    if (first.length === max) break;
   }
   return first;
 }

@@ -55,11 +55,11 @@ export function parseCount(input: string): number {
   throw new Error("expected a whole number from 1 to 999999");
 }
 
-/** Parses a whole number from 1 to `most`. @throws Error */
-export function parseCountUpTo(most: number): (input: string) => number {
+/** Parses a whole number from 1 to `max`. @throws Error */
+export function parseCountUpTo(max: number): (input: string) => number {
   return (input) => {
-    if (/^\d{1,9}$/.test(input) && Number(input) >= 1 && Number(input) <= most) return Number(input);
-    throw new Error(`expected a whole number from 1 to ${most}`);
+    if (/^\d{1,9}$/.test(input) && Number(input) >= 1 && Number(input) <= max) return Number(input);
+    throw new Error(`expected a whole number from 1 to ${max}`);
   };
 }
 

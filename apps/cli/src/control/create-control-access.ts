@@ -66,14 +66,15 @@ function connect(server: ControlPlaneAddress, credential: Credential): ControlCl
     credential: async () => credential.headers,
     fetch: httpFetch,
   });
-  const ask = async <T>(name: ControlRouteName, given: CallOptions | undefined, send: Send<T>): Promise<T> => {
+  const ask = async <T>(name: ControlRouteName, callOptions: CallOptions | undefined, send: Send<T>): Promise<T> => {
     const { answers, method, streams }: ControlRoute = CONTROL_ROUTES[name];
     // a request interrupted in a stream is not repeated as a whole
-    const isWhole = answers === undefined && streams === undefined;
-    const options = isWhole && method !== "GET" ? { idempotency_key: randomUUID(), ...given } : (given ?? {});
+    const isUnstreamed = answers === undefined && streams === undefined;
+    const options =
+      isUnstreamed && method !== "GET" ? { idempotency_key: randomUUID(), ...callOptions } : (callOptions ?? {});
     try {
       return await send(options).catch((error: unknown) => {
-        if (isWhole && isCutOff(error)) return send(options);
+        if (isUnstreamed && isConnectionCut(error)) return send(options);
         throw error;
       });
     } catch (error) {
@@ -81,11 +82,11 @@ function connect(server: ControlPlaneAddress, credential: Credential): ControlCl
     }
   };
   return {
-    call: (name, input, given) => ask(name, given, (options) => client.call(name, input, options)),
-    text: (name, input, given) => ask(name, given, (options) => client.text(name, input, options)),
-    events: (name, input, given) => ask(name, given, (options) => client.events(name, input, options)),
-    open: (name, input, given) => ask(name, given, (options) => client.open(name, input, options)),
-    each: (name, input, given) => explained(client.each(name, input, given), server, credential),
+    call: (name, input, callOptions) => ask(name, callOptions, (options) => client.call(name, input, options)),
+    text: (name, input, callOptions) => ask(name, callOptions, (options) => client.text(name, input, options)),
+    events: (name, input, callOptions) => ask(name, callOptions, (options) => client.events(name, input, options)),
+    open: (name, input, callOptions) => ask(name, callOptions, (options) => client.open(name, input, options)),
+    each: (name, input, callOptions) => explained(client.each(name, input, callOptions), server, credential),
     follow: (name, input, after, signal) => explained(client.follow(name, input, after, signal), server, credential),
     lines: (name, input, signal) => explained(client.lines(name, input, signal), server, credential),
   };
@@ -106,7 +107,7 @@ async function* explained<T>(
 }
 
 /** The connection broke, so the result of the request is unknown. */
-function isCutOff(error: unknown): boolean {
+function isConnectionCut(error: unknown): boolean {
   if (!(error instanceof AppError) || error.code !== "server_unreachable") return false;
   const { cause } = error;
   return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "EPIPE");

@@ -45,19 +45,19 @@ const CLOCK: Clock = {
  */
 export async function signInByDevice(deps: DeviceSignInDeps): Promise<string> {
   const { clock = CLOCK, signal } = deps;
-  const asked = await post(deps, "code", { client_id: DEVICE_CLIENT_ID });
+  const response = await post(deps, "code", { client_id: DEVICE_CLIENT_ID });
   const {
     device_code: deviceCode,
     verification_uri: verificationUri,
     verification_uri_complete: verificationUriComplete,
     interval,
-  } = asked.body;
-  const userCode = spaced(asked.body["user_code"]);
+  } = response.body;
+  const userCode = spaceUserCode(response.body["user_code"]);
   const url = [verificationUriComplete, verificationUri].find(isWebAddress);
-  if (asked.status !== 200 || typeof deviceCode !== "string" || userCode === undefined || url === undefined) {
-    throw refusalOf(deps, "code", asked);
+  if (response.status !== 200 || typeof deviceCode !== "string" || userCode === undefined || url === undefined) {
+    throw refusalOf(deps, "code", response);
   }
-  const expiresInS = typeof asked.body["expires_in"] === "number" ? asked.body["expires_in"] : 600;
+  const expiresInS = typeof response.body["expires_in"] === "number" ? response.body["expires_in"] : 600;
   const ends = clock.now() + expiresInS * 1000;
   deps.onCode({ user_code: userCode, url, expires_in_s: expiresInS });
   let waitS = typeof interval === "number" && interval > 0 ? interval : DEFAULT_INTERVAL_S;
@@ -79,7 +79,7 @@ export async function signInByDevice(deps: DeviceSignInDeps): Promise<string> {
 }
 
 /** Splits eight letters, which are easier to compare; the server accepts both forms. */
-function spaced(code: unknown): string | undefined {
+function spaceUserCode(code: unknown): string | undefined {
   if (typeof code !== "string") return undefined;
   return /^[A-Z0-9]{8}$/.test(code) ? `${code.slice(0, 4)}-${code.slice(4)}` : code;
 }
@@ -137,9 +137,9 @@ function refusalOf({ server }: DeviceSignInDeps, route: string, { status, body }
   if (typeof code === "string" && isErrorCode(code) && typeof detail === "string") {
     return fromProblem(body as unknown as Problem);
   }
-  const said = typeof errorDescription === "string" ? `: ${errorDescription}` : "";
+  const description = typeof errorDescription === "string" ? `: ${errorDescription}` : "";
   return appError("server_failed", {
-    detail: `${server.url} did not answer POST ${AUTH_PATH}/device/${route} as a control plane does (status ${status}${said}).`,
+    detail: `${server.url} did not answer POST ${AUTH_PATH}/device/${route} as a control plane does (status ${status}${description}).`,
     hint: `Check that it is the address of the control plane. It came from ${server.source}.`,
     meta: { url: server.url, source: server.source, status },
   });

@@ -30,10 +30,10 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
     const sent = request(url, options);
     const giveUp = (ms: number, what: string) => setTimeout(() => sent.destroy(timeoutError(what, ms)), ms);
     let timer = giveUp(CONNECT_TIMEOUT_MS, "no connection");
-    let isOver = false;
+    let isEnded = false;
     const waitOn = (what: string) => {
       clearTimeout(timer);
-      if (!isOver) timer = giveUp(ANSWER_TIMEOUT_MS, what);
+      if (!isEnded) timer = giveUp(ANSWER_TIMEOUT_MS, what);
     };
     sent.on("socket", (socket) => {
       socket.once("connect", () => {
@@ -43,12 +43,12 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
       });
     });
     sent.on("response", (answer) => {
-      isOver = true;
+      isEnded = true;
       clearTimeout(timer);
       resolve(answer);
     });
     sent.on("error", (error) => {
-      isOver = true;
+      isEnded = true;
       clearTimeout(timer);
       reject(error);
     });
@@ -60,7 +60,7 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
       // uploads are timed per piece, so that a slow line is not a timeout
       waitOn("nothing was taken");
       onSent?.(bytes);
-      return !isOver;
+      return !isEnded;
     };
     writePieces(sent, body, onPiece).catch((error: Error) => sent.destroy(error));
   });

@@ -51,10 +51,10 @@ export function checkSessions(home: string): void {
  */
 export function writeSession(home: string, url: string, session: StoredSession | undefined): StoredSession | undefined {
   const path = sessionsFile(home);
-  const { [url]: former, ...others } = readSessions(path);
+  const { [url]: previous, ...others } = readSessions(path);
   const sessions: Sessions = session === undefined ? others : { ...others, [url]: session };
   writePrivate(home, path, `${JSON.stringify({ version: 1, sessions }, null, 2)}\n`);
-  return former;
+  return previous;
 }
 
 /** Writes a private file of the home atomically. @throws home_not_writable, disk_full */

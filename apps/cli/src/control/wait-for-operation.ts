@@ -43,14 +43,14 @@ export async function waitForOperation(client: ControlClient, input: WaitInput):
   const signals = { ended: ended.signal, reading: AbortSignal.any([reading.signal, signal]) };
   const read = onLine === undefined ? undefined : readOutput(client, input, signals, keep);
   try {
-    const operation = await untilEnd(client, input);
+    const operation = await pollOperation(client, input);
     ended.abort();
     // the last lines arrive with the end of the stream
     await Promise.race([read, sleep(LATE_MS, undefined, { signal: reading.signal, ref: false })]);
     if (operation.state === "succeeded") return operation;
     throw operation.state === "cancelled" ? wasCancelled(operation) : failureOf(operation, last);
   } catch (error) {
-    throw signal.aborted ? goesOn(id, error) : error;
+    throw signal.aborted ? operationContinues(id, error) : error;
   } finally {
     ended.abort();
     reading.abort();
@@ -58,10 +58,10 @@ export async function waitForOperation(client: ControlClient, input: WaitInput):
   }
 }
 
-async function untilEnd(client: ControlClient, { id, onRunning, org, signal }: WaitInput): Promise<Operation> {
+async function pollOperation(client: ControlClient, { id, onRunning, org, signal }: WaitInput): Promise<Operation> {
   for (;;) {
     const input = { params: { org, id }, query: { wait_ms: WAIT_MS } };
-    const operation = await again(signal, () => client.call("operationShow", input, { signal }));
+    const operation = await readWithRetry(signal, () => client.call("operationShow", input, { signal }));
     if (operation.state !== "pending" && operation.state !== "running") return operation;
     onRunning?.(operation);
   }
@@ -87,7 +87,7 @@ async function readOutput(
   };
   try {
     while (!signals.ended.aborted && !signals.reading.aborted) {
-      await again(signals.reading, follow);
+      await readWithRetry(signals.reading, follow);
       await pause(signals.ended);
     }
   } catch (error) {
@@ -97,7 +97,7 @@ async function readOutput(
 }
 
 /** Retries a read-only request while the server is unreachable. */
-async function again<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T> {
+async function readWithRetry<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries += 1) {
     try {
       return await read();
@@ -114,7 +114,7 @@ async function pause(signal: AbortSignal): Promise<void> {
   await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
 }
 
-function goesOn(id: string, cause: unknown): AppError {
+function operationContinues(id: string, cause: unknown): AppError {
   return appError("interrupted", {
     detail: "The command was interrupted. The operation continues.",
     hint: `Wait for it: cli operations wait ${id}`,

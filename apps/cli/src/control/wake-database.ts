@@ -33,17 +33,17 @@ interface Place {
  */
 export function wakingClient(client: ControlClient, deps: WakeDeps): ControlClient {
   const isStarted = async (name: ControlRouteName, input: unknown, error: unknown): Promise<boolean> => {
-    const place = (input as { params?: Partial<Place> } | undefined)?.params;
-    if (!WAKING.has(name) || !isAsleep(error) || place?.org === undefined || place.db === undefined) return false;
-    return await startSleeping(client, { org: place.org, db: place.db }, deps);
+    const params = (input as { params?: Partial<Place> } | undefined)?.params;
+    if (!WAKING.has(name) || !isAsleep(error) || params?.org === undefined || params.db === undefined) return false;
+    return await startSleeping(client, { org: params.org, db: params.db }, deps);
   };
   return {
     ...client,
-    call: async (name, input, given) => {
+    call: async (name, input, options) => {
       try {
-        return await client.call(name, input, given);
+        return await client.call(name, input, options);
       } catch (error) {
-        if (await isStarted(name, input, error)) return await client.call(name, input, given);
+        if (await isStarted(name, input, error)) return await client.call(name, input, options);
         throw error;
       }
     },

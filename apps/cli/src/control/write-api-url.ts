@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
-import { gapAfter } from "../project/init-text.ts";
+import { blankLinesAfter } from "../project/init-text.ts";
 import { readIfThere } from "./load-home-config.ts";
 import { writePrivate } from "./sessions.ts";
 
@@ -38,7 +38,7 @@ export function setApiUrl(text: string, url: string): string {
   const lines = text.split(/\r?\n/);
   const header = lines.findIndex((each) => /^\s*\[\s*service\s*\]\s*(#.*)?$/.test(each));
   if (header < 0) {
-    return `${text}${gapAfter(text, newline)}[service]${newline}${line}${newline}`;
+    return `${text}${blankLinesAfter(text, newline)}[service]${newline}${line}${newline}`;
   }
   const next = lines.findIndex((each, index) => index > header && /^\s*\[/.test(each));
   const end = next < 0 ? lines.length : next;

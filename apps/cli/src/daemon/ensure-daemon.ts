@@ -56,8 +56,9 @@ export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promis
   } catch (error) {
     // Nothing listens, or another program uses the port and does not know the token: the file belongs to a daemon that
     // is gone.
-    const gone = error instanceof AppError && (error.code === "daemon_not_running" || error.code === "unauthorized");
-    if (gone || !isDaemonAlive(address.file.pid)) return undefined;
+    const isMissing =
+      error instanceof AppError && (error.code === "daemon_not_running" || error.code === "unauthorized");
+    if (isMissing || !isDaemonAlive(address.file.pid)) return undefined;
     throw error;
   }
 }
@@ -114,9 +115,9 @@ async function startDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise
 function startError(home: string, from: number, what: string): AppError {
   const lines = readLogFrom(home, from, 20).map(readable);
   const hint = lines.findLast((line) => line.startsWith("hint: "))?.slice(6);
-  const said = lines.filter((line) => !line.startsWith("hint: "));
+  const messageLines = lines.filter((line) => !line.startsWith("hint: "));
   return appError("daemon_failed", {
-    detail: `The daemon could not be started: ${what}.${said.length === 0 ? "" : `\n${said.map((line) => `  ${line}`).join("\n")}`}`,
+    detail: `The daemon could not be started: ${what}.${messageLines.length === 0 ? "" : `\n${messageLines.map((line) => `  ${line}`).join("\n")}`}`,
     hint: hint ?? "Check this machine: cli doctor",
     meta: { home },
   });

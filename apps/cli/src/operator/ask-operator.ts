@@ -34,26 +34,26 @@ export async function askOperator(
       hint: "Run the command of the checkout in which the server was built: ./cli server status",
     });
   }
-  const { output, said } = await run(argv, signal);
+  const { output, stderr } = await run(argv, signal);
   const text = output.trim();
   const problem = parseProblem(text);
   if (problem !== undefined) throw fromProblem(problem);
   if (text === "") {
     throw appError("internal_error", {
-      detail: `The server's program ended without a result for the home ${home}:\n${said.trim()}`,
+      detail: `The server's program ended without a result for the home ${home}:\n${stderr.trim()}`,
     });
   }
   return OPERATOR_ANSWERS[request.act].parse(JSON.parse(text));
 }
 
-function run(argv: readonly [string, ...string[]], signal: AbortSignal): Promise<{ output: string; said: string }> {
+function run(argv: readonly [string, ...string[]], signal: AbortSignal): Promise<{ output: string; stderr: string }> {
   const [command, ...args] = argv;
   return new Promise((resolve, reject) => {
-    execFile(command, args, { signal, maxBuffer: MAX_BYTES }, (error, output, said) => {
+    execFile(command, args, { signal, maxBuffer: MAX_BYTES }, (error, output, stderr) => {
       if (signal.aborted) return reject(appError("interrupted", { detail: "The command was interrupted." }));
       // a status other than 0 comes with a problem on stdout or text on stderr
-      if (error !== null && output === "" && said === "") return reject(error);
-      resolve({ output, said });
+      if (error !== null && output === "" && stderr === "") return reject(error);
+      resolve({ output, stderr });
     });
   });
 }

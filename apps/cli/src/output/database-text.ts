@@ -53,8 +53,8 @@ export function describeBuild({ last_build: lastBuild }: Database): string | nul
 
 function resourceRows({ desired_resources: desiredResources, resources, usage, used }: Database): [string, string][] {
   const row = (name: string, is: number, desired: number, unit: string, used = ""): [string, string] => {
-    const wish = is === desired ? "" : `   desired ${desired}${unit}`;
-    return [name, `${is}${unit}${wish}${used}`];
+    const suffix = is === desired ? "" : `   desired ${desired}${unit}`;
+    return [name, `${is}${unit}${suffix}${used}`];
   };
   const disk =
     // 0 bytes means not measured yet: every cluster has some

@@ -28,8 +28,9 @@ function parseEntry(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith("{")) return undefined;
   try {
     const entry: unknown = JSON.parse(line);
-    const isOurs = typeof entry === "object" && entry !== null && "level" in entry && "time" in entry && "msg" in entry;
-    return isOurs ? (entry as Record<string, unknown>) : undefined;
+    const isLogEntry =
+      typeof entry === "object" && entry !== null && "level" in entry && "time" in entry && "msg" in entry;
+    return isLogEntry ? (entry as Record<string, unknown>) : undefined;
   } catch {
     // Output of the application may start with a brace.
     return undefined;

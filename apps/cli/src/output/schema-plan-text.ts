@@ -49,9 +49,9 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
 /** A new database may be a typing mistake. */
 function newDatabase(target: string, others: readonly string[]): string {
   const [database = ""] = target.split("/");
-  const near = nearestName(database, others);
-  const meant = near === undefined ? "" : `; did you mean ${near}?`;
-  return `${database} is a new local database${meant}`;
+  const suggestion = nearestName(database, others);
+  const question = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;
+  return `${database} is a new local database${question}`;
 }
 
 /** Prints the result of an update from the plan before it. */

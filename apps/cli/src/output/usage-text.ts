@@ -15,7 +15,7 @@ export interface UsageText {
 
 export function collectUsageText(argv: readonly string[]): UsageText {
   const found: { detail: string; hint: string | undefined }[] = [];
-  const place = commandOf(argv);
+  const commandPath = commandOf(argv);
   const keep = (detail: string, hint: string | undefined): string => {
     found.push({ detail, hint });
     return "";
@@ -23,17 +23,20 @@ export function collectUsageText(argv: readonly string[]): UsageText {
   const text: ApplicationText = {
     ...text_en,
     noCommandRegisteredForInput: ({ input, corrections }) => {
-      const near = corrections[0]?.replaceAll("`", "");
-      const parent = place.slice(0, place.indexOf(input) < 0 ? place.length : place.indexOf(input));
+      const suggestion = corrections[0]?.replaceAll("`", "");
+      const parent = commandPath.slice(
+        0,
+        commandPath.indexOf(input) < 0 ? commandPath.length : commandPath.indexOf(input),
+      );
       return keep(
         `No command named '${["cli", ...parent, input].join(" ")}'.`,
-        near === undefined
+        suggestion === undefined
           ? `See what there is: ${["cli", ...parent, "--help"].join(" ")}`
-          : `Did you mean: ${["cli", ...parent, near].join(" ")}`,
+          : `Did you mean: ${["cli", ...parent, suggestion].join(" ")}`,
       );
     },
     exceptionWhileParsingArguments: (error) =>
-      keep(describeUsage(error), `See the usage: ${["cli", ...place.slice(0, 2), "--help"].join(" ")}`),
+      keep(describeUsage(error), `See the usage: ${["cli", ...commandPath.slice(0, 2), "--help"].join(" ")}`),
   };
   return {
     text,

@@ -36,7 +36,7 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue;
     createInterface({ input: stream }).on("line", (line) => {
-      if (!isToldAnyway(line)) onLine(line);
+      if (!isAlwaysPrinted(line)) onLine(line);
       if (stream !== child.stderr) return;
       last.push(line);
       last.splice(0, last.length - LAST_LINES);
@@ -73,13 +73,16 @@ export function startService(program: Program, spec: ServiceSpec, onLine: (line:
  * The last line of a service that could not start, which the command prints as its own error. Internal errors have
  * their stack here.
  */
-function isToldAnyway(line: string): boolean {
+function isAlwaysPrinted(line: string): boolean {
   return line.endsWith('"msg":"service failed"}') && !line.includes('"code":"internal_error"');
 }
 
 /** Error of a service that ended before it could report one. */
 function endedEarly(code: number | null, last: readonly string[]): ServiceMessage {
   const how = code === null ? "it was killed" : `it ended with code ${code}`;
-  const said = last.length === 0 ? "" : `: ${last.join("; ")}`;
-  return { event: "failed", problem: { code: "service_failed", detail: `The service did not start: ${how}${said}.` } };
+  const lastLines = last.length === 0 ? "" : `: ${last.join("; ")}`;
+  return {
+    event: "failed",
+    problem: { code: "service_failed", detail: `The service did not start: ${how}${lastLines}.` },
+  };
 }

@@ -16,7 +16,7 @@ type Kept = readonly [size: number, mtime_ms: number, ctime_ms: number, inode: n
 export interface DigestCache {
   find(path: string, stats: Stats): FileDigests | undefined;
   /** `read_at_ms` is a time before the file was read. */
-  keep(path: string, stats: Stats, digests: FileDigests, readAtMs: number): void;
+  store(path: string, stats: Stats, digests: FileDigests, readAtMs: number): void;
   /** Writes the digests that were found or stored for these paths, if they changed. */
   save(): void;
 }
@@ -36,12 +36,12 @@ export function openDigestCache(home: string, root: string): DigestCache {
   let hasNews = false;
   return {
     find: (path, stats) => {
-      const kept = before.get(path);
-      if (kept === undefined || !isSame(kept, stats)) return undefined;
-      now.set(path, kept);
-      return kept[4];
+      const cached = before.get(path);
+      if (cached === undefined || !isSame(cached, stats)) return undefined;
+      now.set(path, cached);
+      return cached[4];
     },
-    keep: (path, stats, digests, readAtMs) => {
+    store: (path, stats, digests, readAtMs) => {
       if (Math.max(stats.mtimeMs, stats.ctimeMs) > readAtMs - SETTLED_MS) return;
       hasNews = true;
       now.set(path, [stats.size, stats.mtimeMs, stats.ctimeMs, stats.ino, digests]);

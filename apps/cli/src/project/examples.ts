@@ -85,10 +85,10 @@ function findExample(name: string): Example {
   const found = all.find((example) => example.name === name);
   if (found !== undefined) return found;
   const names = all.map((example) => example.name);
-  const near = nearestName(name, names);
+  const suggestion = nearestName(name, names);
   throw appError("usage", {
     detail: `No example named '${name}'.`,
-    hint: near === undefined ? `Examples: ${names.join(", ")}.` : `Did you mean: cli examples ${near}`,
+    hint: suggestion === undefined ? `Examples: ${names.join(", ")}.` : `Did you mean: cli examples ${suggestion}`,
     meta: { name, known: names },
   });
 }

@@ -38,7 +38,7 @@ export function mentionsService(pyproject: string): boolean {
 }
 
 /** Whether a configuration contains only the local database's name, besides comments. */
-export function saysNothing(text: string): boolean {
+export function isBlankConfig(text: string): boolean {
   const lines = text.split(/\r?\n/).filter((line) => !/^\s*(#.*)?$/.test(line));
   return lines.length === 0 || (lines.length === 1 && /^\s*\[\[service\.database\]\]\s*(#.*)?$/.test(lines[0] ?? ""));
 }
@@ -58,13 +58,13 @@ export interface FoundApplication {
 export function findApplication(cwd: string, typed: string): FoundApplication {
   const path = resolve(cwd, typed);
   if (!existsSync(path)) {
-    const near = nearFile(path, cwd);
+    const suggestion = nearFile(path, cwd);
     throw appError("app_file_not_found", {
       detail: `File ${typed} not found in ${cwd}.`,
       hint:
-        near === undefined
+        suggestion === undefined
           ? "Write an example to start from: cli service example --out app.py"
-          : `Did you mean ${near}?`,
+          : `Did you mean ${suggestion}?`,
       meta: { file: typed },
     });
   }

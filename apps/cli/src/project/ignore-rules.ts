@@ -44,10 +44,10 @@ export function rebasePattern(folder: string, line: string): string | undefined 
   if (folder === "") return pattern;
   const sign = pattern.startsWith("!") ? "!" : "";
   const body = pattern.slice(sign.length).replace(/^\\([!#])/, "$1");
-  const place = escapePattern(folder);
+  const prefix = escapePattern(folder);
   // A slash before the end binds a pattern to its folder; otherwise it matches at any depth.
   const isBound = /\/(?=.*[^\s/])/.test(body) || body.startsWith("/");
-  return `${sign}/${place}/${isBound ? body.replace(/^\//, "") : `**/${body}`}`;
+  return `${sign}/${prefix}/${isBound ? body.replace(/^\//, "") : `**/${body}`}`;
 }
 
 /** Trailing spaces do not belong to a pattern, unless a backslash precedes them. */

@@ -25,11 +25,11 @@ const PYPROJECT_ENTRY = `# The root of this project for appdb. The entry without
 /** Appends our entry to a pyproject.toml and keeps all existing bytes. */
 export function extendPyproject(text: string): string {
   const newline = text.includes("\r\n") ? "\r\n" : "\n";
-  return text + gapAfter(text, newline) + PYPROJECT_ENTRY.replaceAll("\n", newline);
+  return text + blankLinesAfter(text, newline) + PYPROJECT_ENTRY.replaceAll("\n", newline);
 }
 
 /** Text between existing content and an appended table: an empty line, or nothing for an empty file. */
-export function gapAfter(text: string, newline: string): string {
+export function blankLinesAfter(text: string, newline: string): string {
   if (text === "") return "";
   return text.endsWith("\n") ? newline : newline + newline;
 }

@@ -14,7 +14,7 @@ export function projectNotes(input: {
   const { has_entry: hasEntry, is_known: isKnown = false, project, tree, uri } = input;
   return [
     ...(hasEntry || isKnown ? [] : [missingEntry(project, uri)]),
-    ...leftOutNotes(tree.left_out),
+    ...excludedNotes(tree.left_out),
     ...caseNotes(tree.entries),
     ...(tree.entries.length === 0 ? ["The project has no files to send."] : []),
   ];
@@ -22,9 +22,9 @@ export function projectNotes(input: {
 
 const MAX_LINES = 10;
 
-function leftOutNotes(leftOut: ProjectTree["left_out"]): string[] {
-  const secrets = leftOut.filter(({ reason }) => reason === SECRET_REASON).map(({ path }) => path);
-  const others = leftOut.filter(({ reason }) => reason !== SECRET_REASON);
+function excludedNotes(excluded: ProjectTree["left_out"]): string[] {
+  const secrets = excluded.filter(({ reason }) => reason === SECRET_REASON).map(({ path }) => path);
+  const others = excluded.filter(({ reason }) => reason !== SECRET_REASON);
   const more = others.length - MAX_LINES;
   return [
     ...(secrets.length === 0

@@ -5,7 +5,7 @@ import { AppError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../testing/fake-context.ts";
 import { exampleText } from "./examples.ts";
-import { findApplication, findProject, pathInside, saysNothing } from "./find-project.ts";
+import { findApplication, findProject, isBlankConfig, pathInside } from "./find-project.ts";
 import { SERVICE_TOML } from "./init-text.ts";
 import { readConfig } from "./read-config.ts";
 
@@ -161,9 +161,9 @@ describe("the configuration", () => {
 
 describe("an empty configuration", () => {
   test("is an empty file or the file of cli init", () => {
-    expect(saysNothing("")).toBe(true);
-    expect(saysNothing("\r\n# mine\r\n[[service.database]] # local\r\n")).toBe(true);
-    expect(saysNothing(SERVICE_TOML)).toBe(true);
+    expect(isBlankConfig("")).toBe(true);
+    expect(isBlankConfig("\r\n# mine\r\n[[service.database]] # local\r\n")).toBe(true);
+    expect(isBlankConfig(SERVICE_TOML)).toBe(true);
   });
 
   test.each([
@@ -174,7 +174,7 @@ describe("an empty configuration", () => {
     "[[service.database]] cpu = 1",
     "x",
   ])("is not %j, which must be checked", (text) => {
-    expect(saysNothing(text)).toBe(false);
+    expect(isBlankConfig(text)).toBe(false);
   });
 });
 

@@ -19,8 +19,8 @@ export function readAhead(
   input: ApplicationInput,
   deps: { readonly node: NodeJS.Process; readonly program: Program; readonly signal: AbortSignal },
 ): Ahead {
-  const said: string[] = [];
-  let note: (text: string) => void = (text) => said.push(text);
+  const lines: string[] = [];
+  let note: (text: string) => void = (text) => lines.push(text);
   const { node, program, signal } = deps;
   const out = { note: (text: string) => note(text) };
   const reading = readApplication({ config: readCliConfig(node.env), cwd: node.cwd(), out, program, signal }, input);
@@ -29,7 +29,7 @@ export function readAhead(
     input,
     reading,
     listen(to) {
-      for (const text of said.splice(0)) to(text);
+      for (const text of lines.splice(0)) to(text);
       note = to;
     },
   };

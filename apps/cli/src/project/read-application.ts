@@ -7,7 +7,7 @@ import type { CliConfig } from "../config/config.ts";
 import type { Application, ApplicationInput } from "../context.ts";
 import type { Output } from "../output/output.ts";
 import type { Program } from "../program.ts";
-import { findApplication, type Project, saysNothing } from "./find-project.ts";
+import { findApplication, isBlankConfig, type Project } from "./find-project.ts";
 
 export interface ReadApplicationDeps {
   readonly config: Pick<CliConfig, "home" | "application_env">;
@@ -31,7 +31,7 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   const signal = input.signal === undefined ? deps.signal : AbortSignal.any([deps.signal, input.signal]);
   const { project, app_file: appFile } = findApplication(cwd, input.file);
   // Settings that choose Python must be known before it starts; the rest is read while it runs.
-  const early = choosesPython(project.text) ? await readEntry(project) : undefined;
+  const early = selectsPython(project.text) ? await readEntry(project) : undefined;
   const resolved = await resolveRuntime({
     project_root: project.root,
     python: input.python,
@@ -43,7 +43,7 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   });
   // Output of the file during its import is shown to its author.
   const onOutput = (text: string) => deps.out.note(text.trimEnd());
-  const slow = setTimeout(() => deps.out.note(slowReading(appFile, slowMs)), slowMs);
+  const slow = setTimeout(() => deps.out.note(slowReadWarning(appFile, slowMs)), slowMs);
   const reading = readManifest({ runtime: resolved, app_file: appFile, signal, onOutput }).finally(() =>
     clearTimeout(slow),
   );
@@ -55,7 +55,7 @@ export async function readApplication(deps: ReadApplicationDeps, input: Applicat
   return { manifest: read.value, runtime: workers === undefined ? resolved : { ...resolved, workers } };
 }
 
-function slowReading(appFile: string, ms: number): string {
+function slowReadWarning(appFile: string, ms: number): string {
   return `${appFile} has been running for ${ms / 1000} s and is not read yet. Python runs the whole file to read it, so put loops, servers and network calls into functions. Press Ctrl-C to stop.`;
 }
 
@@ -65,8 +65,8 @@ interface LocalSettings extends Pick<DatabaseEntry, "python_version" | "uv_optio
 }
 
 /** Whether an entry may request a Python version. Comments, as `cli init` writes them, do not count. */
-function choosesPython(text: string): boolean {
-  return !saysNothing(text) && /^[^#\n]*\b(python_version|uv_options)\b/m.test(text);
+function selectsPython(text: string): boolean {
+  return !isBlankConfig(text) && /^[^#\n]*\b(python_version|uv_options)\b/m.test(text);
 }
 
 async function readEntry(project: Project): Promise<LocalSettings> {
@@ -89,7 +89,7 @@ function warningOf({ config_file: configFile }: Project, ignored: readonly strin
  * it cannot be invalid and is skipped.
  */
 async function readEntryLater(project: Project): Promise<LocalSettings> {
-  if (saysNothing(project.text)) return { ignored: [] };
+  if (isBlankConfig(project.text)) return { ignored: [] };
   await nextTurn();
   await nextTurn();
   return await readEntry(project);

@@ -10,14 +10,14 @@ export function readConfig(project: Pick<Project, "config_file" | "text">): Serv
   const document = parseToml(file, text);
   const inTool = file === "pyproject.toml";
   const section = inTool ? "tool.service" : "service";
-  const place = {
+  const location = {
     file,
     section,
     lineOf: (path: readonly PropertyKey[]) => findKeyLine(text, [...section.split("."), ...path]),
   } as const;
-  if (!inTool) refuseStrangers(document, text, file, "The sections are [service] and [[service.database]].");
+  if (!inTool) refuseUnknownKeys(document, text, file, "The sections are [service] and [[service.database]].");
   const tool = inTool ? document["tool"] : document;
-  return parseServiceConfig((isTable(tool) ? tool["service"] : undefined) ?? {}, place);
+  return parseServiceConfig((isTable(tool) ? tool["service"] : undefined) ?? {}, location);
 }
 
 /**
@@ -26,7 +26,7 @@ export function readConfig(project: Pick<Project, "config_file" | "text">): Serv
  */
 export function readHomeConfig(file: string, text: string): HomeConfig {
   const document = parseToml(file, text);
-  refuseStrangers(document, text, file, "The section is [service].");
+  refuseUnknownKeys(document, text, file, "The section is [service].");
   const lineOf = (path: readonly PropertyKey[]) => findKeyLine(text, ["service", ...path]);
   return parseHomeConfig(document["service"] ?? {}, { file, section: "service", lineOf });
 }
@@ -48,7 +48,7 @@ export function parseToml(file: string, text: string): Record<string, unknown> {
 }
 
 /** The file belongs to us alone, so an unknown section is a typo. */
-function refuseStrangers(document: Record<string, unknown>, text: string, file: string, hint: string): void {
+function refuseUnknownKeys(document: Record<string, unknown>, text: string, file: string, hint: string): void {
   for (const key of Object.keys(document)) {
     if (key === "service") continue;
     // indexes of headers in double brackets start at 0

@@ -44,7 +44,7 @@ export async function readProject(
 export async function readEnvironment({ entry, project, tree }: ReadProject): Promise<EnvironmentDocument> {
   return await collectEnvironment({
     entries: tree.entries,
-    readText: async (path) => readInside(project.root, path),
+    readText: async (path) => readProjectFile(project.root, path),
     python_version: entry?.settings.python_version,
     system_packages: entry?.settings.system_packages,
     uv_options: entry?.settings.uv_options,
@@ -55,7 +55,7 @@ export async function readEnvironment({ entry, project, tree }: ReadProject): Pr
 function namedByRequirements(root: string): string[] {
   const named = new Set<string>();
   const follow = (path: string) => {
-    for (const { kind, value } of readRequirementLines(readInside(root, path) ?? "")) {
+    for (const { kind, value } of readRequirementLines(readProjectFile(root, path) ?? "")) {
       // pip resolves packages relative to its working folder, and requirements files relative to the including file
       const required = kind === "requirement" ? localPath(value) : undefined;
       const file = kind === "file" && value !== "" ? posix.join(posix.dirname(path), value) : required;
@@ -70,7 +70,7 @@ function namedByRequirements(root: string): string[] {
 }
 
 /** Text of a project file. Undefined when it does not exist or is a link out of the project. */
-function readInside(root: string, path: string): string | undefined {
+function readProjectFile(root: string, path: string): string | undefined {
   try {
     const real = realpathSync(join(root, path));
     return real.startsWith(root + sep) ? readFileSync(real, "utf8") : undefined;

@@ -48,13 +48,13 @@ export async function readProjectTree(
   refuseTooLarge(selected.files);
   const cache = openDigestCache(deps.home, root);
   const tree = { entries: [] as TreeEntry[], digests: new Map<string, string>(), blobs: new Map<string, BlobSource>() };
-  const leftOut = [...selected.left_out];
+  const excluded = [...selected.left_out];
   const read = new Map<string, SelectedFile>();
-  const giveTurn = turns(deps.signal);
+  const giveTurn = createYield(deps.signal);
   for (const file of selected.files) {
     const taken = await takeFile(file, cache, giveTurn);
     if ("reason" in taken) {
-      leftOut.push({ path: file.path, reason: taken.reason });
+      excluded.push({ path: file.path, reason: taken.reason });
       continue;
     }
     read.set(file.path, { ...file, stats: taken.stats });
@@ -72,7 +72,7 @@ export async function readProjectTree(
   const entries = tree.entries.sort((one, other) => (one.path < other.path ? -1 : 1));
   const problem = findTreeProblem(entries);
   if (problem !== undefined) throw invalid(`The project's files cannot be sent: ${problem}.`);
-  return { ...tree, entries, bytes: entries.reduce((sum, { size }) => sum + size, 0), left_out: leftOut };
+  return { ...tree, entries, bytes: entries.reduce((sum, { size }) => sum + size, 0), left_out: excluded };
 }
 
 interface TakenFile {
@@ -100,7 +100,7 @@ async function takeFile(
     if (known !== undefined) return { ...known, size: stats.size, stats, bytes: undefined };
     const readAtMs = Date.now();
     const hashed = await hashFile(path, absolute, giveTurn);
-    cache.keep(path, hashed.stats, { digest: hashed.digest, chunks: hashed.chunks }, readAtMs);
+    cache.store(path, hashed.stats, { digest: hashed.digest, chunks: hashed.chunks }, readAtMs);
     return { ...hashed, size: hashed.stats.size, bytes: undefined };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -153,7 +153,7 @@ function invalid(detail: string): AppError {
   });
 }
 
-function turns(signal: AbortSignal): () => Promise<void> {
+function createYield(signal: AbortSignal): () => Promise<void> {
   let since = performance.now();
   return async () => {
     if (performance.now() - since < TURN_MS) return;

@@ -27,7 +27,7 @@ export function placeLink(
   const folder = posix.dirname(path) === "." ? "" : posix.dirname(path);
   const text = sep === "/" ? written : written.replaceAll("\\", "/");
   const direct = isAbsolute(written) ? undefined : posix.normalize(posix.join(folder, text));
-  const isDirect = direct !== undefined && direct !== ".." && !direct.startsWith("../") && !passesOutside(folder, text);
+  const isDirect = direct !== undefined && direct !== ".." && !direct.startsWith("../") && !leavesFolder(folder, text);
   if (isDirect) return { link: text, leads_to: direct === "." ? "" : direct.replace(/\/$/, ""), ends_at: inside };
   return { link: posix.relative(folder, inside) || ".", leads_to: inside, ends_at: inside };
 }
@@ -39,7 +39,7 @@ function fromRoot(root: string, real: string): string | undefined {
 }
 
 /** Whether a relative path leaves the project on the way, even if it returns. */
-function passesOutside(folder: string, text: string): boolean {
+function leavesFolder(folder: string, text: string): boolean {
   let depth = folder === "" ? 0 : folder.split("/").length;
   for (const part of text.split("/")) {
     if (part === "..") depth -= 1;

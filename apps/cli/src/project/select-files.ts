@@ -98,7 +98,7 @@ function listFolder({ found, root }: Walk, path: string): Dirent[] | undefined {
     return readdirSync(join(root, path), { withFileTypes: true });
   } catch (error) {
     // a folder removed meanwhile does not count
-    if (!isGone(error)) found.left_out.push({ path: `${path}/`, reason: "cannot be read" });
+    if (!isMissing(error)) found.left_out.push({ path: `${path}/`, reason: "cannot be read" });
     return undefined;
   }
 }
@@ -115,7 +115,7 @@ function takeFile({ found, named, root }: Walk, path: string): void {
     // inputs of the image are read through links, and pyproject.toml is rewritten anyway
     if (stats.isSymbolicLink()) stats = statSync(absolute);
   } catch (error) {
-    if (!isGone(error)) found.left_out.push({ path, reason: "cannot be read" });
+    if (!isMissing(error)) found.left_out.push({ path, reason: "cannot be read" });
     return;
   }
   if (stats.isFile()) found.files.set(path, { path, absolute, stats });
@@ -140,7 +140,7 @@ function realOf(path: string): string | undefined {
 }
 
 /** Drops links whose targets are not uploaded. A link may lead to another link. */
-function dropLinksToNothing({ files, left_out: leftOut, links }: Found): void {
+function dropLinksToNothing({ files, left_out: excluded, links }: Found): void {
   const folders = new Set([""]);
   for (const path of files.keys()) for (const folder of foldersOf(path)) folders.add(folder);
   const isReached = ({ ends_at: endsAt, leads_to: leadsTo }: ResolvedLink) => {
@@ -152,7 +152,7 @@ function dropLinksToNothing({ files, left_out: leftOut, links }: Found): void {
     if (lost.length === 0) return;
     for (const { leads_to: leadsTo, path } of lost) {
       links.delete(path);
-      leftOut.push({ path, reason: `is a link to ${leadsTo}, which is not among the project's files` });
+      excluded.push({ path, reason: `is a link to ${leadsTo}, which is not among the project's files` });
     }
   }
 }
@@ -164,17 +164,17 @@ function foldersOf(path: string): string[] {
 
 function findNameProblem(root: string, path: string, name: string): string | undefined {
   // a name that is not UTF-8 is read with this replacement character, so no file has that name
-  if (name.includes("\uFFFD") && !isThere(join(root, path))) return "has a name that is not UTF-8";
+  if (name.includes("\uFFFD") && !existsInProject(join(root, path))) return "has a name that is not UTF-8";
   if (/\p{Cc}/u.test(name)) return "has control characters in its name";
   if (name.includes("\\")) return "has a backslash in its name";
   return undefined;
 }
 
-function isThere(path: string): boolean {
+function existsInProject(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-function isGone(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" || code === "ENOTDIR";
 }

@@ -77,10 +77,10 @@ const DEVICE_ERRORS: ReadonlyMap<string, ErrorCode> = new Map([
 export function readAuthRefusal(status: number, answer: unknown): AppError {
   if (isProblem(answer)) return fromProblem(answer);
   if (typeof answer === "object" && answer !== null && "error" in answer && typeof answer.error === "string") {
-    const said =
+    const message =
       "error_description" in answer && typeof answer.error_description === "string" ? answer.error_description : "";
     return appError(DEVICE_ERRORS.get(answer.error) ?? "device_code_not_found", {
-      detail: said || `The code was not accepted (${answer.error}).`,
+      detail: message || `The code was not accepted (${answer.error}).`,
       hint: "Ask for a new code: cli login",
     });
   }

@@ -35,8 +35,8 @@ export function useAction<Input, Result>(
       try {
         return await perform(api, input, options);
       } catch (error) {
-        const isAsked = error instanceof AppError && error.code === "reauthentication_required";
-        if (!isAsked || !(await api.confirmation.ask())) throw error;
+        const needsConfirmation = error instanceof AppError && error.code === "reauthentication_required";
+        if (!needsConfirmation || !(await api.confirmation.ask())) throw error;
         return await perform(api, input, options);
       }
     },

@@ -21,7 +21,7 @@ export function CallPage() {
   const { database, name, organization, routes, state } = service;
   const search = here.useSearch();
   const navigate = here.useNavigate();
-  const route = routes.find((one) => titleOf(one) === search.route) ?? routes[0];
+  const route = routes.find((route) => titleOf(route) === search.route) ?? routes[0];
   return (
     <Page
       title={name}
@@ -52,8 +52,8 @@ export function CallPage() {
             value={titleOf(route)}
             onChange={(event) => void navigate({ search: { route: event.target.value }, replace: true })}
           >
-            {routes.map((one) => (
-              <option key={titleOf(one)}>{titleOf(one)}</option>
+            {routes.map((route) => (
+              <option key={titleOf(route)}>{titleOf(route)}</option>
             ))}
           </Select>
           <RouteCall key={titleOf(route)} service={service} route={route} />

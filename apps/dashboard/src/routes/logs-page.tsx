@@ -45,19 +45,23 @@ export function LogsPage() {
   const level = LOG_LEVELS.find((known) => known === search.level) ?? "debug";
   const period = PERIODS.find(({ seconds }) => String(seconds) === search.since) ?? PERIODS[0];
   const params = { org: organization, db: name };
-  const asked = { source, since_s: period.seconds };
+  const logQuery = { source, since_s: period.seconds };
   const log = useLog({
     key: [organization, name, source, period.seconds, following].join(" "),
     is_numbered: false,
-    goes_on: following,
+    is_live: following,
     open: (client, _, signal) =>
-      client.lines("databaseLogs", { params, query: { ...asked, tail: TAIL, follow: following ? "1" : "0" } }, signal),
+      client.lines(
+        "databaseLogs",
+        { params, query: { ...logQuery, tail: TAIL, follow: following ? "1" : "0" } },
+        signal,
+      ),
   });
   const change = (changed: Partial<typeof search>) =>
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: false });
   const download = () => {
     setDownloadError(null);
-    const query = { ...asked, tail: DOWNLOAD };
+    const query = { ...logQuery, tail: DOWNLOAD };
     const lines = control.lines("databaseLogs", { params, query }, new AbortController().signal);
     downloadLog(lines, `${organization}-${name}-${source}.log`).catch(setDownloadError);
   };

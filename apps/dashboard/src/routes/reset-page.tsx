@@ -31,7 +31,7 @@ export function ResetPage() {
         </Alert>
       ) : (
         <Form error={reset.error} onSubmit={(value) => reset.run({ token, newPassword: value("password") })}>
-          <PasswordField label="New password" fresh problem={fieldProblem(reset.error, "/newPassword")} />
+          <PasswordField label="New password" isNew problem={fieldProblem(reset.error, "/newPassword")} />
           <Button type="submit" look="primary" busy={reset.pending}>
             Set the password
           </Button>

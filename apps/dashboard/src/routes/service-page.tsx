@@ -137,16 +137,16 @@ function ServiceLog({ service }: { readonly service: HostedService }) {
   const log = useLog({
     key: [uri, following].join(" "),
     is_numbered: false,
-    goes_on: following,
+    is_live: following,
     open: (client, _, signal) =>
       client.lines("serviceLogs", { params, query: { tail: TAIL, follow: following ? "1" : "0" } }, signal),
   });
-  const isThere = log.lines.length > 0;
+  const exists = log.lines.length > 0;
   const hash = useLocation({ select: (location) => location.hash });
   // a link to the log scrolls to it once the content above has its height
   useEffect(() => {
-    if (isThere && hash === "log") document.getElementById("log")?.scrollIntoView();
-  }, [isThere, hash]);
+    if (exists && hash === "log") document.getElementById("log")?.scrollIntoView();
+  }, [exists, hash]);
   const download = () => {
     setDownloadError(null);
     const lines = control.lines("serviceLogs", { params, query: { tail: DOWNLOAD } }, new AbortController().signal);

@@ -49,7 +49,7 @@ export function SetUpPage() {
           problem={fieldProblem(setUp.error, "/name")}
         />
         <EmailField problem={fieldProblem(setUp.error, "/email")} />
-        <PasswordField fresh problem={fieldProblem(setUp.error, "/password")} />
+        <PasswordField isNew problem={fieldProblem(setUp.error, "/password")} />
         <Button type="submit" look="primary" busy={setUp.pending}>
           Make the first account
         </Button>

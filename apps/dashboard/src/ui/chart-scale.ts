@@ -7,13 +7,13 @@ export function roundUp(value: number): number {
 }
 
 /** An SVG path through the points, with gaps for missing values. `width` and `height` are the drawing's. */
-export function linePath(values: readonly (number | null)[], most: number, width: number, height: number): string {
+export function linePath(values: readonly (number | null)[], max: number, width: number, height: number): string {
   let path = "";
   let isDrawing = false;
   for (const [at, value] of values.entries()) {
     if (value !== null) {
       const x = round(((at + 0.5) / values.length) * width);
-      const y = round(height - (Math.min(value, most) / most) * height);
+      const y = round(height - (Math.min(value, max) / max) * height);
       // a value between two gaps is a zero-length line, which round ends turn into a dot
       path += isDrawing ? `L${x} ${y}` : `M${x} ${y}h0`;
     }

@@ -12,7 +12,7 @@ interface ChartProps {
   readonly summary: string;
   /** Names with their looks. */
   readonly legend: readonly (readonly [look: ReactNode, name: string])[];
-  readonly most: number;
+  readonly max: number;
   readonly format: (value: number) => string;
   /** Labels below its left and right end. */
   readonly ends: readonly [ReactNode, ReactNode];
@@ -20,7 +20,7 @@ interface ChartProps {
 }
 
 /** A chart with title, scale and legend. A table must show the same numbers. */
-function Chart({ title, summary, legend, most, format, ends, children }: ChartProps) {
+function Chart({ title, summary, legend, max, format, ends, children }: ChartProps) {
   return (
     <figure className="grid grid-cols-1 gap-2">
       <figcaption className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 text-sm">
@@ -36,7 +36,7 @@ function Chart({ title, summary, legend, most, format, ends, children }: ChartPr
       </figcaption>
       <div>
         <p className="mb-1 text-xs text-muted tabular-nums" aria-hidden="true">
-          {format(most)}
+          {format(max)}
         </p>
         <svg
           role="img"
@@ -69,7 +69,7 @@ function Chart({ title, summary, legend, most, format, ends, children }: ChartPr
 
 const FILLS = { accent: "fill-accent", warn: "fill-warn", danger: "fill-danger" } as const;
 
-interface BarChartProps extends Omit<ChartProps, "legend" | "most" | "children"> {
+interface BarChartProps extends Omit<ChartProps, "legend" | "max" | "children"> {
   /** The parts from bottom to top, with their names. */
   readonly parts: readonly { readonly name: string; readonly tone: ChartTone }[];
   /** One bar each, with the values of its parts. `title` is its tooltip. */
@@ -78,12 +78,12 @@ interface BarChartProps extends Omit<ChartProps, "legend" | "most" | "children">
 
 /** Stacked bars. */
 export function BarChart({ parts, bars, ...rest }: BarChartProps) {
-  const most = roundUp(Math.max(0, ...bars.map(({ values }) => sumOf(values))));
+  const max = roundUp(Math.max(0, ...bars.map(({ values }) => sumOf(values))));
   const step = WIDTH / bars.length;
   return (
     <Chart
       {...rest}
-      most={most}
+      max={max}
       legend={parts.map(({ name, tone }) => [
         <svg key={name} aria-hidden="true" className="size-2.5" viewBox="0 0 10 10">
           <rect width="10" height="10" rx="2" className={FILLS[tone]} />
@@ -95,8 +95,8 @@ export function BarChart({ parts, bars, ...rest }: BarChartProps) {
         <g key={key}>
           <title>{title}</title>
           {values.map((value, part) => {
-            const height = (value / most) * HEIGHT;
-            const below = (sumOf(values.slice(0, part)) / most) * HEIGHT;
+            const height = (value / max) * HEIGHT;
+            const below = (sumOf(values.slice(0, part)) / max) * HEIGHT;
             const { name = "", tone = "accent" } = parts[part] ?? {};
             return (
               value > 0 && (
@@ -119,7 +119,7 @@ export function BarChart({ parts, bars, ...rest }: BarChartProps) {
 
 const STROKES = { accent: "stroke-accent", warn: "stroke-warn", danger: "stroke-danger" } as const;
 
-interface LineChartProps extends Omit<ChartProps, "legend" | "most" | "children"> {
+interface LineChartProps extends Omit<ChartProps, "legend" | "max" | "children"> {
   /** Distinguished by strokes as well as by colours. */
   readonly lines: readonly {
     readonly name: string;
@@ -131,11 +131,11 @@ interface LineChartProps extends Omit<ChartProps, "legend" | "most" | "children"
 
 /** Lines over time, with gaps for missing values. */
 export function LineChart({ lines, ...rest }: LineChartProps) {
-  const most = roundUp(Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))));
+  const max = roundUp(Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))));
   return (
     <Chart
       {...rest}
-      most={most}
+      max={max}
       legend={lines.map(({ name, tone, dashes }) => [
         <svg key={name} aria-hidden="true" className="h-2.5 w-6" viewBox="0 0 24 10">
           <line x1="1" x2="23" y1="5" y2="5" strokeWidth="2" strokeDasharray={dashes} className={STROKES[tone]} />
@@ -146,7 +146,7 @@ export function LineChart({ lines, ...rest }: LineChartProps) {
       {lines.map(({ name, tone, dashes, values }) => (
         <path
           key={name}
-          d={linePath(values, most, WIDTH, HEIGHT)}
+          d={linePath(values, max, WIDTH, HEIGHT)}
           fill="none"
           strokeWidth="2.5"
           strokeLinecap="round"

@@ -8,12 +8,12 @@ interface DialogProps {
   /** False for content that cannot be shown again: Escape and clicks outside do nothing. */
   readonly dismissable?: boolean;
   /** Whether it has room for a table. */
-  readonly wide?: boolean;
+  readonly isWide?: boolean;
   readonly children: ReactNode;
 }
 
 /** A modal dialog that is open while it is rendered. The browser's dialog element traps and restores the focus. */
-export function Dialog({ title, onClose, dismissable = true, wide = false, children }: DialogProps) {
+export function Dialog({ title, onClose, dismissable = true, isWide = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, dismissable = true, wide = false, child
       className={classNames(
         // it may be inside a cell with another alignment
         "m-auto max-h-[calc(100dvh-2rem)] overflow-y-auto rounded-xl text-left border border-line bg-surface p-0 text-ink shadow-xl",
-        wide ? "w-[min(56rem,calc(100vw-2rem))]" : "w-[min(34rem,calc(100vw-2rem))]",
+        isWide ? "w-[min(56rem,calc(100vw-2rem))]" : "w-[min(34rem,calc(100vw-2rem))]",
       )}
       onCancel={(event) => {
         event.preventDefault();

@@ -1,7 +1,7 @@
 interface MeterProps {
   readonly label: string;
   readonly value: number;
-  readonly most: number;
+  readonly max: number;
   /** As text: `3.4 GB of 10 GB`. */
   readonly text: string;
 }
@@ -16,8 +16,8 @@ function colorOf(share: number): string {
 }
 
 /** A bar that shows how much is used. */
-export function Meter({ label, value, most, text }: MeterProps) {
-  const share = most > 0 ? Math.min(1, value / most) : 0;
+export function Meter({ label, value, max, text }: MeterProps) {
+  const share = max > 0 ? Math.min(1, value / max) : 0;
   return (
     <div className="grid gap-1.5 text-sm">
       <div className="flex flex-wrap justify-between gap-x-4">
@@ -25,7 +25,7 @@ export function Meter({ label, value, most, text }: MeterProps) {
         <span className="tabular-nums">{text}</span>
       </div>
       {/* drawn separately, because browsers style their meters differently; screen readers use the real one */}
-      <meter className="sr-only" aria-label={label} min={0} max={most} value={Math.min(value, most)}>
+      <meter className="sr-only" aria-label={label} min={0} max={max} value={Math.min(value, max)}>
         {text}
       </meter>
       <svg aria-hidden="true" className="h-1.5 w-full overflow-hidden rounded-full bg-sunken">

@@ -264,8 +264,8 @@ test("a plan names services that it breaks and a restart the missing step", {
   const app = await harness.readApp("breaks");
   await serveExample(client, app);
   const [table] = app.manifest.tables;
-  const renamed = table?.columns.map((one) =>
-    one.name === "body" ? { ...one, name: "text", renamed_from: "body" } : one,
+  const renamed = table?.columns.map((column) =>
+    column.name === "body" ? { ...column, name: "text", renamed_from: "body" } : column,
   );
   const columns = renamed?.filter(({ computed, primary_key: primaryKey }) => computed === null || primaryKey);
   const manifest = {

@@ -16,19 +16,19 @@ export async function answerEvents(
   reply: FastifyReply,
   work: (emit: Emit, signal: AbortSignal) => Promise<object>,
 ): Promise<void> {
-  const gone = endOf(reply);
+  const aborted = endOf(reply);
   const emit: Emit = (line) => {
-    if (!gone.aborted) reply.raw.write(`${JSON.stringify(line)}\n`);
+    if (!aborted.aborted) reply.raw.write(`${JSON.stringify(line)}\n`);
   };
   reply.hijack();
   reply.raw.writeHead(200, { ...headersOf(reply), "content-type": "application/x-ndjson" });
   // send headers immediately, so that the client knows that its request was accepted
   reply.raw.flushHeaders();
   try {
-    emit({ event: "done", ...(await work(emit, gone)) });
+    emit({ event: "done", ...(await work(emit, aborted)) });
   } catch (error) {
     const problem = toProblem(error, request.id);
-    if (problem.code === "internal_error" && !gone.aborted) {
+    if (problem.code === "internal_error" && !aborted.aborted) {
       deps.log.error({ err: error, req: request.id }, "a request failed");
     }
     emit({ event: "error", problem });

@@ -4,7 +4,7 @@ import { compareVersions, OLDEST_CLIENT, VERSION } from "@appdb/contract/version
 
 /** Checks that a request sends the home's token. @throws unauthorized */
 export function checkToken(authorization: string | undefined, token: string): void {
-  if (showsToken(authorization, token)) return;
+  if (hasToken(authorization, token)) return;
   throw appError("unauthorized", {
     detail: "The request does not carry this home's token.",
     hint: "Use the command cli with the same SERVICE_HOME and the same user.",
@@ -12,10 +12,10 @@ export function checkToken(authorization: string | undefined, token: string): vo
 }
 
 /** Whether the header contains this token, compared in constant time. */
-export function showsToken(authorization: string | undefined, token: string): boolean {
-  const shown = /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
+export function hasToken(authorization: string | undefined, token: string): boolean {
+  const received = /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
   // digests have equal length, as timingSafeEqual requires
-  return timingSafeEqual(digest(shown), digest(token));
+  return timingSafeEqual(digest(received), digest(token));
 }
 
 /** Accepts commands with a compatible version. @throws client_too_old with the command that upgrades it */

@@ -16,9 +16,9 @@ export function schemaHandlers(
 ): Pick<Handlers<typeof LOCAL_API>, "openTarget" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune"> {
   return {
     schemaPlan: async ({ body, reply }) => {
-      const asked = { ...placed(body), ...projectOf(body.runtime) };
-      const plan = await planForPerson(deps, asked, endOf(reply));
-      return { plan: { ...plan, ...(await surroundings(deps, asked, plan)) } };
+      const request = { ...placed(body), ...projectOf(body.runtime) };
+      const plan = await planForPerson(deps, request, endOf(reply));
+      return { plan: { ...plan, ...(await planEffects(deps, request, plan)) } };
     },
     schemaPrune: async ({ body }) => ({ plan: await pruneTarget(deps, placed(body)) }),
     schemaApply:
@@ -32,7 +32,7 @@ export function schemaHandlers(
 }
 
 /** Effects of a plan on the rest of the home: services that it breaks, and a database that it creates. */
-async function surroundings(
+async function planEffects(
   { postgres, services }: DaemonDeps,
   { manifest, target }: { readonly manifest: Manifest; readonly target: LocalTarget },
   plan: SchemaPlan,

@@ -37,8 +37,8 @@ export function createRequestLog(file: RotatingFile, who: LogWriter = {}): Reque
     // under load many lines share a millisecond, and formatting a time costs as much as the rest of a line
     if (now !== at) time = new Date(now).toISOString();
     at = now;
-    const told = JSON.stringify(fields).slice(1, -1);
-    const more = told === "" ? "" : `,${told}`;
+    const fieldsJson = JSON.stringify(fields).slice(1, -1);
+    const more = fieldsJson === "" ? "" : `,${fieldsJson}`;
     file.writeSoon(`{"level":"info","time":"${time}",${writer}${more},"msg":"request"}\n`);
   };
 }

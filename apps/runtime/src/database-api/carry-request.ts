@@ -33,7 +33,7 @@ export async function carryRequest(
   if (!isStreamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
   const signal = connections.signalOf(raw.socket);
   const stream = isStreamed ? new BodyStream(raw, signal) : undefined;
-  const body = isStreamed ? "" : await wholeBody(request, deps.body_bytes);
+  const body = isStreamed ? "" : await readWholeBody(request, deps.body_bytes);
   reply.hijack();
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const answer = await route.handle({ body, stream: pieces, search: searchOf(request.url), headers, id, signal });
@@ -48,7 +48,7 @@ async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<U
   }
 }
 
-function wholeBody({ raw, url }: FastifyRequest, bodyBytes: number): Promise<string | Buffer> {
+function readWholeBody({ raw, url }: FastifyRequest, bodyBytes: number): Promise<string | Buffer> {
   return new Promise((resolve, reject) => {
     readBody(raw, bodyBytes, (error, body) => {
       if (error === null) resolve(body ?? "");

@@ -52,6 +52,6 @@ async function tableOf(
   const path = parseTablePath(`${spec.uri}/${name}`);
   await ready();
   const { tables } = await catalogOf(sql);
-  const place = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
-  return { table: findTable(tables, place), path };
+  const tableName = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
+  return { table: findTable(tables, tableName), path };
 }

@@ -45,7 +45,7 @@ export function schemaHandlers(
       return async (emit, signal) => {
         const manifest = await manifests.read(files, appFile, signal);
         const runtime = runtimes.of(files);
-        manifests.keep(runtimes.save(runtime, manifest.app_file), manifest);
+        manifests.store(runtimes.save(runtime, manifest.app_file), manifest);
         try {
           return { plan: await applyTarget(deps, { ...input, manifest, target, runtime }, emit, signal) };
         } finally {

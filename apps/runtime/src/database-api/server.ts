@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
-import { showsToken } from "../api/handshake.ts";
+import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { podHandlers } from "./pod-routes.ts";
@@ -16,7 +16,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
     name: "pod",
     close: "idle",
     authorize: ({ headers }) => {
-      if (showsToken(headers.authorization, deps.spec.token)) return;
+      if (hasToken(headers.authorization, deps.spec.token)) return;
       throw appError("unauthorized", { detail: "The request does not carry this pod's token." });
     },
   });

@@ -28,10 +28,10 @@ export function workHandlers(
     },
     recompute: async ({ body: { files, ...input } }) => {
       await deps.disk.admit();
-      const asked = { ...input, table: `${uri}/${input.table}` };
+      const request = { ...input, table: `${uri}/${input.table}` };
       return async (emit, signal) => {
-        const code = await readProjectCode({ ...deps, open }, files, asked, signal);
-        return { result: await recomputeTable({ ...deps, open }, { ...asked, ...code }, emit, signal) };
+        const code = await readProjectCode({ ...deps, open }, files, request, signal);
+        return { result: await recomputeTable({ ...deps, open }, { ...request, ...code }, emit, signal) };
       };
     },
     jobList: async ({ query: { all, folder = "" } }) => {

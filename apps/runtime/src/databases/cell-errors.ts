@@ -55,7 +55,7 @@ function missing(
   known: readonly { readonly name: string }[],
 ): Error {
   const names = known.map((one) => one.name);
-  const near = nearestName(name, names);
-  const hint = near === undefined ? `There are: ${names.join(", ") || "none"}` : `Did you mean ${near}?`;
+  const suggestion = nearestName(name, names);
+  const hint = suggestion === undefined ? `There are: ${names.join(", ") || "none"}` : `Did you mean ${suggestion}?`;
   return appError(code, { detail, hint, meta: { name } });
 }

@@ -9,14 +9,14 @@ import type { Logger } from "@appdb/engine/ports";
  * workers run the current files. Repeated changes are logged once.
  */
 export function watchFiles({ manifest, runtime }: Pick<ServiceSpec, "manifest" | "runtime">, log: Logger): () => void {
-  let told = "";
+  let reported = "";
   return () => {
     const changed = manifest.modules
       .filter(({ path, sha256 }) => digestOf(join(runtime.project_root, path)) !== sha256)
       .map(({ path }) => path);
     const now = changed.join(", ");
-    if (now === told) return;
-    told = now;
+    if (now === reported) return;
+    reported = now;
     if (now === "") return;
     log.warn(
       { files: now, next: "cli service update" },

@@ -11,11 +11,11 @@ export function collectHourly(endpoints: Pick<Endpoints, "collect">, log: Logger
     endpoints.collect().then(
       (removed) => log.debug({ removed }, "expired answers removed"),
       (error: unknown) => {
-        const said = { code: toProblem(error).code, err: error };
+        const failure = { code: toProblem(error).code, err: error };
         // A service that ends closes its connections; the next start collects again.
-        if (isEnded) log.debug(said, "removing expired answers was interrupted by the service's end");
+        if (isEnded) log.debug(failure, "removing expired answers was interrupted by the service's end");
         // The next run retries; remaining answers only use space.
-        else log.warn(said, "expired answers could not be removed");
+        else log.warn(failure, "expired answers could not be removed");
       },
     );
   };

@@ -77,7 +77,7 @@ export class DiskGuard implements Disposable {
   #isTold: boolean | undefined;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
-  #lookedAt = 0;
+  #checkedAt = 0;
   #isEnded = false;
 
   constructor(deps: DiskGuardDeps) {
@@ -100,11 +100,11 @@ export class DiskGuard implements Disposable {
   async #watch(): Promise<void> {
     const { clock, usedAt } = this.#deps;
     const now = clock.now();
-    if (usedAt() >= this.#lookedAt || now - this.#lookedAt >= UNUSED_MS) {
-      this.#lookedAt = now;
+    if (usedAt() >= this.#checkedAt || now - this.#checkedAt >= UNUSED_MS) {
+      this.#checkedAt = now;
       await this.#look();
     }
-    if (this.#isTold !== this.#isFull) await this.#tell();
+    if (this.#isTold !== this.#isFull) await this.#notify();
     if (this.#isEnded) return;
     this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
     this.#timer.unref();
@@ -127,7 +127,7 @@ export class DiskGuard implements Disposable {
     this.#isFull = isFull;
   }
 
-  async #tell(): Promise<void> {
+  async #notify(): Promise<void> {
     const isFull = this.#isFull;
     try {
       await this.#deps.refuseWrites(isFull);
@@ -195,7 +195,7 @@ async function openFolder(path: string): Promise<Dir | []> {
     return await opendir(path);
   } catch (error) {
     if (isDenied(error)) return await openClosed(path);
-    if (isGone(error)) return [];
+    if (isMissing(error)) return [];
     throw error;
   }
 }
@@ -206,12 +206,12 @@ async function openClosed(path: string): Promise<Dir | []> {
     await chmod(path, 0o700);
     return await opendir(path);
   } catch (error) {
-    if (isDenied(error) || isGone(error)) return [];
+    if (isDenied(error) || isMissing(error)) return [];
     throw error;
   }
 }
 
-function isGone(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 

@@ -17,8 +17,8 @@ export async function createFillRunner(
   onQuery: QueryAnswerer,
 ): Promise<UdfRunner> {
   const { limits, log, runtimes } = deps;
-  const kept = runtimes.find(runtimeId);
-  if (kept === undefined) {
+  const stored = runtimes.find(runtimeId);
+  if (stored === undefined) {
     throw appError("fill_failed", {
       detail: "The Python environment of the update is no longer available.",
       hint: "Run cli schema update again.",
@@ -26,7 +26,7 @@ export async function createFillRunner(
   }
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
   return createPythonWorkers({
-    runtime: kept.runtime,
+    runtime: stored.runtime,
     modules,
     workers: limits.workers,
     function_timeout_ms: limits.function_timeout_ms,

@@ -72,11 +72,11 @@ export class OpenDatabases implements AsyncDisposable {
     const { postgres } = this.#deps;
     if (this.#entries.has(name)) return await this.open(name);
     if (!(await postgres.hasDatabase(name))) return undefined;
-    const isOurs = await withClient(postgres.dsn(name), async (client) => {
+    const isOwnDatabase = await withClient(postgres.dsn(name), async (client) => {
       const found = await client.query<{ ours: boolean }>("select to_regclass('appdb.state') is not null as ours");
       return found.rows[0]?.ours === true;
     });
-    return isOurs ? await this.open(name) : undefined;
+    return isOwnDatabase ? await this.open(name) : undefined;
   }
 
   /** Opens a database; creates it when it is missing. */

@@ -84,14 +84,14 @@ async function readPresent(
   runtimeId: string | null,
   signal: AbortSignal,
 ): Promise<Manifest | undefined> {
-  const kept = runtimeId === null ? undefined : deps.runtimes.find(runtimeId);
-  if (kept === undefined || kept.app_file === null) return undefined;
+  const stored = runtimeId === null ? undefined : deps.runtimes.find(runtimeId);
+  if (stored === undefined || stored.app_file === null) return undefined;
   try {
-    return manifestSchema.parse(await readManifest({ runtime: kept.runtime, app_file: kept.app_file, signal }));
+    return manifestSchema.parse(await readManifest({ runtime: stored.runtime, app_file: stored.app_file, signal }));
   } catch (error) {
     signal.throwIfAborted();
     deps.log.info(
-      { app_file: kept.app_file, error: String(error) },
+      { app_file: stored.app_file, error: String(error) },
       "the code of a recompute could not be read in advance",
     );
     return undefined;

@@ -38,7 +38,7 @@ export class TableInserts implements AsyncDisposable {
 
   constructor(deps: TableInsertsDeps) {
     this.#deps = deps;
-    this.#timer = setInterval(() => this.#letGo((one) => one.isIdle(deps.clock.now() - IDLE_MS)), IDLE_MS / 4);
+    this.#timer = setInterval(() => this.#release((one) => one.isIdle(deps.clock.now() - IDLE_MS)), IDLE_MS / 4);
     this.#timer.unref();
   }
 
@@ -69,7 +69,7 @@ export class TableInserts implements AsyncDisposable {
 
   /** Makes the next row reopen everything, after an update. Running requests finish unchanged. */
   renew(): void {
-    this.#letGo(() => true);
+    this.#release(() => true);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -78,9 +78,9 @@ export class TableInserts implements AsyncDisposable {
     await Promise.all(this.#closing);
   }
 
-  #letGo(isMeant: (one: OpenedTables) => boolean): void {
+  #release(isSelected: (one: OpenedTables) => boolean): void {
     for (const [key, one] of this.#opened) {
-      if (!isMeant(one)) continue;
+      if (!isSelected(one)) continue;
       this.#opened.delete(key);
       const closing = one
         .close()
@@ -141,7 +141,7 @@ async function open(
   target: string,
 ): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
   const runtime = runtimes.find(runtimeId)?.runtime;
-  if (runtime === undefined) throw filesGone(target);
+  if (runtime === undefined) throw filesRemoved(target);
   const applied = await manifests.applied(runtimeId);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
@@ -166,7 +166,7 @@ async function open(
   };
 }
 
-function filesGone(target: string): Error {
+function filesRemoved(target: string): Error {
   return appError("schema_mismatch", {
     detail: `The project files of the last update of ${target} are not kept any more; rows cannot be computed without them.`,
     hint: `Update the tables by the files as they are now: cli schema update <app file> ${target}`,

@@ -57,7 +57,7 @@ export class TreeManifests {
   }
 
   /** Stores the manifest of an applied runtime. Rows are written by it, whatever its file would declare now. */
-  keep(runtimeId: string, manifest: Manifest): void {
+  store(runtimeId: string, manifest: Manifest): void {
     writePrivateFile(this.#fileOf(runtimeId), JSON.stringify(manifest));
   }
 
@@ -70,12 +70,12 @@ export class TreeManifests {
   }
 
   /** Removes stored manifests of all other runtimes. */
-  keepOnly(runtimeIds: readonly string[]): void {
+  retainOnly(runtimeIds: readonly string[]): void {
     if (!existsSync(this.#deps.folder)) return;
-    const wanted = new Set(runtimeIds.map((id) => this.#fileOf(id)));
+    const retained = new Set(runtimeIds.map((id) => this.#fileOf(id)));
     for (const name of readdirSync(this.#deps.folder)) {
       const path = join(this.#deps.folder, name);
-      if (!wanted.has(path)) rmSync(path, { force: true });
+      if (!retained.has(path)) rmSync(path, { force: true });
     }
   }
 

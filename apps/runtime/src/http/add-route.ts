@@ -53,7 +53,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const signal = route.takes_signal ? connections.signalOf(raw.socket) : undefined;
       const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
       const place = route.takes_any_body ? placeOf(carrier, request) : undefined;
-      const answer = route.handle({ body: whole, search, headers, id, signal, place, caller: request.caller });
+      const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller: request.caller });
       // The handler never rejects.
       void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
     },
@@ -95,7 +95,7 @@ async function carryStream(
     headers: request.headers,
     id,
     signal,
-    place: placeOf(carrier, request),
+    route: placeOf(carrier, request),
     caller: request.caller,
   });
   // A streamed answer may read the body while it is sent.

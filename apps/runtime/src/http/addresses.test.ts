@@ -17,10 +17,10 @@ beforeAll(async () => {
     uses_python: false,
     takes_signal: false,
     takes_any_body: true,
-    handle: async ({ place, search }) => ({
+    handle: async ({ route, search }) => ({
       status: 200,
       headers: JSON_HEADERS,
-      body: JSON.stringify([place?.path, place?.params, search]),
+      body: JSON.stringify([route?.path, route?.params, search]),
     }),
   };
   const endpoints = {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
-import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
+import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body.ts";
 
 /** Maximum bytes read ahead of the consumer. */
 const AHEAD_BYTES = 262_144;
@@ -30,7 +30,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     this.#request = request;
     this.#signal = signal;
     this.#idleMs = idleMs;
-    this.#source = unpackedBody(request);
+    this.#source = decompressedBody(request);
     this.#source.on("data", (piece: Buffer) => this.#take(piece));
     this.#source.on("end", () => {
       this.#hasEnded = true;

@@ -63,9 +63,9 @@ export function createServer(options: CarryOptions): FastifyInstance {
 /** A proxy other than the gateway may be in front. Handlers must never see a dashboard session. */
 function dropDashboardCookies({ headers }: IncomingMessage): void {
   if (headers.cookie === undefined) return;
-  const kept = withoutDashboardCookies(headers.cookie);
-  if (kept === undefined) delete headers.cookie;
-  else headers.cookie = kept;
+  const remaining = withoutDashboardCookies(headers.cookie);
+  if (remaining === undefined) delete headers.cookie;
+  else headers.cookie = remaining;
 }
 
 /** Path and query of an absolute request target `http://host/path`, which servers must accept too (RFC 9112, 3.2.2). */

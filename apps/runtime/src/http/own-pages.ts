@@ -12,9 +12,9 @@ export function addOwnPages(
   server: FastifyInstance,
   paths: PathMethods,
   endpoints: ServedRoutes,
-  place: { readonly service: string; readonly mount: string; readonly prefix: string; readonly needs_key: boolean },
+  page: { readonly service: string; readonly mount: string; readonly prefix: string; readonly needs_key: boolean },
 ): void {
-  const { service, mount, needs_key: needsKey, prefix } = place;
+  const { service, mount, needs_key: needsKey, prefix } = page;
   const description = JSON.stringify(describe(endpoints.openapi(service), prefix + mount, needsKey));
   server.get(`${mount}/openapi.json`, (request, reply) => {
     sendReply(request, reply, {
@@ -28,7 +28,7 @@ export function addOwnPages(
   // An application object answers this path, or reports that it has none.
   if (endpoints.routes.some((route) => route.service === service && route.method === "ANY")) return;
   paths.add("GET", `${mount}/docs`);
-  for (const path of addDocsPage(server, place)) paths.add("GET", path);
+  for (const path of addDocsPage(server, page)) paths.add("GET", path);
 }
 
 /** Headers for API keys; the first one present wins. */

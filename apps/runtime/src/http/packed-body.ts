@@ -29,7 +29,7 @@ export function refuseEncoding(headers: IncomingMessage["headers"]): Error | und
 }
 
 /** A request's unpacked body. Invalid gzip fails with invalid_encoding. */
-export function unpackedBody(request: IncomingMessage): Readable {
+export function decompressedBody(request: IncomingMessage): Readable {
   const encoding = request.headers["content-encoding"];
   if (encoding === undefined || !GZIP.test(encoding.trim())) return request;
   const gunzip = createGunzip();

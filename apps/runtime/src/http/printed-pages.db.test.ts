@@ -31,9 +31,9 @@ const WITH_MORE_PYTHON = ["many-rows.md"];
 
 test.each(PAGES)(
   "the examples of docs/%s work",
-  async (name, least) => {
+  async (name, min) => {
     const { app, examples, unchecked } = readPrintedExamples(name);
-    expect(examples.length).toBeGreaterThanOrEqual(least);
+    expect(examples.length).toBeGreaterThanOrEqual(min);
     if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
     await using stage = await openQueriesStage(app);
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { appError } from "@appdb/contract/errors";
 import { bodyTimedOut } from "./body-stream.ts";
-import { explainUnpacking, stopUnpacking, unpackedBody } from "./packed-body.ts";
+import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body.ts";
 
 /** Timeout for a client's whole body. */
 const BODY_MS = 120_000;
@@ -17,7 +17,7 @@ const DROPPED_BYTES = 64_000_000;
  * limit applies to the unpacked size. A body that arrives in one piece, as nearly all do, is decoded without a copy.
  */
 export function readBody(request: IncomingMessage, bodyBytes: number, done: Done): void {
-  const source = unpackedBody(request);
+  const source = decompressedBody(request);
   const announced = Number(request.headers["content-length"]);
   let isTooLarge = announced > bodyBytes;
   let text: string | undefined;

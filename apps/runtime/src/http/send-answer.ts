@@ -78,8 +78,8 @@ async function sendStream(
   const iterator = body[Symbol.asyncIterator]();
   const leaving = new Leaving(response, answer.is_endless === true ? draining : undefined);
   try {
-    const patienceMs = answer.is_endless === true ? (sending.patience_ms ?? ENDLESS_PATIENCE_MS) : undefined;
-    if (request.method !== "HEAD") await pump(iterator, response, leaving, patienceMs);
+    const timeoutMs = answer.is_endless === true ? (sending.patience_ms ?? ENDLESS_PATIENCE_MS) : undefined;
+    if (request.method !== "HEAD") await pump(iterator, response, leaving, timeoutMs);
     response.end();
   } catch (error) {
     log.error({ req: id, err: error }, "answer broke off");
@@ -97,12 +97,12 @@ async function pump(
   iterator: AsyncIterator<Uint8Array | string>,
   response: ServerResponse,
   leaving: Leaving,
-  patienceMs: number | undefined,
+  timeoutMs: number | undefined,
 ): Promise<void> {
   for (;;) {
     const step = await leaving.race(iterator.next());
     if (step === undefined || step.done === true) return;
-    if (!response.write(step.value)) await drained(response, leaving, patienceMs);
+    if (!response.write(step.value)) await drained(response, leaving, timeoutMs);
     if (leaving.has_left) return;
   }
 }
@@ -113,8 +113,8 @@ async function pump(
  */
 const ENDLESS_PATIENCE_MS = 60_000;
 
-async function drained(response: ServerResponse, leaving: Leaving, patienceMs: number | undefined): Promise<void> {
-  const timer = patienceMs === undefined ? undefined : setTimeout(() => response.destroy(), patienceMs);
+async function drained(response: ServerResponse, leaving: Leaving, timeoutMs: number | undefined): Promise<void> {
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => response.destroy(), timeoutMs);
   await leaving.race(new Promise<void>((resolve) => response.once("drain", resolve)));
   clearTimeout(timer);
 }
@@ -130,8 +130,8 @@ class Leaving {
     this.#response = response;
     this.#draining = draining;
     this.has_left = response.destroyed || draining?.aborted === true;
-    response.once("close", this.#leave);
-    draining?.addEventListener("abort", this.#leave);
+    response.once("close", this.#onClose);
+    draining?.addEventListener("abort", this.#onClose);
   }
 
   /** Waits for `work` or for the end, which gives undefined. (Promise.race would retain each piece until the end.) */
@@ -143,13 +143,13 @@ class Leaving {
     });
   }
 
-  readonly #leave = (): void => {
+  readonly #onClose = (): void => {
     this.has_left = true;
     this.#end?.();
   };
 
   [Symbol.dispose](): void {
-    this.#response.removeListener("close", this.#leave);
-    this.#draining?.removeEventListener("abort", this.#leave);
+    this.#response.removeListener("close", this.#onClose);
+    this.#draining?.removeEventListener("abort", this.#onClose);
   }
 }

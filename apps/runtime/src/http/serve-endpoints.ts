@@ -62,7 +62,7 @@ export interface ServedSocket extends AsyncDisposable {
  * @throws port_taken
  */
 export async function serveEndpoints(endpoints: ServedRoutes, options: ServeOptions): Promise<ServedEndpoints> {
-  const { server, connections } = carryEndpoints(endpoints, options);
+  const { server, connections } = buildEndpointServer(endpoints, options);
   const { address, port } = await listen(server, options);
   return { address, port, [Symbol.asyncDispose]: () => drain(server, connections) };
 }
@@ -72,7 +72,7 @@ export async function serveOnSocket(
   endpoints: ServedRoutes,
   options: CarryOptions & { readonly socket: string },
 ): Promise<ServedSocket> {
-  const { server, connections } = carryEndpoints(endpoints, options);
+  const { server, connections } = buildEndpointServer(endpoints, options);
   await server.listen({ path: options.socket });
   chmodSync(options.socket, 0o600);
   return {
@@ -82,7 +82,7 @@ export async function serveOnSocket(
 }
 
 /** A server for routes that is not listening yet. */
-function carryEndpoints(
+function buildEndpointServer(
   endpoints: ServedRoutes,
   options: CarryOptions,
 ): { readonly server: FastifyInstance; readonly connections: Connections } {
@@ -103,7 +103,7 @@ function carryEndpoints(
     }
     addOwnPages(server, paths, endpoints, { service, mount, prefix, needs_key: needsKey });
     for (const { method, path } of findShadowed(routes)) {
-      const refuse = (request: FastifyRequest, reply: FastifyReply) => answerElsewhere(request, reply, paths, log);
+      const refuse = (request: FastifyRequest, reply: FastifyReply) => answerUnmatched(request, reply, paths, log);
       if (server.hasRoute({ method, url: mount + path })) continue;
       // Refused before its body is read, because the method is the error.
       server.route({ method, url: mount + path, onRequest: refuse, handler: refuse });
@@ -113,10 +113,10 @@ function carryEndpoints(
   // A route of the application on this path takes precedence.
   const isTaken = paths.methodsOf("/metrics").length > 0 || paths.methodsOf("/*").length > 0;
   if (!isTaken && options.metrics !== undefined) addMetrics(server, paths, options.metrics);
-  server.setNotFoundHandler((request, reply) => answerElsewhere(request, reply, paths, log));
+  server.setNotFoundHandler((request, reply) => answerUnmatched(request, reply, paths, log));
   server.setErrorHandler((error, request, reply) => {
     // A missing route is reported first, whatever error Fastify found before.
-    if (request.is404 && !isRefusal(error)) answerElsewhere(request, reply, paths, log);
+    if (request.is404 && !isRefusal(error)) answerUnmatched(request, reply, paths, log);
     else sendReply(request, reply, answerError(fromHttpError(error), request.id, log));
   });
   return { server, connections };
@@ -145,7 +145,7 @@ async function drain(server: FastifyInstance, connections: Connections): Promise
 }
 
 /** Answers 404, 405, and CORS preflight requests. */
-function answerElsewhere(request: FastifyRequest, reply: FastifyReply, paths: PathMethods, log: Logger): void {
+function answerUnmatched(request: FastifyRequest, reply: FastifyReply, paths: PathMethods, log: Logger): void {
   const path = request.url.split("?", 1)[0] ?? request.url;
   const allowed = paths.methodsOf(path);
   if (allowed.length === 0) {
@@ -159,6 +159,6 @@ function answerElsewhere(request: FastifyRequest, reply: FastifyReply, paths: Pa
     sendReply(request, reply, { status: 204, headers, body: "" }, paths.corsOf(path));
     return;
   }
-  const refused = answerError(methodNotAllowed(request.method, path, allowed), request.id, log);
-  sendReply(request, reply, refused, paths.corsOf(path));
+  const refusal = answerError(methodNotAllowed(request.method, path, allowed), request.id, log);
+  sendReply(request, reply, refusal, paths.corsOf(path));
 }

@@ -346,5 +346,5 @@ test("a pod whose home is removed ends with all its processes", {
   rmSync(other.folder, { recursive: true, force: true });
   // orderly, or after its timeout when PostgreSQL's files are gone
   expect([0, 1]).toContain(await left.ended());
-  await waitFor(() => processes.every((one) => !isProcessAlive(one)));
+  await waitFor(() => processes.every((process) => !isProcessAlive(process)));
 });

@@ -35,7 +35,7 @@ export function runPodWork(deps: WorkDeps): AsyncDisposable {
   }
   async function begin(): Promise<void> {
     await work(deps);
-    if (!isTidy) await tidy(deps);
+    if (!isTidy) await cleanUp(deps);
     isTidy = true;
   }
   return {
@@ -56,8 +56,8 @@ async function work(deps: WorkDeps): Promise<void> {
 }
 
 /** Removes files of failed updates and of replaced ones. A running update has just stored its own. */
-async function tidy({ manifests, sql, use }: WorkDeps): Promise<void> {
+async function cleanUp({ manifests, sql, use }: WorkDeps): Promise<void> {
   if (!(await hasCatalog(sql))) return;
   const used = await listRuntimes(sql);
-  if (use.is_quiet) manifests.keepOnly(used);
+  if (use.is_quiet) manifests.retainOnly(used);
 }

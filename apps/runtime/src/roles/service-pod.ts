@@ -111,7 +111,7 @@ async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: 
   rmSync(socket, { force: true });
   const { about } = carrier;
   const token = new Secret(spec.token);
-  return await serveLink({ socket, token, about, log, handle: (...asked) => carrier.handle(...asked) });
+  return await serveLink({ socket, token, about, log, handle: (...args) => carrier.handle(...args) });
 }
 
 /** Answers requests until none arrive. */

@@ -29,7 +29,7 @@ export async function runServiceRole(specFile: string): Promise<number> {
       { code: problem.code, detail: problem.detail, ...(problem.code === "internal_error" ? { err: error } : {}) },
       "service failed",
     );
-    await tellParent({ event: "failed", problem: { ...problem } });
+    await notifyParent({ event: "failed", problem: { ...problem } });
     return 1;
   }
 }
@@ -47,7 +47,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     });
     await startPython();
     log.info({ services, target, address: server.address, port: server.port }, "service listens");
-    await tellParent({ event: "listening", address: server.address, port: server.port });
+    await notifyParent({ event: "listening", address: server.address, port: server.port });
     const reason = await stop;
     log.info({ reason }, "service stops");
     stopJobs();
@@ -94,7 +94,7 @@ function listenForStop(): Promise<string> {
   });
 }
 
-async function tellParent(message: ServiceMessage): Promise<void> {
+async function notifyParent(message: ServiceMessage): Promise<void> {
   if (process.send === undefined || !process.connected) return;
   await new Promise<void>((resolve) => process.send?.(message, undefined, {}, () => resolve()));
 }

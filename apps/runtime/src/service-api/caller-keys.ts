@@ -36,13 +36,13 @@ export function openServiceKeys(
   return {
     apply: (snapshot) => verifier.apply(snapshot, "live"),
     check(headers) {
-      const shown = shownKey(headers);
-      if (shown === undefined) throw noKey("The request has no API key.");
-      const found = verifier.verify(shown.key);
+      const received = shownKey(headers);
+      if (received === undefined) throw noKey("The request has no API key.");
+      const found = verifier.verify(received.key);
       if (found.outcome === "stale") throw keysUnavailable();
       if (found.outcome !== "good") throw noKey("The API key is not valid, or was revoked.");
       if (!keyAllows(found.key, { verb: "access", organization, database, service })) throw notGranted(service);
-      delete headers[shown.header];
+      delete headers[received.header];
       return found.key;
     },
   };

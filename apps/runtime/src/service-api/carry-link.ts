@@ -42,7 +42,7 @@ export class LinkCarrier {
   }
 
   /** Answers a request; never rejects. */
-  async handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer> {
+  async handle(request: LinkRequest, link: LinkAsked): Promise<LinkAnswer> {
     const { traffic } = this.#deps;
     const { body, caller, headers, id, method, path, search } = request;
     const startedAt = performance.now();
@@ -50,11 +50,11 @@ export class LinkCarrier {
     const route = this.#routes.get(method)?.get(path);
     if (route === undefined) {
       const answer = answerError(noRoute(method, path), id, this.#deps.log);
-      return this.#toLinkAnswer(answer, { request, route, asked, started_at: startedAt });
+      return this.#toLinkAnswer(answer, { request, route, asked: link, started_at: startedAt });
     }
-    const signal = route.takes_signal ? asked.signal : undefined;
+    const signal = route.takes_signal ? link.signal : undefined;
     const answer = await route.handle({ body, search, headers, id, caller: caller?.id, signal });
-    return this.#toLinkAnswer(answer, { request, route, asked, started_at: startedAt });
+    return this.#toLinkAnswer(answer, { request, route, asked: link, started_at: startedAt });
   }
 
   #toLinkAnswer(answer: RouteAnswer, carried: Carried): LinkAnswer {

@@ -5,7 +5,7 @@ import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import type { Applied } from "@appdb/system/keys/key-verifier";
 import type { FastifyInstance } from "fastify";
-import { showsToken } from "../api/handshake.ts";
+import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { MetricsPage } from "../http/service-metrics.ts";
 import type { CallerKeys } from "./caller-keys.ts";
@@ -32,7 +32,7 @@ export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
     name: "pod",
     close: "idle",
     authorize: ({ headers }) => {
-      if (showsToken(headers.authorization, deps.spec.token)) return;
+      if (hasToken(headers.authorization, deps.spec.token)) return;
       throw appError("unauthorized", { detail: "The request does not carry this pod's token." });
     },
   });

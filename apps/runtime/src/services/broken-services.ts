@@ -32,8 +32,8 @@ function isBroken(before: ManifestTable, after: ManifestTable): boolean {
     return JSON.stringify(now.type) !== JSON.stringify(column.type) || isStored(now) !== isStored(column);
   });
   const mustBeGiven = after.columns.some(
-    ({ computed, default: given, name, nullable }) =>
-      !known.has(name) && computed === null && !nullable && given == null,
+    ({ computed, default: defaultValue, name, nullable }) =>
+      !known.has(name) && computed === null && !nullable && defaultValue == null,
   );
   return isGone || mustBeGiven;
 }

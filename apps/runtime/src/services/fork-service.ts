@@ -18,7 +18,7 @@ export interface ServiceProgram {
  * @throws service_failed when the Node of this process is gone, for example with its virtual environment
  */
 export function forkService(program: ServiceProgram, specFolder: string, spec: ServiceSpec): ChildProcess {
-  demandNode();
+  requireNodeBinary();
   mkdirSync(specFolder, { recursive: true, mode: 0o700 });
   const file = join(specFolder, `${randomBytes(12).toString("hex")}.json`);
   writePrivateFile(file, JSON.stringify(spec));
@@ -34,7 +34,7 @@ export function forkService(program: ServiceProgram, specFolder: string, spec: S
   return child;
 }
 
-function demandNode(): void {
+function requireNodeBinary(): void {
   if (existsSync(process.execPath)) return;
   throw appError("service_failed", {
     detail: `The Node of the daemon is gone: ${process.execPath} no longer exists.`,

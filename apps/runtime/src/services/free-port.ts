@@ -9,11 +9,11 @@ const PORTS = 10_000;
 const PORT_TRIES = 4;
 
 /** Chooses a port for a service. The same name gets the same port again if possible. */
-export async function chooseFreePort(name: string, taken: ReadonlySet<number>): Promise<number> {
+export async function chooseFreePort(name: string, usedPorts: ReadonlySet<number>): Promise<number> {
   const start = createHash("sha256").update(name).digest().readUInt32BE() % PORTS;
   for (let step = 0; step < PORTS; step++) {
     const port = FIRST_PORT + ((start + step) % PORTS);
-    if (!taken.has(port) && (await isPortFree(port))) return port;
+    if (!usedPorts.has(port) && (await isPortFree(port))) return port;
   }
   throw appError("port_taken", {
     detail: `No port between ${FIRST_PORT} and ${FIRST_PORT + PORTS - 1} is free.`,

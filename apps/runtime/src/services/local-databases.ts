@@ -57,7 +57,7 @@ export async function deleteLocalDatabase(
 }
 
 async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
-  const told = await withClient(postgres.dsn(name), async (client) => {
+  const counts = await withClient(postgres.dsn(name), async (client) => {
     const size = "pg_database_size(current_database())::float8 as bytes";
     const known = await client.query<{ known: boolean; bytes: number }>(
       `select ${size}, exists (select from information_schema.columns
@@ -71,7 +71,7 @@ async function describe(postgres: PostgresProvider, services: Services, name: st
     return { bytes, tables: tables.rows[0]?.tables ?? 0, projects: tables.rows[0]?.projects ?? [] };
   });
   const own = servicesOf(services, name);
-  return { name, ...told, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };
+  return { name, ...counts, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };
 }
 
 function servicesOf(services: Services, database: string): ServiceRecord[] {
@@ -79,9 +79,9 @@ function servicesOf(services: Services, database: string): ServiceRecord[] {
 }
 
 function notFound(name: string, known: readonly string[]): Error {
-  const near = nearestName(name, known);
+  const suggestion = nearestName(name, known);
   return appError("database_not_found", {
-    detail: `No local database named '${name}'.${near === undefined ? "" : ` Did you mean '${near}'?`}`,
+    detail: `No local database named '${name}'.${suggestion === undefined ? "" : ` Did you mean '${suggestion}'?`}`,
     hint: "List the databases: cli db list --local",
     meta: { database: name },
   });

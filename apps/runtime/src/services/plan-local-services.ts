@@ -58,9 +58,9 @@ function toPresent(input: PlanLocalServicesInput, service: PresentLocalService):
 }
 
 function ownerOf({ manifest, runtime }: PlanLocalServicesInput, service: PresentLocalService): PresentService["owner"] {
-  const { manifest: theirs, runtime: theirRuntime } = service.stored;
-  const isSame = theirs.app_file === manifest.app_file && theirRuntime.project_root === runtime.project_root;
-  return isSame || !service.is_file_there ? null : { app_file: theirs.app_file, place: theirRuntime.project_root };
+  const { manifest: other, runtime: theirRuntime } = service.stored;
+  const isSame = other.app_file === manifest.app_file && theirRuntime.project_root === runtime.project_root;
+  return isSame || !service.is_file_there ? null : { app_file: other.app_file, place: theirRuntime.project_root };
 }
 
 function comparePorts(port: number | null, stored: StoredService): PlanOp[] {

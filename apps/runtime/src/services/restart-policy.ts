@@ -32,7 +32,7 @@ export interface RestartPolicy {
  * start fails immediately with its problem, or after six tries for a temporary one.
  */
 export function createRestartPolicy(): RestartPolicy {
-  let quickEnds = 0;
+  let earlyExits = 0;
   let ownQuickEnds = 0;
   let hasListened = false;
   return {
@@ -40,13 +40,13 @@ export function createRestartPolicy(): RestartPolicy {
       hasListened ||= listenedMs !== undefined;
       const isQuick = listenedMs === undefined || listenedMs < QUICK_MS;
       const isItsOwn = !(wasKilled && listenedMs !== undefined);
-      quickEnds = isQuick ? quickEnds + 1 : 0;
+      earlyExits = isQuick ? earlyExits + 1 : 0;
       ownQuickEnds = isQuick && isItsOwn ? ownQuickEnds + 1 : 0;
       const heals = problem !== undefined && PASSING.test(problem.code);
       if (problem !== undefined && PERMANENT.test(problem.code)) return undefined;
       if (problem !== undefined && !hasListened && !heals) return undefined;
       if (ownQuickEnds >= MAX_QUICK_ENDS && !(heals && hasListened)) return undefined;
-      return restartPause(quickEnds);
+      return restartPause(earlyExits);
     },
   };
 }

@@ -40,7 +40,7 @@ export class Services implements AsyncDisposable {
   readonly #deps: ServicesDeps;
   readonly #entries = new Map<string, Entry>();
   /** Running command of each service; concurrent commands take turns. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(deps: ServicesDeps) {
     this.#deps = deps;
@@ -59,13 +59,13 @@ export class Services implements AsyncDisposable {
 
   /** Number of services that must run. */
   countRunning(): number {
-    return [...this.#entries.values()].filter((entry) => isUp(entry.process.state)).length;
+    return [...this.#entries.values()].filter((entry) => isActive(entry.process.state)).length;
   }
 
   /** Whether a service of a local database must run. */
   isServing(database: string): boolean {
     return [...this.#entries.values()].some(
-      ({ process, stored }) => isUp(process.state) && parseLocalTarget(stored.target).database === database,
+      ({ process, stored }) => isActive(process.state) && parseLocalTarget(stored.target).database === database,
     );
   }
 
@@ -98,16 +98,16 @@ export class Services implements AsyncDisposable {
     if (this.#entries.has(text)) return text;
     const same = [...this.#entries.values()]
       .filter((entry) => entry.stored.service === text)
-      .map((one) => nameOf(one.stored));
+      .map((entry) => nameOf(entry.stored));
     if (same.length === 1 && same[0] !== undefined) return same[0];
     const known = [...this.#entries.keys()].sort();
-    const near = nearestName(text, known);
+    const suggestion = nearestName(text, known);
     throw appError("service_not_found", {
       detail:
         same.length > 1
           ? `'${text}' is the name of ${same.length} services: ${same.join(", ")}.`
           : `There is no service '${text}'; there ${known.length === 0 ? "are none" : `is ${known.join(", ")}`}.`,
-      hint: near === undefined ? "cli service list" : `Did you mean ${near}?`,
+      hint: suggestion === undefined ? "cli service list" : `Did you mean ${suggestion}?`,
       meta: { name: text, known },
     });
   }
@@ -123,7 +123,7 @@ export class Services implements AsyncDisposable {
   /** Stores a service's new spec and starts it after ending the previous process. `settled` reports the result. */
   async replace(stored: StoredService): Promise<void> {
     const name = nameOf(stored);
-    await this.#inTurn(name, async () => {
+    await this.#withServiceLock(name, async () => {
       const found = this.#entries.get(name);
       if (found !== undefined) await found.process.stop();
       this.#deps.store.save(stored);
@@ -149,7 +149,7 @@ export class Services implements AsyncDisposable {
 
   /** Stops a service. It keeps its record and its port until `forget`. */
   async stop(name: string): Promise<ServiceRecord> {
-    return await this.#inTurn(name, async () => {
+    return await this.#withServiceLock(name, async () => {
       const entry = this.#entry(name);
       entry.stored = { ...entry.stored, desired: "stopped" };
       this.#deps.store.save(entry.stored);
@@ -160,7 +160,7 @@ export class Services implements AsyncDisposable {
 
   /** Stops a service and removes its record; its log stays. */
   async forget(name: string): Promise<void> {
-    await this.#inTurn(name, async () => {
+    await this.#withServiceLock(name, async () => {
       const entry = this.#entry(name);
       await entry.process.stop();
       this.#entries.delete(name);
@@ -215,15 +215,15 @@ export class Services implements AsyncDisposable {
     store.saveProcess(stored.target, stored.service, undefined);
   }
 
-  async #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(name) ?? Promise.resolve();
+  async #withServiceLock<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#queues.get(name) ?? Promise.resolve();
     // the previous command's caller handles its error
     const turn = before.then(work, work);
-    this.#turns.set(name, turn);
+    this.#queues.set(name, turn);
     try {
       return await turn;
     } finally {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+      if (this.#queues.get(name) === turn) this.#queues.delete(name);
     }
   }
 
@@ -265,10 +265,10 @@ export function nameOf(service: { readonly target: string; readonly service: str
   return `${service.target}/${service.service}`;
 }
 
-function isUp(state: ServiceRecord["state"]): boolean {
+function isActive(state: ServiceRecord["state"]): boolean {
   return state === "STARTING" || state === "AVAILABLE";
 }
 
 function endpointOf(entry: Entry): string | null {
-  return isUp(entry.process.state) ? `http://127.0.0.1:${entry.stored.port}` : null;
+  return isActive(entry.process.state) ? `http://127.0.0.1:${entry.stored.port}` : null;
 }

@@ -36,9 +36,9 @@ export async function planServiceUpdate(
   deps: Pick<UpdateServicesDeps, "databases" | "services">,
   input: UpdateServicesInput,
 ): Promise<ServicePlan> {
-  const place = parseLocalTarget(input.target);
-  const target = place.text;
-  const schema = await planTarget(deps, { manifest: input.manifest, target: place });
+  const location = parseLocalTarget(input.target);
+  const target = location.text;
+  const schema = await planTarget(deps, { manifest: input.manifest, target: location });
   const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
   return planLocalServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
 }

@@ -95,7 +95,8 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
       services: manifest.services.map(({ name }) => name),
       routes: manifest.services.flatMap(compile),
       uses_python: false,
-      openapi: (name) => describeService(manifest, manifest.services.find((one) => one.name === name) ?? never(name)),
+      openapi: (name) =>
+        describeService(manifest, manifest.services.find((service) => service.name === name) ?? never(name)),
       answerQuery: async () => "[]",
       collect: async () => 0,
       checkHealth: async () => undefined,

@@ -13,7 +13,7 @@ export interface Principal {
   readonly organization: PrincipalOrg | null;
   readonly expires_at: Date | null;
   /** The kind of credential. Browsers send only cookies automatically. */
-  readonly shown: "api_key" | "bearer" | "cookie";
+  readonly credential: "api_key" | "bearer" | "cookie";
 }
 
 export interface PrincipalOrg {

@@ -20,9 +20,9 @@ export function createRecordEvent(afterEvent: AfterEvent): RecordEvent {
         ${event.client === null ? null : line(event.client)}, ${event.outcome}, ${event.operation_id ?? null},
         ${toJson(event)}::jsonb)
       returning id`.execute(tx);
-    const [made] = rows;
-    if (made === undefined || event.org_id === null) return;
-    await afterEvent(tx, { id: made.id, org_id: event.org_id, action: event.action });
+    const [created] = rows;
+    if (created === undefined || event.org_id === null) return;
+    await afterEvent(tx, { id: created.id, org_id: event.org_id, action: event.action });
   };
 }
 

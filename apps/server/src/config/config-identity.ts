@@ -41,13 +41,13 @@ export function needsMailTls(url: Secret, insecure: "0" | "1"): boolean {
 }
 
 /** Addresses whose traffic others on the network can read and change. The server warns about them at start. */
-export function findPlainAddresses(given: {
+export function findPlainAddresses(config: {
   readonly public_url: string | undefined;
   readonly oidc: { readonly issuer: string } | undefined;
 }): { readonly setting: string; readonly url: string }[] {
   const named = [
-    { setting: "SERVICE_PUBLIC_URL", url: given.public_url },
-    { setting: "SERVICE_OIDC_ISSUER", url: given.oidc?.issuer },
+    { setting: "SERVICE_PUBLIC_URL", url: config.public_url },
+    { setting: "SERVICE_OIDC_ISSUER", url: config.oidc?.issuer },
   ];
   return named.flatMap(({ setting, url }) =>
     url?.startsWith("http:") && !isLoopback(url) ? [{ setting, url: new URL(url).origin }] : [],

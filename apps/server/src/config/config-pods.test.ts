@@ -7,6 +7,6 @@ test.each([
   [4, 2],
   [16, 4],
   [64, 16],
-])("with %i cores, one database may have %i by default", (machine, most) => {
-  expect(shareOf(machine, 2)).toBe(most);
+])("with %i cores, one database may have %i by default", (machine, max) => {
+  expect(shareOf(machine, 2)).toBe(max);
 });

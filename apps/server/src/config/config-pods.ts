@@ -87,7 +87,7 @@ export interface PodsConfig {
   readonly driver: (typeof POD_DRIVERS)[number];
   readonly users: UserRange;
   readonly bounds: ResourceBounds;
-  readonly most_upload_bytes: number;
+  readonly max_upload_bytes: number;
   readonly undelete_days: number;
   /** Per service and per database's own queries. Workers and bodies have separate bounds. */
   readonly limits: ServiceLimits;
@@ -108,12 +108,12 @@ const RESOURCES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies 
 /** Reports each resource whose minimum exceeds its maximum. */
 export function refuseCrossedBounds(found: Found, context: z.RefinementCtx): void {
   for (const name of RESOURCES) {
-    const { least, most } = BOUND_SETTINGS[name];
-    if (found[least] <= found[most]) continue;
+    const { least: min, most: max } = BOUND_SETTINGS[name];
+    if (found[min] <= found[max]) continue;
     context.addIssue({
       code: "custom",
-      path: [least],
-      message: `is ${found[least]}, and ${most} is ${found[most]}: no database can meet both`,
+      path: [min],
+      message: `is ${found[min]}, and ${max} is ${found[max]}: no database can meet both`,
     });
   }
 }
@@ -129,7 +129,7 @@ export function toPodsConfig(found: Found): PodsConfig {
     driver: found.SERVICE_PODS,
     users: found.SERVICE_POD_USERS,
     bounds: { least: bound("least"), most: bound("most") },
-    most_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
+    max_upload_bytes: found.SERVICE_MAX_UPLOADS_GB * GIGABYTE,
     undelete_days: found.SERVICE_UNDELETE_DAYS,
     limits: toServiceLimits(found),
     are_kept: found.SERVICE_KEEP_PODS === "1",

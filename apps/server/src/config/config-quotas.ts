@@ -5,7 +5,7 @@ export interface ApiBounds {
   /** Requests per second. 0 disables the limit. */
   readonly rate: number;
   /** Maximum concurrent requests, including those that follow a log, events or an operation. */
-  readonly most_open: number;
+  readonly max_open: number;
 }
 
 const GIGABYTE = 1024 ** 3;
@@ -41,8 +41,8 @@ type Found = z.output<z.ZodObject<typeof quotaSettings>>;
 
 /** Storage limits of an organization. */
 export interface StorageBounds {
-  readonly most_bytes: number;
-  readonly most_files: number;
+  readonly max_bytes: number;
+  readonly max_files: number;
   /** Free bytes reserved for the control plane. */
   readonly floor_bytes: number;
 }
@@ -72,7 +72,7 @@ export interface QuotasConfig {
 export function toQuotasConfig(found: Found): QuotasConfig {
   const { SERVICE_ORG_CPU: cpu, SERVICE_ORG_DISK_GB: diskGb, SERVICE_ORG_MEMORY_MB: memoryMb } = found;
   return {
-    api: { rate: found.SERVICE_API_RATE, most_open: found.SERVICE_API_OPEN_REQUESTS },
+    api: { rate: found.SERVICE_API_RATE, max_open: found.SERVICE_API_OPEN_REQUESTS },
     orgs_per_person: found.SERVICE_ORGS_PER_PERSON,
     sums: {
       ...(cpu === undefined ? {} : { cpu }),
@@ -80,8 +80,8 @@ export function toQuotasConfig(found: Found): QuotasConfig {
       ...(diskGb === undefined ? {} : { disk_gb: diskGb }),
     },
     storage: {
-      most_bytes: found.SERVICE_MAX_STORED_GB * GIGABYTE,
-      most_files: found.SERVICE_MAX_STORED_FILES,
+      max_bytes: found.SERVICE_MAX_STORED_GB * GIGABYTE,
+      max_files: found.SERVICE_MAX_STORED_FILES,
       floor_bytes: found.SERVICE_DISK_FLOOR_GB * GIGABYTE,
     },
   };

@@ -90,8 +90,8 @@ const proxies = z
 function isProxy(text: string): boolean {
   if (["loopback", "linklocal", "uniquelocal"].includes(text)) return true;
   const [address = "", bits, ...rest] = text.split("/");
-  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return most > 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most));
+  const max = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return max > 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= max));
 }
 
 const masterKey = z.preprocess(
@@ -247,10 +247,10 @@ export interface OidcConfig {
 export function readServerConfig(env: Readonly<Record<string, string | undefined>> = process.env): ServerConfig {
   const home = resolve(env.SERVICE_HOME || join(homedir(), ".service"));
   const problems: Problem[] = [];
-  const given: Record<string, unknown> = { ...readSettingsFile(home, problems) };
-  for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== "") given[name] = value;
-  for (const name of FILE_SETTINGS) readFileOf(name, given, problems);
-  const parsed = settingsSchema.safeParse(given);
+  const values: Record<string, unknown> = { ...readSettingsFile(home, problems) };
+  for (const [name, value] of Object.entries(env)) if (value !== undefined && value !== "") values[name] = value;
+  for (const name of FILE_SETTINGS) readFileOf(name, values, problems);
+  const parsed = settingsSchema.safeParse(values);
   for (const issue of parsed.error?.issues ?? []) {
     problems.push({ setting: issue.path.join("."), what: issue.message });
   }
@@ -322,14 +322,14 @@ function toMail(smtp: string, from: string, insecure: "0" | "1"): NonNullable<Se
 
 /** The gateway process's additional environment: its home, and the address of the home's own PostgreSQL. */
 export function gatewayEnvironment(
-  given: { readonly home: string; readonly embedded_dsn: string | undefined },
+  config: { readonly home: string; readonly embedded_dsn: string | undefined },
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string | undefined> {
   return {
     ...env,
-    SERVICE_HOME: given.home,
+    SERVICE_HOME: config.home,
     SERVICE_ROLES: "gateway",
-    ...(given.embedded_dsn === undefined ? {} : { SERVICE_DATABASE_URL: given.embedded_dsn }),
+    ...(config.embedded_dsn === undefined ? {} : { SERVICE_DATABASE_URL: config.embedded_dsn }),
   };
 }
 
@@ -355,15 +355,15 @@ function readSettingsFile(home: string, problems: Problem[]): Record<string, str
   return found;
 }
 
-function readFileOf(name: (typeof FILE_SETTINGS)[number], given: Record<string, unknown>, problems: Problem[]): void {
-  const path = given[`${name}_FILE`];
+function readFileOf(name: (typeof FILE_SETTINGS)[number], values: Record<string, unknown>, problems: Problem[]): void {
+  const path = values[`${name}_FILE`];
   if (typeof path !== "string" || path === "") return;
-  if (given[name] !== undefined && given[name] !== "") {
+  if (values[name] !== undefined && values[name] !== "") {
     problems.push({ setting: name, what: `conflicts with ${name}_FILE: set only one of them` });
     return;
   }
   try {
-    given[name] = readFileSync(path, "utf8").trim();
+    values[name] = readFileSync(path, "utf8").trim();
   } catch (error) {
     const code = error instanceof Error && "code" in error ? ` (${error.code})` : "";
     problems.push({ setting: `${name}_FILE`, what: `cannot read ${path}${code}` });

@@ -32,8 +32,8 @@ export function openServerHome(home: string): string {
 export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "database" | "roles">): void {
   const folder = join(home, SERVER_PATHS.locks);
   try {
-    if (database.url === undefined) demandLock(home, acquireHomeLock(folder), "");
-    for (const role of roles) demandLock(home, tryLock(folder, roleLock(role)), ` with the role ${role}`);
+    if (database.url === undefined) requireLock(home, acquireHomeLock(folder), "");
+    for (const role of roles) requireLock(home, tryLock(folder, roleLock(role)), ` with the role ${role}`);
   } catch (error) {
     throw error instanceof AppError ? error : homeError(home, error);
   }
@@ -44,7 +44,7 @@ export function roleLock(role: ServerRole): string {
   return `role-${role}.`;
 }
 
-function demandLock(home: string, lock: HomeLock | LockResult, how: string): void {
+function requireLock(home: string, lock: HomeLock | LockResult, how: string): void {
   if (lock.outcome === "acquired") return;
   throw appError("daemon_busy", {
     detail: `A server of the home ${home} is already running${how}: process ${lock.owner.pid}.`,
@@ -56,26 +56,26 @@ function demandLock(home: string, lock: HomeLock | LockResult, how: string): voi
 /** Reads a secret of the home, or creates it. Only its owner may read the file. */
 export function openSecret(home: string, file: string, encoding: "base64" | "base64url"): Secret {
   const path = join(home, file);
-  const kept = findSecret(home, file);
-  if (kept !== undefined) return kept;
-  const made = randomBytes(SECRET_BYTES).toString(encoding);
-  writePrivateFile(path, `${made}\n`);
-  return new Secret(made);
+  const stored = findSecret(home, file);
+  if (stored !== undefined) return stored;
+  const secret = randomBytes(SECRET_BYTES).toString(encoding);
+  writePrivateFile(path, `${secret}\n`);
+  return new Secret(secret);
 }
 
 /** Reads a secret of the home. Undefined if it does not exist. */
 export function findSecret(home: string, file: string): Secret | undefined {
-  const kept = readIfThere(join(home, file));
-  return kept === undefined ? undefined : new Secret(kept);
+  const stored = readIfThere(join(home, file));
+  return stored === undefined ? undefined : new Secret(stored);
 }
 
 /** The port that the home's server used last, or 0. */
-export function keptPort(home: string): number {
+export function readStoredPort(home: string): number {
   const port = Number(readIfThere(join(home, SERVER_PATHS.port)) ?? 0);
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : 0;
 }
 
-export function keepPort(home: string, port: number): void {
+export function storePort(home: string, port: number): void {
   writePrivateFile(join(home, SERVER_PATHS.port), `${port}\n`);
 }
 

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import type pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { logConnectionErrors, sayError } from "./pool.ts";
+import { errorFields, logConnectionErrors } from "./pool.ts";
 
 test("logs connections that are lost together in one line, with each reason once", () => {
   vi.useFakeTimers();
@@ -28,7 +28,7 @@ test("logs connections that are lost together in one line, with each reason once
 
 test("logs only the reason while PostgreSQL is away, and other errors in full", () => {
   const away = Object.assign(new Error("the database system is starting up"), { code: "57P03" });
-  expect(sayError(away)).toEqual({ reason: "the database system is starting up" });
+  expect(errorFields(away)).toEqual({ reason: "the database system is starting up" });
   const other = new TypeError("x is undefined");
-  expect(sayError(other)).toEqual({ err: other });
+  expect(errorFields(other)).toEqual({ err: other });
 });

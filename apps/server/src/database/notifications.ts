@@ -22,19 +22,21 @@ const SILENCE_MS = 20_000;
  */
 export interface Notifications extends AsyncDisposable {
   /** Calls back with the payload, or with undefined after a reconnect. Resolves once the listener misses nothing. */
-  listen(channel: Channel, heard: (payload: string | undefined) => void): Promise<() => void>;
+  listen(channel: Channel, onMessage: (payload: string | undefined) => void): Promise<() => void>;
 }
 
 /** `options` are those of the server's pool. */
 export function createNotifications(options: pg.PoolConfig, log: Logger): Notifications {
-  const heard = new Map<Channel, Set<(payload: string | undefined) => void>>(CHANNELS.map((name) => [name, new Set()]));
+  const listeners = new Map<Channel, Set<(payload: string | undefined) => void>>(
+    CHANNELS.map((name) => [name, new Set()]),
+  );
   let connected: Promise<pg.Client> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
   let isLost = false;
 
   const tellAll = () => {
-    for (const set of heard.values()) for (const tell of set) tell(undefined);
+    for (const set of listeners.values()) for (const tell of set) tell(undefined);
   };
   const again = (error: unknown) => {
     connected = undefined;
@@ -55,7 +57,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   const connect = () => {
     connected ??= open(options, {
       heard: (channel, payload) => {
-        for (const [name, set] of heard) if (name === channel) for (const tell of set) tell(payload);
+        for (const [name, set] of listeners) if (name === channel) for (const tell of set) tell(payload);
       },
       lost: again,
     }).then(
@@ -73,7 +75,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
 
   return {
     async listen(channel, tell) {
-      const set = heard.get(channel);
+      const set = listeners.get(channel);
       set?.add(tell);
       try {
         await connect();

@@ -62,13 +62,13 @@ function preparing(pool: pg.Pool): PostgresPool {
 const ASKED = Symbol("the value that is asked for");
 
 /** A statement for one value whose SQL is built once: Kysely builds it slower than PostgreSQL runs it. */
-export function writtenOnce<Row>(
+export function prepareByValue<Row>(
   db: ControlDatabase,
   build: (db: ControlDatabase, value: string) => Compilable<Row>,
 ): (value: string) => Promise<Row | undefined> {
   const query = build(db, ASKED as unknown as string).compile();
   return async (value) => {
-    const parameters = query.parameters.map((one) => (one === ASKED ? value : one));
+    const parameters = query.parameters.map((parameter) => (parameter === ASKED ? value : parameter));
     return (await db.executeQuery<Row>({ ...query, parameters })).rows[0];
   };
 }
@@ -118,7 +118,7 @@ export function isDatabaseLost(error: unknown): boolean {
 }
 
 /** Log fields of an error that a retry may fix. While PostgreSQL is lost, only the reason. */
-export function sayError(error: unknown): { readonly reason: string } | { readonly err: unknown } {
+export function errorFields(error: unknown): { readonly reason: string } | { readonly err: unknown } {
   return error instanceof Error && isDatabaseLost(error) ? { reason: error.message } : { err: error };
 }
 

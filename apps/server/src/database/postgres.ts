@@ -44,7 +44,7 @@ function withLog(error: unknown, home: string): unknown {
 }
 
 /** Tries a connection early. @throws postgres_failed with the cause and the setting or log to check */
-export async function demandPostgres(
+export async function requirePostgres(
   pool: pg.Pool,
   { database, home }: Pick<ServerConfig, "database" | "home">,
 ): Promise<void> {

@@ -123,14 +123,14 @@ function concerns(key: KeyRow, of: SnapshotDatabase): boolean {
 }
 
 function toSnapshotKey(key: KeyRow): SnapshotKey {
-  const former =
+  const previous =
     key.previous_hash === null || key.previous_ms === null
       ? []
       : [{ hash: key.previous_hash, until_ms: key.previous_ms }];
   return {
     id: key.id,
     name: key.name,
-    hashes: [{ hash: key.hash, until_ms: null }, ...former],
+    hashes: [{ hash: key.hash, until_ms: null }, ...previous],
     grants: key.grants,
     role: key.role,
     expires_ms: key.expires_ms,

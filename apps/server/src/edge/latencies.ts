@@ -23,12 +23,12 @@ export function countLatencies(latencies: Latencies): number {
 
 /** The latency at a quantile (0 to 1) in ms, within 10 %. Null without requests. */
 export function latencyQuantile(latencies: Latencies, part: number): number | null {
-  const wanted = Math.max(1, Math.ceil(countLatencies(latencies) * part));
+  const rank = Math.max(1, Math.ceil(countLatencies(latencies) * part));
   let seen = 0;
   for (const [bucket, count] of latencies.entries()) {
     seen += count;
     // the geometric middle of the bucket
-    if (seen >= wanted) return round(FIRST_MS * FACTOR ** (bucket - 0.5));
+    if (seen >= rank) return round(FIRST_MS * FACTOR ** (bucket - 0.5));
   }
   return null;
 }

@@ -12,9 +12,9 @@ export type AboutGateway = z.output<typeof aboutSchema>;
 const ASK_MS = 1_000;
 
 /** Asks the gateway at the socket. Undefined if none answers in time, or one of another version. */
-export async function askAbout(socket: string, mostMs = ASK_MS): Promise<AboutGateway | undefined> {
-  const said = await ask(socket, "/about", mostMs);
-  return said === undefined ? undefined : aboutSchema.safeParse(JSON.parse(said)).data;
+export async function askAbout(socket: string, maxMs = ASK_MS): Promise<AboutGateway | undefined> {
+  const about = await ask(socket, "/about", maxMs);
+  return about === undefined ? undefined : aboutSchema.safeParse(JSON.parse(about)).data;
 }
 
 /** The gateway's metrics in Prometheus format. Undefined without an answer within a second. */
@@ -29,19 +29,19 @@ export async function followLog(socket: string, take: (lines: string) => void): 
     const answer = await begin(socket, "/log");
     answer.setEncoding("utf8");
     for await (const piece of answer) {
-      const said: string = begun + piece;
-      const end = said.lastIndexOf("\n") + 1;
-      if (end > 0) take(said.slice(0, end));
-      begun = said.slice(end);
+      const text: string = begun + piece;
+      const end = text.lastIndexOf("\n") + 1;
+      if (end > 0) take(text.slice(0, end));
+      begun = text.slice(end);
     }
   } catch {
     // the gateway ended; the caller detects that by its process
   }
 }
 
-async function ask(socket: string, path: string, mostMs = ASK_MS): Promise<string | undefined> {
+async function ask(socket: string, path: string, maxMs = ASK_MS): Promise<string | undefined> {
   try {
-    return await text(await begin(socket, path, AbortSignal.timeout(mostMs)));
+    return await text(await begin(socket, path, AbortSignal.timeout(maxMs)));
   } catch {
     // no answer in time
     return undefined;
@@ -50,9 +50,9 @@ async function ask(socket: string, path: string, mostMs = ASK_MS): Promise<strin
 
 function begin(socketPath: string, path: string, signal?: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const asked = request({ socketPath, path, agent: false, ...(signal === undefined ? {} : { signal }) });
-    asked.once("response", resolve);
-    asked.on("error", reject);
-    asked.end();
+    const sending = request({ socketPath, path, agent: false, ...(signal === undefined ? {} : { signal }) });
+    sending.once("response", resolve);
+    sending.on("error", reject);
+    sending.end();
   });
 }

@@ -58,7 +58,7 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
       master_key: masterKey,
       tracer,
       config: config.gateway,
-      place: config,
+      paths: config,
       pod_access: createLocalAccess(createLocateVolume(config)),
       trusted_proxies: config.trusted_proxies,
       snapshots: createKeySnapshots({ db, log, notifications, master_key: masterKey }),

@@ -10,14 +10,14 @@ import type { PodServerPaths } from "../pods/database-paths.ts";
 export const GATEWAY_LOCK = "gateway.";
 
 /** The socket by which a server asks the gateway that it started. Only its user can open it. */
-export function controlSocket(place: PodServerPaths): string {
-  return join(doorFolder(place), "control.sock");
+export function controlSocket(serverPaths: PodServerPaths): string {
+  return join(doorFolder(serverPaths), "control.sock");
 }
 
 /** Makes the server listen on the socket. @throws postgres_failed when another user owns the folder */
-export async function openControlSocket(place: PodServerPaths, server: Server): Promise<AsyncDisposable> {
-  openRuntimeFolder(doorFolder(place));
-  const path = controlSocket(place);
+export async function openControlSocket(serverPaths: PodServerPaths, server: Server): Promise<AsyncDisposable> {
+  openRuntimeFolder(doorFolder(serverPaths));
+  const path = controlSocket(serverPaths);
   // a socket of a killed gateway
   rmSync(path, { force: true });
   server.listen(path);

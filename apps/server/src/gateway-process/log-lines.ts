@@ -16,7 +16,7 @@ export interface LogLines {
 /** Creates a log for readers. It keeps the last lines while it has no reader. */
 export function createLogLines(): LogLines {
   const readers = new Set<Writable>();
-  const kept: string[] = [];
+  const buffered: string[] = [];
   return {
     write(line) {
       for (const reader of readers) {
@@ -27,13 +27,13 @@ export function createLogLines(): LogLines {
         }
       }
       if (readers.size > 0) return;
-      kept.push(line);
-      if (kept.length > MAX_KEPT) kept.shift();
+      buffered.push(line);
+      if (buffered.length > MAX_KEPT) buffered.shift();
     },
     follow(reader) {
       readers.add(reader);
       reader.once("close", () => readers.delete(reader));
-      for (const line of kept.splice(0)) reader.write(line);
+      for (const line of buffered.splice(0)) reader.write(line);
     },
   };
 }

@@ -4,9 +4,9 @@ import { toProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { Secret } from "@appdb/system/secret";
 import { sql } from "kysely";
-import { type ControlDatabase, sayError } from "../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../database/pool.ts";
 import { createProblemLog, healthCode, statusOf } from "../health/problems.ts";
-import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
+import { hasMetricsToken, noMetricsToken } from "../secrets/metrics-token.ts";
 import type { ComposedGateway } from "./compose-gateway.ts";
 import type { LogLines } from "./log-lines.ts";
 export interface OperatorDeps {
@@ -36,7 +36,7 @@ export function createOperatorServer(deps: OperatorDeps, secrets?: OperatorSecre
   const lasting = createProblemLog({ now: Date.now });
   const answer = async (req: IncomingMessage, res: ServerResponse) => {
     const { gateway, metrics } = deps.composed;
-    const isOperator = secrets !== undefined || showsMetricsToken(req.headers.authorization, deps.token);
+    const isOperator = secrets !== undefined || hasMetricsToken(req.headers.authorization, deps.token);
     switch (`${req.method} ${req.url}`) {
       case "GET /health": {
         const problems = lasting.note(gateway.problems()).problems;
@@ -73,7 +73,7 @@ async function readiness({ db, log }: OperatorDeps): Promise<[number, object]> {
     await sql`select 1`.execute(db);
     return [200, { status: "ready" }];
   } catch (error) {
-    log.warn(sayError(error), "PostgreSQL does not answer");
+    log.warn(errorFields(error), "PostgreSQL does not answer");
     return [503, { status: "not ready" }];
   }
 }

@@ -37,7 +37,7 @@ export async function runGateway(): Promise<void> {
   lockGateway(config.home);
   // all organizations share this process: a pod that uses all CPUs must not delay it
   raisePriority(log);
-  using _sockets = goneWithHome(config);
+  using _sockets = stopWithHome(config);
   const { url } = config.database;
   if (url === undefined) throw new Error("The gateway did not get the address of PostgreSQL.");
   const masterKey = givenMasterKey(config, config.home);
@@ -48,8 +48,8 @@ export async function runGateway(): Promise<void> {
   const server = createOperatorServer({ composed, db: database.db, log }, { lines, digest });
   await using control = await openControlSocket(config, server);
   log.info({ version: VERSION }, "the gateway is ready");
-  using gone = watchHome(config.home, GATEWAY_LOCK, log);
-  const reason = await Promise.race([stopped, gone.noticed]);
+  using homeWatch = watchHome(config.home, GATEWAY_LOCK, log);
+  const reason = await Promise.race([stopped, homeWatch.noticed]);
   log.info({ reason }, "the gateway is stopping");
   await composed[Symbol.asyncDispose]();
   await control[Symbol.asyncDispose]();
@@ -67,7 +67,7 @@ function lockGateway(home: string): void {
 }
 
 /** Removes sockets when the home is removed: they are outside of it, and only a later gateway would reuse them. */
-function goneWithHome({ home, runtime_base: runtimeBase }: PodServerPaths): Disposable {
+function stopWithHome({ home, runtime_base: runtimeBase }: PodServerPaths): Disposable {
   const folder = doorFolder({ home, runtime_base: runtimeBase });
   return {
     [Symbol.dispose]() {

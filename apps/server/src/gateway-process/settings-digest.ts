@@ -16,12 +16,12 @@ export function digestGateway({ config, dsn, master_key: masterKey, program }: D
   const { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies } = config;
   const eab = gateway.acme?.eab?.key.reveal() ?? null;
   const secrets = [dsn, masterKey.reveal(), eab, revealAll(config.traces)];
-  const said = [
+  const content = [
     ...secrets,
     { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies },
   ];
   return createHash("sha256")
-    .update(JSON.stringify([process.version, said]))
+    .update(JSON.stringify([process.version, content]))
     .update(readFileSync(program))
     .digest("base64url");
 }

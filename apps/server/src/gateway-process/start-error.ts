@@ -10,9 +10,9 @@ export function toStartError({ code, errors, output, signal }: EndedGateway): Ap
   // the exit of a gateway that a previous server started is unknown
   const status = code === null ? " for an unknown reason" : ` with status ${code}`;
   const how = signal === null ? status : ` with signal ${signal}`;
-  const said = errors.trim().split("\n").slice(-LINES_SAID).join("\n");
+  const lastLines = errors.trim().split("\n").slice(-LINES_SAID).join("\n");
   return appError("gateway_failed", {
-    detail: `The gateway ended${how}${said === "" ? "." : `:\n${said}`}`,
+    detail: `The gateway ended${how}${lastLines === "" ? "." : `:\n${lastLines}`}`,
     hint: "Read the log of the server. To start it without a gateway, set SERVICE_ROLES=control-plane,reconciler.",
     meta: { code, signal },
   });

@@ -84,20 +84,20 @@ export function startGatewayProcess(
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const ended = hearEnd(child);
+  const ended = awaitEnd(child);
   return { process: child.pid === undefined ? undefined : identifyProcess(child.pid), ended };
 }
 
-function hearEnd(child: ChildProcess): Promise<EndedGateway> {
-  const said = { output: "", errors: "" };
+function awaitEnd(child: ChildProcess): Promise<EndedGateway> {
+  const streams = { output: "", errors: "" };
   for (const [name, stream] of [["output", child.stdout] as const, ["errors", child.stderr] as const]) {
     stream?.setEncoding("utf8").on("data", (text: string) => {
-      said[name] = (said[name] + text).slice(-SAID_CHARACTERS);
+      streams[name] = (streams[name] + text).slice(-SAID_CHARACTERS);
     });
   }
   return new Promise((resolve) => {
     child.once("error", ({ message }) => resolve({ code: null, signal: null, output: "", errors: message }));
     // after its output was read
-    child.once("close", (code, signal) => resolve({ code, signal, ...said }));
+    child.once("close", (code, signal) => resolve({ code, signal, ...streams }));
   });
 }

@@ -77,13 +77,13 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
   };
   const runOne = async () => {
     // later, it may belong to another server of this home: two servers would end each other's gateways forever
-    const left = await adoptGateway({ locks, socket, digest, may_end: !hasServed, log });
-    if (stopping.signal.aborted && left === undefined) return undefined;
-    const running = left ?? startGatewayProcess(program, env);
+    const adopted = await adoptGateway({ locks, socket, digest, may_end: !hasServed, log });
+    if (stopping.signal.aborted && adopted === undefined) return undefined;
+    const running = adopted ?? startGatewayProcess(program, env);
     current = running.process;
-    isAdopted = left !== undefined;
+    isAdopted = adopted !== undefined;
     const printed = printLog(running, socket, serve);
-    const watching = killHung(running, socket, stopping.signal, log);
+    const watching = killUnresponsive(running, socket, stopping.signal, log);
     // a stop was requested during the search
     if (stopping.signal.aborted) await endCurrent();
     const ended = await running.ended;
@@ -91,22 +91,22 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
     isReady = false;
     current = undefined;
     await printed;
-    return { ended, is_ours: left === undefined };
+    return { ended, is_ours: adopted === undefined };
   };
   const keep = async () => {
-    let quickEnds = 0;
+    let earlyExits = 0;
     while (!stopping.signal.aborted) {
-      const began = performance.now();
+      const startedAt = performance.now();
       const one = await runOne();
       if (one === undefined || stopping.signal.aborted) return;
       const { ended, is_ours: isOurs } = one;
       const cause = toStartError(ended);
       // another server's gateway started meanwhile: look again
       if (!hasServed && isOurs && cause.code !== "daemon_busy") throw cause;
-      if (performance.now() - began > LONG_ENOUGH_MS) quickEnds = 0;
+      if (performance.now() - startedAt > LONG_ENOUGH_MS) earlyExits = 0;
       // after a long run, restart without a pause
-      const pauseMs = quickEnds === 0 ? 0 : restartPause(quickEnds - 1);
-      quickEnds += 1;
+      const pauseMs = earlyExits === 0 ? 0 : restartPause(earlyExits - 1);
+      earlyExits += 1;
       const { code, signal } = ended;
       log.warn({ code, signal, said: cause.message, pause_ms: pauseMs }, "the gateway ended; starting it again");
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -169,7 +169,7 @@ export function addGatewayMetrics(registry: Registry, gateway: Pick<KeptGateway,
  * Kills a gateway that served and has not answered for some seconds: it holds the ports, so none can take over. A
  * gateway that is stopping has its own timeout.
  */
-async function killHung(
+async function killUnresponsive(
   { ended, process }: RunningGateway,
   socket: string,
   stopping: AbortSignal,

@@ -32,15 +32,15 @@ export async function watchAnswers({
   for (;;) {
     await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
     if (signal.aborted) return false;
-    const began = performance.now();
+    const startedAt = performance.now();
     const answered = await ask();
     if (signal.aborted) return false;
     const ended = performance.now();
-    if (answered || ended - began >= LATE_MS) {
+    if (answered || ended - startedAt >= LATE_MS) {
       silent = 0;
       continue;
     }
-    if (silent === 0) silentSince = began;
+    if (silent === 0) silentSince = startedAt;
     silent += 1;
     if (silent >= MAX_SILENT && ended - silentSince >= silentMs) return true;
   }

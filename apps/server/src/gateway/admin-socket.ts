@@ -23,11 +23,15 @@ export function findByPort(table: RoutingTable, host: string): RoutedDatabase | 
 }
 
 /** Opens the socket. A failure is only logged, because services work without it. */
-export async function openAdminSocket(place: PodServerPaths, server: Server, log: Logger): Promise<AsyncDisposable> {
+export async function openAdminSocket(
+  serverPaths: PodServerPaths,
+  server: Server,
+  log: Logger,
+): Promise<AsyncDisposable> {
   let isOpen = false;
   try {
-    openRuntimeFolder(doorFolder(place));
-    const path = localDoor(place);
+    openRuntimeFolder(doorFolder(serverPaths));
+    const path = localDoor(serverPaths);
     // a socket of a killed gateway
     rmSync(path, { force: true });
     server.listen(path);
@@ -43,7 +47,7 @@ export async function openAdminSocket(place: PodServerPaths, server: Server, log
       server.close();
       server.closeAllConnections();
       await closed;
-      rmSync(doorFolder(place), { recursive: true, force: true });
+      rmSync(doorFolder(serverPaths), { recursive: true, force: true });
     },
   };
 }

@@ -53,16 +53,16 @@ export async function openChallengeServer(
 function answer(deps: ChallengeServerDeps, req: IncomingMessage, res: ServerResponse): void {
   const url = req.url ?? "";
   const token = CHALLENGE.exec(url)?.[1];
-  const told = token === undefined ? undefined : deps.findToken(token);
-  if (told !== undefined) {
-    res.writeHead(200, { "content-type": "application/octet-stream" }).end(told);
+  const challenge = token === undefined ? undefined : deps.findToken(token);
+  if (challenge !== undefined) {
+    res.writeHead(200, { "content-type": "application/octet-stream" }).end(challenge);
     return;
   }
   const host = hostOf(req).toLowerCase().replace(/:\d*$/, "");
   const isPage = req.method === "GET" || req.method === "HEAD";
   // any single label below the domain, whether the host exists or not
-  const isOurs = host.endsWith(`.${deps.domain}`) && /^[a-z0-9-]+$/.test(host.slice(0, -deps.domain.length - 1));
-  if (!isPage || !isOurs || token !== undefined || !url.startsWith("/")) {
+  const isOwnHost = host.endsWith(`.${deps.domain}`) && /^[a-z0-9-]+$/.test(host.slice(0, -deps.domain.length - 1));
+  if (!isPage || !isOwnHost || token !== undefined || !url.startsWith("/")) {
     res.writeHead(404).end();
     return;
   }

@@ -9,7 +9,7 @@ import { type Certificate, readCertificate, watchCertificate } from "./acme/cert
 import type { HostCertificates } from "./acme/host-certificates.ts";
 import type { ConnectionBounds } from "./admission/connection-bounds.ts";
 import type { GatewayMetrics } from "./exchange/gateway-metrics.ts";
-import { type Accept, HTTP_OPTIONS, hearHttp1 } from "./serve-requests.ts";
+import { type Accept, attachHttp1, HTTP_OPTIONS } from "./serve-requests.ts";
 /** Maximum concurrent requests of one HTTP/2 connection. */
 export const STREAMS = 100;
 const IDLE_MS = 72_000;
@@ -32,8 +32,8 @@ export interface DomainServer {
   readonly port: number;
   /** Problems with the certificate from a file, for the operator. */
   problems(): HealthProblem[];
-  /** Refuses new requests. Resolves when the running ones have ended, or after `mostMs`. */
-  stop(mostMs: number): Promise<void>;
+  /** Refuses new requests. Resolves when the running ones have ended, or after `maxMs`. */
+  stop(maxMs: number): Promise<void>;
 }
 
 /**
@@ -58,7 +58,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
   });
   // the HTTP/1.1 side reads them from here, not from the options
   Object.assign(server, HTTP_OPTIONS);
-  hearHttp1(server, accept, metrics);
+  attachHttp1(server, accept, metrics);
   deps.bounds.watch(server);
   const open = trackConnections(server);
   await listen(server, config);
@@ -74,7 +74,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
   return {
     port: address.port,
     problems: () => (watch?.hasEnded() === true ? [ENDED] : []),
-    async stop(mostMs) {
+    async stop(maxMs) {
       watch?.[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const session of open.sessions) session.close();
@@ -84,7 +84,7 @@ export async function openDomainServer(deps: DomainServerDeps): Promise<DomainSe
       }
       const timer = setTimeout(() => {
         for (const socket of open.sockets) socket.destroy();
-      }, mostMs);
+      }, maxMs);
       await closed;
       clearTimeout(timer);
     },

@@ -43,7 +43,7 @@ import { createRoutingTable, type RoutingTable } from "./routing/routing-table.t
 import { createAccept, createPlainServer } from "./serve-requests.ts";
 export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
-  readonly place: PodServerPaths;
+  readonly paths: PodServerPaths;
   readonly pod_access: Pick<PodAccess, "endpoints">;
   readonly log: Logger;
   readonly notifications: Notifications;
@@ -80,9 +80,9 @@ const LAST_USES_MS = 1_000;
 export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const { config, log, db } = deps;
   const table = createRoutingTable();
-  const kept = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
-  table.replace(kept?.databases ?? []);
-  const keys = createDatabaseKeys({ ...deps, kept });
+  const stored = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
+  table.replace(stored?.databases ?? []);
+  const keys = createDatabaseKeys({ ...deps, stored });
   const keyUses = createKeyUses(db, log);
   const agents = createPodAgents();
   const budget = createByteBudget(config.limits.memory_bytes);
@@ -108,7 +108,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     limits: config.limits,
     tracer: deps.tracer,
     strangers: createStrangers(config.limits.client_ms * STRANGER_TIMES),
-    turns: createTurnShares(),
+    shares: createTurnShares(),
     rates: createRateLimits(config.limits.key_rate),
     waking: createWaking({ ...deps, table }),
     docs: createDocsFiles(),
@@ -142,8 +142,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   let certificates: Certificates | undefined;
   const look = () => {
     isDue = false;
-    certificates?.look();
-    kept?.keepRoutes(table.all());
+    certificates?.reload();
+    stored?.keepRoutes(table.all());
     const serving = endpoints.follow(table);
     agents.keepOnly(new Set(serving.map(({ http }) => http)));
     links.keepOnly(new Set(serving.map(({ link }) => link)));
@@ -155,7 +155,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     isDue = true;
   });
   await look();
-  const ordered = domain === undefined ? undefined : await openCertificates(deps, { domain, table, kept });
+  const ordered = domain === undefined ? undefined : await openCertificates(deps, { domain, table, stored });
   const whole =
     domain === undefined
       ? undefined
@@ -168,7 +168,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
           accept: createAccept({ ...accepting, readForwarded, is_secure: true, findDatabase: findByHost }),
         });
   const door = await openAdminSocket(
-    deps.place,
+    deps.paths,
     createPlainServer(
       createAccept({
         ...accepting,
@@ -194,7 +194,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
         });
   // an authority may connect at once
   certificates = ordered;
-  certificates?.look();
+  certificates?.reload();
   const stop = async () => {
     await Promise.all([certificates?.[Symbol.asyncDispose](), challenges?.[Symbol.asyncDispose]()]);
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
@@ -204,7 +204,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     keys[Symbol.dispose]();
     agents[Symbol.dispose]();
     links[Symbol.dispose]();
-    kept?.[Symbol.dispose]();
+    stored?.[Symbol.dispose]();
   };
   let stopped: Promise<void> | undefined;
   const problems = () => [...(whole?.problems() ?? []), ...(certificates?.problems() ?? [])];
@@ -214,10 +214,10 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
 /** Undefined if the certificate is read from files. */
 async function openCertificates(
   deps: GatewayDeps,
-  given: Pick<CertificatesDeps, "domain" | "table"> & { readonly kept: KeptState | undefined },
+  certificateDeps: Pick<CertificatesDeps, "domain" | "table"> & { readonly stored: KeptState | undefined },
 ): Promise<Certificates | undefined> {
   const { acme } = deps.config;
-  const { domain, kept, table } = given;
+  const { domain, stored, table } = certificateDeps;
   if (acme === undefined) return undefined;
   return await startCertificates({
     ...deps,
@@ -226,8 +226,8 @@ async function openCertificates(
     table,
     store: new CertificateStore(deps, acme.directory),
     orders: await openAcmeOrders(acme),
-    kept: kept?.certificates ?? {},
-    keep: (certificates) => kept?.keepCertificates(certificates),
+    stored: stored?.certificates ?? {},
+    keep: (certificates) => stored?.keepCertificates(certificates),
   });
 }
 

@@ -11,14 +11,14 @@ import type { ByteBudget } from "./admission/byte-budget.ts";
 import type { RateLimits } from "./admission/rate-limits.ts";
 import type { Strangers } from "./admission/strangers.ts";
 import type { TurnShares } from "./admission/turn-shares.ts";
-import { type Exchange, type GatewayRequest, isGone } from "./exchange/exchange.ts";
+import { type Exchange, type GatewayRequest, isDisconnected } from "./exchange/exchange.ts";
 import * as refusals from "./exchange/refusals.ts";
 import type { RequestCounts } from "./exchange/request-counts.ts";
 import { answerDocs } from "./forward/answer-docs.ts";
 import { answerPreflight, answerProblem } from "./forward/answer-problem.ts";
 import { ownerOf } from "./forward/follow-answer.ts";
 import { hasBody } from "./forward/forwarded-headers.ts";
-import { holdBody, letGoOfBody } from "./forward/hold-body.ts";
+import { holdBody, releaseBody } from "./forward/hold-body.ts";
 import type { PodAgents } from "./forward/pod-agents.ts";
 import type { OpenPodLink, PodLinks } from "./forward/pod-links.ts";
 import { type ProxyLimits, proxyRequest, type Sent } from "./forward/proxy-request.ts";
@@ -50,7 +50,7 @@ export interface HandleDeps {
   readonly counts: RequestCounts;
   readonly budget: ByteBudget;
   readonly strangers: Strangers;
-  readonly turns: TurnShares;
+  readonly shares: TurnShares;
 }
 
 /** How long a request waits for a service that restarts. */
@@ -111,7 +111,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   if (req.headers.upgrade?.toLowerCase() === "websocket") throw refusals.refusedWebSocket();
   const bodyBytes = bodyLimit(deps.limits, req.headers["content-type"]);
   if (Number(req.headers["content-length"] ?? 0) > bodyBytes) throw refusals.tooLarge(bodyBytes);
-  if (is_open) return await answerStranger(deps, exchange, database, found.service);
+  if (is_open) return await answerKeyless(deps, exchange, database, found.service);
   // only with a key: callers without one must not fill the collector
   if (deps.tracer !== undefined) beginTrace(deps.tracer, exchange, database);
   deps.counts.begin(database, found.service);
@@ -119,19 +119,19 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
     return await sendOn(deps, exchange, found.service, bodyBytes);
   } finally {
     deps.counts.end(database, found.service);
-    letGoOfBody(exchange, deps.budget);
+    releaseBody(exchange, deps.budget);
   }
 }
 
 /** Answers a request without a key. It neither wakes nor waits, and uses no slot of the service. @throws overloaded */
-async function answerStranger(
+async function answerKeyless(
   deps: HandleDeps,
   exchange: Exchange,
   database: RoutedDatabase,
   service: RoutedService,
 ): Promise<Sent> {
   // an announced body that never arrives would occupy a slot
-  if (announcesBody(exchange.req)) throw refusals.noBodyOfStrangers();
+  if (announcesBody(exchange.req)) throw refusals.keylessBodyRefused();
   const status = answerPreflight(exchange);
   if (status !== undefined) return { outcome: "answered", status };
   deps.strangers.begin(exchange);
@@ -145,25 +145,25 @@ async function answerStranger(
     if (sent.outcome === "refused") throw sent.error;
     if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
     await deps.table.changed(database.id, TRY_AGAIN_MS);
-    current = lookAgain(deps, exchange, current);
+    current = reloadService(deps, exchange, current);
   }
   throw refusals.notServing(false);
 }
 
 function proxyLimits(
-  { budget, limits: { client_ms: clientMs, request_ms: requestMs }, turns }: HandleDeps,
+  { budget, limits: { client_ms: clientMs, request_ms: requestMs }, shares }: HandleDeps,
   exchange: Exchange,
   bodyBytes: number,
-  mostMs = requestMs,
+  maxMs = requestMs,
 ): ProxyLimits {
   const owner = ownerOf(exchange);
   return {
     body_bytes: bodyBytes,
     client_ms: clientMs,
-    request_ms: Math.min(requestMs, mostMs),
+    request_ms: Math.min(requestMs, maxMs),
     share_bytes: budget.share_bytes,
-    holding: { take: (bytes) => budget.take(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
-    turns: { count: (bytes) => turns.count(owner, bytes), whenNext: (goOn) => turns.whenNext(owner, goOn) },
+    holding: { take: (bytes) => budget.tryReserve(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
+    turns: { count: (bytes) => shares.count(owner, bytes), onNextTurn: (resume) => shares.onNextTurn(owner, resume) },
   };
 }
 
@@ -234,7 +234,7 @@ function checkKey(
       ratelimit: `"key";r=${rate.left};t=1`,
     };
     if (exchange.has_tls) Object.assign(exchange.headers, HSTS);
-    if (!rate.is_allowed) throw refusals.tooOften(deps.limits.key_rate, rate.wait_s);
+    if (!rate.is_allowed) throw refusals.rateLimited(deps.limits.key_rate, rate.wait_s);
   }
   if (found === undefined) return;
   const { organization, name } = database;
@@ -271,29 +271,29 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
       if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
       until ??= performance.now() + MOVE_MS;
       if (performance.now() >= until) throw refusals.broken(current.name, true);
-      await holdWhile(deps, exchange, () => table.changed(database.id, TRY_AGAIN_MS));
+      await holdBodyDuring(deps, exchange, () => table.changed(database.id, TRY_AGAIN_MS));
     } else {
-      await holdWhile(deps, exchange, () => deps.waking.waitFor(exchange, current));
+      await holdBodyDuring(deps, exchange, () => deps.waking.waitFor(exchange, current));
     }
-    if (isGone(exchange)) return { outcome: "gone" };
-    current = lookAgain(deps, exchange, current);
+    if (isDisconnected(exchange)) return { outcome: "gone" };
+    current = reloadService(deps, exchange, current);
   }
 }
 
 const NOT_SENT: Sent = { outcome: "not_sent" };
 
 /** Counts the buffered part of an unread body. @throws overloaded */
-async function holdWhile({ budget }: HandleDeps, exchange: Exchange, wait: () => Promise<void>): Promise<void> {
+async function holdBodyDuring({ budget }: HandleDeps, exchange: Exchange, wait: () => Promise<void>): Promise<void> {
   const isNew = exchange.held_bytes === 0 && hasBody(exchange);
   if (isNew) {
     const { headers, readableHighWaterMark } = exchange.req;
-    const said = Number(headers["content-length"] ?? readableHighWaterMark);
-    holdBody(exchange, budget, Math.min(said, readableHighWaterMark));
+    const contentLength = Number(headers["content-length"] ?? readableHighWaterMark);
+    holdBody(exchange, budget, Math.min(contentLength, readableHighWaterMark));
   }
   try {
     await wait();
   } finally {
-    if (isNew) letGoOfBody(exchange, budget);
+    if (isNew) releaseBody(exchange, budget);
   }
 }
 
@@ -318,7 +318,7 @@ function findPod(
 }
 
 /** The current state of the service. @throws service_not_found if it was removed meanwhile */
-function lookAgain({ table }: HandleDeps, exchange: Exchange, { id, name }: RoutedService): RoutedService {
+function reloadService({ table }: HandleDeps, exchange: Exchange, { id, name }: RoutedService): RoutedService {
   exchange.database = exchange.database && table.byId(exchange.database.id);
   const found = exchange.database?.services.find((service) => service.id === id);
   if (found === undefined) throw refusals.noService(`/${name}`);

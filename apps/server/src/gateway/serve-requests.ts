@@ -54,12 +54,12 @@ export interface AcceptDeps {
 export function createAccept(deps: AcceptDeps): Accept {
   const nameRequest = createRequestIds();
   const { log, metrics, traffic } = deps;
-  const least = { all: 100, errors: 500, off: undefined }[deps.access_log];
+  const min = { all: 100, errors: 500, off: undefined }[deps.access_log];
   return (req, res, awaitsContinue) => {
     const id = nameRequest(req.headers);
-    const asked = hostOf(req);
-    const forwarded = deps.readForwarded(req, deps.is_secure, asked);
-    const host = forwarded?.host ?? asked;
+    const requestHost = hostOf(req);
+    const forwarded = deps.readForwarded(req, deps.is_secure, requestHost);
+    const host = forwarded?.host ?? requestHost;
     const exchange: Exchange = {
       req,
       res,
@@ -94,7 +94,7 @@ export function createAccept(deps: AcceptDeps): Accept {
         const counted = { route: `${req.method ?? ""} ${route}`, status, ms, has_failed: exchange.has_failed };
         traffic.count(serviceId, counted);
       }
-      if (least === undefined || status < least) return;
+      if (min === undefined || status < min) return;
       log.info(
         {
           req: id,
@@ -125,12 +125,12 @@ export function createPlainServer(
   const server = createServer({ ...HTTP_OPTIONS, headersTimeout: headersMs, connectionsCheckingInterval });
   server.maxHeadersCount = HTTP_OPTIONS.maxHeadersCount;
   bounds?.watch(server);
-  hearHttp1(server, accept, metrics);
+  attachHttp1(server, accept, metrics);
   return server;
 }
 
 /** Makes a server answer all forms of requests with `accept`. */
-export function hearHttp1(server: EventEmitter, accept: Accept, metrics: GatewayMetrics): void {
+export function attachHttp1(server: EventEmitter, accept: Accept, metrics: GatewayMetrics): void {
   server.on("request", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, false));
   server.on("checkContinue", (req: GatewayRequest, res: GatewayResponse) => accept(req, res, true));
   answerMalformedHttp(server, (status) => metrics.count(status, 0));

@@ -25,7 +25,7 @@ beforeAll(async () => {
   counted.count(500, 1);
   counted.count(200, 1);
   addProcessMetrics(gateway);
-  addBudgetMetrics(gateway, { held: 0 });
+  addBudgetMetrics(gateway, { usedBytes: 0 });
   addGatewayMetrics(gateway, { isReady: () => true });
   const answer = await server.send("GET", "/metrics", { headers: { authorization: `Bearer ${TOKEN}` } });
   own = await writeServerMetrics(server.deps);

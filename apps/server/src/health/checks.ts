@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
-import { type DiskFloorDeps, readHomeDisk, sayFree } from "../storage/disk-floor.ts";
+import { type DiskFloorDeps, describeFreeSpace, readHomeDisk } from "../storage/disk-floor.ts";
 import type { HealthProblem } from "./problems.ts";
 
 /** PostgreSQL counts as down if it takes longer to answer. */
@@ -11,22 +11,22 @@ const LOW_TIMES = 2;
 const LEAST_BYTES = 64 * 1024 ** 2;
 
 /** Checks that the control plane's PostgreSQL answers, and reports failures caused by the machine. */
-export async function checkDatabase(db: ControlDatabase, mostMs = ANSWER_MS): Promise<HealthProblem[]> {
+export async function checkDatabase(db: ControlDatabase, maxMs = ANSWER_MS): Promise<HealthProblem[]> {
   const counting = sql<{ databases: number; services: number }>`
     select (select count(*)::int from control.databases where state = 'FAILED' and retry_at is not null) as databases,
       (select count(*)::int from control.services where state = 'FAILED' and retry_at is not null) as services`.execute(
     db,
   );
   try {
-    const counted = (await answerWithin(counting, mostMs)).rows[0] ?? { databases: 0, services: 0 };
-    return sayFailures(counted);
+    const counted = (await withTimeout(counting, maxMs)).rows[0] ?? { databases: 0, services: 0 };
+    return failureProblems(counted);
   } catch (error) {
-    const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-    return [{ code: "postgres_down", what: `The control plane's PostgreSQL does not answer: ${why}.` }];
+    const reason = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    return [{ code: "postgres_down", what: `The control plane's PostgreSQL does not answer: ${reason}.` }];
   }
 }
 
-function sayFailures({ databases, services }: { databases: number; services: number }): HealthProblem[] {
+function failureProblems({ databases, services }: { databases: number; services: number }): HealthProblem[] {
   if (databases + services === 0) return [];
   const parts = [
     ...(databases > 0 ? [`${databases} database${databases === 1 ? "" : "s"}`] : []),
@@ -41,15 +41,15 @@ export async function checkDisk(deps: DiskFloorDeps): Promise<HealthProblem[]> {
   try {
     const disk = await readHomeDisk(deps);
     const floor = Math.max(disk.floor_bytes, LEAST_BYTES);
-    const left = `The disk of the home has ${sayFree(disk)} left`;
+    const freeText = `The disk of the home has ${describeFreeSpace(disk)} left`;
     if (disk.is_short_of_files || disk.free_bytes < floor) {
-      return [{ code: "disk_full", what: `${left}: organizations cannot write.` }];
+      return [{ code: "disk_full", what: `${freeText}: organizations cannot write.` }];
     }
     if (disk.free_bytes >= floor * LOW_TIMES) return [];
-    return [{ code: "disk_low", what: `${left}. Below ${toGigabytes(floor)} GB organizations cannot write.` }];
+    return [{ code: "disk_low", what: `${freeText}. Below ${toGigabytes(floor)} GB organizations cannot write.` }];
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return [{ code: "home_unreadable", what: `The home cannot be read: ${why}.` }];
+    const reason = error instanceof Error ? error.message : String(error);
+    return [{ code: "home_unreadable", what: `The home cannot be read: ${reason}.` }];
   }
 }
 
@@ -58,10 +58,10 @@ function toGigabytes(bytes: number): string {
 }
 
 /** @throws the work's error, or a timeout */
-async function answerWithin<Answer>(work: Promise<Answer>, mostMs: number): Promise<Answer> {
+async function withTimeout<Answer>(work: Promise<Answer>, maxMs: number): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${mostMs / 1_000} s`)), mostMs);
+    timer = setTimeout(() => reject(new Error(`no answer within ${maxMs / 1_000} s`)), maxMs);
   });
   try {
     return await Promise.race([work, late]);

@@ -17,11 +17,11 @@ test("a problem keeps its start time while it lasts, even if its text changes", 
   let now = Date.parse("2026-11-25T10:00:00Z");
   const log = createProblemLog({ now: () => now });
   const since = "2026-11-25T10:00:00.000Z";
-  expect(log.note([LOW])).toEqual({ problems: [{ ...LOW, since }], begun: [{ ...LOW, since }], ended: [] });
+  expect(log.note([LOW])).toEqual({ problems: [{ ...LOW, since }], started: [{ ...LOW, since }], ended: [] });
   now += 60_000;
   const lower = { ...LOW, what: "The disk has 1.10 GB left." };
   const later = { ...DOWN, since: "2026-11-25T10:01:00.000Z" };
-  expect(log.note([lower, DOWN])).toEqual({ problems: [{ ...lower, since }, later], begun: [later], ended: [] });
+  expect(log.note([lower, DOWN])).toEqual({ problems: [{ ...lower, since }, later], started: [later], ended: [] });
 });
 
 test("a problem that returns gets a new start time", () => {

@@ -58,7 +58,7 @@ export interface ProblemLog {
   /** Records a check's problems. Returns them with start times, and which began or ended since the last check. */
   note(found: readonly HealthProblem[]): {
     readonly problems: readonly SeenProblem[];
-    readonly begun: readonly SeenProblem[];
+    readonly started: readonly SeenProblem[];
     readonly ended: readonly SeenProblem[];
   };
 }
@@ -71,10 +71,10 @@ export function createProblemLog(clock: Clock): ProblemLog {
       const now = new Date(clock.now()).toISOString();
       const problems = found.map((problem) => ({ ...problem, since: lasting.get(problem.code)?.since ?? now }));
       const next = new Map(problems.map((problem) => [problem.code, problem]));
-      const begun = [...next.values()].filter(({ code }) => !lasting.has(code));
+      const started = [...next.values()].filter(({ code }) => !lasting.has(code));
       const ended = [...lasting.values()].filter(({ code }) => !next.has(code));
       lasting = next;
-      return { problems, begun, ended };
+      return { problems, started, ended };
     },
   };
 }

@@ -12,7 +12,7 @@ test("concurrent callers share one check, and a slow part is asked once", async 
     return [LOW];
   };
   const health = createHealth({ tells: [tell], clock: { now: Date.now }, log: createSilentLog() });
-  const [one, other] = await Promise.all([health.look(), health.look()]);
+  const [one, other] = await Promise.all([health.check(), health.check()]);
   expect(one).toBe(other);
   expect(one).toMatchObject({ status: "degraded", problems: [LOW] });
   expect(asked).toBe(1);
@@ -22,5 +22,5 @@ test("parts that start later are checked too", async () => {
   const tells: (() => HealthProblem[])[] = [];
   const health = createHealth({ tells, clock: { now: Date.now }, log: createSilentLog() });
   tells.push(() => [LOW]);
-  expect((await health.look()).problems).toMatchObject([LOW]);
+  expect((await health.check()).problems).toMatchObject([LOW]);
 });

@@ -22,7 +22,7 @@ export interface HealthSeen {
 }
 
 export interface ServerHealth {
-  look(): Promise<HealthSeen>;
+  check(): Promise<HealthSeen>;
 }
 
 export interface HealthDeps {
@@ -39,15 +39,15 @@ export function createHealth({ clock, log, tells }: HealthDeps): ServerHealth {
   let seen: Promise<HealthSeen> | undefined;
   const lookNow = async (): Promise<HealthSeen> => {
     const found = (await Promise.all(tells.map((tell) => tell()))).flat();
-    const { begun, ended, problems } = lasting.note(found);
-    for (const { code, what } of begun) {
+    const { started, ended, problems } = lasting.note(found);
+    for (const { code, what } of started) {
       log[HEALTH_PROBLEMS[code] === "failing" ? "error" : "warn"]({ code, what }, "a problem of the server began");
     }
     for (const { code, since } of ended) log.info({ code, since }, "a problem of the server ended");
     return { status: statusOf(found), problems };
   };
   return {
-    look() {
+    check() {
       if (seen !== undefined && performance.now() - lookedAt < FRESH_MS) return seen;
       lookedAt = performance.now();
       seen = lookNow();
@@ -57,9 +57,9 @@ export function createHealth({ clock, log, tells }: HealthDeps): ServerHealth {
 }
 
 /** Checks at intervals, so that problems are logged and dated without requests. */
-export function keepLooking(health: ServerHealth, log: Logger): Disposable {
+export function startHealthChecks(health: ServerHealth, log: Logger): Disposable {
   const look = () => {
-    health.look().catch((error: unknown) => log.error({ err: error }, "cannot check the server's health"));
+    health.check().catch((error: unknown) => log.error({ err: error }, "cannot check the server's health"));
   };
   look();
   const timer = setInterval(look, LOOK_EVERY_MS);

@@ -47,7 +47,7 @@ export async function writeServerMetrics(deps: ServerMetricsDeps): Promise<strin
     const one = gauge(name, help, [label]);
     for (const value of values) one.set({ [label]: value }, counted[value] ?? 0);
   };
-  const { problems } = await deps.health.look();
+  const { problems } = await deps.health.check();
   const codes = new Set(problems.map(({ code }) => code));
   const has = Object.fromEntries([...codes].map((code) => [code, 1]));
   byLabel("health_problem", "1 for each problem in /health.", "code", PROBLEM_CODES, has);

@@ -19,9 +19,9 @@ export function addBodyTime(app: FastifyInstance, timeMs = BODY_TIME_MS): void {
     const timer = setInterval(() => {
       if (raw.complete) return clearInterval(timer);
       // received but unread bytes are not the sender's delay
-      const goesOn = raw.readableLength > 0 || raw.socket.bytesRead !== seen;
+      const isReceiving = raw.readableLength > 0 || raw.socket.bytesRead !== seen;
       seen = raw.socket.bytesRead;
-      if (!streams || !goesOn) end(request, reply);
+      if (!streams || !isReceiving) end(request, reply);
     }, timeMs);
     timer.unref();
     raw.once("close", () => clearInterval(timer));

@@ -3,11 +3,11 @@ import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
 import type { ServerConfig } from "../config/config.ts";
-import { type ControlDatabase, sayError } from "../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../database/pool.ts";
 import { healthCode } from "../health/problems.ts";
 import type { ServerHealth } from "../health/server-health.ts";
 import { writeServerMetrics } from "../health/server-metrics.ts";
-import { noMetricsToken, showsMetricsToken } from "../secrets/metrics-token.ts";
+import { hasMetricsToken, noMetricsToken } from "../secrets/metrics-token.ts";
 export interface HealthRouteDeps {
   readonly db: ControlDatabase;
   readonly log: Logger;
@@ -41,8 +41,8 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthRouteDeps): vo
   });
   const { metrics_token: token } = deps.config;
   app.get("/health", { config: { permission: "public" } }, async ({ headers }, reply) => {
-    const { problems, status } = await deps.health.look();
-    const isOperator = showsMetricsToken(headers.authorization, token);
+    const { problems, status } = await deps.health.check();
+    const isOperator = hasMetricsToken(headers.authorization, token);
     reply.header("cache-control", "no-store").code(healthCode(status));
     return isOperator ? { status, problems } : { status };
   });
@@ -51,12 +51,12 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthRouteDeps): vo
       await sql`select 1`.execute(deps.db);
       return { status: "ready" };
     } catch (error) {
-      deps.log.warn(sayError(error), "PostgreSQL does not answer");
+      deps.log.warn(errorFields(error), "PostgreSQL does not answer");
       return reply.code(503).send({ status: "not ready" });
     }
   });
   app.get("/metrics", { config: { permission: "public" } }, async ({ headers }, reply) => {
-    if (!showsMetricsToken(headers.authorization, token)) throw noMetricsToken(token);
+    if (!hasMetricsToken(headers.authorization, token)) throw noMetricsToken(token);
     const all = await Promise.all([
       registry.metrics(),
       writeServerMetrics(deps),

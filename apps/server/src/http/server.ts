@@ -14,7 +14,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Identity } from "../identity/identity.ts";
 import { refuseForeignSite, type Site } from "../identity/tokens/csrf.ts";
 import type { CallerLimits } from "../requests/caller-limits.ts";
-import { authorize, demandPermissions, type FindOrg, type PathNames } from "../requests/checked-route.ts";
+import { authorize, type FindOrg, type PathNames, requirePermissions } from "../requests/checked-route.ts";
 import { toAppError } from "../requests/problems.ts";
 import { addBodyTime } from "./body-time.ts";
 
@@ -62,7 +62,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("principal", undefined);
   app.decorateRequest("org", undefined);
-  demandPermissions(app);
+  requirePermissions(app);
   addBodyTime(app);
   let isClosing = false;
   app.addHook("preClose", async () => {
@@ -78,7 +78,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const hold = untilClosed(reply.raw);
     const { principal, set_cookie: setCookie } = await deps.identity.resolve(request);
     if (setCookie !== undefined) reply.header("set-cookie", setCookie);
-    refuseForeignSite(deps.site, request.method, request.headers, principal?.shown === "cookie");
+    refuseForeignSite(deps.site, request.method, request.headers, principal?.credential === "cookie");
     request.principal = principal;
     const caller = principal?.key?.id ?? principal?.user_id;
     if (caller != null) hold(deps.limits.enter("principal", caller));
@@ -137,8 +137,8 @@ function bodyBytes({ headers, routeOptions }: FastifyRequest): number {
   const { control } = routeOptions.config;
   if (control === undefined || controlRoute(control).streams !== undefined) return 0;
   if (headers["transfer-encoding"] === undefined && headers["content-length"] === undefined) return 0;
-  const most = routeOptions.bodyLimit ?? BODY_BYTES;
-  return Math.min(most, Number(headers["content-length"] ?? most) || 0);
+  const max = routeOptions.bodyLimit ?? BODY_BYTES;
+  return Math.min(max, Number(headers["content-length"] ?? max) || 0);
 }
 
 const SAFE_HEADERS = {

@@ -45,8 +45,8 @@ const PAGE_HEADERS = {
 
 /** The folder of the built dashboard, from the bundle in dist/ or the sources. Undefined if it is not built. */
 export function findDashboard(): string | undefined {
-  const places = ["../apps/dashboard/dist", "../../../dashboard/dist"].map((name) => join(import.meta.dirname, name));
-  return places.find((folder) => existsSync(join(folder, "index.html")));
+  const folders = ["../apps/dashboard/dist", "../../../dashboard/dist"].map((name) => join(import.meta.dirname, name));
+  return folders.find((folder) => existsSync(join(folder, "index.html")));
 }
 
 /** Reads a built dashboard, including the compressed copies next to its files. */
@@ -94,10 +94,10 @@ export function addDashboard(app: FastifyInstance, dashboard: Dashboard | undefi
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: ServedFile): FastifyReply {
   reply.headers({ ...PAGE_HEADERS, "cache-control": file.cache, etag: file.etag, vary: "accept-encoding" });
   if (request.headers["if-none-match"] === file.etag && file.cache !== "no-store") return reply.code(304).send();
-  const taken = acceptedEncodings(request.headers["accept-encoding"]);
+  const encodings = acceptedEncodings(request.headers["accept-encoding"]);
   reply.type(file.type);
-  if (file.br !== undefined && taken.has("br")) return reply.header("content-encoding", "br").send(file.br);
-  if (file.gzip !== undefined && taken.has("gzip")) return reply.header("content-encoding", "gzip").send(file.gzip);
+  if (file.br !== undefined && encodings.has("br")) return reply.header("content-encoding", "br").send(file.br);
+  if (file.gzip !== undefined && encodings.has("gzip")) return reply.header("content-encoding", "gzip").send(file.gzip);
   return reply.send(file.plain);
 }
 

@@ -16,13 +16,13 @@ import type { Tx } from "../database/pool.ts";
 import type { Identity } from "./identity.ts";
 import type { Mail } from "./mail.ts";
 import type { Person } from "./person.ts";
-import { noteProof } from "./second-factor/recent-proof.ts";
+import { recordProof } from "./second-factor/recent-proof.ts";
 import {
   beginSecondFactor,
-  demandSecondFactor,
   enableSecondFactor,
   hasSecondFactor,
   removeSecondFactor,
+  requireSecondFactor,
   type SecondFactorDeps,
 } from "./second-factor/second-factor.ts";
 import { assertStrongPassword } from "./second-factor/weak-passwords.ts";
@@ -66,7 +66,7 @@ export async function changePassword(
   input: z.output<typeof passwordChangeSchema>,
   client: CallClient,
 ): Promise<void> {
-  await demandPassword(deps, person, input.password);
+  await requirePassword(deps, person, input.password);
   assertStrongPassword(input.new_password, person.email);
   const password = await deps.identity.hashPassword(input.new_password);
   await deps.db.transaction().execute(async (tx) => {
@@ -86,10 +86,10 @@ export async function changePassword(
         .execute();
     }
     // with a second factor, the password alone proves nothing
-    if (!(await hasSecondFactor(tx, person.user_id))) await noteProof(tx, person.session_id, deps.confirm_s);
+    if (!(await hasSecondFactor(tx, person.user_id))) await recordProof(tx, person.session_id, deps.confirm_s);
     await record(deps, tx, person, client, "password.change", { others_ended: input.end_other_sessions });
   });
-  tell(deps, person.email, "The password of your account was changed");
+  sendNotice(deps, person.email, "The password of your account was changed");
 }
 
 /** Confirms the person. @throws sign_in_failed, second_factor_required, second_factor_wrong, too_many_attempts */
@@ -98,15 +98,15 @@ export async function confirmPerson(
   person: Person,
   { password, code }: z.output<typeof confirmSchema>,
 ): Promise<{ confirmed_until: string }> {
-  await demandPassword(deps, person, password);
-  await demandSecondFactor(deps, person.user_id, code);
-  const until = await noteProof(deps.db, person.session_id, deps.confirm_s);
+  await requirePassword(deps, person, password);
+  await requireSecondFactor(deps, person.user_id, code);
+  const until = await recordProof(deps.db, person.session_id, deps.confirm_s);
   return { confirmed_until: until.toISOString() };
 }
 
 /** @throws sign_in_failed, second_factor_conflict, too_many_attempts */
 export async function beginFactor(deps: AccountDeps, person: Person, password: string): Promise<BegunFactor> {
-  await demandPassword(deps, person, password);
+  await requirePassword(deps, person, password);
   return await beginSecondFactor(deps, person, new URL(deps.site.url).host);
 }
 
@@ -124,7 +124,7 @@ export async function enableFactor(
     return codes;
   });
   await deps.attempts.forget("second_factor_account", person.user_id);
-  tell(deps, person.email, "A second factor was set up for your account");
+  sendNotice(deps, person.email, "A second factor was set up for your account");
   return { recovery_codes: recoveryCodes };
 }
 
@@ -135,17 +135,17 @@ export async function disableFactor(
   { password, code }: z.output<typeof factorDisableSchema>,
   client: CallClient,
 ): Promise<void> {
-  await demandPassword(deps, person, password);
-  await demandSecondFactor(deps, person.user_id, code);
+  await requirePassword(deps, person, password);
+  await requireSecondFactor(deps, person.user_id, code);
   await deps.db.transaction().execute(async (tx) => {
     await removeSecondFactor(tx, person.user_id);
     await record(deps, tx, person, client, "second_factor.disable", {});
   });
-  tell(deps, person.email, "The second factor of your account was removed");
+  sendNotice(deps, person.email, "The second factor of your account was removed");
 }
 
 /** Checks the password and limits guesses per account. @throws sign_in_failed, too_many_attempts */
-async function demandPassword({ attempts, identity }: AccountDeps, person: Person, password: string): Promise<void> {
+async function requirePassword({ attempts, identity }: AccountDeps, person: Person, password: string): Promise<void> {
   await attempts.take("confirm_account", person.user_id);
   if (!(await identity.checkPassword(person.user_id, password))) {
     throw appError("sign_in_failed", {
@@ -157,7 +157,7 @@ async function demandPassword({ attempts, identity }: AccountDeps, person: Perso
 }
 
 /** Notifies the person by mail, after the answer: someone else may have made the change. */
-function tell({ mail, log, site }: AccountDeps, to: string, what: string): void {
+function sendNotice({ mail, log, site }: AccountDeps, to: string, what: string): void {
   if (mail === undefined) return;
   const text = `${what} at ${site.url}.\n\nIf it was not you, set a new password at ${site.url}/forgot and end all sessions.\n`;
   mail.send({ to, subject: what, text }).catch((error: unknown) => log.error({ err: error }, "could not send a mail"));

@@ -9,7 +9,7 @@ import { asAllowedSignUp } from "./auth.ts";
 import type { AuthCall, AuthHandlers } from "./auth-call.ts";
 import type { Identity } from "./identity.ts";
 import type { Attempts } from "./second-factor/attempts.ts";
-import { demandRecentProof } from "./second-factor/recent-proof.ts";
+import { requireRecentProof } from "./second-factor/recent-proof.ts";
 import { assertStrongPassword } from "./second-factor/weak-passwords.ts";
 import { signInByPassword } from "./sign-in.ts";
 import { assertMaySignUp } from "./sign-up.ts";
@@ -93,7 +93,7 @@ export function createAuthHandlers(deps: AuthHandlerDeps): AuthHandlers {
         client_id: body.client_id,
         ...(body.scope ? { scope: body.scope } : {}),
       });
-      if (response.ok) await keepDeviceRequest(deps.db, response, client);
+      if (response.ok) await storeDeviceRequest(deps.db, response, client);
       return response;
     },
     async "device/token"({ body, client, run }) {
@@ -117,7 +117,7 @@ async function decide(
   await deps.attempts.take("device_code_address", client.ip_address);
   await deps.attempts.take("device_code_account", principal.user_id);
   // the terminal's session counts as recently confirmed, so a stolen session could create one
-  if (path === "device/approve") await demandRecentProof(deps.db, principal, deps.confirm_s);
+  if (path === "device/approve") await requireRecentProof(deps.db, principal, deps.confirm_s);
   const response = await run(path, body);
   if (!response.ok) return response;
   await deps.attempts.forget("device_code_account", principal.user_id);
@@ -128,7 +128,7 @@ async function decide(
 
 const deviceAnswer = z.object({ user_code: z.string() });
 
-async function keepDeviceRequest(db: ControlDatabase, response: Response, client: CallClient): Promise<void> {
+async function storeDeviceRequest(db: ControlDatabase, response: Response, client: CallClient): Promise<void> {
   const { user_code: userCode } = deviceAnswer.parse(await response.clone().json());
   await db
     .insertInto("identity.device_requests")

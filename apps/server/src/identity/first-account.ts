@@ -40,9 +40,9 @@ export async function useFirstAccount<T>(db: ControlDatabase, token: string, mak
         });
       }
       await checkToken(connection, token);
-      const made = await make();
+      const created = await make();
       await connection.deleteFrom("identity.first_account").execute();
-      return made;
+      return created;
     } finally {
       await run(sql`select pg_advisory_unlock(${LOCK}::bigint)`);
     }

@@ -51,7 +51,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
   const auth = () => {
     made ??= createAuth({
       ...deps,
-      assertMaySignUp: (asked) => assertMaySignUp(deps, asked),
+      assertMaySignUp: (signUp) => assertMaySignUp(deps, signUp),
       sendReset: async (email, url) => {
         if (deps.mail === undefined) throw new Error("A password reset needs mail.");
         await deps.mail.send({

@@ -1,13 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import { type RawBuilder, sql } from "kysely";
 import type { Principal } from "../audit/principal.ts";
-import { type ControlDatabase, writtenOnce } from "../database/pool.ts";
+import { type ControlDatabase, prepareByValue } from "../database/pool.ts";
 import { hashCredential } from "./tokens/hashed-tokens.ts";
 import type { SessionCookie } from "./tokens/session-cookie.ts";
-import { absoluteEnd, prolongSession, type SessionLives, TOUCH_S } from "./tokens/session-lives.ts";
+import { absoluteEnd, extendSession, type SessionLives, TOUCH_S } from "./tokens/session-lives.ts";
 
 /** The principal of a valid key. */
-export type KeyPrincipal = Omit<Principal, "session_id" | "shown"> & { readonly kind: "key" | "grant_key" };
+export type KeyPrincipal = Omit<Principal, "session_id" | "credential"> & { readonly kind: "key" | "grant_key" };
 
 /** Looks up a key's text. Undefined if it is wrong, expired or deleted. */
 export type VerifyKey = (text: string) => Promise<KeyPrincipal | undefined>;
@@ -41,7 +41,7 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
   if (shown.api_key !== undefined) {
     const found = await deps.verifyKey(shown.api_key);
     if (found === undefined) throw badKey();
-    return { principal: { ...found, session_id: null, shown: "api_key" }, set_cookie: undefined };
+    return { principal: { ...found, session_id: null, credential: "api_key" }, set_cookie: undefined };
   }
   if (shown.authorization !== undefined) {
     const token = /^Bearer ([A-Za-z0-9_-]{16,200})$/i.exec(shown.authorization)?.[1];
@@ -60,7 +60,7 @@ export async function resolvePrincipal(deps: ResolveDeps, shown: ShownCredential
 
 /** Reads an active session by its token's hash, with its person and organization. */
 export function readSessionIn(db: ControlDatabase, lives: SessionLives) {
-  return writtenOnce(db, (db, tokenHash) =>
+  return prepareByValue(db, (db, tokenHash) =>
     db
       .selectFrom("identity.sessions as s")
       .innerJoin("identity.users as u", "u.id", "s.user_id")
@@ -97,12 +97,12 @@ export function suspensionOf(alias: string): RawBuilder<string | null> {
 async function findSession(
   { db, readSession, session_lives: sessionLives }: ResolveDeps,
   token: string,
-  shown: "bearer" | "cookie",
+  credential: "bearer" | "cookie",
 ): Promise<{ principal: Principal; prolonged_s: number | undefined } | undefined> {
   const row = await readSession(hashCredential(token));
   // a cookie's token is invalid as a bearer token, and vice versa
-  if (row === undefined || row.client !== (shown === "cookie" ? "browser" : "cli")) return undefined;
-  const prolonged = row.is_due ? await prolongSession(db, row.session_id, sessionLives) : undefined;
+  if (row === undefined || row.client !== (credential === "cookie" ? "browser" : "cli")) return undefined;
+  const prolonged = row.is_due ? await extendSession(db, row.session_id, sessionLives) : undefined;
   const organization =
     row.org_id === null || row.org_name === null || row.role === null
       ? null
@@ -117,7 +117,7 @@ async function findSession(
       key: null,
       organization,
       expires_at: prolonged?.expires_at ?? row.expires_at,
-      shown,
+      credential,
     },
     prolonged_s: prolonged?.rest_s,
   };

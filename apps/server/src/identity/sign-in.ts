@@ -5,7 +5,7 @@ import type { MasterKey } from "../secrets/master-key.ts";
 import type { AuthCall } from "./auth-call.ts";
 import type { Identity } from "./identity.ts";
 import type { Attempts } from "./second-factor/attempts.ts";
-import { demandSecondFactor } from "./second-factor/second-factor.ts";
+import { requireSecondFactor } from "./second-factor/second-factor.ts";
 import { hashCredential } from "./tokens/hashed-tokens.ts";
 
 export interface PasswordSignInDeps {
@@ -30,7 +30,7 @@ export async function signInByPassword(deps: PasswordSignInDeps, call: AuthCall<
   if (!response.ok) return response;
   const { token, user } = signedIn.parse(await response.clone().json());
   try {
-    await demandSecondFactor(deps, user.id, code, device === undefined ? user.id : `${user.id} ${device}`);
+    await requireSecondFactor(deps, user.id, code, device === undefined ? user.id : `${user.id} ${device}`);
   } catch (error) {
     // its token was never sent
     await deps.db.deleteFrom("identity.sessions").where("token_hash", "=", hashCredential(token)).execute();

@@ -10,7 +10,7 @@ export interface SignUpDeps {
 }
 
 /** Checks that this address may sign up now. @throws sign_up_closed */
-export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<void> {
+export async function assertMaySignUp(deps: SignUpDeps, signUp: SignUp): Promise<void> {
   if (await hasNoUser(deps.db)) {
     throw appError("sign_up_closed", {
       detail: "Create the first account with the link that the server printed when it started.",
@@ -18,7 +18,7 @@ export async function assertMaySignUp(deps: SignUpDeps, asked: SignUp): Promise<
     });
   }
   if (deps.sign_up === "open") return;
-  if (await isInvited(deps.db, asked)) return;
+  if (await isInvited(deps.db, signUp)) return;
   throw appError("sign_up_closed", {
     detail: "This server creates accounts by invitation only, and this link does not belong to an open invitation.",
     hint: "Ask a member of an organization for an invitation, and open its link.",

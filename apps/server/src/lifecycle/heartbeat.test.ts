@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
-import { keepBeating } from "./heartbeat.ts";
+import { startHeartbeat } from "./heartbeat.ts";
 
 test("the number grows while the event loop runs, and is removed at the end", async () => {
   const folder = mkdtempSync(join(tmpdir(), "beats-"));
   const path = join(folder, "beat");
   const read = () => Number(readFileSync(path, "utf8"));
-  const beating = keepBeating(path, createSilentLog(), 5);
+  const beating = startHeartbeat(path, createSilentLog(), 5);
   expect(read()).toBe(1);
   await expect.poll(read).toBeGreaterThan(3);
   const before = read();
@@ -24,6 +24,6 @@ test("the number grows while the event loop runs, and is removed at the end", as
 
 test("a heartbeat that cannot be written is logged and does not stop the server", () => {
   const log = createSilentLog();
-  keepBeating(join(tmpdir(), "no-such-folder-of-a-keeper", "beat"), log)[Symbol.dispose]();
+  startHeartbeat(join(tmpdir(), "no-such-folder-of-a-keeper", "beat"), log)[Symbol.dispose]();
   expect(log.lines).toMatchObject([{ level: "warn", message: expect.stringContaining("heartbeat cannot be written") }]);
 });

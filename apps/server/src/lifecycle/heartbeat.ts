@@ -8,19 +8,19 @@ const UNWATCHED = "the heartbeat cannot be written: a hang of this server will n
  * Writes a number every second while the event loop runs. `deploy/keep-server.sh` kills a server whose number stays the
  * same. It ignores an empty file. The file is opened once, so that later beats need no free descriptor.
  */
-export function keepBeating(path: string | undefined, log: Logger, beatMs = BEAT_MS): Disposable {
+export function startHeartbeat(path: string | undefined, log: Logger, beatMs = BEAT_MS): Disposable {
   if (path === undefined) return { [Symbol.dispose]: () => undefined };
   const file = openBeat(path, log);
   if (file === undefined) return { [Symbol.dispose]: () => undefined };
   let beats = 0;
-  let isTold = false;
+  let isReported = false;
   const beat = () => {
     beats += 1;
     try {
       writeSync(file, `${beats}\n`, 0);
     } catch (error) {
-      if (!isTold) log.warn({ err: error }, UNWATCHED);
-      isTold = true;
+      if (!isReported) log.warn({ err: error }, UNWATCHED);
+      isReported = true;
       // truncating needs no disk space; an old number would look like a hang
       ftruncateSync(file, 0);
     }

@@ -12,16 +12,16 @@ const LOOK_MS = 2_000;
 export function watchHome(home: string, lock: string, log: Logger): Disposable & { readonly noticed: Promise<string> } {
   const locks = join(home, SERVER_PATHS.locks);
   let timer: NodeJS.Timeout | undefined;
-  let isTold = false;
+  let isReported = false;
   const noticed = new Promise<string>((resolve) => {
     timer = setInterval(() => {
       try {
         if (findLockOwner(locks, lock)?.pid !== process.pid) resolve("the home was removed");
-        isTold = false;
+        isReported = false;
       } catch (error) {
         // without free file descriptors the check fails, but running requests continue: check again later
-        if (!isTold) log.warn({ err: error }, "cannot check whether the home still exists");
-        isTold = true;
+        if (!isReported) log.warn({ err: error }, "cannot check whether the home still exists");
+        isReported = true;
       }
     }, LOOK_MS);
   });

@@ -28,7 +28,7 @@ export type OperationError = { readonly code: string; readonly detail: string; r
  */
 export async function startOperation(deps: OperationDeps, input: StartOperationInput): Promise<string | undefined> {
   const { org_id: orgId, database_id: databaseId, kind, target, is_cancellable: isCancellable, actor } = input;
-  const made = await deps.tx
+  const created = await deps.tx
     .insertInto("control.operations")
     .values({
       org_id: orgId,
@@ -44,7 +44,7 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
     .onConflict((conflict) => conflict.doNothing())
     .returning("id")
     .executeTakeFirst();
-  if (made === undefined) return undefined;
+  if (created === undefined) return undefined;
   await deps.recordEvent(deps.tx, {
     action: kind,
     target,
@@ -54,9 +54,9 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
     ip_address: input.ip_address,
     client: input.client,
     outcome: "pending",
-    operation_id: made.id,
+    operation_id: created.id,
   });
-  return made.id;
+  return created.id;
 }
 
 /** Marks an operation as running. False if it has ended, for example by a cancellation. Safe to repeat. */

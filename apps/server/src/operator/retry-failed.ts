@@ -42,8 +42,8 @@ export async function retryFailed(deps: RetryDeps, org: string | undefined): Pro
       const uri = serviceUriOf(failed.org, failed.database, failed.service);
       tried.services.push(uri);
       if (failed.is_up) {
-        const place = { database: failed.database, name: failed.service };
-        await requestService({ ...write, config: deps.config }, caller, place, "retry");
+        const target = { database: failed.database, name: failed.service };
+        await requestService({ ...write, config: deps.config }, caller, target, "retry");
         return;
       }
       await tx

@@ -23,11 +23,11 @@ export function rotateMasterKey(config: ServerConfig): OperatorAnswer<"rotate-ma
       meta: { settings: ["SERVICE_MASTER_KEY"] },
     });
   }
-  const place = join(config.home, SERVER_PATHS.masterKey);
+  const keyFile = join(config.home, SERVER_PATHS.masterKey);
   const current = findSecret(config.home, SERVER_PATHS.masterKey);
   if (current === undefined) {
     throw appError("master_key_wrong", {
-      detail: `No master key to replace: ${place} is missing.`,
+      detail: `No master key to replace: ${keyFile} is missing.`,
       hint: "Start the server once; its first start makes a key.",
     });
   }

@@ -25,8 +25,8 @@ import { unreachable } from "./unreachable.ts";
  * @throws config_invalid, invalid_request, server_unreachable when PostgreSQL does not answer, catalog_too_new, the
  * request's own errors
  */
-export async function runOperator(asked: unknown): Promise<OperatorAnswer<OperatorAct>> {
-  const parsed = operatorRequestSchema.safeParse(asked);
+export async function runOperator(requestedAct: unknown): Promise<OperatorAnswer<OperatorAct>> {
+  const parsed = operatorRequestSchema.safeParse(requestedAct);
   if (!parsed.success) {
     const problems = parsed.error.issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ");
     throw appError("invalid_request", {

@@ -32,7 +32,7 @@ export async function ask(
   const sent = body === undefined || takes === undefined ? {} : { body };
   const headers: Record<string, string> = takes === undefined ? {} : { "content-type": takes };
   try {
-    const answer = await fetchPod({ ...address, silence_ms: SILENCE_MS, most_bytes: MAX_BYTES })(path, {
+    const answer = await fetchPod({ ...address, silence_ms: SILENCE_MS, max_bytes: MAX_BYTES })(path, {
       method,
       signal: AbortSignal.timeout(TIMEOUT_MS),
       headers,

@@ -12,15 +12,15 @@ export async function askService(address: PodAddress): Promise<ServicePodHealth 
 
 /** Drains an instance, which then ends. False without an answer. */
 export async function drainService(address: PodAddress): Promise<boolean> {
-  return isWell(await ask(address, SERVICE_POD_API.drain));
+  return isHealthy(await ask(address, SERVICE_POD_API.drain));
 }
 
 /** Sends a snapshot of keys to an instance, which ignores an old one. False without an answer. */
 export async function putKeys(address: PodAddress, snapshot: string): Promise<boolean> {
   const answer = await ask(address, SERVICE_POD_API.keys, snapshot);
-  return answer?.status === CONFLICT || isWell(answer);
+  return answer?.status === CONFLICT || isHealthy(answer);
 }
 
-function isWell(answer: Answer | undefined): boolean {
+function isHealthy(answer: Answer | undefined): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status < 300;
 }

@@ -15,12 +15,12 @@ export function connectPod(endpoint: PodEndpoint, timeoutMs: number): Socket {
   const { path: socket } = endpoint;
   // other systems have no driver that isolates pods
   if (process.platform !== "linux") return connect({ path: socket, timeout: timeoutMs });
-  const place = openSync(socket, O_PATH | constants.O_NOFOLLOW);
+  const socketFd = openSync(socket, O_PATH | constants.O_NOFOLLOW);
   try {
-    if (!fstatSync(place).isSocket()) throw new Error(`${socket} is not a socket.`);
+    if (!fstatSync(socketFd).isSocket()) throw new Error(`${socket} is not a socket.`);
     // the inode that was checked; the path is resolved before this returns
-    return connect({ path: `/proc/self/fd/${place}`, timeout: timeoutMs });
+    return connect({ path: `/proc/self/fd/${socketFd}`, timeout: timeoutMs });
   } finally {
-    closeSync(place);
+    closeSync(socketFd);
   }
 }

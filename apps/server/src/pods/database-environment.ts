@@ -12,7 +12,7 @@ const STARTS =
 export interface DatabaseEnvironment {
   readonly env: Readonly<Record<string, string>>;
   /** Omitted names, sorted, for the pod's log. */
-  readonly left_out: readonly string[];
+  readonly omitted: readonly string[];
 }
 
 /** The environment of the application's code: variables of the entry, overridden by secrets. */
@@ -21,10 +21,10 @@ export function databaseEnvironment(
   secrets: Readonly<Record<string, string>>,
   image: Readonly<Record<string, string>>,
 ): DatabaseEnvironment {
-  const wanted = Object.entries({ ...vars, ...secrets });
+  const variables = Object.entries({ ...vars, ...secrets });
   return {
-    env: { ...BASE, ...image, ...Object.fromEntries(wanted.filter(([name]) => !startsPrograms(name))) },
-    left_out: wanted
+    env: { ...BASE, ...image, ...Object.fromEntries(variables.filter(([name]) => !startsPrograms(name))) },
+    omitted: variables
       .map(([name]) => name)
       .filter(startsPrograms)
       .sort(),
@@ -32,8 +32,8 @@ export function databaseEnvironment(
 }
 
 /** Log lines about omitted names. */
-export function noticesOf(leftOut: readonly string[]): string[] {
-  return leftOut.map((name) => `${name} is not passed to the application's code: it would change how programs start`);
+export function noticesOf(omitted: readonly string[]): string[] {
+  return omitted.map((name) => `${name} is not passed to the application's code: it would change how programs start`);
 }
 
 function startsPrograms(name: string): boolean {

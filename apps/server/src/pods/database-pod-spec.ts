@@ -10,7 +10,7 @@ import { tasksOf, workerMemory } from "./pod-bounds.ts";
 
 export interface DatabasePodInput {
   readonly database: { readonly id: string; readonly org_id: string; readonly uri: string };
-  readonly wanted: Pick<ObservedDatabase, "environment" | "resources" | "settings">;
+  readonly desired: Pick<ObservedDatabase, "environment" | "resources" | "settings">;
   /** `PodDriver.target` */
   target(source: VolumeSource): string;
   readonly template_folder: string;
@@ -27,16 +27,12 @@ export interface DatabasePodInput {
 
 /** Builds the spec of a database's pod. Pure: equal databases have equal specs. */
 export function databasePodSpec(input: DatabasePodInput): PodSpec {
-  const { database, wanted } = input;
+  const { database, desired } = input;
   const volumes = volumesOf(input);
-  const { resources } = wanted;
+  const { resources } = desired;
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
-  const { env, left_out: leftOut } = databaseEnvironment(
-    wanted.settings.vars,
-    Object.fromEntries(revealed),
-    input.runtime_env,
-  );
-  const told: DatabasePodSpec = {
+  const { env, omitted } = databaseEnvironment(desired.settings.vars, Object.fromEntries(revealed), input.runtime_env);
+  const spec: DatabasePodSpec = {
     role: "database",
     database_id: database.id,
     uri: database.uri,
@@ -55,14 +51,14 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     },
     runtime: { ...input.runtime, env: { ...env } },
     files_folder: volumes.trees.target,
-    notices: noticesOf(leftOut),
+    notices: noticesOf(omitted),
   };
   return {
     id: databasePod(database.id).id,
     labels: { organization_id: database.org_id, database_id: database.id, kind: "database" },
     args: ["pod.js", "database"],
-    input: new Secret(JSON.stringify(told)),
-    image: wanted.environment,
+    input: new Secret(JSON.stringify(spec)),
+    image: desired.environment,
     volumes: Object.values(volumes),
     ports: ["api", "postgres"],
     limits: {

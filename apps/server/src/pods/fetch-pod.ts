@@ -16,38 +16,38 @@ export interface FetchPodInput extends PodAddress {
   /** Maximum silence of the pod. */
   readonly silence_ms: number;
   /** Maximum size of an answer that is read as a whole. */
-  readonly most_bytes: number;
+  readonly max_bytes: number;
 }
 
 /** `fetch` to a pod's API, with its token. A body that is a stream goes piece by piece. */
 export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | AsyncIterable<Uint8Array>> {
-  const { most_bytes: mostBytes, endpoint, silence_ms: silenceMs, token } = input;
-  return async (path, { body, headers: given, method, signal }) => {
+  const { max_bytes: maxBytes, endpoint, silence_ms: silenceMs, token } = input;
+  return async (path, { body, headers: extraHeaders, method, signal }) => {
     const length = typeof body === "string" ? { "content-length": String(Buffer.byteLength(body)) } : {};
-    const headers = { authorization: `Bearer ${token.reveal()}`, ...given, ...length };
+    const headers = { authorization: `Bearer ${token.reveal()}`, ...extraHeaders, ...length };
     // a connection for this request only: an idle one would keep the pod awake and outlive it
     const createConnection = () => connectPod(endpoint, silenceMs);
     const aborting = signal === undefined ? {} : { signal };
-    const asked = request({ createConnection, method, path, headers, timeout: silenceMs, ...aborting });
-    asked.on("timeout", () => asked.destroy(new Error("The pod was silent for too long.")));
+    const sending = request({ createConnection, method, path, headers, timeout: silenceMs, ...aborting });
+    sending.on("timeout", () => sending.destroy(new Error("The pod was silent for too long.")));
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
-      asked.once("response", resolve);
-      asked.on("error", reject);
+      sending.once("response", resolve);
+      sending.on("error", reject);
     });
-    if (body === undefined || typeof body === "string") asked.end(body);
+    if (body === undefined || typeof body === "string") sending.end(body);
     // the answer reports the reason, because the pod may refuse the rest of the body
-    else pipeline(body, asked).catch((error: unknown) => asked.destroy(toError(error)));
+    else pipeline(body, sending).catch((error: unknown) => sending.destroy(toError(error)));
     const answer = await answered;
-    return { status: answer.statusCode ?? 0, body: answer, text: () => readText(answer, mostBytes) };
+    return { status: answer.statusCode ?? 0, body: answer, text: () => readText(answer, maxBytes) };
   };
 }
 
-async function readText(answer: IncomingMessage, mostBytes: number): Promise<string> {
+async function readText(answer: IncomingMessage, maxBytes: number): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of answer) {
     bytes += (piece as Buffer).length;
-    if (bytes > mostBytes) throw new Error("The pod's answer is too long.");
+    if (bytes > maxBytes) throw new Error("The pod's answer is too long.");
     pieces.push(piece as Buffer);
   }
   return Buffer.concat(pieces).toString("utf8");

@@ -25,7 +25,7 @@ export interface ImageRequest {
   /** Whether to build it even if it exists. */
   readonly is_forced: boolean;
   /** Maximum bytes that the build may write. */
-  readonly most_bytes: number;
+  readonly max_bytes: number;
 }
 
 /** An application file to be read by an image, which its database need not run. */
@@ -52,7 +52,7 @@ export interface ImageFacts {
 
 /** The machine's facilities for databases. Each call may be repeated, also after a kill. */
 export interface HostRuntime {
-  readonly place: PodServerPaths;
+  readonly paths: PodServerPaths;
   readonly driver: PodDriver;
   /** User ids that may own folders of pods. */
   readonly pod_users: UserRange;

@@ -153,6 +153,6 @@ test("a project's files become tables of a hosted database, which computes its r
     await reconciler.stop("end pods");
     await machine[Symbol.asyncDispose]();
     const rows = await deps.db.selectFrom("control.databases").select("id").execute();
-    for (const { id } of rows) rmSync(databasePaths(machine.place, id).run_folder, { recursive: true, force: true });
+    for (const { id } of rows) rmSync(databasePaths(machine.paths, id).run_folder, { recursive: true, force: true });
   }
 });

@@ -4,23 +4,23 @@ import { expect, test } from "vitest";
 import { claimPodsHome } from "../reconciler/pods-home.ts";
 import { openServer } from "../testing/open-server.ts";
 import { openOrgStage } from "../testing/people.ts";
-import { keepIsolated, whyIsolated } from "./isolation.ts";
+import { isolationReason, recordIsolation } from "./isolation.ts";
 
 test("pods must stay isolated, and must be isolated with a second organization", async () => {
   await using server = await openServer();
   const { db } = server.deps;
   const { home } = server;
-  expect(await whyIsolated(db, home)).toBeUndefined();
+  expect(await isolationReason(db, home)).toBeUndefined();
   // adds a second organization
   await openOrgStage(server);
-  expect(await whyIsolated(db, home)).toBe("it has 2 organizations");
+  expect(await isolationReason(db, home)).toBe("it has 2 organizations");
   // a home of version 0.8.0
   mkdirSync(join(home, "server/pods/.users"), { recursive: true });
-  expect(await whyIsolated(db, home)).toBe("it has 2 organizations");
+  expect(await isolationReason(db, home)).toBe("it has 2 organizations");
   writeFileSync(join(home, "server/pods/.users/200000"), "");
-  expect(await whyIsolated(db, home)).toBe("its pods were isolated before");
-  expect(await whyIsolated(db, join(home, "other"))).toBe("it has 2 organizations");
+  expect(await isolationReason(db, home)).toBe("its pods were isolated before");
+  expect(await isolationReason(db, join(home, "other"))).toBe("it has 2 organizations");
   await claimPodsHome(server.deps, home);
-  await keepIsolated(db);
-  expect(await whyIsolated(db, join(home, "other"))).toBe("its pods were isolated before");
+  await recordIsolation(db);
+  expect(await isolationReason(db, join(home, "other"))).toBe("its pods were isolated before");
 });

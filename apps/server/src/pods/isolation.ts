@@ -9,7 +9,7 @@ import type { ControlDatabase } from "../database/pool.ts";
 const USERS = ".users";
 
 /** Why this home's pods must be isolated. Undefined if one organization may run without isolation. */
-export async function whyIsolated(db: ControlDatabase, home: string): Promise<string | undefined> {
+export async function isolationReason(db: ControlDatabase, home: string): Promise<string | undefined> {
   const podsHome = await db.selectFrom("control.pods_home").select("isolated_at").executeTakeFirst();
   const users = readIfExists(() => readdirSync(join(home, SERVER_PATHS.pods, USERS))) ?? [];
   if (podsHome?.isolated_at || users.length > 0) return "its pods were isolated before";
@@ -21,6 +21,6 @@ export async function whyIsolated(db: ControlDatabase, home: string): Promise<st
 }
 
 /** Records that pods are isolated from now on. */
-export async function keepIsolated(db: ControlDatabase): Promise<void> {
+export async function recordIsolation(db: ControlDatabase): Promise<void> {
   await db.updateTable("control.pods_home").set({ isolated_at: new Date() }).where("isolated_at", "is", null).execute();
 }

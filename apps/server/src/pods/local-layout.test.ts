@@ -23,7 +23,7 @@ const RUNTIME = { runtime: { python: "python3", python_source: "test", library_p
 
 const openLayout = (findRuntime: LocalLayoutInput["findRuntime"] = findInstalled) =>
   createLocalLayout({
-    place: { home, runtime_base: home },
+    paths: { home, runtime_base: home },
     pod_users: POD_USERS,
     template_folder: join(home, "template"),
     postgres_bin: join(home, "postgres", "bin"),

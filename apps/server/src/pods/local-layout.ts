@@ -13,11 +13,11 @@ import { isUuid } from "../database/uuid.ts";
 import { databasePaths, NO_FILES, type PodServerPaths } from "./database-paths.ts";
 import type { FoundRuntime } from "./database-runtime.ts";
 import { createLocateVolume } from "./locate-volume.ts";
-import { makeFolder, makePassage } from "./make-folder.ts";
+import { makeFolder, makeTraversable } from "./make-folder.ts";
 import { serviceFolder } from "./service-paths.ts";
 
 export interface LocalLayoutInput {
-  readonly place: PodServerPaths;
+  readonly paths: PodServerPaths;
   /** To whom folders of pods may have been given. */
   readonly pod_users: UserRange;
   /** What pods of databases read of the installation. */
@@ -39,7 +39,7 @@ export interface LocalLayout extends VolumeLayout {
 
 /** Where the volumes of pods lie in a home, and how they are made and removed. */
 export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
-  const { place, pod_users: podUsers } = input;
+  const { paths: place, pod_users: podUsers } = input;
   const folder = createLocateVolume(place);
   // a library that could not be installed is tried again: a later answer may name another folder than the one that a pod was told
   const answered = new Map<string, ReadonlySet<string>>();
@@ -67,7 +67,7 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
       for (const { access, source } of volumes) {
         const path = folder(source);
         if (source.kind === "sockets" && access === "write") openRuntimeFolder(path, podUsers);
-        for (const passage of passagesTo(folder, source)) await makePassage(passage);
+        for (const passage of passagesTo(folder, source)) await makeTraversable(passage);
         if (PRIVATE.includes(source.kind) && access === "write") await makeFolder(path);
         if (source.kind === "project-trees") await makeFolder(join(path, NO_FILES));
         if (source.kind === "project-tree" && source.digest === null) await makeFolder(path);

@@ -1,7 +1,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 
 /** Creates a folder of the server that users of pods may traverse but not list or write. */
-export async function makePassage(folder: string): Promise<void> {
+export async function makeTraversable(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   // independent of the server's umask
   await chmod(folder, 0o755);

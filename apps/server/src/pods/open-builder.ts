@@ -24,7 +24,7 @@ const DPKG_STATUS = "/var/lib/dpkg/status";
 const APT = "apt";
 
 export interface OpenBuilderDeps {
-  readonly place: PodServerPaths;
+  readonly paths: PodServerPaths;
   readonly tools: Tools;
   readonly builds: BuildsConfig;
   readonly driver: Pick<LocalDriver, "isolates" | "run">;
@@ -36,10 +36,10 @@ export interface OpenBuilderDeps {
 
 /** Creates the builder of this machine's images, which runs in tasks of the pod driver. */
 export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImage" | "checkEnvironment"> {
-  const { builds, documents, driver, place, tools } = deps;
+  const { builds, documents, driver, paths, tools } = deps;
   const { uv } = tools;
   if (uv === undefined) {
-    const refuse = async () => Promise.reject(lacksUv());
+    const refuse = async () => Promise.reject(uvMissing());
     return { buildImage: refuse, checkEnvironment: refuse };
   }
   const {
@@ -48,7 +48,7 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImag
     may_download_python: mayDownloadPython,
     network_env: networkEnv,
   } = builds;
-  const caches = join(place.home, SERVER_PATHS.buildCaches);
+  const caches = join(paths.home, SERVER_PATHS.buildCaches);
   const builder = createHostedImages({
     uv,
     allowed_hosts: allowedHosts,
@@ -60,12 +60,12 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImag
       uv,
       base_python: tools.base_python,
       may_download: mayDownloadPython,
-      managed_folder: join(place.home, SERVER_PATHS.pythons),
-      cache_folder: join(place.home, HOME_PATHS.pythons),
+      managed_folder: join(paths.home, SERVER_PATHS.pythons),
+      cache_folder: join(paths.home, HOME_PATHS.pythons),
       env: { ...networkEnv, ...(caFile === undefined ? {} : { SSL_CERT_FILE: caFile }), PATH },
     }),
     shared: openShared(deps, join(caches, SHARED_CACHE)),
-    unpackSystem: driver.isolates ? createSystemPackages(systemPackages(place, networkEnv)) : null,
+    unpackSystem: driver.isolates ? createSystemPackages(systemPackages(paths, networkEnv)) : null,
     now: () => new Date(),
     runTask: (task, signal) => driver.run(task, signal),
   });
@@ -75,20 +75,20 @@ export function openBuilder(deps: OpenBuilderDeps): Pick<HostRuntime, "buildImag
       environment,
       hash,
       is_forced: isForced,
-      most_bytes: mostBytes,
+      max_bytes: maxBytes,
       org_id: orgId,
       secrets,
       tree,
     } = input;
-    await mkdir(join(place.home, SERVER_PATHS.images, orgId), { recursive: true, mode: 0o711 });
+    await mkdir(join(paths.home, SERVER_PATHS.images, orgId), { recursive: true, mode: 0o711 });
     return await builder.build(
       {
         environment,
         is_forced: isForced,
-        most_bytes: mostBytes,
+        max_bytes: maxBytes,
         onLine,
         secrets: Object.fromEntries(secrets),
-        image_folder: imageFolder(place.home, orgId, hash),
+        image_folder: imageFolder(paths.home, orgId, hash),
         labels: { organization_id: orgId, database_id: databaseId, kind: "database" },
         project: tree === null ? null : await deps.openTree(orgId, tree),
         cache_folder: join(caches, orgId),
@@ -120,7 +120,7 @@ function systemPackages({ home }: PodServerPaths, networkEnv: BuildsConfig["netw
   };
 }
 
-function lacksUv(): Error {
+function uvMissing(): Error {
   return appError("build_failed", {
     detail: "This server has no uv, which builds images.",
     hint: "The operator installs it with the server: pip install 'appdb[serve]'",

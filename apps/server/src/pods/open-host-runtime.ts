@@ -19,7 +19,7 @@ import { askService, drainService, putKeys } from "./ask-service.ts";
 import { imageFolder } from "./database-paths.ts";
 import { findRuntime } from "./database-runtime.ts";
 import type { HostRuntime } from "./host-runtime.ts";
-import { whyIsolated } from "./isolation.ts";
+import { isolationReason } from "./isolation.ts";
 import { createLocalLayout } from "./local-layout.ts";
 import { openBuilder } from "./open-builder.ts";
 import { readApplicationByImage } from "./read-application-by-image.ts";
@@ -45,9 +45,9 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   const tools = locateTools({ program_url: import.meta.url, postgres_bin: config.database.pg_bin });
   const postgresBin = requirePostgresBin(tools);
   const template_folder = templateFolder(join(home, SERVER_PATHS.template), await readMajorVersion(postgresBin));
-  const place = { home, runtime_base: runtimeBase };
+  const paths = { home, runtime_base: runtimeBase };
   const layout = createLocalLayout({
-    place,
+    paths,
     pod_users: config.pods.users,
     template_folder,
     postgres_bin: postgresBin,
@@ -62,7 +62,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     clock: { now: Date.now },
     log,
   };
-  const standing = { is_root: process.getuid?.() === 0, isolated_because: await whyIsolated(db, home) };
+  const standing = { is_root: process.getuid?.() === 0, isolated_because: await isolationReason(db, home) };
   const driver = await choosePodDriver(config.pods.driver, input, undefined, standing);
   log.info({ driver: driver.name }, "this driver runs the pods");
   const putTree: HostRuntime["materializeTree"] = async (
@@ -75,7 +75,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   const reading = {
     documents,
     layout,
-    place,
+    paths,
     tasks: driver,
     findRuntime: layout.findRuntime,
     materializeTree: putTree,
@@ -83,7 +83,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
   const treeOf = (orgId: string, digest: string) => openTree({ db, blobs }, { org_id: orgId, digest });
   let template: Promise<void> | undefined;
   return {
-    place,
+    paths,
     driver,
     pod_users: config.pods.users,
     template_folder,
@@ -107,7 +107,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     findRuntime: layout.findRuntime,
     readApplication: (input, onLine, signal) => readApplicationByImage(reading, input, onLine, signal),
     hasImage: async (orgId, hash) => readImage(imageFolder(home, orgId, hash)) !== undefined,
-    ...openBuilder({ place, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),
+    ...openBuilder({ paths, tools, documents, driver, log, builds: config.builds, openTree: treeOf }),
     removeImage: (orgId, hash) => removeImage(imageFolder(home, orgId, hash)),
     collectImages: (use) =>
       collectImages(

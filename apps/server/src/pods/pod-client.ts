@@ -29,7 +29,7 @@ export interface PodAnswer extends Fetched {
  * @throws the pod's refusals; database_not_reached without an answer, or for one that does not match the contract
  */
 export function podClient({ uri, ...address }: DatabaseAddress): PodClient {
-  const ask = fetchPod({ ...address, silence_ms: SILENCE_MS, most_bytes: MAX_DOCUMENT_BYTES });
+  const ask = fetchPod({ ...address, silence_ms: SILENCE_MS, max_bytes: MAX_DOCUMENT_BYTES });
   return createClient<typeof POD_API, PodAnswer>(POD_API, {
     url: "",
     fetch: async (path, init) => {
@@ -43,9 +43,9 @@ export function podClient({ uri, ...address }: DatabaseAddress): PodClient {
       return answer;
     },
     headers: () => ({}),
-    lost: (_route, cause) => notReached(uri, cause),
-    interrupted: (cause) => notReached(uri, cause),
-    failed: (_route, _what, cause) => notReached(uri, cause),
+    lost: (_route, cause) => podUnreachable(uri, cause),
+    interrupted: (cause) => podUnreachable(uri, cause),
+    failed: (_route, _what, cause) => podUnreachable(uri, cause),
     check: (schema, document) => checkDocument(uri, schema, document),
     most_line_length: MAX_LINE_LENGTH,
   });
@@ -54,13 +54,13 @@ export function podClient({ uri, ...address }: DatabaseAddress): PodClient {
 /** Validates a pod's document by the contract. @throws database_not_reached if it does not match */
 export function checkDocument(uri: string, schema: Schema, document: unknown): unknown {
   const tooMany = findTooMany(document);
-  if (tooMany !== undefined) throw notReached(uri, new Error(`The pod's answer has ${tooMany}.`));
+  if (tooMany !== undefined) throw podUnreachable(uri, new Error(`The pod's answer has ${tooMany}.`));
   const parsed = schema.safeParse(document);
-  if (!parsed.success) throw notReached(uri, parsed.error);
+  if (!parsed.success) throw podUnreachable(uri, parsed.error);
   return parsed.data;
 }
 
-export function notReached(uri: string, cause?: unknown): Error {
+export function podUnreachable(uri: string, cause?: unknown): Error {
   return appError("database_not_reached", {
     detail: `${uri} does not answer.`,
     hint: `Check its status, then try again: cli db status ${uri}`,

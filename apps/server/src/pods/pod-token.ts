@@ -27,8 +27,8 @@ export async function findPodToken(deps: PodTokenDeps, databaseId: string): Prom
 
 /** Like `findPodToken`, but creates a missing token, once for concurrent calls. */
 export async function ensurePodToken(deps: PodTokenDeps, database: { id: string; org_id: string }): Promise<Secret> {
-  const kept = await findPodToken(deps, database.id);
-  if (kept !== undefined) return kept;
+  const stored = await findPodToken(deps, database.id);
+  if (stored !== undefined) return stored;
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   await deps.db.transaction().execute(async (tx) => {
     const owner = { org_id: database.org_id, database_id: database.id };
@@ -40,7 +40,7 @@ export async function ensurePodToken(deps: PodTokenDeps, database: { id: string;
       .where(sql<boolean>`sealed_pod_token is null`)
       .execute();
   });
-  const made = await findPodToken(deps, database.id);
-  if (made === undefined) throw new Error("A database was removed during its pod's start.");
-  return made;
+  const createdToken = await findPodToken(deps, database.id);
+  if (createdToken === undefined) throw new Error("A database was removed during its pod's start.");
+  return createdToken;
 }

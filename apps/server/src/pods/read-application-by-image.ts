@@ -26,7 +26,7 @@ import type { HostRuntime, ReadInput } from "./host-runtime.ts";
 import type { LocalLayoutInput } from "./local-layout.ts";
 import { tasksOf } from "./pod-bounds.ts";
 export interface ApplicationTaskDeps {
-  readonly place: PodServerPaths;
+  readonly paths: PodServerPaths;
   readonly layout: Pick<VolumeLayout, "folder">;
   readonly tasks: TaskRunner;
   readonly findRuntime: LocalLayoutInput["findRuntime"];
@@ -56,7 +56,7 @@ export async function readApplicationByImage(
   const { database_id: databaseId, hash, org_id: orgId, tree } = input;
   const name = randomBytes(6).toString("hex");
   // among images, so that the cleanup of killed builds removes it after a kill
-  const scratch = join(dirname(imageFolder(deps.place.home, orgId, name)), `${DRAFT_PREFIX}${name}`);
+  const scratch = join(dirname(imageFolder(deps.paths.home, orgId, name)), `${DRAFT_PREFIX}${name}`);
   const [found] = await Promise.all([
     deps.findRuntime({ org_id: orgId, hash }),
     deps.materializeTree({ org_id: orgId, database_id: databaseId, digest: tree }, signal),
@@ -165,10 +165,10 @@ function refuseExceeded(
   memoryMb: number,
 ): void {
   const tooMuch = exceeded && EXCEEDED[exceeded];
-  const why = isOutOfMemory ? `it needed more than the database's ${memoryMb} MB of memory` : tooMuch;
-  if (why === null) return;
+  const reason = isOutOfMemory ? `it needed more than the database's ${memoryMb} MB of memory` : tooMuch;
+  if (reason === null) return;
   throw appError("app_invalid", {
-    detail: `The new image could not read ${appFile}: ${why}.`,
+    detail: `The new image could not read ${appFile}: ${reason}.`,
     hint: `Load large data in functions, not during the import of ${appFile}.`,
     meta: { app_file: appFile },
   });

@@ -80,7 +80,7 @@ test("a database survives a failed build, sleeps, wakes, is undeleted, and is re
       image: { packages: 1, source: "requirements.txt" },
       last_build: { state: "succeeded" },
     });
-    const places = databasePaths(pods.machine.place, made.id);
+    const places = databasePaths(pods.machine.paths, made.id);
     const { data_folder: dataFolder, files_folder: filesFolder, run_folder: runFolder } = places;
     const { api } = await pods.machine.driver.endpoints(databasePod(made.id));
     const pod = async (method: string, path: string, body?: unknown) => {

@@ -82,7 +82,7 @@ test("a service checks keys, updates without downtime, sleeps with its database,
   await update();
   expect((await becomes("serviceShow", "AVAILABLE")).release).toBe(2);
   expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello");
-  await eventually(() => expect(existsSync(servicePaths(pods.machine.place, placed, 1).run_folder)).toBe(false), {
+  await eventually(() => expect(existsSync(servicePaths(pods.machine.paths, placed, 1).run_folder)).toBe(false), {
     timeout_ms: 10_000,
   });
 
@@ -97,7 +97,7 @@ test("a service checks keys, updates without downtime, sleeps with its database,
   await ask("databaseStop", 202);
   await becomes("databaseShow", "STOPPED");
   expect(await pods.machine.driver.list({ database_id: database.id })).toEqual([]);
-  const { run_folder: runFolder } = databasePaths(pods.machine.place, database.id);
+  const { run_folder: runFolder } = databasePaths(pods.machine.paths, database.id);
   expect(existsSync(runFolder)).toBe(false);
   await ask("databaseStart", 202);
   await becomes("databaseShow", "AVAILABLE");

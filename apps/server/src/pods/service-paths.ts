@@ -19,22 +19,27 @@ export interface ServicePaths {
 export const SERVICE_LOG = "log";
 
 /** The folder of everything that a service stores. */
-export function serviceFolder(place: PodServerPaths, { database_id: databaseId, id }: ServiceLocation): string {
-  return join(servicesFolder(place, databaseId), id);
+export function serviceFolder(serverPaths: PodServerPaths, { database_id: databaseId, id }: ServiceLocation): string {
+  return join(servicesFolder(serverPaths, databaseId), id);
 }
 
 /** The folder of a database's services, each under its id. */
-export function servicesFolder(place: PodServerPaths, databaseId: string): string {
-  return databasePaths(place, databaseId).services_folder;
+export function servicesFolder(serverPaths: PodServerPaths, databaseId: string): string {
+  return databasePaths(serverPaths, databaseId).services_folder;
 }
 
 /** The paths of a service instance, from ids alone, so that a rename keeps them. @throws postgres_failed */
-export function servicePaths(place: PodServerPaths, service: ServiceLocation, instance: number): ServicePaths {
+export function servicePaths(serverPaths: PodServerPaths, service: ServiceLocation, instance: number): ServicePaths {
   // the name used by version 0.8.0, to find what a killed server of that version left
-  const namedBy = join(databasePaths(place, service.database_id).folder, "services", service.id, String(instance));
+  const namedBy = join(
+    databasePaths(serverPaths, service.database_id).folder,
+    "services",
+    service.id,
+    String(instance),
+  );
   return {
-    scratch_folder: join(serviceFolder(place, service), `scratch-${instance}`),
-    run_folder: nameRuntimeFolder(namedBy, place.runtime_base),
+    scratch_folder: join(serviceFolder(serverPaths, service), `scratch-${instance}`),
+    run_folder: nameRuntimeFolder(namedBy, serverPaths.runtime_base),
   };
 }
 

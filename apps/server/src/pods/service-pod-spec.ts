@@ -48,12 +48,8 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
   const volumes = volumesOf(input);
   const resources = { ...shared.resources, workers: release.workers };
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
-  const { env, left_out: leftOut } = databaseEnvironment(
-    shared.settings.vars,
-    Object.fromEntries(revealed),
-    input.runtime_env,
-  );
-  const told: ServicePodSpec = {
+  const { env, omitted } = databaseEnvironment(shared.settings.vars, Object.fromEntries(revealed), input.runtime_env);
+  const spec: ServicePodSpec = {
     role: "service-pod",
     service_id: service.id,
     database_id: database.id,
@@ -73,13 +69,13 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     runtime: { ...input.runtime, project_root: volumes.tree.target, env: { ...env } },
     keys: input.keys,
     may_export_private: input.may_export_private,
-    notices: noticesOf(leftOut),
+    notices: noticesOf(omitted),
   };
   return {
     id: servicePodId(service.id, service.instance),
     labels: { organization_id: database.org_id, database_id: database.id, kind: "service" },
     args: ["pod.js", "service-pod"],
-    input: new Secret(JSON.stringify(told)),
+    input: new Secret(JSON.stringify(spec)),
     image: release.environment,
     volumes: Object.values(volumes),
     ports: ["api", "http", "link"],

@@ -76,7 +76,7 @@ async function connect(options: pg.PoolConfig, id: number) {
 }
 
 /** Frees the jobs of dead processes. Returns how many. */
-export async function freeJobsOfTheDead(db: ControlDatabase, { id }: Pick<Lease, "id">): Promise<number> {
+export async function releaseOrphanedJobs(db: ControlDatabase, { id }: Pick<Lease, "id">): Promise<number> {
   return await db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ lease: number }>`
       with leases as materialized (select distinct lease from control.jobs where lease <> ${id})

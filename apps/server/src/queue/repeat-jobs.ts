@@ -1,5 +1,5 @@
 import type { Logger } from "@appdb/engine/ports";
-import { sayError } from "../database/pool.ts";
+import { errorFields } from "../database/pool.ts";
 
 /** Repeated jobs: continuing unfinished work, and removing unused data. */
 const REPEATED = [
@@ -22,7 +22,9 @@ export async function repeatJobs({ enqueue, log }: RepeatDeps): Promise<Disposab
   for (const { name } of REPEATED) await enqueue(name);
   const timers = REPEATED.map(({ every_ms: everyMs, name }) =>
     setInterval(() => {
-      enqueue(name).catch((error) => log.warn({ ...sayError(error), job: name }, "could not request a repeated job"));
+      enqueue(name).catch((error) =>
+        log.warn({ ...errorFields(error), job: name }, "could not request a repeated job"),
+      );
     }, everyMs),
   );
   return {

@@ -5,7 +5,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { enqueueJob, rescheduleFutureJobs } from "./jobs.ts";
-import { freeJobsOfTheDead, openLease } from "./lease.ts";
+import { openLease, releaseOrphanedJobs } from "./lease.ts";
 import { MAX_BACKOFF_S, runWorkers } from "./worker-pool.ts";
 
 /** So long that the test would time out without a notification. */
@@ -133,9 +133,9 @@ test("jobs of a running process stay its own, and those of a dead one are freed"
     await using lease = await openLease({ connectionString: server.dsn }, createSilentLog());
     await add(1);
     await sql`update control.jobs set lease = ${lease.id}`.execute(db);
-    expect(await freeJobsOfTheDead(db, { id: 0 })).toBe(0);
+    expect(await releaseOrphanedJobs(db, { id: 0 })).toBe(0);
   }
-  await eventually(async () => expect(await freeJobsOfTheDead(db, { id: 0 })).toBe(1));
+  await eventually(async () => expect(await releaseOrphanedJobs(db, { id: 0 })).toBe(1));
   await using workers = await openWorkers();
   await eventually(() => expect(workers.begun).toEqual(["1 1"]));
 });

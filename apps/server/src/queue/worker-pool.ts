@@ -59,7 +59,7 @@ export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: Abo
     wake();
   };
   let stopListening: (() => void) | undefined;
-  const heard = (name: string | undefined) => {
+  const onMessage = (name: string | undefined) => {
     if (name === undefined || names.some((one) => one === name)) look();
   };
   signal.addEventListener("abort", look, { once: true });
@@ -78,7 +78,7 @@ export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: Abo
   await Promise.all(running);
 
   async function listenAndStart(): Promise<number> {
-    stopListening ??= await deps.notifications.listen("control_jobs", heard);
+    stopListening ??= await deps.notifications.listen("control_jobs", onMessage);
     return await startJobs();
   }
 
@@ -100,7 +100,7 @@ export async function runWorkers(deps: WorkerDeps, pool: WorkerPool, signal: Abo
 }
 
 /** Marks jobs as running by this process: the first due job of each free lane. */
-async function claimJobs({ db, lease }: WorkerDeps, names: readonly JobName[], most: number) {
+async function claimJobs({ db, lease }: WorkerDeps, names: readonly JobName[], max: number) {
   return await db.transaction().execute(async (tx) => {
     await sql`select pg_advisory_xact_lock(${CLAIMS})`.execute(tx);
     const { rows: jobs } = await sql<ClaimedJob>`
@@ -110,7 +110,7 @@ async function claimJobs({ db, lease }: WorkerDeps, names: readonly JobName[], m
             and not exists (select from control.jobs r where r.lane = j.lane and r.lease is not null)
           order by j.lane, j.run_at, j.id),
       chosen as (
-        select key from control.jobs where key in (select key from due order by run_at, id limit ${most}) and lease is null
+        select key from control.jobs where key in (select key from due order by run_at, id limit ${max}) and lease is null
           for update skip locked)
       update control.jobs j set lease = ${lease.id}, attempts = j.attempts + 1 from chosen where j.key = chosen.key
         returning j.key, j.name, j.payload, j.lane, j.attempts`.execute(tx);

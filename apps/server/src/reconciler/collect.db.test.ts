@@ -139,7 +139,7 @@ test("keeps the files of updates that run while everything is a week old", async
         .select("desired")
         .where("id", "=", stage.database_id)
         .executeTakeFirstOrThrow();
-      const { files_folder: filesFolder } = databasePaths(machine.place, stage.database_id);
+      const { files_folder: filesFolder } = databasePaths(machine.paths, stage.database_id);
       const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder: filesFolder };
       const folder = await materializeTree(server.deps, tree, new AbortController().signal);
       expect(readdirSync(folder)).toEqual(["f0", "f1", "f2"]);
@@ -155,7 +155,7 @@ test("removes unpacked files that no database or table uses, also of a sleeping 
   const stage = await openDatabaseStage(server);
   const name = (letter: string) => letter.repeat(64);
   const lay = (id: string, names: readonly string[]) => {
-    const { files_folder: filesFolder } = databasePaths(machine.place, id);
+    const { files_folder: filesFolder } = databasePaths(machine.paths, id);
     for (const each of names) {
       const folder = join(filesFolder, each);
       mkdirSync(folder, { recursive: true });
@@ -267,7 +267,7 @@ test("keeps what kept releases run with, and removes it with them", async () => 
   const { db } = server.deps;
   const orgId = stage.org.id;
   const [tree, environment] = ["7".repeat(64), "8".repeat(64)];
-  const filesFolder = join(databasePaths(machine.place, stage.database_id).files_folder, tree);
+  const filesFolder = join(databasePaths(machine.paths, stage.database_id).files_folder, tree);
   const image = imageFolder(server.home, orgId, environment);
   for (const folder of [filesFolder, image]) mkdirSync(folder, { recursive: true });
   await db
@@ -314,7 +314,7 @@ test("keeps what kept releases run with, and removes it with them", async () => 
 test("removes folders of deleted services, and follows no links", async () => {
   const stage = await openDatabaseStage(server);
   const collecting = { ...server.deps, machine } as unknown as Parameters<typeof removeOrphanServices>[0];
-  const { folder, services_folder: servicesFolder } = databasePaths(machine.place, stage.database_id);
+  const { folder, services_folder: servicesFolder } = databasePaths(machine.paths, stage.database_id);
   const serviceId = await makeService(server, { ...stage, digest: "9".repeat(64) });
   for (const path of [folder, join(servicesFolder, serviceId), join(servicesFolder, GONE, "log")]) {
     mkdirSync(path, { recursive: true });

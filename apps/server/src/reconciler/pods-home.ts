@@ -14,19 +14,19 @@ export async function claimPodsHome(
   { db, log }: { readonly db: ControlDatabase; readonly log: Logger },
   home: string,
 ): Promise<boolean> {
-  const mine = openHomeId(home);
+  const ownId = openHomeId(home);
   await db
     .insertInto("control.pods_home")
-    .values({ home_id: mine })
+    .values({ home_id: ownId })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   const { home_id: homeId, claimed_at: claimedAt } = await db
     .selectFrom("control.pods_home")
     .select(["home_id", "claimed_at"])
     .executeTakeFirstOrThrow();
-  if (homeId === mine) return true;
+  if (homeId === ownId) return true;
   log.error(
-    { home, home_id: mine, other_home_id: homeId, claimed_at: claimedAt },
+    { home, home_id: ownId, other_home_id: homeId, claimed_at: claimedAt },
     "this reconciler leaves databases alone: their pods belong to another home, on the machine that first started them",
   );
   return false;
@@ -36,7 +36,7 @@ export async function claimPodsHome(
 function openHomeId(home: string): string {
   const path = join(home, SERVER_PATHS.homeId);
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
-  const made = randomUUID();
-  writePrivateFile(path, `${made}\n`);
-  return made;
+  const homeId = randomUUID();
+  writePrivateFile(path, `${homeId}\n`);
+  return homeId;
 }

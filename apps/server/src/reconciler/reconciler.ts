@@ -2,13 +2,13 @@ import type pg from "pg";
 import { stopSuspended } from "../control-plane/organizations/suspend-organization.ts";
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
 import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
-import { sayError } from "../database/pool.ts";
+import { errorFields } from "../database/pool.ts";
 import type { HealthProblem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
 import type { HostRuntime } from "../pods/host-runtime.ts";
-import { keepIsolated } from "../pods/isolation.ts";
+import { recordIsolation } from "../pods/isolation.ts";
 import { enqueueDeliveries, enqueueJob, rescheduleFutureJobs } from "../queue/jobs.ts";
-import { freeJobsOfTheDead, openLease } from "../queue/lease.ts";
+import { openLease, releaseOrphanedJobs } from "../queue/lease.ts";
 import { repeatJobs } from "../queue/repeat-jobs.ts";
 import { AT_ONCE } from "../queue/shares.ts";
 import { runWorkers, type Tasks, type WorkerPool } from "../queue/worker-pool.ts";
@@ -55,7 +55,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const { db, log } = deps;
   const lease = await openLease(deps.pool_options, log);
   const look = async () => {
-    const freed = await freeJobsOfTheDead(db, lease);
+    const freed = await releaseOrphanedJobs(db, lease);
     if (freed > 0) log.warn({ jobs: freed }, "jobs of dead processes were freed");
     const late = await rescheduleFutureJobs(db);
     if (late > 0) log.warn({ jobs: late }, "jobs that waited too long are due now: the clock was set back");
@@ -66,7 +66,7 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { key: name });
   const repeating = await repeatJobs({ log, enqueue });
   const timer = setInterval(() => {
-    look().catch((error) => log.warn(sayError(error), "could not free jobs of dead processes"));
+    look().catch((error) => log.warn(errorFields(error), "could not free jobs of dead processes"));
   }, LOOK_FOR_DEAD_MS);
   const stopping = new AbortController();
   const workers = { db, lease, log, notifications: deps.notifications };
@@ -95,8 +95,8 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
 /** Undefined if this reconciler manages no databases. */
 async function takeDatabases(deps: ReconcilerDeps): Promise<ReconcileDeps | undefined> {
   const { machine } = deps;
-  if (machine === undefined || !(await claimPodsHome(deps, machine.place.home))) return undefined;
-  if (machine.driver.isolates) await keepIsolated(deps.db);
+  if (machine === undefined || !(await claimPodsHome(deps, machine.paths.home))) return undefined;
+  if (machine.driver.isolates) await recordIsolation(deps.db);
   return { ...deps, machine, service_keys: new ServiceKeys({ ...deps, machine }) };
 }
 

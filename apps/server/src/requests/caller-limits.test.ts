@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { CallerLimits } from "./caller-limits.ts";
 
-function limitsOf(bounds: { rate: number; most_open: number }) {
+function limitsOf(bounds: { rate: number; max_open: number }) {
   const clock = { ms: 0 };
   return { clock, limits: new CallerLimits(bounds, () => clock.ms) };
 }
 const REFUSED = expect.objectContaining({ code: "rate_limited" });
 
 test("allows a burst, then refuses until tokens return", () => {
-  const { clock, limits } = limitsOf({ rate: 10, most_open: 1_000 });
+  const { clock, limits } = limitsOf({ rate: 10, max_open: 1_000 });
   for (let at = 0; at < 40; at++) limits.enter("principal", "ann");
   expect(() => limits.enter("principal", "ann")).toThrow(REFUSED);
   limits.enter("principal", "ben");
@@ -18,7 +18,7 @@ test("allows a burst, then refuses until tokens return", () => {
 });
 
 test("limits a caller's open requests, and releases a slot once", () => {
-  const { limits } = limitsOf({ rate: 0, most_open: 2 });
+  const { limits } = limitsOf({ rate: 0, max_open: 2 });
   const leave = limits.enter("principal", "ann");
   limits.enter("principal", "ann");
   expect(() => limits.enter("principal", "ann")).toThrow(/has 2 requests open, and the maximum is 2/);
@@ -29,13 +29,13 @@ test("limits a caller's open requests, and releases a slot once", () => {
 });
 
 test("allows an organization as much as four callers", () => {
-  const { limits } = limitsOf({ rate: 0, most_open: 2 });
+  const { limits } = limitsOf({ rate: 0, max_open: 2 });
   for (let at = 0; at < 8; at++) limits.enter("organization", "acme");
   expect(() => limits.enter("organization", "acme")).toThrow(REFUSED);
 });
 
 test("limits the bytes of bodies that an organization sends at once", () => {
-  const { limits } = limitsOf({ rate: 0, most_open: 100 });
+  const { limits } = limitsOf({ rate: 0, max_open: 100 });
   const leaving = [1, 2, 3, 4].map(() => limits.enter("organization", "acme", 32_000_000));
   expect(() => limits.enter("organization", "acme", 32_000_000)).toThrow(/the maximum is 128000000/);
   limits.enter("organization", "acme");

@@ -36,7 +36,7 @@ export class CallerLimits {
   enter(who: Who, id: string, bodyBytes = 0): () => void {
     const factor = who === "principal" ? 1 : CALLERS;
     const rate = this.#bounds.rate * factor;
-    const mostOpen = this.#bounds.most_open * factor;
+    const mostOpen = this.#bounds.max_open * factor;
     const counted = this.#find(`${who} ${id}`, rate);
     if (rate > 0 && counted.tokens < 1) {
       const waitS = Math.max(1, Math.ceil((1 - counted.tokens) / rate));
@@ -55,10 +55,10 @@ export class CallerLimits {
     counted.tokens -= 1;
     counted.open += 1;
     counted.body_bytes += bodyBytes;
-    let isLeft = false;
+    let hasLeft = false;
     return () => {
-      if (isLeft) return;
-      isLeft = true;
+      if (hasLeft) return;
+      hasLeft = true;
       counted.open -= 1;
       counted.body_bytes -= bodyBytes;
     };
@@ -73,9 +73,9 @@ export class CallerLimits {
       return found;
     }
     if (this.#counted.size >= FORGET_AT) this.#forget(at);
-    const made = { tokens: rate * BURST_S, at, open: 0, body_bytes: 0 };
-    this.#counted.set(name, made);
-    return made;
+    const bucket = { tokens: rate * BURST_S, at, open: 0, body_bytes: 0 };
+    this.#counted.set(name, bucket);
+    return bucket;
   }
 
   /** An idle caller without requests since a full burst equals an unknown one. */
@@ -86,10 +86,10 @@ export class CallerLimits {
   }
 }
 
-function tooMany(what: string, retryAfterS: number, most: Readonly<Record<string, number>>): Error {
+function tooMany(what: string, retryAfterS: number, max: Readonly<Record<string, number>>): Error {
   return appError("rate_limited", {
     detail: `${what}.`,
     hint: `Wait ${retryAfterS === 1 ? "a second" : `${retryAfterS} seconds`}, then try again.`,
-    meta: { retry_after_s: retryAfterS, ...most },
+    meta: { retry_after_s: retryAfterS, ...max },
   });
 }

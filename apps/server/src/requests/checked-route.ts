@@ -92,9 +92,9 @@ export interface RouteDeps {
   readonly seal: AnswerSeal;
 }
 
-export function createControlRoutes(app: FastifyInstance, given: RouteDeps): ControlRoutes {
+export function createControlRoutes(app: FastifyInstance, routeDeps: RouteDeps): ControlRoutes {
   const changes = createFairQueue({ at_once: CHANGES_AT_ONCE, of_one: CHANGES_OF_ONE });
-  const deps = { ...given, changes };
+  const deps = { ...routeDeps, changes };
   const added = new Set<ControlRouteName>();
   const register = (name: ControlRouteName, run: (call: AnyCall, status: number) => Promise<unknown>) => {
     if (added.has(name)) throw new Error(`The route ${name} is registered twice.`);
@@ -177,7 +177,7 @@ function callOf(call: MountedCall<CheckedRoute, FastifyRequest, FastifyReply>): 
 }
 
 /** Refuses to register a route without a permission. */
-export function demandPermissions(app: FastifyInstance): void {
+export function requirePermissions(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {
     if (route.config?.permission !== undefined) return;
     throw new Error(`The route ${String(route.method)} ${route.url} has no permission.`);

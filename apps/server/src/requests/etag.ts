@@ -8,12 +8,12 @@ export function etagOf(version: number): string {
 
 /** Checks If-Match, if present, against the current version. @throws precondition_failed */
 export function checkIfMatch(request: FastifyRequest, etag: string): void {
-  const wanted = request.headers["if-match"];
-  if (wanted === undefined) return;
-  const named = wanted.split(",").map((one) => one.trim());
+  const ifMatch = request.headers["if-match"];
+  if (ifMatch === undefined) return;
+  const named = ifMatch.split(",").map((one) => one.trim());
   if (named.includes("*") || named.includes(etag)) return;
   throw appError("precondition_failed", {
-    detail: `It is at version ${etag}, not ${wanted.slice(0, 100)}: someone has changed it in the meantime.`,
+    detail: `It is at version ${etag}, not ${ifMatch.slice(0, 100)}: someone has changed it in the meantime.`,
     hint: "Read it again, then change the new version.",
     meta: { etag },
   });

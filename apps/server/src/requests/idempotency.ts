@@ -55,10 +55,10 @@ export async function changeOnce(
     // a concurrent request with the same key waits here for the first answer
     const lock = digest(JSON.stringify([principal, route, key])).readBigInt64BE(0);
     await sql`select pg_advisory_xact_lock(${lock.toString()}::bigint)`.execute(tx);
-    const kept = await findAnswer(tx, principal, route, key);
-    if (kept !== undefined) {
-      if (!kept.request_hash.equals(requestHash)) throw mismatch();
-      return { answer: JSON.parse(openKept(seal, kept.answer)), is_repeated: true };
+    const stored = await findAnswer(tx, principal, route, key);
+    if (stored !== undefined) {
+      if (!stored.request_hash.equals(requestHash)) throw mismatch();
+      return { answer: JSON.parse(openKept(seal, stored.answer)), is_repeated: true };
     }
     const answer = await change(tx);
     await tx

@@ -24,7 +24,7 @@ export function mayManageSome(
 }
 
 /** @throws forbidden if the caller may not manage one of the services, by their names within the database */
-export function demandManage(principal: Principal, database: string, services: readonly string[]): void {
+export function requireManageGrant(principal: Principal, database: string, services: readonly string[]): void {
   if (!services.every((service) => mayManageSome(principal, database, service))) throw notGranted(principal);
 }
 

@@ -58,11 +58,11 @@ export async function openMasterKey(deps: OpenMasterKeyDeps, settings: MasterKey
     const needed = new Set(stored.map((row) => row.master_key_id));
     const unknown = [...needed].filter((id) => id !== master?.id && id !== previous?.id);
     if (master === undefined || unknown.length > 0)
-      throw wrong(unknown[0] ?? [...needed][0] ?? "", master, settings.place);
+      throw wrongMasterKey(unknown[0] ?? [...needed][0] ?? "", master, settings.place);
     const old = stored.filter((row) => row.master_key_id !== master.id);
     for (const row of stored.filter((one) => one.master_key_id === master.id)) master.unwrap(row, row.bound_to);
     for (const row of old) {
-      if (previous === undefined) throw wrong(row.master_key_id, master, settings.place);
+      if (previous === undefined) throw wrongMasterKey(row.master_key_id, master, settings.place);
       const wrapped = master.wrap(previous.unwrap(row, row.bound_to), row.bound_to);
       await store(tx, row, { wrapped, master_key_id: master.id });
     }
@@ -100,7 +100,7 @@ export function toMasterKey(secret: Secret): MasterKey {
       try {
         return openBytes(master, boundTo, stored.wrapped);
       } catch (cause) {
-        throw wrong(stored.master_key_id, { id }, "SERVICE_MASTER_KEY", cause);
+        throw wrongMasterKey(stored.master_key_id, { id }, "SERVICE_MASTER_KEY", cause);
       }
     },
   };
@@ -166,14 +166,19 @@ async function makeSigningKey(tx: Tx, master: MasterKey): Promise<void> {
     .execute();
 }
 
-function wrong(needed: string, given: { readonly id: string } | undefined, place: string, cause?: unknown): Error {
+function wrongMasterKey(
+  needed: string,
+  expected: { readonly id: string } | undefined,
+  source: string,
+  cause?: unknown,
+): Error {
   return appError("master_key_wrong", {
     detail:
-      given === undefined
+      expected === undefined
         ? `The secrets require the master key ${needed}, but no key is configured. Nothing was changed.`
-        : `The secrets use the master key ${needed}, but the configured one is ${given.id}. Nothing was changed.`,
-    hint: `Restore that key (${place}, or SERVICE_MASTER_KEY). To use a new key, also set SERVICE_MASTER_KEY_PREVIOUS to the previous one.`,
-    meta: { needed, given: given?.id ?? null },
+        : `The secrets use the master key ${needed}, but the configured one is ${expected.id}. Nothing was changed.`,
+    hint: `Restore that key (${source}, or SERVICE_MASTER_KEY). To use a new key, also set SERVICE_MASTER_KEY_PREVIOUS to the previous one.`,
+    meta: { needed, given: expected?.id ?? null },
     cause,
   });
 }

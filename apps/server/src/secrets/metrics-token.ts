@@ -5,11 +5,11 @@ import type { Secret } from "@appdb/system/secret";
 const BEARER = /^bearer +(\S+)$/i;
 
 /** Whether a request has the operator's token. False if none is set. */
-export function showsMetricsToken(authorization: string | undefined, token: Secret | undefined): boolean {
-  const shown = BEARER.exec(authorization ?? "")?.[1];
-  if (shown === undefined || token === undefined) return false;
+export function hasMetricsToken(authorization: string | undefined, token: Secret | undefined): boolean {
+  const received = BEARER.exec(authorization ?? "")?.[1];
+  if (received === undefined || token === undefined) return false;
   // hashed to equal lengths for a constant-time comparison
-  return timingSafeEqual(digest(shown), digest(token.reveal()));
+  return timingSafeEqual(digest(received), digest(token.reveal()));
 }
 
 /** Refuses metrics to callers without the token. */

@@ -25,11 +25,11 @@ export async function readSizes(
   orgId: string,
   digests: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const wanted = [...new Set(digests)];
-  if (wanted.length === 0) return new Map();
+  const unique = [...new Set(digests)];
+  if (unique.length === 0) return new Map();
   const { rows } = await sql<{ digest: string; bytes: number; is_stale: boolean }>`
     select digest, bytes, used_at < now() - make_interval(secs => ${TOUCH_S}) as is_stale from control.blobs
-    where org_id = ${orgId} and digest = any(${wanted}) and is_stored`.execute(db);
+    where org_id = ${orgId} and digest = any(${unique}) and is_stored`.execute(db);
   const sizes = new Map(rows.map(({ digest, bytes }) => [digest, bytes]));
   const stale = rows.filter(({ is_stale: isStale }) => isStale).map(({ digest }) => digest);
   if (stale.length > 0) {
@@ -61,7 +61,11 @@ export async function announceBlobs(tx: Tx, orgId: string, blobs: readonly Named
 }
 
 /** Releases announced blobs that could not be stored. */
-export async function forgetAnnounced(db: ControlDatabase, orgId: string, digests: readonly string[]): Promise<void> {
+export async function deleteAnnouncements(
+  db: ControlDatabase,
+  orgId: string,
+  digests: readonly string[],
+): Promise<void> {
   if (digests.length === 0) return;
   await sql`delete from control.blobs where org_id = ${orgId} and digest = any(${digests}) and not is_stored`.execute(
     db,

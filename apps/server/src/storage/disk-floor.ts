@@ -33,7 +33,7 @@ export async function readHomeDisk({ config }: DiskFloorDeps): Promise<HomeDisk>
 }
 
 /** The free space in words, or the free inodes if those are too few. */
-export function sayFree({
+export function describeFreeSpace({
   free_bytes: freeBytes,
   free_files: freeFiles,
   is_short_of_files: isShortOfFiles,
@@ -45,13 +45,13 @@ export function sayFree({
  * Refuses an organization's write when the server's disk is nearly full. The control plane's own writes are exempt.
  * @throws disk_full
  */
-export async function demandDisk(deps: DiskFloorDeps): Promise<void> {
+export async function requireDiskSpace(deps: DiskFloorDeps): Promise<void> {
   if (deps.config.quotas.storage.floor_bytes === 0) return;
   const disk = await readHomeDisk(deps);
   const { floor_bytes: floorBytes, free_bytes: freeBytes, is_short_of_files: isShortOfFiles } = disk;
   if (freeBytes >= floorBytes && !isShortOfFiles) return;
   throw appError("disk_full", {
-    detail: `The server's disk has ${sayFree(disk)} left. Organizations cannot write below its reserve of ${floorBytes / GIGABYTE} GB.`,
+    detail: `The server's disk has ${describeFreeSpace(disk)} left. Organizations cannot write below its reserve of ${floorBytes / GIGABYTE} GB.`,
     hint: "Ask the operator of the server to free space, then try again. Running databases continue.",
     meta: { free_bytes: freeBytes, floor_bytes: floorBytes },
   });

@@ -24,9 +24,9 @@ export async function reserveImage(
     await sql`update control.images set reserved_bytes = 0, reserved_until = null
       where org_id = ${orgId} and hash = ${hash}`.execute(tx);
     const uses = await lockStorageUse(tx, orgId);
-    const left = bounds.most_bytes - uses.total.bytes;
-    const granted = Math.floor(left * SHARE);
-    if (granted < LEAST_BYTES || uses.total.files > bounds.most_files) {
+    const freeBytes = bounds.max_bytes - uses.total.bytes;
+    const granted = Math.floor(freeBytes * SHARE);
+    if (granted < LEAST_BYTES || uses.total.files > bounds.max_files) {
       throw storageFull(uses, bounds, `The image, whose build needs at least ${LEAST_BYTES / 1024 ** 2} MB,`);
     }
     await sql`update control.images set reserved_bytes = ${granted}, reserved_until = now() + ${RESERVED}::interval

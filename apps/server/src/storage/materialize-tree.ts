@@ -7,9 +7,9 @@ import type { ProjectFiles } from "@appdb/python-runtime/images/project-files";
 import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { ServerConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
-import { demandDisk } from "./disk-floor.ts";
+import { requireDiskSpace } from "./disk-floor.ts";
 import { checkTree } from "./store-tree.ts";
-import { forgetUnpacked, keepUnpacked, reserveUnpacked, sizeOfTree } from "./unpacked.ts";
+import { deleteUnpacked, recordUnpacked, reserveUnpacked, sizeOfTree } from "./unpacked.ts";
 import { isWritten, readEntry, writeTree } from "./write-tree.ts";
 
 export interface MaterializeDeps {
@@ -40,22 +40,22 @@ export async function materializeTree(
   const tree = await findTree(db, { org_id: orgId, digest });
   const folder = join(filesFolder, digest);
   // folders appear complete, so an incomplete one comes from a power cut
-  const isThere = await exists(folder);
-  if (isThere && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
-  if (isThere) await removeReadOnly(folder);
+  const isPresent = await exists(folder);
+  if (isPresent && (await isWritten(tree.entries, folder)) && (await use(folder))) return folder;
+  if (isPresent) await removeReadOnly(folder);
   const name = `draft-${randomBytes(8).toString("hex")}`;
   const draft = join(filesFolder, name);
   const counted = { org_id: orgId, database_id: basename(filesFolder), folder: name };
-  await demandDisk({ config });
+  await requireDiskSpace({ config });
   await reserveUnpacked(db, config.quotas.storage, counted, sizeOfTree(tree.entries));
   try {
     await mkdir(draft, { recursive: true, mode: 0o700 });
     await writeTree(blobs, orgId, tree.entries, draft, signal);
     await rename(draft, folder);
-    await keepUnpacked(db, counted, digest);
+    await recordUnpacked(db, counted, digest);
   } catch (error) {
     await removeReadOnly(draft);
-    await forgetUnpacked(db, counted);
+    await deleteUnpacked(db, counted);
     // a concurrent call was faster
     if (hasCode(error, "ENOTEMPTY", "EEXIST") && (await isWritten(tree.entries, folder))) return folder;
     await forgetBlob(db, orgId, error);
@@ -96,7 +96,7 @@ async function findTree(
     .where("org_id", "=", orgId)
     .where("digest", "=", digest)
     .executeTakeFirst();
-  if (tree === undefined) throw gone(digest);
+  if (tree === undefined) throw missingBlob(digest);
   return tree;
 }
 
@@ -139,7 +139,7 @@ async function forgetBlob(db: ControlDatabase, orgId: string, error: unknown): P
   await db.deleteFrom("control.blobs").where("org_id", "=", orgId).where("digest", "=", digest).execute();
 }
 
-function gone(digest: string): Error {
+function missingBlob(digest: string): Error {
   return appError("blobs_missing", {
     detail: `The project files ${digest.slice(0, 12)} are not stored.`,
     hint: "Run the command again to upload the missing files.",

@@ -32,9 +32,9 @@ export async function* readBlobs(
     problem ??= error;
   };
   parser.on("error", (cause: Error) => refuse(invalid("The body is not a tar archive, or it is incomplete.", cause)));
-  let isOver = false;
+  let isEnded = false;
   parser.on("eof", () => {
-    isOver = true;
+    isEnded = true;
   });
   parser.on("ignoredEntry", (entry: ReadEntry) => refuse(noBlob(entry)));
   parser.on("entry", (entry: ReadEntry) => {
@@ -54,12 +54,12 @@ export async function* readBlobs(
       throw invalid("The body is compressed, but has no content-encoding header.");
     isFirst = false;
     // an archive is padded after its end
-    if (isOver) continue;
+    if (isEnded) continue;
     parser.write(piece);
     if (problem !== undefined) throw problem;
     yield* found.splice(0);
   }
-  if (!isOver) throw invalid("The archive is incomplete.");
+  if (!isEnded) throw invalid("The archive is incomplete.");
 }
 
 function findProblem(entry: ReadEntry): Error | undefined {

@@ -38,7 +38,7 @@ export async function readStorageUse(db: ControlDatabase | Tx, orgId: string): P
         coalesce(sum(coalesce(bytes, 0) + case when reserved_until > now() then reserved_bytes else 0 end), 0), coalesce(sum(files), 0)
       from control.images where org_id = ${orgId}`.execute(db);
   const of = (kind: (typeof KINDS)[number]): StorageUse => {
-    const row = rows.find((one) => one.kind === kind);
+    const row = rows.find((row) => row.kind === kind);
     return { bytes: Number(row?.bytes ?? 0), files: Number(row?.files ?? 0) };
   };
   const [uploads, lists, unpacked, images] = [of("uploads"), of("lists"), of("unpacked"), of("images")];
@@ -64,31 +64,31 @@ export async function lockStorageUse(tx: Tx, orgId: string): Promise<StorageUses
  * upload".
  * @throws storage_quota
  */
-export async function demandStorage(
+export async function requireStorageQuota(
   tx: Tx,
   orgId: string,
-  { most_bytes: mostBytes, most_files: mostFiles }: StorageBounds,
+  { max_bytes: maxBytes, max_files: maxFiles }: StorageBounds,
   what: string,
 ): Promise<StorageUses> {
   const uses = await lockStorageUse(tx, orgId);
   const { bytes, files } = uses.total;
-  if (bytes <= mostBytes && files <= mostFiles) return uses;
-  throw storageFull(uses, { most_bytes: mostBytes, most_files: mostFiles }, what);
+  if (bytes <= maxBytes && files <= maxFiles) return uses;
+  throw storageFull(uses, { max_bytes: maxBytes, max_files: maxFiles }, what);
 }
 
 /** The error for exceeding an organization's storage. */
 export function storageFull(
   { total, uploads, unpacked, images }: StorageUses,
-  { most_bytes: mostBytes, most_files: mostFiles }: Pick<StorageBounds, "most_bytes" | "most_files">,
+  { max_bytes: maxBytes, max_files: maxFiles }: Pick<StorageBounds, "max_bytes" | "max_files">,
   what: string,
 ): Error {
   return appError("storage_quota", {
     detail:
       `${what} exceeds the storage quota: the organization would have ${print(total.bytes)} in ${total.files} files; ` +
-      `the maximum is ${print(mostBytes)} in ${mostFiles} files. ` +
+      `the maximum is ${print(maxBytes)} in ${maxFiles} files. ` +
       `Uploads have ${print(uploads.bytes)}, unpacked project files ${print(unpacked.bytes)}, images ${print(images.bytes)}.`,
     hint: "Exclude large files in service.toml, or ask the operator for more. Files that no database uses are removed after a week.",
-    meta: { bytes: total.bytes, files: total.files, most_bytes: mostBytes, most_files: mostFiles },
+    meta: { bytes: total.bytes, files: total.files, most_bytes: maxBytes, most_files: maxFiles },
   });
 }
 

@@ -5,7 +5,7 @@ import { sql } from "kysely";
 import type { StorageBounds } from "../config/config-quotas.ts";
 import type { Tx } from "../database/pool.ts";
 import { readSizes } from "./blob-store.ts";
-import { demandStorage } from "./storage-use.ts";
+import { requireStorageQuota } from "./storage-use.ts";
 
 export interface KeptTree {
   readonly digest: string;
@@ -48,7 +48,7 @@ export async function storeTree(
     insert into control.trees (org_id, digest, entries, files, bytes, list_bytes)
     values (${orgId}, ${digest}, ${list}::jsonb, ${entries.length}, ${bytes}, ${Buffer.byteLength(list)})
     on conflict (org_id, digest) do update set used_at = now() returning xmax = 0 as is_new`.execute(tx);
-  if (rows[0]?.is_new === true) await demandStorage(tx, orgId, bounds, "The list of the project's files");
+  if (rows[0]?.is_new === true) await requireStorageQuota(tx, orgId, bounds, "The list of the project's files");
   return { digest, files: entries.length, bytes };
 }
 

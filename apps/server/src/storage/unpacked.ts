@@ -3,7 +3,7 @@ import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import { sql } from "kysely";
 import type { StorageBounds } from "../config/config-quotas.ts";
 import type { ControlDatabase } from "../database/pool.ts";
-import { BLOCK_BYTES, demandStorage, type StorageUse } from "./storage-use.ts";
+import { BLOCK_BYTES, requireStorageQuota, type StorageUse } from "./storage-use.ts";
 
 /** A folder of project files below a database's. */
 export interface UnpackedFolder {
@@ -37,30 +37,30 @@ export async function reserveUnpacked(
       .insertInto("control.unpacked")
       .values({ org_id: orgId, database_id: databaseId, folder, bytes: String(bytes), files })
       .execute();
-    await demandStorage(tx, orgId, bounds, "The project's files, unpacked for the database,");
+    await requireStorageQuota(tx, orgId, bounds, "The project's files, unpacked for the database,");
   });
 }
 
 /** Records that a draft has its final name. Of concurrent drafts of one tree, one remains. */
-export async function keepUnpacked(db: ControlDatabase, draft: UnpackedFolder, folder: string): Promise<void> {
+export async function recordUnpacked(db: ControlDatabase, draft: UnpackedFolder, folder: string): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    const gone = await tx
+    const deleted = await tx
       .deleteFrom("control.unpacked")
       .where("database_id", "=", draft.database_id)
       .where("folder", "=", draft.folder)
       .returning(["org_id", "database_id", "bytes", "files"])
       .executeTakeFirst();
-    if (gone === undefined) return;
+    if (deleted === undefined) return;
     await tx
       .insertInto("control.unpacked")
-      .values({ ...gone, folder })
+      .values({ ...deleted, folder })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   });
 }
 
 /** Removes the record of a removed folder. */
-export async function forgetUnpacked(
+export async function deleteUnpacked(
   db: ControlDatabase,
   { database_id: databaseId, folder }: Omit<UnpackedFolder, "org_id">,
 ): Promise<void> {
@@ -95,9 +95,9 @@ export async function recountUnpacked(
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   }
-  const gone = rows.filter((row) => !names.includes(row));
-  if (gone.length === 0) return;
-  await sql`delete from control.unpacked where database_id = ${id} and folder = any(${gone})
+  const missing = rows.filter((row) => !names.includes(row));
+  if (missing.length === 0) return;
+  await sql`delete from control.unpacked where database_id = ${id} and folder = any(${missing})
     and (folder not like 'draft-%' or created_at < now() - ${DRAFT_LIFE}::interval)`.execute(db);
 }
 

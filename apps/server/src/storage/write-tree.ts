@@ -37,31 +37,33 @@ export async function* readEntry(blobs: BlobStore, owner: string, entry: TreeEnt
     for await (const piece of blobs.get(owner, digest)) {
       hash.update(piece);
       size += piece.length;
-      if (size > entry.size) throw damaged(digest);
+      if (size > entry.size) throw corruptBlob(digest);
       yield piece;
     }
-    if (hash.digest("hex") !== digest) throw damaged(digest);
+    if (hash.digest("hex") !== digest) throw corruptBlob(digest);
   }
-  if (size !== entry.size) throw damaged(entry.chunks[0] ?? "");
+  if (size !== entry.size) throw corruptBlob(entry.chunks[0] ?? "");
 }
 
 /** Whether a folder contains the complete tree; false after a power cut. Compares sizes, not bytes. */
 export async function isWritten(entries: readonly TreeEntry[], folder: string): Promise<boolean> {
-  if (!isIt(folder, (found) => found.isDirectory())) return false;
+  if (!matchesStats(folder, (found) => found.isDirectory())) return false;
   for (const [at, { link, path, size }] of entries.entries()) {
     // a synchronous check takes microseconds, ten times less than in a thread
     if (at % LOOKS_AT_ONCE === 0) await setImmediate();
-    const place = join(folder, path);
-    const isThere = isIt(place, (found) =>
-      link === null ? found.isFile() && found.size === size : found.isSymbolicLink() && readlinkSync(place) === link,
+    const entryPath = join(folder, path);
+    const isIntact = matchesStats(entryPath, (found) =>
+      link === null
+        ? found.isFile() && found.size === size
+        : found.isSymbolicLink() && readlinkSync(entryPath) === link,
     );
-    if (!isThere) return false;
+    if (!isIntact) return false;
   }
   return true;
 }
 
 /** Also false for a path that cannot be read. */
-function isIt(path: string, check: (found: Stats) => boolean): boolean {
+function matchesStats(path: string, check: (found: Stats) => boolean): boolean {
   try {
     return check(lstatSync(path));
   } catch {
@@ -69,7 +71,7 @@ function isIt(path: string, check: (found: Stats) => boolean): boolean {
   }
 }
 
-function damaged(digest: string): Error {
+function corruptBlob(digest: string): Error {
   return appError("blobs_missing", {
     detail: `The blob ${digest} is damaged.`,
     hint: "Run the command again to upload the missing files.",

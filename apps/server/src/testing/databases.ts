@@ -49,7 +49,7 @@ export async function openDatabaseStage(server: TestServer): Promise<DatabaseSta
 }
 
 /** The row, operations, waiting jobs and events of a database after a request. */
-export async function leftBehind(server: TestServer, databaseId: string) {
+export async function readDatabaseRecords(server: TestServer, databaseId: string) {
   const { rows } = await sql<{
     state: DatabaseState;
     generation: number;

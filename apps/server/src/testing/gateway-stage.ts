@@ -50,15 +50,15 @@ export async function openGatewayStage(
   } = {},
 ): Promise<GatewayStage> {
   const { config, db } = server.deps;
-  const place = { home: server.home, runtime_base: undefined };
-  const locate = createLocateVolume(place);
+  const paths = { home: server.home, runtime_base: undefined };
+  const locate = createLocateVolume(paths);
   const metrics = new Registry();
   const gateway = await startGateway({
     ...server.deps,
     metrics,
     master_key: testMasterKey(config),
     ...given.deps,
-    place,
+    paths,
     pod_access: createLocalAccess(locate),
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
@@ -80,7 +80,7 @@ export async function openGatewayStage(
         .executeTakeFirstOrThrow();
       return row.id;
     },
-    async runPod(service, instance, answer = sayWho(instance)) {
+    async runPod(service, instance, answer = answerInstance(instance)) {
       const pod = await startPod(locate({ kind: "sockets", pod: servicePod(service, instance) }), answer);
       pods.add(pod);
       return pod;
@@ -118,7 +118,7 @@ async function addressOf(server: TestServer, id: string): Promise<string> {
   }
 }
 
-function sayWho(instance: number): Answer {
+function answerInstance(instance: number): Answer {
   return (req, res) => {
     let body = "";
     req.on("data", (chunk) => (body += chunk));

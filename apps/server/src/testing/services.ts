@@ -132,7 +132,7 @@ export async function makeService(
 }
 
 /** The row, operations, jobs and events of a service after requests. */
-export async function leftOfService(server: TestServer, serviceId: string) {
+export async function readServiceRecords(server: TestServer, serviceId: string) {
   const { rows } = await sql<{
     state: ServiceState;
     generation: number;

@@ -10,7 +10,7 @@ import { imageFolder } from "../pods/database-paths.ts";
 import type { FoundRuntime } from "../pods/database-runtime.ts";
 import type { HostRuntime } from "../pods/host-runtime.ts";
 import { createLocalLayout, type ImageName } from "../pods/local-layout.ts";
-import { notReached } from "../pods/pod-client.ts";
+import { podUnreachable } from "../pods/pod-client.ts";
 
 /** The result of the following builds. */
 export interface TestBuild {
@@ -32,14 +32,14 @@ export function createTestMachine(home: string): TestMachine {
   // socket folders inside the home, so that they are removed with it
   const runtimeBase = join(home, "run");
   mkdirSync(runtimeBase, { recursive: true });
-  const place = { home, runtime_base: runtimeBase };
+  const paths = { home, runtime_base: runtimeBase };
   const installed = { template_folder: join(home, "template"), postgres_bin: "/nowhere/bin" };
   const findRuntime = async ({ hash, org_id: orgId }: ImageName): Promise<FoundRuntime> => {
     const image = hash === null ? "/usr" : imageFolder(home, orgId, hash);
     const runtime = { python: join(image, "bin/python3"), python_source: "test", library_paths: [] };
     return { runtime, env: {}, folders: [] };
   };
-  const layout = createLocalLayout({ ...installed, place, pod_users: POD_USERS, findRuntime });
+  const layout = createLocalLayout({ ...installed, paths, pod_users: POD_USERS, findRuntime });
   const pods = createFakePods(join(home, "pods"), layout);
   const buildFile = join(home, "build.json");
   const roleFolder = join(home, "roles");
@@ -57,16 +57,16 @@ export function createTestMachine(home: string): TestMachine {
     drainService: pods.drainService,
     putKeys: pods.putKeys,
     async ensureServiceRole({ uri, ...address }, serviceId) {
-      if ((await pods.askHealth(address)) === undefined) throw notReached(uri);
+      if ((await pods.askHealth(address)) === undefined) throw podUnreachable(uri);
       mkdirSync(roleFolder, { recursive: true });
       writeFileSync(join(roleFolder, serviceId), "");
     },
     async dropServiceRole({ uri, ...address }, serviceId) {
-      if ((await pods.askHealth(address)) === undefined) throw notReached(uri);
+      if ((await pods.askHealth(address)) === undefined) throw podUnreachable(uri);
       rmSync(join(roleFolder, serviceId), { force: true });
     },
     roles: () => (existsSync(roleFolder) ? readdirSync(roleFolder) : []),
-    place,
+    paths,
     ...installed,
     ensureTemplate: async () => undefined,
     findRuntime: layout.findRuntime,

@@ -259,7 +259,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     answer: Fetched,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<string> {
-    const most = transport.most_line_length ?? Number.POSITIVE_INFINITY;
+    const max = transport.most_line_length ?? Number.POSITIVE_INFINITY;
     const decoder = new TextDecoder();
     let rest = "";
     try {
@@ -268,7 +268,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
         const end = text.lastIndexOf("\n");
         if (end >= 0) yield* (rest + text.slice(0, end)).split("\n");
         rest = end < 0 ? rest + text : text.slice(end + 1);
-        if (rest.length > most) throw new Error("A line of the response is too long.");
+        if (rest.length > max) throw new Error("A line of the response is too long.");
       }
     } catch (cause) {
       throw lost(route, signal, cause);

@@ -26,10 +26,10 @@ export interface ControlClientOptions {
  * plane.
  */
 export function createControlClient(options: ControlClientOptions): ControlClient {
-  const { credential, fetch: given = fetch, url, url_source: source } = options;
+  const { credential, fetch: fetchLike = fetch, url, url_source: source } = options;
   return createClient<typeof CONTROL_API>(CONTROL_ROUTES, {
     url,
-    fetch: given,
+    fetch: fetchLike,
     headers: async () => ({ [CLIENT_VERSION_HEADER]: VERSION, ...(await credential()) }),
     lost: ({ method, path }, cause) =>
       appError("server_unreachable", {

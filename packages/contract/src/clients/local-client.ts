@@ -18,7 +18,7 @@ export interface LocalClientOptions {
  * may throw daemon_not_running when nothing listens, or daemon_failed when the connection broke or the response is not
  * from a daemon.
  */
-export function createLocalClient({ port, token, fetch: given = fetch }: LocalClientOptions): LocalClient {
+export function createLocalClient({ port, token, fetch: fetchLike = fetch }: LocalClientOptions): LocalClient {
   const failed = (
     { method, path }: { readonly method: string; readonly path: string },
     what: string,
@@ -32,7 +32,7 @@ export function createLocalClient({ port, token, fetch: given = fetch }: LocalCl
     });
   return createClient<typeof LOCAL_API>(LOCAL_ROUTES, {
     url: `http://127.0.0.1:${port}`,
-    fetch: given,
+    fetch: fetchLike,
     headers: () => ({ authorization: `Bearer ${token}`, [CLIENT_VERSION_HEADER]: VERSION }),
     lost: (route, cause) => {
       if (!isRefused(cause)) return failed(route, "the connection broke", cause);

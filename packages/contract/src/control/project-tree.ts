@@ -115,12 +115,12 @@ export function findPathProblem(path: string): string | undefined {
   if (path === "" || path.startsWith("/") || path.endsWith("/")) return "is not a path relative to the project's root";
   if (/\p{Cc}/u.test(path) || !path.isWellFormed()) return "has control characters or is not well-formed text";
   if (path.includes("\\")) return "has a backslash, which is not a name everywhere";
-  if (isLonger(path, MAX_PATH_BYTES)) return `is longer than ${MAX_PATH_BYTES} bytes`;
+  if (isLongerThan(path, MAX_PATH_BYTES)) return `is longer than ${MAX_PATH_BYTES} bytes`;
   const parts = path.split("/");
   if (parts.length > MAX_PATH_PARTS) return `is deeper than ${MAX_PATH_PARTS} names`;
   for (const part of parts) {
     if (part === "" || part === "." || part === "..") return `has a part ${JSON.stringify(part)}`;
-    if (isLonger(part, MAX_PART_BYTES)) return `has a name longer than ${MAX_PART_BYTES} bytes`;
+    if (isLongerThan(part, MAX_PART_BYTES)) return `has a name longer than ${MAX_PART_BYTES} bytes`;
   }
   return undefined;
 }
@@ -133,12 +133,12 @@ function findEntryProblem({ chunks, link, size }: TreeEntry): string | undefined
   if (size !== 0 || chunks.length > 0) return "is a link and has bytes";
   // The disk has another name for malformed text, and another entry may have that name.
   const isPossible = link !== "" && !link.startsWith("/") && !/[\p{Cc}\\]/u.test(link) && link.isWellFormed();
-  if (!isPossible || isLonger(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
+  if (!isPossible || isLongerThan(link, MAX_PATH_BYTES)) return "is a link to an absolute or impossible path";
   return link.split("/").length > MAX_PATH_PARTS ? `is a link of more than ${MAX_PATH_PARTS} names` : undefined;
 }
 
 /** Whether a text has more bytes of UTF-8. */
-function isLonger(text: string, bytes: number): boolean {
+function isLongerThan(text: string, bytes: number): boolean {
   // A code unit takes at most three bytes.
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }

@@ -201,7 +201,7 @@ export const blobMissingAnswerSchema = z.object({ missing: z.array(z.string()) }
  *  before an interruption stay. */
 export const blobUploadAnswerSchema = z.object({ stored: z.int(), bytes: z.int() });
 
-const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
+const count = (fallback: number, max: number) => z.coerce.number().int().min(1).max(max).default(fallback);
 /** The response is NDJSON of `LogLine`s, oldest first; it follows with `follow=1`. */
 export const databaseLogsQuerySchema = z.strictObject({
   /** `pod`, or the output of builds. */

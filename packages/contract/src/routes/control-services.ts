@@ -161,7 +161,7 @@ export const hostedServiceRollbackPlanSchema = z.object({
 });
 export type HostedServiceRollbackPlan = z.infer<typeof hostedServiceRollbackPlanSchema>;
 
-const count = (fallback: number, most: number) => z.coerce.number().int().min(1).max(most).default(fallback);
+const count = (fallback: number, max: number) => z.coerce.number().int().min(1).max(max).default(fallback);
 /** The response is NDJSON of `LogLine`s, oldest first; it follows with `follow=1`. */
 export const hostedServiceLogsQuerySchema = z.strictObject({
   tail: count(200, 10_000),

@@ -3,7 +3,7 @@ import { appError, type Problem } from "@appdb/contract/errors";
 import type { ManifestBackground, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
-import { readOnce } from "../routes/idempotency-key.ts";
+import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import { backgroundOf, type CompiledRoute, type RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { folderSchema } from "../target.ts";
@@ -31,7 +31,7 @@ function toBackground(
   mount: string,
 ): CompiledRoute {
   const { deps, input, limits } = context;
-  const place = `${input.target} ${route.service} ${jobRoute(route)} in the background`;
+  const routeText = `${input.target} ${route.service} ${jobRoute(route)} in the background`;
   const folder = folderSchema(input.target);
   async function submit(request: RouteRequest, once?: Once): Promise<KeptAnswer> {
     const id = randomUUID();
@@ -43,9 +43,10 @@ function toBackground(
     const body = typeof request.body === "string" ? request.body : Buffer.from(request.body).toString("utf8");
     const { search = "" } = request;
     const queued = { id, folder, service: route.service, route: jobRoute(route), body, search };
-    const most = limits.background_jobs;
+    const max = limits.background_jobs;
     await deps.sql.transaction(async (connection) => {
-      if (!(await queueBackground(connection, queued, { most, attempts, expires_s: expiresS }))) throw tooMany(most);
+      if (!(await queueBackground(connection, queued, { most: max, attempts, expires_s: expiresS })))
+        throw tooMany(max);
       if (once === undefined) return;
       await context.keepAnswer(connection, { ...once, answer });
     });
@@ -58,7 +59,7 @@ function toBackground(
     async handle(request) {
       try {
         route.check(request);
-        const once = readOnce(request, place);
+        const once = readIdempotencyKey(request, routeText);
         if (once === undefined) return await submit(request);
         return await context.once.run(once, false, () => submit(request, once));
       } catch (error) {
@@ -132,7 +133,7 @@ export function compileJobRoutes(context: RouteContext, service: ManifestService
     takes_any_body: true,
     async handle(request) {
       try {
-        return await work(request.place?.params.id ?? "");
+        return await work(request.route?.params.id ?? "");
       } catch (error) {
         return answerError(error, request.id, deps.log);
       }
@@ -162,9 +163,9 @@ const STATUSES = {
 } as const satisfies Record<BackgroundState["state"], string>;
 
 function stateText({ state, error, result }: BackgroundState): string {
-  const told = `"status":"${STATUSES[state]}","error":${JSON.stringify(error?.detail ?? null)}`;
+  const statusJson = `"status":"${STATUSES[state]}","error":${JSON.stringify(error?.detail ?? null)}`;
   // The result is the exact text of the route's response; a 204 has none.
-  return `{${told},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;
+  return `{${statusJson},"error_detail":${JSON.stringify(error satisfies Problem | null)},"result":${result || "null"}}`;
 }
 
 /**
@@ -206,10 +207,10 @@ function hasEnded(id: string, { state }: BackgroundState): Error {
   });
 }
 
-function tooMany(most: number): Error {
+function tooMany(max: number): Error {
   return appError("overloaded", {
-    detail: `The service is at its limit of ${most} unfinished background jobs.`,
+    detail: `The service is at its limit of ${max} unfinished background jobs.`,
     hint: "Send the request again in a moment, or raise SERVICE_BACKGROUND_JOBS.",
-    meta: { limit: "background_jobs", value: most },
+    meta: { limit: "background_jobs", value: max },
   });
 }

@@ -73,7 +73,7 @@ export interface LeaseScope {
 export async function leaseBackground(
   { sql, clock }: BackgroundDeps,
   { folder, services, owner }: LeaseScope,
-  most: number,
+  max: number,
 ): Promise<readonly BackgroundJob[]> {
   const now = clock.now();
   const { rows } = await sql.query({
@@ -85,13 +85,13 @@ export async function leaseBackground(
         order by b.seq limit $6 for update of b skip locked)
       returning json_build_object('id', id, 'folder', folder, 'service', service, 'route', route, 'body', body,
         'search', search, 'attempts', attempts, 'most_attempts', most_attempts)`,
-    values: [owner, time(now + LEASE_MS), folder, [...services], time(now), most],
+    values: [owner, time(now + LEASE_MS), folder, [...services], time(now), max],
   });
   return rows.map(([text]) => JSON.parse(text ?? "") as BackgroundJob);
 }
 
 /** Ends the jobs whose processes died too often. Returns their ids. */
-export async function giveUpBackground(
+export async function abandonBackground(
   { sql, clock }: BackgroundDeps,
   { folder, services }: LeaseScope,
   error: Problem,

@@ -84,8 +84,8 @@ async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Proce
   const runner = endingWithTheirSignal(stage.udf);
   const { endpoints, send } = await stage.serve(MANIFEST, { deps: { udf: () => runner }, limits });
   const ask = async (method: string, path: string, body: string, headers: Record<string, string>, id = "") => {
-    const place = { method, scheme: "http", path, root_path: "", params: { id }, client: null } as const;
-    const answer = await send(path, { body, headers: { host: "here:80", ...headers }, place }, method);
+    const route = { method, scheme: "http", path, root_path: "", params: { id }, client: null } as const;
+    const answer = await send(path, { body, headers: { host: "here:80", ...headers }, route }, method);
     return { ...answer, json: JSON.parse(answer.text) };
   };
   return {

@@ -73,11 +73,11 @@ export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise
     if (!(await cancelBackground({ sql, clock }, job))) throw notCancellable(job, "has just ended");
     return { id: job };
   }
-  const told = await sql.query({
+  const cancelled = await sql.query({
     text: `update appdb.jobs set is_cancelled = true where id = $1 and state in ('queued', 'running')`,
     values: [job],
   });
-  if (told.row_count === 0) throw notCancellable(job, "has just ended");
+  if (cancelled.row_count === 0) throw notCancellable(job, "has just ended");
   await sql.query({ text: "select pg_notify($1, '')", values: [JOBS_CHANNEL] });
   return { id: job };
 }
@@ -90,9 +90,9 @@ function notFound(id: string, isAmbiguous: boolean): Error {
   });
 }
 
-function notCancellable(id: string, why: string): Error {
+function notCancellable(id: string, reason: string): Error {
   return appError("job_not_cancellable", {
-    detail: `Job ${id} ${why}.`,
+    detail: `Job ${id} ${reason}.`,
     hint: "Check its progress: cli jobs list <target> --all",
     meta: { job: id },
   });

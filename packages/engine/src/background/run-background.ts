@@ -6,11 +6,11 @@ import { createAsyncSignal } from "../jobs/async-signal.ts";
 import type { Logger } from "../ports.ts";
 import type { CompiledRoute } from "../routes/route.ts";
 import {
+  abandonBackground,
   BACKGROUND_CHANNEL,
   type BackgroundDeps,
   type BackgroundJob,
   endBackground,
-  giveUpBackground,
   type LeaseScope,
   leaseBackground,
   releaseBackground,
@@ -92,7 +92,7 @@ export class BackgroundRunner {
   async #begin(): Promise<boolean> {
     const room = this.#input.at_once - this.#running.size;
     if (room <= 0) return false;
-    for (const id of await giveUpBackground(this.#deps, this.#input, problem("job_lost", LOST))) {
+    for (const id of await abandonBackground(this.#deps, this.#input, problem("job_lost", LOST))) {
       this.#deps.log.error({ job: id }, "a background job was given up: its processes died");
     }
     const jobs = await leaseBackground(this.#deps, this.#input, room);
@@ -155,14 +155,14 @@ export class BackgroundRunner {
 
   async #renew(): Promise<void> {
     if (this.#running.size === 0) return;
-    const held = [...this.#running];
-    const kept = await renewBackground(
+    const leases = [...this.#running];
+    const renewed = await renewBackground(
       this.#deps,
       this.#input.owner,
-      held.map(([id]) => id),
+      leases.map(([id]) => id),
     );
-    for (const [id, running] of held) {
-      const state = kept.get(id);
+    for (const [id, running] of leases) {
+      const state = renewed.get(id);
       // A job that has just ended is missing too; the abort has no effect on it.
       if (state === undefined) running.aborting.abort(new AppError("job_lost", { detail: LOST }));
       else if (state.is_cancelled && !running.is_cancelled) {
@@ -173,14 +173,14 @@ export class BackgroundRunner {
   }
 
   async #drain(drainMs: number): Promise<void> {
-    const left = () => Promise.all([...this.#running.values()].map(({ done }) => done));
+    const allDone = () => Promise.all([...this.#running.values()].map(({ done }) => done));
     const late = new AbortController();
-    await Promise.race([left(), sleep(drainMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    await Promise.race([allDone(), sleep(drainMs, undefined, { signal: late.signal }).catch(() => undefined)]);
     late.abort();
     for (const { aborting } of this.#running.values()) {
       aborting.abort(new AppError("job_lost", { detail: "The service is stopping." }));
     }
-    await Promise.race([left(), sleep(TICK_MS, undefined, { ref: false })]);
+    await Promise.race([allDone(), sleep(TICK_MS, undefined, { ref: false })]);
   }
 }
 

@@ -4,11 +4,11 @@ export class KeyedMutex {
 
   /** Runs `work` after all earlier work of this key has ended, even if that failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const mine = (this.#last.get(key) ?? Promise.resolve()).then(work);
-    const ended = mine.then(nothing, nothing);
+    const turn = (this.#last.get(key) ?? Promise.resolve()).then(work);
+    const ended = turn.then(nothing, nothing);
     this.#last.set(key, ended);
     try {
-      return await mine;
+      return await turn;
     } finally {
       if (this.#last.get(key) === ended) this.#last.delete(key);
     }

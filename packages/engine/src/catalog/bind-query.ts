@@ -55,16 +55,16 @@ export function parameterOf(flat: string): string | undefined {
 
 /** Binds a named query to its tables. `findTable` returns a table of the manifest by name. */
 export function bindQuery(named: ManifestQuery, findTable: (name: string) => CatalogTable): BoundQuery {
-  const asked = similaritiesIn(named.query);
-  const query = flatQuery(named.query, asked);
+  const similarities = similaritiesIn(named.query);
+  const query = flatQuery(named.query, similarities);
   const reads = readsByAlias(named.query);
-  const lacking = aliasesThatMayLack(named.query);
+  const nullable = aliasesThatMayLack(named.query);
   const tables = [named.query.from, ...named.query.joins].map(
     (ref): BoundTable => ({
       alias: ref.as,
       table: findTable(ref.table),
       reads: reads.get(ref.as) ?? new Set(),
-      may_lack: lacking.has(ref.as),
+      may_lack: nullable.has(ref.as),
     }),
   );
   const { id, name, parameters, return_scalar: returnScalar } = named;
@@ -75,7 +75,7 @@ export function bindQuery(named: ManifestQuery, findTable: (name: string) => Cat
     parameters,
     return_scalar: returnScalar,
     query,
-    asked: [...asked.values()],
+    asked: [...similarities.values()],
     similarities: [],
   };
 }
@@ -95,9 +95,9 @@ function similaritiesIn(query: Query): ReadonlyMap<string, AskedSimilarity> {
 }
 
 /** A descending sort by distance has the nearest rows first, as with any similarity. */
-function flatQuery(query: Query, asked: ReadonlyMap<string, AskedSimilarity>): Query {
+function flatQuery(query: Query, similarities: ReadonlyMap<string, AskedSimilarity>): Query {
   const isDistance = (expr: Expr): boolean => expr.node === "similarity" && expr.metric === "l2";
-  const flat = mapExpressions(query, (expr) => flatten(expr, asked));
+  const flat = mapExpressions(query, (expr) => flatten(expr, similarities));
   const orderBy = flat.order_by.map(({ expr, asc }, at) => {
     const before = query.order_by[at]?.expr;
     return { expr, asc: before !== undefined && isDistance(before) ? !asc : asc };
@@ -116,7 +116,7 @@ export function expressionsOf(query: Query): Expr[] {
 }
 
 /** A column node for a value made elsewhere: an aggregate, a group key, or a Python result. */
-export function standIn(name: string, expr: Expr): Expr {
+export function referenceNode(name: string, expr: Expr): Expr {
   return { node: "column", name, type: expr.type, nullable: true };
 }
 
@@ -125,17 +125,22 @@ export function expressionKey(expr: Expr): string {
   return JSON.stringify(expr);
 }
 
-function flatten(expr: Expr, asked: ReadonlyMap<string, AskedSimilarity>): Expr {
+function flatten(expr: Expr, similarities: ReadonlyMap<string, AskedSimilarity>): Expr {
   const { nullable } = expr;
   switch (expr.node) {
     case "similarity":
-      return { node: "column", name: asked.get(expressionKey(expr))?.name ?? "", type: expr.type, nullable: true };
+      return {
+        node: "column",
+        name: similarities.get(expressionKey(expr))?.name ?? "",
+        type: expr.type,
+        nullable: true,
+      };
     case "column":
       return { node: "column", name: `${expr.of}.${expr.name}`, type: expr.type, nullable };
     case "cell_error":
       return { node: "column", name: `${expr.of}.${expr.column}!${expr.part}`, type: expr.type, nullable };
     default:
-      return mapParts(expr, (part) => flatten(part, asked));
+      return mapParts(expr, (part) => flatten(part, similarities));
   }
 }
 
@@ -170,14 +175,14 @@ function readsByAlias(query: Query): Map<string, Set<string>> {
 
 /** A left join may have no row of its table, a right join none of all earlier tables, a full join both. */
 function aliasesThatMayLack(query: Query): Set<string> {
-  const lacking = new Set<string>();
+  const nullable = new Set<string>();
   const before = [query.from.as];
   for (const { kind, as } of query.joins) {
-    if (kind === "left" || kind === "full") lacking.add(as);
-    if (kind === "right" || kind === "full") for (const alias of before) lacking.add(alias);
+    if (kind === "left" || kind === "full") nullable.add(as);
+    if (kind === "right" || kind === "full") for (const alias of before) nullable.add(alias);
     before.push(as);
   }
-  return lacking;
+  return nullable;
 }
 
 /** The distinct flat names that expressions read. */

@@ -194,13 +194,13 @@ export async function markFilling(sql: SqlConnection, id: number): Promise<void>
  *  If a later update is queued to recompute the column, its expression stays. */
 export async function restoreColumn(
   sql: SqlConnection,
-  former: Pick<CatalogColumn, "id" | "computed" | "nullable">,
+  previous: Pick<CatalogColumn, "id" | "computed" | "nullable">,
   isStale: boolean,
 ): Promise<void> {
   await sql.query({
     text: `update appdb.columns set computed = $2, nullable = $3, stale = $4 where id = $1 and not exists (
       select from appdb.jobs where state in ('queued', 'running') and kind <> 'close_pending' and $1 = any(column_ids))`,
-    values: [former.id, jsonOf(former.computed), former.nullable, isStale],
+    values: [previous.id, jsonOf(previous.computed), previous.nullable, isStale],
   });
 }
 
@@ -334,7 +334,7 @@ export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string
 }
 
 /** Allows jobs that have not started to leave errors in cells. */
-export async function keepErrors(sql: SqlConnection, jobs: readonly string[]): Promise<void> {
+export async function ignoreErrorsOfJobs(sql: SqlConnection, jobs: readonly string[]): Promise<void> {
   await sql.query({
     text: "update appdb.jobs set on_error = 'ignore' where id = any($1::uuid[])",
     values: [[...jobs]],

@@ -4,7 +4,7 @@ import { udfsOf } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
 import { expressionsOf, mapExpressions } from "./bind-query.ts";
 import type { CatalogColumn } from "./catalog.ts";
-import { canonicalJson, meaning } from "./compare.ts";
+import { canonicalJson, normalizeExpr } from "./compare.ts";
 
 type Computed = NonNullable<CatalogColumn["computed"]>;
 
@@ -31,7 +31,7 @@ export function computedWithQueries(
   if (computed === null || queries.length === 0) return computed;
   const found = new Map<string, ManifestQuery>();
   const add = (exprs: readonly Expr[]): void => {
-    for (const id of exprs.flatMap(queriesAsked)) {
+    for (const id of exprs.flatMap(queriesOf)) {
       const query = queries.find((candidate) => candidate.id === id);
       if (query === undefined || found.has(id)) continue;
       found.set(id, query);
@@ -43,7 +43,7 @@ export function computedWithQueries(
 }
 
 /** Ids of the distinct queries in an expression. */
-export function queriesAsked(expr: Expr): string[] {
+export function queriesOf(expr: Expr): string[] {
   const ids = new Set<string>();
   visit(expr, (node) => {
     if (node.node === "query") ids.add(node.query);
@@ -52,7 +52,7 @@ export function queriesAsked(expr: Expr): string[] {
 }
 
 /** Ids of the application functions behind a column's values, in its expression and its queries. */
-export function functionsBehind({ expr, queries = [] }: Computed): string[] {
+export function functionsReadBy({ expr, queries = [] }: Computed): string[] {
   const ids = new Set(udfsOf(expr));
   for (const inner of queries.flatMap(({ query }) => expressionsOf(query))) {
     visit(inner, (node) => {
@@ -67,8 +67,8 @@ export function functionsBehind({ expr, queries = [] }: Computed): string[] {
 export function changedQueries(before: Computed, after: Computed): string[] {
   const known = new Map((before.queries ?? []).map((query) => [query.id, query]));
   return (after.queries ?? []).flatMap((query) => {
-    const former = known.get(query.id);
-    return former !== undefined && definitionOf(former) === definitionOf(query) ? [] : [query.name];
+    const previous = known.get(query.id);
+    return previous !== undefined && definitionOf(previous) === definitionOf(query) ? [] : [query.name];
   });
 }
 
@@ -76,6 +76,6 @@ function definitionOf({ parameters, return_scalar: returnScalar, query }: Manife
   return canonicalJson({
     parameters,
     return_scalar: returnScalar,
-    query: mapExpressions(query, (expr) => meaning(expr) as Expr),
+    query: mapExpressions(query, (expr) => normalizeExpr(expr) as Expr),
   });
 }

@@ -9,7 +9,7 @@ import { storableText } from "../sql/quote.ts";
  * update is therefore always empty.
  */
 export function isSameExpr(a: Expr, b: Expr): boolean {
-  return canonicalJson(meaning(a)) === canonicalJson(meaning(b));
+  return canonicalJson(normalizeExpr(a)) === canonicalJson(normalizeExpr(b));
 }
 
 export function isSameJson(a: unknown, b: unknown): boolean {
@@ -46,8 +46,8 @@ function schemaMeaning(schema: unknown): unknown {
 }
 
 /** The tree without derived parts. A Json literal is text and stands for its value, whatever its key order. */
-export function meaning(expr: Expr): unknown {
-  const { nullable: _derived, ...node } = mapParts(expr, (part) => meaning(part) as Expr);
+export function normalizeExpr(expr: Expr): unknown {
+  const { nullable: _derived, ...node } = mapParts(expr, (part) => normalizeExpr(part) as Expr);
   // The checks on a column's written values do not affect its readers.
   if (node.node === "column") return { ...node, type: { kind: node.type.kind } };
   if (node.node === "dict") return { ...node, entries: Object.fromEntries(node.entries.map((e) => [e.key, e.value])) };

@@ -60,9 +60,9 @@ function isNotNull(column: ManifestColumn): boolean {
 }
 
 function columnDefinition(column: ManifestColumn): string {
-  const given = column.default == null ? "" : ` default ${defaultSql(column.default, column.type)}`;
+  const defaultClause = column.default == null ? "" : ` default ${defaultSql(column.default, column.type)}`;
   const notNull = isNotNull(column) ? " not null" : "";
-  return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${given}${notNull}`;
+  return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${defaultClause}${notNull}`;
 }
 
 /** PostgreSQL's own default fills existing rows when the column is added, and rows of services started earlier. The
@@ -74,8 +74,8 @@ function defaultSql({ expr }: NonNullable<ManifestColumn["default"]>, type: Colu
 }
 
 /** Sets or drops the default of a stored column. */
-export function alterDefault(table: TableName, { name, type, default: given }: ManifestColumn): string {
-  const how = given == null ? "drop default" : `set default ${defaultSql(given, type)}`;
+export function alterDefault(table: TableName, { name, type, default: defaultValue }: ManifestColumn): string {
+  const how = defaultValue == null ? "drop default" : `set default ${defaultSql(defaultValue, type)}`;
   return `alter table ${quoteTable(table)} alter column ${quoteIdent(name)} ${how}`;
 }
 

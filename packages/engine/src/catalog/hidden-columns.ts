@@ -9,19 +9,19 @@ import { isSameExpr, isSameType } from "./compare.ts";
 export function nameHidden(stored: CatalogTable, declared: ManifestTable): ManifestTable {
   const hidden = declared.columns.filter((column) => column.is_hidden === true);
   if (hidden.length === 0) return declared;
-  const left = new Set(stored.columns.filter((column) => column.is_hidden === true));
+  const unused = new Set(stored.columns.filter((column) => column.is_hidden === true));
   const names = new Map<string, string>();
   for (const column of hidden) {
-    const same = [...left].find((candidate) => holdsTheSame(candidate, column));
+    const same = [...unused].find((candidate) => isSameVectorColumn(candidate, column));
     if (same === undefined) continue;
-    left.delete(same);
+    unused.delete(same);
     names.set(column.name, same.name);
   }
-  const taken = new Set([...stored.columns.map((column) => column.name), ...names.values()]);
+  const usedNames = new Set([...stored.columns.map((column) => column.name), ...names.values()]);
   for (const { name } of hidden) {
     if (names.has(name)) continue;
-    const own = freeName(name, taken);
-    taken.add(own);
+    const own = freeName(name, usedNames);
+    usedNames.add(own);
     names.set(name, own);
   }
   const nameOf = (name: string): string => names.get(name) ?? name;
@@ -47,25 +47,25 @@ export function hiddenIn(indexes: readonly Pick<CatalogIndex, "embedding">[]): R
 }
 
 /** The embedding index whose vectors a column holds; undefined for a declared column. */
-export function indexHeldIn(table: Pick<CatalogTable, "indexes">, column: string): CatalogIndex | undefined {
+export function indexOfHiddenColumn(table: Pick<CatalogTable, "indexes">, column: string): CatalogIndex | undefined {
   return table.indexes.find(({ embedding }) => embedding?.values === column);
 }
 
 /** The name of a column for people. For a vector column these are its index and the column under it. */
 export function shownColumn(table: Pick<CatalogTable, "indexes">, column: string): string {
-  const index = indexHeldIn(table, column);
+  const index = indexOfHiddenColumn(table, column);
   if (index === undefined) return column;
   return `${index.columns.join(", ")} (embedding index${index.name === null ? "" : ` ${index.name}`})`;
 }
 
-function holdsTheSame(stored: CatalogColumn, declared: ManifestColumn): boolean {
+function isSameVectorColumn(stored: CatalogColumn, declared: ManifestColumn): boolean {
   if (stored.computed === null || declared.computed === null) return false;
   return isSameExpr(stored.computed.expr, declared.computed.expr) && isSameType(stored.type, declared.type);
 }
 
-function freeName(name: string, taken: ReadonlySet<string>): string {
+function freeName(name: string, usedNames: ReadonlySet<string>): string {
   for (let number = 2, free = name; ; number++) {
-    if (!taken.has(free)) return free;
+    if (!usedNames.has(free)) return free;
     free = `${name}_${number}`;
   }
 }

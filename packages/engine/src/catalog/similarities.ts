@@ -21,9 +21,9 @@ export interface AskedSimilarity {
 
 /** The same with the current index whose vectors are compared. */
 export interface Similarity extends AskedSimilarity {
-  /** Null while no index is available; `lacks` has the error for callers. */
+  /** Null while no index is available; `missing` has the error for callers. */
   readonly over: CatalogIndex | null;
-  readonly lacks: Error | null;
+  readonly missing: Error | null;
   /** Makes the vector of `value`. Its type is an array, or Json for a list in a request. */
   readonly vector: Expr;
   readonly dimensions: number;
@@ -39,28 +39,28 @@ const METRICS = {
 } as const satisfies Record<VectorMetric, { operator: string; value: (distance: string) => string }>;
 
 /** Finds the index of a similarity. While a changed index is built, the previous one is used with its own function. */
-export function resolveSimilarity(asked: AskedSimilarity, tables: readonly BoundTable[]): Similarity {
-  const table = tables.find(({ alias }) => alias === asked.alias)?.table;
-  const label = `${table?.name}.${asked.column}${asked.index === null ? "" : ` ('${asked.index}')`}`;
+export function resolveSimilarity(similarity: AskedSimilarity, tables: readonly BoundTable[]): Similarity {
+  const table = tables.find(({ alias }) => alias === similarity.alias)?.table;
+  const label = `${table?.name}.${similarity.column}${similarity.index === null ? "" : ` ('${similarity.index}')`}`;
   const found = (table?.indexes ?? []).filter(
-    ({ kind, name, columns }) => kind === "embedding" && name === asked.index && columns[0] === asked.column,
+    ({ kind, name, columns }) => kind === "embedding" && name === similarity.index && columns[0] === similarity.column,
   );
   const usable = found.filter(({ vectors }) => vectors == null || vectors.state === "ready");
   const worth = (index: CatalogIndex): number =>
-    (index.embedding?.metric === asked.metric ? 2 : 0) + (index.state === "ready" ? 1 : 0);
+    (index.embedding?.metric === similarity.metric ? 2 : 0) + (index.state === "ready" ? 1 : 0);
   const [over] = usable.sort((a, b) => worth(b) - worth(a) || b.id - a.id);
   if (over?.embedding == null) {
     return {
-      ...asked,
+      ...similarity,
       over: null,
-      lacks: notThere(label, found.length > 0),
-      vector: asked.value,
+      missing: notThere(label, found.length > 0),
+      vector: similarity.value,
       dimensions: 0,
       label,
     };
   }
   const { dimensions } = over.embedding;
-  return { ...asked, over, lacks: null, vector: vectorExpr(asked, over), dimensions, label };
+  return { ...similarity, over, missing: null, vector: vectorExpr(similarity, over), dimensions, label };
 }
 
 /** SQL of the distance from a row's vector to the requested one. */
@@ -68,8 +68,8 @@ export function distanceSql(of: Similarity, parameters: ParameterList): string {
   if (of.over === null) return "null::float8";
   const { operator } = METRICS[of.metric];
   const { precision = "fp16" } = of.over.embedding ?? {};
-  const asked = parameters.vector(of.name, precision, of.dimensions);
-  return `${rowVector(of)} operator(appdb.${operator}) ${asked}`;
+  const argument = parameters.vector(of.name, precision, of.dimensions);
+  return `${rowVector(of)} operator(appdb.${operator}) ${argument}`;
 }
 
 /** SQL of the number for users. Null for a row without a vector, and for vectors without a direction. */

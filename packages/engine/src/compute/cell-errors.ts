@@ -38,7 +38,7 @@ export function spreadErrors(
       if (computed === null || !columns.has(name) || all[name] !== undefined) continue;
       const read = valuesRead(computed.expr).find((candidate) => all[candidate] !== undefined);
       const cause = read === undefined ? undefined : all[read];
-      if (read !== undefined && cause !== undefined) all[name] = carry(read, cause);
+      if (read !== undefined && cause !== undefined) all[name] = propagateError(read, cause);
     }
   }
   return all;
@@ -48,9 +48,9 @@ export function spreadErrors(
 export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellErrors {
   const own = Object.entries(errors).filter(([, error]) => error.kind !== "skipped");
   // A worker that died skips the steps without function calls. If all steps are skipped, each keeps its own error.
-  const told = own.length > 0 ? own : Object.entries(errors);
+  const reported = own.length > 0 ? own : Object.entries(errors);
   return Object.fromEntries(
-    told.map(([name, { type, message, function: fn }]) => [
+    reported.map(([name, { type, message, function: fn }]) => [
       name,
       { type, message: storableText(message), function: fn },
     ]),
@@ -63,7 +63,7 @@ export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boo
   return Object.values(errors).some(({ kind }) => kind === "import" || kind === "missing");
 }
 
-function carry(read: string, cause: CellError): CellError {
+function propagateError(read: string, cause: CellError): CellError {
   const column = cause.column ?? read;
   if (cause.column !== undefined) return { ...cause, column };
   return {

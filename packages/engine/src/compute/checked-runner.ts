@@ -58,8 +58,8 @@ function misfitOf(step: Steps[number], check: JsonCheck | undefined, value: Engi
   const misfit = check === undefined || value === null ? undefined : check(JSON.parse(String(value)));
   if (misfit === undefined) return undefined;
   const name = functionOf(step.expr);
-  const place = misfit.pointer === "" ? "" : `${misfit.pointer}: `;
-  return { kind: "wrong_type", function: name, type: "ValueError", message: place + misfit.detail, at: null };
+  const location = misfit.pointer === "" ? "" : `${misfit.pointer}: `;
+  return { kind: "wrong_type", function: name, type: "ValueError", message: location + misfit.detail, at: null };
 }
 
 function functionOf(expr: Expr): string {

@@ -18,7 +18,7 @@ export async function countErrors(
   const computing = tables.filter((table) => table.columns.some((column) => column.computed !== null));
   let rows: readonly (readonly (string | null)[])[];
   try {
-    rows = await countIn(sql, await withSomeError(sql, computing));
+    rows = await countIn(sql, await tablesWithErrors(sql, computing));
   } catch (error) {
     // A table was dropped with psql; the others are still counted.
     if (!(error instanceof SqlError && ["42P01", "42703"].includes(error.sqlstate))) throw error;
@@ -47,7 +47,7 @@ function namesOf(table: CatalogTable, column: string): readonly string[] {
  * Finds tables with errors. Most have none. The index answers that at once, while a count starts parallel workers for 6
  * ms. The query asks for the first row in index order: `exists` would scan a table that is not analysed yet.
  */
-async function withSomeError(sql: SqlConnection, tables: readonly CatalogTable[]): Promise<readonly CatalogTable[]> {
+async function tablesWithErrors(sql: SqlConnection, tables: readonly CatalogTable[]): Promise<readonly CatalogTable[]> {
   if (tables.length === 0) return [];
   const parts = tables.map((table) => `select ${table.id}::text where (${firstWithErrors(table)}) is not null`);
   const { rows } = await sql.query({ text: parts.join(" union all ") });

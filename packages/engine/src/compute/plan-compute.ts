@@ -41,7 +41,7 @@ export function planCompute(
     const sql = compileSql(column.computed.expr, ROW_COLUMNS);
     if (sql !== undefined) sqlOf.set(column.name, castToStorage(sql, column.type));
   }
-  const python = withTheirReads(ordered, (column) => !sqlOf.has(column.name));
+  const python = withReads(ordered, (column) => !sqlOf.has(column.name));
   const steps = ordered.filter((column) => python.has(column.name));
   return {
     graph: steps.length === 0 ? null : buildGraph(table, functions, steps),
@@ -66,8 +66,8 @@ export function planPython(
   return ordered.length === 0 ? null : buildGraph(table, functions, ordered);
 }
 
-/** The names among `columns` (computed ones of the table) that `wanted` depends on, including `wanted` itself. */
-export function computedClosure(table: CatalogTable, wanted: Iterable<string>): Set<string> {
+/** The names among `columns` (computed ones of the table) that `requested` depends on, including `requested` itself. */
+export function computedClosure(table: CatalogTable, requested: Iterable<string>): Set<string> {
   const byName = computedByName(table);
   const found = new Set<string>();
   const visit = (name: string): void => {
@@ -76,7 +76,7 @@ export function computedClosure(table: CatalogTable, wanted: Iterable<string>): 
     found.add(name);
     for (const read of referencedColumns(column.computed.expr)) visit(read);
   };
-  for (const name of wanted) visit(name);
+  for (const name of requested) visit(name);
   return found;
 }
 
@@ -91,12 +91,12 @@ function computedByName(table: CatalogTable): Map<string, ComputedColumn> {
 /** Columns added by updates break the declared order, so the graph is walked. */
 function inDependencyOrder(table: CatalogTable, columns: readonly string[]): ComputedColumn[] {
   const byName = computedByName(table);
-  const wanted = new Set(columns);
+  const requested = new Set(columns);
   const ordered: ComputedColumn[] = [];
   const visited = new Set<string>();
   const visit = (name: string): void => {
     const column = byName.get(name);
-    if (column === undefined || !wanted.has(name) || visited.has(name)) return;
+    if (column === undefined || !requested.has(name) || visited.has(name)) return;
     visited.add(name);
     for (const read of referencedColumns(column.computed.expr)) visit(read);
     ordered.push(column);
@@ -106,10 +106,7 @@ function inDependencyOrder(table: CatalogTable, columns: readonly string[]): Com
 }
 
 /** `ordered` is in dependency order, so one walk from its end meets every reader before its sources. */
-function withTheirReads(
-  ordered: readonly ComputedColumn[],
-  isPython: (column: ComputedColumn) => boolean,
-): Set<string> {
+function withReads(ordered: readonly ComputedColumn[], isPython: (column: ComputedColumn) => boolean): Set<string> {
   const python = new Set<string>();
   for (const column of [...ordered].reverse()) {
     if (isPython(column)) python.add(column.name);

@@ -78,7 +78,7 @@ export function neededComputed(layout: RowLayout, outputs: readonly string[]): s
 }
 
 /** Fills the slots that the engine generates: ids and times. */
-export function makeGenerated({ slots }: RowLayout, make: Generators, row: Row): void {
+export function fillGenerated({ slots }: RowLayout, make: Generators, row: Row): void {
   for (let at = 0; at < slots.length; at++) {
     const origin = slots[at]?.origin;
     if (origin !== undefined && origin !== "input" && origin !== "computed") row[at] = make[origin]();

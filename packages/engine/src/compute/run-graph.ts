@@ -2,7 +2,7 @@ import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors"
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
-import { indexHeldIn, shownColumn } from "../catalog/hidden-columns.ts";
+import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 import { planPython } from "./plan-compute.ts";
@@ -110,9 +110,9 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
   const at = error.at === null ? "" : ` (${error.at})`;
   const text = table.columns.find(({ name }) => name === column)?.computed?.text;
-  const index = indexHeldIn(table, column);
+  const index = indexOfHiddenColumn(table, column);
   return appError(CODES[error.kind], {
-    detail: `Column ${table.name}.${shownColumn(table, column)}: ${whatHappened(error, text)}${at}`,
+    detail: `Column ${table.name}.${shownColumn(table, column)}: ${describeUdfError(error, text)}${at}`,
     hint: hintFor(error),
     meta: {
       table: table.name,
@@ -128,10 +128,10 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
 
 /** Describes the failure of a function, or a missing one, for the caller. `text` is the printed expression of the
  *  column. */
-export function whatHappened(error: UdfError, text?: string): string {
+export function describeUdfError(error: UdfError, text?: string): string {
   switch (error.kind) {
     case "raised":
-      return `${whatFailed(error, text)} raised ${error.type}: ${error.message}`;
+      return `${failedPart(error, text)} raised ${error.type}: ${error.message}`;
     case "wrong_type":
       return `${error.function} returned the wrong type: ${error.message}`;
     case "missing":
@@ -144,7 +144,7 @@ export function whatHappened(error: UdfError, text?: string): string {
 }
 
 /** The failed part: a function by its name, an operator by its expression or its sign. */
-export function whatFailed(error: UdfError, text?: string): string {
+export function failedPart(error: UdfError, text?: string): string {
   if (!OPERATORS.has(error.function)) return error.function;
   if (text === undefined) return `the operator ${shownFunction(error.function)}`;
   return text.length <= LONGEST_TEXT

@@ -9,13 +9,13 @@ interface NamedColumn {
 }
 
 /**
- * A FROM list over rows given as arrays (parameters $1 and up, in the order of `given`), followed by the computed
+ * A FROM list over rows given as arrays (parameters $1 and up, in the order of `inputs`), followed by the computed
  * columns. Each step sees the given columns and earlier steps under their own names, as stored.
  */
-export function unnestRows(given: readonly NamedColumn[], steps: readonly SqlStep[], ordinality?: string): string {
-  const arrays = given.map((column, at) => `$${at + 1}::${transportType(column.type)}[]`);
-  const names = given.map((column) => quoteIdent(column.name));
-  const values = given.map((column, at) => {
+export function unnestRows(inputs: readonly NamedColumn[], steps: readonly SqlStep[], ordinality?: string): string {
+  const arrays = inputs.map((column, at) => `$${at + 1}::${transportType(column.type)}[]`);
+  const names = inputs.map((column) => quoteIdent(column.name));
+  const values = inputs.map((column, at) => {
     const name = names[at] ?? "";
     const value = fromTransport(name, column.type);
     return value === name ? name : `${value} as ${name}`;

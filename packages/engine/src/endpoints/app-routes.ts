@@ -49,20 +49,20 @@ export function openInnerRoutes(
 ): InnerRoutes {
   const known = new Map<string, CompiledRoute>();
   for (const { app, routes } of applications) {
-    for (const [place, id] of app.routes.entries()) {
-      const route = routes[place];
+    for (const [index, id] of app.routes.entries()) {
+      const route = routes[index];
       if (route !== undefined) known.set(id, route);
     }
   }
   return {
     async answer(id, head, data, signal) {
       try {
-        return await passedOn(await ask(known.get(id) ?? others(id), requestOf(head, data), signal));
+        return await toInnerAnswer(await ask(known.get(id) ?? others(id), requestOf(head, data), signal));
       } catch (error) {
-        return passedOn(answerError(error, head.id, log, signal));
+        return toInnerAnswer(answerError(error, head.id, log, signal));
       }
     },
-    problem: (failure, id) => passedOn(answerFailure(failure, id, log)),
+    problem: (failure, id) => toInnerAnswer(answerFailure(failure, id, log)),
   };
 }
 
@@ -87,14 +87,14 @@ function requestOf(head: HttpHead, data: Uint8Array): RouteRequest {
   return { body: data, search: head.search, headers, id: head.id };
 }
 
-async function passedOn(answer: RouteAnswer): Promise<InnerAnswer> {
+async function toInnerAnswer(answer: RouteAnswer): Promise<InnerAnswer> {
   const headers: HttpHeaders = [...Object.entries(answer.headers), ...(answer.more_headers ?? [])].map(
     ([name, value]) => [name, value],
   );
-  return { status: answer.status, headers, data: await wholeBody(answer.body) };
+  return { status: answer.status, headers, data: await readWholeBody(answer.body) };
 }
 
-async function wholeBody(body: RouteAnswer["body"]): Promise<Uint8Array> {
+async function readWholeBody(body: RouteAnswer["body"]): Promise<Uint8Array> {
   if (typeof body === "string") return Buffer.from(body);
   if (Buffer.isBuffer(body)) return body;
   const pieces: Uint8Array[] = [];

@@ -8,7 +8,7 @@ import type { CompiledRoute } from "../routes/route.ts";
  * The route with a limit on concurrent requests. For a streaming route, a request counts until its head is sent.
  * Requests above the limit fail at once with `overloaded`, so that a slow route does not block the service.
  */
-export function withBound(route: CompiledRoute, most: number, log: Logger): CompiledRoute {
+export function withBound(route: CompiledRoute, max: number, log: Logger): CompiledRoute {
   const { method, path } = route;
   let waiting = 0;
   const ended = (answer: RouteAnswer): RouteAnswer => {
@@ -18,8 +18,8 @@ export function withBound(route: CompiledRoute, most: number, log: Logger): Comp
   return {
     ...route,
     handle(request) {
-      if (waiting >= most) {
-        return Promise.resolve(answerError(tooMany(`${method} ${path}`, most), request.id, log));
+      if (waiting >= max) {
+        return Promise.resolve(answerError(tooMany(`${method} ${path}`, max), request.id, log));
       }
       waiting += 1;
       // The handler never rejects.
@@ -28,10 +28,10 @@ export function withBound(route: CompiledRoute, most: number, log: Logger): Comp
   };
 }
 
-function tooMany(route: string, most: number): Error {
+function tooMany(route: string, max: number): Error {
   return appError("overloaded", {
-    detail: `${most} requests to ${route} are already in progress, the maximum of one route. Nothing was done.`,
+    detail: `${max} requests to ${route} are already in progress, the maximum of one route. Nothing was done.`,
     hint: `Send the request again in a moment. To allow more concurrent requests, raise ${limitVariable("route_requests")}.`,
-    meta: { route, limit: "route_requests", value: most },
+    meta: { route, limit: "route_requests", value: max },
   });
 }

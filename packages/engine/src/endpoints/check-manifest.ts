@@ -53,7 +53,9 @@ function checkIndexes(table: ManifestTable): void {
   const seen = new Map<string, string>();
   for (const index of declaredIndexes(table)) {
     const label = index.name ?? `on (${index.columns.join(", ")})`;
-    const wrong = index.columns.find((name) => !table.columns.some((one) => one.name === name && isIndexable(one)));
+    const wrong = index.columns.find(
+      (name) => !table.columns.some((column) => column.name === name && isIndexable(column)),
+    );
     if (wrong !== undefined) throw refused(table, `Index ${label} is over '${wrong}', which cannot be indexed`);
     const twin = seen.get(indexName(table.name, index));
     if (twin !== undefined) throw refused(table, `Index ${label} is the same as ${twin}`);

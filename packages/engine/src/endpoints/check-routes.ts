@@ -35,14 +35,14 @@ function refuser(service: ManifestService, route: ManifestRoute, path: string): 
       meta: {
         service: service.name,
         path,
-        ...workedOn(route),
+        ...routeSubject(route),
       },
     });
   };
 }
 
 /** The table, query or function of a route. */
-function workedOn(route: ManifestRoute): Record<string, string> {
+function routeSubject(route: ManifestRoute): Record<string, string> {
   if ("table" in route) return { table: route.table };
   if ("query" in route) return { query: route.query };
   return "handler" in route ? { handler: route.handler.id } : {};

@@ -64,8 +64,10 @@ function hindranceOf(operation: SchemaOperation): string | undefined {
     case "replace_index":
       return undefined;
     case "drop_column": {
-      const { computed, name, nullable, default: given } = operation.column;
-      return computed === null && !nullable && given == null ? mustBeGiven(operation.table.name, name) : undefined;
+      const { computed, name, nullable, default: defaultValue } = operation.column;
+      return computed === null && !nullable && defaultValue == null
+        ? describeRequired(operation.table.name, name)
+        : undefined;
     }
     case "alter_table":
       return operation.changes.includes("primary_key") ? `${operation.table.name} has another primary key` : undefined;
@@ -89,7 +91,7 @@ function columnHindrance({
   return isStrict ? `${path} may not be null` : undefined;
 }
 
-function mustBeGiven(table: string, column: string): string {
+function describeRequired(table: string, column: string): string {
   return `${table}.${column} is unknown to it and required`;
 }
 

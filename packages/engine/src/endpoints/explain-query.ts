@@ -38,7 +38,7 @@ export async function explainQuery(sql: SqlConnection, input: ExplainInput): Pro
   checkTables(input, catalog);
   const bound = bindQuery(named, (name) => declaredTable(input, catalog, name));
   const functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
-  const plan = planQuery(bound, { functions, mode: "forms", most_rows: input.limits.result_rows });
+  const plan = planQuery(bound, { functions, mode: "forms", max_rows: input.limits.result_rows });
   const statements = [
     ...plan.materials.flatMap((stage) => {
       if (!("folds" in stage)) return [stage.statement];
@@ -56,23 +56,23 @@ export async function explainQuery(sql: SqlConnection, input: ExplainInput): Pro
   };
 }
 
-function findQuery(manifest: Manifest, wanted: string): ManifestQuery {
-  const found = manifest.queries.filter(({ id, name }) => id === wanted || name === wanted);
+function findQuery(manifest: Manifest, queryName: string): ManifestQuery {
+  const found = manifest.queries.filter(({ id, name }) => id === queryName || name === queryName);
   const [query] = found;
   if (query !== undefined && found.length === 1) return query;
   const names = manifest.queries.map(({ name }) => name);
-  const nearest = nearestName(wanted, names);
+  const nearest = nearestName(queryName, names);
   if (query !== undefined) {
     throw appError("query_not_found", {
-      detail: `${manifest.app_file} declares several queries named ${wanted}: ${found.map(({ id }) => id).join(", ")}.`,
+      detail: `${manifest.app_file} declares several queries named ${queryName}: ${found.map(({ id }) => id).join(", ")}.`,
       hint: "Add the module to the name.",
-      meta: { query: wanted },
+      meta: { query: queryName },
     });
   }
   throw appError("query_not_found", {
-    detail: `${manifest.app_file} declares no query ${wanted}.`,
+    detail: `${manifest.app_file} declares no query ${queryName}.`,
     hint: nameHint(names, nearest),
-    meta: { query: wanted },
+    meta: { query: queryName },
   });
 }
 
@@ -84,7 +84,7 @@ function nameHint(names: readonly string[], nearest: string | undefined): string
 function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
   const { query } = plan.bound;
   const python = plan.reasons.map(
-    ({ clause, what, why }) => ({ clause: CLAUSES[clause], runs_in: "Python", what, why }) as const,
+    ({ clause, what, reason }) => ({ clause: CLAUSES[clause], runs_in: "Python", what, why: reason }) as const,
   );
   const inSql: [clause: string, what: string][] = [];
   if (query.joins.length > 0) inSql.push(["join", query.joins.map(({ kind, table }) => `${kind} ${table}`).join(", ")]);
@@ -101,8 +101,8 @@ function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
     ["sample", query.sample !== null],
     ["limit", query.limit !== null || query.offset !== null || query.tail !== null],
   ];
-  for (const [clause, isThere] of clauses) {
-    if (!isThere) continue;
+  for (const [clause, isPresent] of clauses) {
+    if (!isPresent) continue;
     const isPart = python.some((part) => part.clause.includes(clause));
     inSql.push([clause, isPart ? "everything that Python does not compute" : "everything"]);
   }
@@ -127,7 +127,7 @@ async function planOf(
   const args = argumentsFor(input, named);
   const versions = new Map(plan.bound.tables.map(({ table }) => [table.id, table.version]));
   if (args === undefined) return linesOf(await sql.query({ text: `explain (generic_plan) ${statement.text}` }));
-  const values = valuesFor(statement.places, named, args, versions);
+  const values = valuesFor(statement.placeholders, named, args, versions);
   const how = input.analyze ? "explain (analyze, costs, timing)" : "explain";
   return linesOf(await sql.query({ text: `${how} ${statement.text}`, values }));
 }
@@ -140,20 +140,20 @@ function argumentsFor({ params, analyze }: ExplainInput, named: ManifestQuery): 
 }
 
 function valuesFor(
-  places: ParameterList["places"],
+  placeholders: ParameterList["placeholders"],
   named: ManifestQuery,
   args: QueryArguments,
   versions: ReadonlyMap<number, number>,
 ): unknown[] {
   const types = new Map(named.parameters.map(({ name, type }) => [name, type]));
-  return places.map((place) => {
-    if ("array" in place) return "{}";
-    if ("page_key" in place || "page_rows" in place) throw new TypeError("A page cannot be explained.");
-    if ("version_of" in place) return versions.get(place.version_of);
+  return placeholders.map((placeholder) => {
+    if ("array" in placeholder) return "{}";
+    if ("page_key" in placeholder || "page_rows" in placeholder) throw new TypeError("A page cannot be explained.");
+    if ("version_of" in placeholder) return versions.get(placeholder.version_of);
     // The plan is the same for any vector, and application code does not run here.
-    if ("vector" in place) return JSON.stringify([1, ...new Array<number>(place.dimensions - 1).fill(0)]);
-    const value = args.get(place.parameter) ?? null;
-    const type = types.get(place.parameter);
+    if ("vector" in placeholder) return JSON.stringify([1, ...new Array<number>(placeholder.dimensions - 1).fill(0)]);
+    const value = args.get(placeholder.parameter) ?? null;
+    const type = types.get(placeholder.parameter);
     return value === null || type === undefined ? null : toSqlText(type, value);
   });
 }

@@ -88,13 +88,13 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
 
 /** For a service without external clients: compiles each route on first use. */
 function routesOnDemand(context: RouteContext, service: ManifestService | undefined) {
-  const made = new Map<string, CompiledRoute>();
+  const compiledRoutes = new Map<string, CompiledRoute>();
   return (id: string): CompiledRoute | undefined => {
-    const known = made.get(id);
+    const known = compiledRoutes.get(id);
     const route = service?.routes.find((candidate) => tableRouteId(candidate) === id);
     if (known !== undefined || service === undefined || route === undefined) return known;
     const compiled = routeKind(route).compile(context, service, route);
-    made.set(id, compiled);
+    compiledRoutes.set(id, compiled);
     return compiled;
   };
 }

@@ -5,8 +5,8 @@ import type { Forms, SqlTemplate } from "./form.ts";
 
 const from =
   ({ casts }: Kind): SqlTemplate =>
-  ({ args: [arg], kind: wanted }) =>
-    arg === undefined ? undefined : casts[wanted]?.(arg.sql);
+  ({ args: [arg], kind: castKind }) =>
+    arg === undefined ? undefined : casts[castKind]?.(arg.sql);
 
 /**
  * Conversions (`astype`), by the argument's kind. A text becomes another kind only in the one form that both sides read

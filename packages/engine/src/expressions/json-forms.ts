@@ -15,18 +15,18 @@ export function jsonEquals(a: Argument | undefined, b: Argument | undefined): st
 function equalsConstant(value: Argument | undefined, other: Argument | undefined): string | undefined {
   const text = constant(other);
   if (value === undefined || typeof text !== "string" || value.expr.node === "literal") return undefined;
-  const wanted = parsed(text);
+  const expected = parsed(text);
   const inner = `(${value.sql} #>> '{}')`;
-  switch (typeof wanted) {
+  switch (typeof expected) {
     case "string":
       return where(value.sql, "string", `${inner} = (${other?.sql} #>> '{}')`);
     case "boolean":
-      return where(value.sql, "boolean", `${inner} = '${wanted}'`);
+      return where(value.sql, "boolean", `${inner} = '${expected}'`);
     case "number": {
-      if (!Number.isFinite(wanted) || (Number.isInteger(wanted) && Math.abs(wanted) >= 10 ** EXACT_DIGITS)) {
+      if (!Number.isFinite(expected) || (Number.isInteger(expected) && Math.abs(expected) >= 10 ** EXACT_DIGITS)) {
         return undefined;
       }
-      const equal = `${inner}::float8 = '${wanted}'::float8`;
+      const equal = `${inner}::float8 = '${expected}'::float8`;
       const isLong = `(${inner} ~ '^-?[0-9]{${EXACT_DIGITS + 1},}$')`;
       return where(value.sql, "number", raiseWhere(isLong, `length(${inner})`, "bool", equal));
     }

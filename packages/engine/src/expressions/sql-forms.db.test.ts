@@ -251,17 +251,17 @@ async function checkEveryCharacter({ runner, codePoints }: Python): Promise<void
     const texts = codePoints
       .slice(start, start + 8_000)
       .flatMap((code) => shapes.map((shape) => shape(String.fromCodePoint(code))));
-    const hex = texts.map((one) => Buffer.from(one).toString("hex"));
+    const hex = texts.map((text) => Buffer.from(text).toString("hex"));
     const [python, postgres] = await Promise.all([
-      Promise.all(texts.map((one) => runner.run(graph, [one]))),
+      Promise.all(texts.map((text) => runner.run(graph, [text]))),
       pool.query({
         text: `select ${sql} from unnest($1::text[]) with ordinality as t(hex, n) order by n`,
         values: [hex],
       }),
     ]);
-    const differences = texts.flatMap((one, i) =>
+    const differences = texts.flatMap((text, i) =>
       functions.flatMap((name, f) =>
-        python[i]?.values[f] === postgres.rows[i]?.[f] ? [] : [`${name} of ${escape(one)}: ${postgres.rows[i]?.[f]}`],
+        python[i]?.values[f] === postgres.rows[i]?.[f] ? [] : [`${name} of ${escape(text)}: ${postgres.rows[i]?.[f]}`],
       ),
     );
     expect(differences.slice(0, 20)).toEqual([]);
@@ -312,7 +312,7 @@ function pythons(): [string, string][] {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([version, path]): [string, string] => [`Python ${version}`, path]);
   const ends = all.length > 1 ? [all[0], all.at(-1)] : all;
-  return CASES >= 20_000 ? all : ends.filter((one) => one !== undefined);
+  return CASES >= 20_000 ? all : ends.filter((end) => end !== undefined);
 }
 
 function versionOf(python: string): string | undefined {

@@ -126,9 +126,9 @@ const find: SqlTemplate = ({ args: [text, part], kwargs }) =>
 
 /** Like find, but a missing text raises, and Python then reports the error. */
 const index: SqlTemplate = ({ args: [text, part], kwargs }) => {
-  const place = `strpos(${text?.sql}, ${part?.sql})`;
+  const position = `strpos(${text?.sql}, ${part?.sql})`;
   if (Object.keys(kwargs).length > 0) return undefined;
-  return raiseWhere(`(${place} = 0)`, place, "int8", `(${place} - 1)::int8`);
+  return raiseWhere(`(${position} = 0)`, position, "int8", `(${position} - 1)::int8`);
 };
 
 const removePrefix: SqlTemplate = ({ args: [text, prefix] }) =>

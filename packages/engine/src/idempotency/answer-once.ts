@@ -66,8 +66,8 @@ export class AnswerOnce {
 
   async #work(once: Once, looksFirst: boolean, work: () => Promise<KeptAnswer>): Promise<KeptAnswer> {
     try {
-      const kept = looksFirst ? await this.#finds.submit(once) : undefined;
-      return kept === undefined ? await work() : replay(once, kept);
+      const replayed = looksFirst ? await this.#finds.submit(once) : undefined;
+      return replayed === undefined ? await work() : replay(once, replayed);
     } catch (error) {
       // An error claims that nothing was stored. That is wrong if the first attempt stored the request: on the second
       // attempt its function may fail or its table may have changed.

@@ -99,7 +99,7 @@ export class RequestStore {
    * Stores responses in the caller's transaction. Waits for other transactions that store one of the keys.
    * @throws SqlError; if `isKeyTaken` holds for it, a key exists and the transaction must be rolled back
    */
-  async keep(connection: SqlConnection, responses: readonly ResponseToStore[]): Promise<void> {
+  async store(connection: SqlConnection, responses: readonly ResponseToStore[]): Promise<void> {
     // Sorted, so that two transactions with the same keys wait for each other and do not deadlock.
     const sorted = [...responses].sort((a, b) => (a.id < b.id ? -1 : 1));
     const texts = (values: readonly (string | null)[]): string => columnText(STRING_TYPE.kind, values);
@@ -133,14 +133,14 @@ export class RequestStore {
       values: [ids, this.#time(0)],
     });
     const found = new Map<string, KeptRequest>();
-    for (const [id, digest, status, headers, body, made, isExpired] of rows) {
+    for (const [id, digest, status, headers, body, placeholders, isExpired] of rows) {
       if (isExpired === "t") continue;
       found.set(id ?? "", {
         digest: digest ?? "",
         answer: {
           status: Number(status),
           headers: headers == null ? JSON_HEADERS : JSON.parse(headers),
-          body: fillTemplate(body ?? "", made == null ? null : JSON.parse(made)),
+          body: fillTemplate(body ?? "", placeholders == null ? null : JSON.parse(placeholders)),
         },
       });
     }

@@ -16,10 +16,10 @@ export function placeholderText(at: number, of: number, type: string): string {
   return `[${at},${of},${type}]`;
 }
 
-/** Fills in the placeholders of a stored body. `made` has the placeholders, then the computed values as PostgreSQL
+/** Fills in the placeholders of a stored body. `texts` has the placeholders, then the computed values as PostgreSQL
  *  writes them. */
-export function fillTemplate(text: string, made: readonly (string | null)[] | null): string {
-  const [placeholders, ...values] = made ?? [];
+export function fillTemplate(text: string, texts: readonly (string | null)[] | null): string {
+  const [placeholders, ...values] = texts ?? [];
   if (placeholders == null) return text;
   let filled = "";
   let from = 0;

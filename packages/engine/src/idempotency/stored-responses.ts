@@ -25,10 +25,10 @@ export interface InsertWithResponse {
  * next to it. Parameters: see `responseParameters`.
  */
 export function insertWithStoredResponse({ insert, returning, parameters }: InsertWithResponse): string {
-  const [identity, ...made] = returning;
+  const [identity, ...generated] = returning;
   if (identity === undefined) throw new TypeError("Responses are stored by the identity of their rows.");
   const p = (offset: number): string => `$${parameters + offset}`;
-  const texts = made.map(({ name, type }) => {
+  const texts = generated.map(({ name, type }) => {
     return kindOf(type).castedText(`s.${quoteIdent(name)}::text`);
   });
   const filled = `case when u.placeholders is not null then array[u.placeholders, ${texts.join(", ")}] end`;
@@ -36,7 +36,7 @@ export function insertWithStoredResponse({ insert, returning, parameters }: Inse
   return [
     `with stored as (${insert}), kept as (`,
     "insert into appdb.requests (id, digest, status, headers, body, made, expires_at)",
-    `select u.id, u.digest, u.status, u.headers, u.body, ${made.length === 0 ? "null" : filled}, ${p(8)}::timestamptz`,
+    `select u.id, u.digest, u.status, u.headers, u.body, ${generated.length === 0 ? "null" : filled}, ${p(8)}::timestamptz`,
     `from unnest(${p(1)}::uuid[], ${p(2)}::uuid[], ${p(3)}::uuid[], ${p(4)}::smallint[], ${p(5)}::json[], ${p(6)}::text[],`,
     `${p(7)}::text[]) as u(row, id, digest, status, headers, body, placeholders)`,
     // Sorted, so that two batches with the same keys wait for each other and do not deadlock.

@@ -17,17 +17,17 @@ export interface BatchPace {
 /** Sizes batches by the duration of the last one, so that each takes about 0.3 seconds. */
 export function createBatchPace(clock: Clock): BatchPace {
   let rows = FIRST_ROWS;
-  let began = clock.now();
+  let startedAt = clock.now();
   return {
     get rows() {
       return rows;
     },
     batchDone() {
       const now = clock.now();
-      const factor = AIM_MS / Math.max(1, now - began);
+      const factor = AIM_MS / Math.max(1, now - startedAt);
       const bounded = Math.min(MAX_GROWTH, Math.max(1 / MAX_GROWTH, factor));
       rows = Math.min(MAX_ROWS, Math.max(1, Math.round(rows * bounded)));
-      began = now;
+      startedAt = now;
     },
   };
 }

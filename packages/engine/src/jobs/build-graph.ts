@@ -32,7 +32,7 @@ export async function buildGraph(deps: JobDeps, job: Job, graph: Graph): Promise
   const { rows } = await deps.sql.query({ text: `select count(*) from ${quoteTable(graph.table)}` });
   const count = Number(rows[0]?.[0]);
   await setRows(deps.sql, job, 0, count);
-  await using _progress = tellProgress(deps, job, count);
+  await using _progress = reportProgress(deps, job, count);
   const needed = Math.ceil((count * (graph.dimensions * BYTES_OF_A_NUMBER + NODE_BYTES)) / MB);
   const memory = Math.min(Math.max(needed, LEAST_MB), MAX_MB);
   try {
@@ -65,10 +65,10 @@ async function create(deps: JobDeps, { text }: Graph, memory: string, workers: n
   });
 }
 
-function tellProgress(deps: JobDeps, job: Job, total: number): AsyncDisposable {
+function reportProgress(deps: JobDeps, job: Job, total: number): AsyncDisposable {
   let telling: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    telling = telling.then(() => tellRows(deps, job, total));
+    telling = telling.then(() => reportRows(deps, job, total));
   }, PROGRESS_MS);
   return {
     async [Symbol.asyncDispose]() {
@@ -78,7 +78,7 @@ function tellProgress(deps: JobDeps, job: Job, total: number): AsyncDisposable {
   };
 }
 
-async function tellRows(deps: JobDeps, job: Job, total: number): Promise<void> {
+async function reportRows(deps: JobDeps, job: Job, total: number): Promise<void> {
   try {
     const { rows } = await deps.sql.query({
       text: `select p.tuples_done from pg_catalog.pg_stat_progress_create_index p

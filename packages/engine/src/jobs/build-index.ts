@@ -30,7 +30,7 @@ export async function buildIndex(deps: JobDeps, job: Job, signal: AbortSignal): 
     }
   } catch (error) {
     if (!(error instanceof SqlError) || isPassing(error)) throw error;
-    if (isGone(error)) throw new JobLost("the table or a column was renamed or dropped", { cause: error });
+    if (isUndefinedObject(error)) throw new JobLost("the table or a column was renamed or dropped", { cause: error });
     await deps.sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: true }) });
     await deps.sql.transaction(async (connection) => {
       await lockCatalog(connection);
@@ -75,7 +75,7 @@ async function isStillCalled(sql: SqlConnection, id: number, sqlName: string): P
   return rows[0] === undefined || rows[0][0] === sqlName;
 }
 
-function isGone(error: SqlError): boolean {
+function isUndefinedObject(error: SqlError): boolean {
   return error.sqlstate === "42P01" || error.sqlstate === "42703";
 }
 

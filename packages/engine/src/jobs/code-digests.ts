@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogFunction } from "../catalog/catalog.ts";
-import { functionsBehind } from "../catalog/column-queries.ts";
+import { functionsReadBy } from "../catalog/column-queries.ts";
 
 /** Digests of the application functions' code, by function id. Another digest means other code. */
 export type CodeDigests = ReadonlyMap<string, string>;
@@ -23,9 +23,12 @@ function digestOf(fn: ManifestFunction, modules: ReadonlyMap<string, string>, ap
 }
 
 /** The functions whose previous code computed a column's values. A column without known code is not stale. */
-export function formerCode(column: Pick<CatalogColumn, "computed" | "code">, digests: CodeDigests): readonly string[] {
+export function previousCode(
+  column: Pick<CatalogColumn, "computed" | "code">,
+  digests: CodeDigests,
+): readonly string[] {
   if (column.computed === null) return [];
-  return functionsBehind(column.computed).filter((id) => {
+  return functionsReadBy(column.computed).filter((id) => {
     const [known, now] = [column.code?.[id], digests.get(id)];
     return known !== undefined && now !== undefined && known !== now;
   });
@@ -37,7 +40,7 @@ export function codeOf(
   functions: ReadonlyMap<string, CatalogFunction>,
 ): Readonly<Record<string, string>> | null {
   if (column.computed === null) return null;
-  const known = functionsBehind(column.computed).flatMap((id) => {
+  const known = functionsReadBy(column.computed).flatMap((id) => {
     const digest = functions.get(id)?.digest;
     return digest === undefined ? [] : [[id, digest] as const];
   });

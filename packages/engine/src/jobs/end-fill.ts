@@ -12,7 +12,7 @@ import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
-import { whatFailed, whatHappened } from "../compute/run-graph.ts";
+import { describeUdfError, failedPart } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -20,7 +20,7 @@ import type { RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
 import { rememberCode } from "./remember-code.ts";
-import { dropUndoLog, putBack } from "./undo-log.ts";
+import { dropUndoLog, undoJob } from "./undo-log.ts";
 
 /** The short last transaction of a fill or recompute: new columns become visible, and no column is stale. Locks the
  *  catalog and then jobs, in the same order as an update. */
@@ -47,7 +47,7 @@ export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
  */
 export async function failFill(deps: JobDeps, job: Job, error: JobError, signal: AbortSignal): Promise<void> {
   if (job.undoing === null && !(await beginUndoing(deps.sql, job, deps.owner, error))) return;
-  const isPutBack = await putBack(deps.sql, job, signal);
+  const isPutBack = await undoJob(deps.sql, job, signal);
   for (;;) {
     try {
       await deps.sql.transaction((connection) => failOnce(connection, deps, job, job.undoing ?? error, isPutBack));
@@ -80,7 +80,7 @@ async function failOnce(
     await deleteIndex(sql, index.id);
   }
   const own = table.columns.filter((column) => job.column_ids.includes(column.id));
-  const dropped = withTheirReaders(
+  const dropped = withReaders(
     table,
     own.filter((column) => column.state === "filling"),
   );
@@ -94,8 +94,8 @@ async function failOnce(
   for (const column of dropped) await deleteColumn(sql, column.id);
   const isTouched = !isPutBack && (await hasBegun(sql, job));
   for (const column of own.filter((candidate) => candidate.state === "ready")) {
-    const former = job.undo.find((candidate) => candidate.id === column.id);
-    if (former !== undefined) await restoreColumn(sql, former, isTouched);
+    const previous = job.undo.find((candidate) => candidate.id === column.id);
+    if (previous !== undefined) await restoreColumn(sql, previous, isTouched);
     else if (isTouched && !job.errors_only) await markStale(sql, column.id);
   }
   await bumpCatalog(sql, [table.id]);
@@ -117,7 +117,7 @@ async function dropColumns(sql: SqlConnection, table: CatalogTable, dropped: rea
   }
 }
 
-function withTheirReaders(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {
+function withReaders(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {
   const names = new Set(columns.map((column) => column.name));
   let size: number;
   do {
@@ -143,15 +143,15 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const isNew = failing?.state === "filling";
   const where = error.at === null ? "" : ` (${error.at})`;
   const identity = table?.identity ?? "_row";
-  const isAsked = job.kind === "recompute" && job.undo.length === 0;
+  const isManual = job.kind === "recompute" && job.undo.length === 0;
   const isMissing = error.kind === "missing";
-  const again = isAsked ? " and try again" : ", then run the update again";
+  const again = isManual ? " and try again" : ", then run the update again";
   const what = isMissing
-    ? whatHappened(error)
-    : `${whatFailed(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
+    ? describeUdfError(error)
+    : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
   return {
-    code: isAsked ? "recompute_failed" : "fill_failed",
-    detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${whatStays(job, isNew, done)}`,
+    code: isManual ? "recompute_failed" : "fill_failed",
+    detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${describeRemaining(job, isNew, done)}`,
     hint: isMissing
       ? "Restore the function, or change the column and run `cli schema update`."
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
@@ -169,7 +169,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   };
 }
 
-function whatStays(job: Job, isNew: boolean, done: number): string {
+function describeRemaining(job: Job, isNew: boolean, done: number): string {
   if (isNew) return "The new column was dropped.";
   if (job.undo.length > 0) return "The column keeps its previous expression and values.";
   return job.on_error === "abort" || done === 0

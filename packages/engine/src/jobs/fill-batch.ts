@@ -24,8 +24,8 @@ export async function storeRows(
     const missed = await findChanged(context, ready);
     const rows = await readAgain(context, mode, [...missed]);
     const results = mode.graph === null ? NO_RESULTS : await runAll(context, mode.graph, rows);
-    const kept = ready.map((part) => withoutRows(part, (id) => missed.has(id)));
-    ready = [...kept, ...(await resolveRows(context, mode, rows, results))];
+    const written = ready.map((part) => withoutRows(part, (id) => missed.has(id)));
+    ready = [...written, ...(await resolveRows(context, mode, rows, results))];
   }
 }
 
@@ -74,13 +74,13 @@ function countErrors({ errors }: ReadyRows): number {
 /** Whether all rows were unchanged since they were read, and were written. */
 async function writeRows(connection: SqlConnection, fill: Fill, mode: FillMode, rows: ReadyRows): Promise<boolean> {
   if (rows.ids.length === 0) return true;
-  const given = rows.is_whole ? fill.columns : (mode.graph?.steps ?? []);
+  const inputs = rows.is_whole ? fill.columns : (mode.graph?.steps ?? []);
   const { row_count: rowCount } = await connection.query({
-    text: rows.is_whole ? fill.given : mode.update,
+    text: rows.is_whole ? fill.updateInputs : mode.update,
     values: [
       listText(rows.ids),
-      listText(isOneForAll(rows.xmins) ? rows.xmins.slice(0, 1) : rows.xmins),
-      ...given.map((column, at) => columnText(column.type.kind, rows.columns[at] ?? [])),
+      listText(isOneForAll(rows.rowVersions) ? rows.rowVersions.slice(0, 1) : rows.rowVersions),
+      ...inputs.map((column, at) => columnText(column.type.kind, rows.columns[at] ?? [])),
       errorsText(rows),
     ],
   });
@@ -89,7 +89,7 @@ async function writeRows(connection: SqlConnection, fill: Fill, mode: FillMode, 
 
 async function findChanged({ deps, fill }: FillContext, ready: readonly ReadyRows[]): Promise<ReadonlySet<string>> {
   const ids = ready.flatMap((part) => part.ids);
-  const xmins = ready.flatMap((part) => part.xmins);
+  const xmins = ready.flatMap((part) => part.rowVersions);
   const text = changedRows(fill.table);
   const { rows } = await deps.sql.query({ text, values: [listText(ids), listText(xmins)] });
   return new Set(rows.map(([id]) => id ?? ""));

@@ -34,7 +34,7 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
   const catalog = await loadCatalog(deps.sql);
   const fill = planFill(catalog, job);
   if (fill === undefined) return;
-  const counting = job.rows_total === null ? tellTotal(deps, job, fill) : Promise.resolve();
+  const counting = job.rows_total === null ? reportTotal(deps, job, fill) : Promise.resolve();
   // Rows of a scope leave it when they are done, so they are counted first. All rows can be counted while the first
   // ones are read and the workers start; errors are handled at the end.
   if (fill.scope === null) counting.catch(() => undefined);
@@ -51,7 +51,7 @@ export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal):
   await counting;
 }
 
-async function tellTotal({ sql }: JobDeps, job: Job, { table, scope }: Fill): Promise<void> {
+async function reportTotal({ sql }: JobDeps, job: Job, { table, scope }: Fill): Promise<void> {
   const { rows } = await sql.query({ text: countRows(table, scope) });
   await setTotal(sql, job, Number(rows[0]?.[0]));
 }
@@ -133,7 +133,7 @@ async function readNext(
     const result = await deps.sql.query({ text: mode.select, values: [cursor, limit, null] });
     return readStoredRows(result, mode.graph?.inputs ?? [], fill.outside);
   } catch (error) {
-    throw asMoved(error);
+    throw toJobLost(error);
   }
 }
 
@@ -145,7 +145,7 @@ async function storeBatch(context: FillContext, mode: FillMode, rows: StoredRows
     const { python } = context.fill;
     // Class 22: SQL refuses a value. Python may have one, or an exception with more detail.
     if (!(error instanceof SqlError && error.sqlstate.startsWith("22")) || mode.steps.length === 0 || python === null) {
-      throw asMoved(error);
+      throw toJobLost(error);
     }
     await storeByPython(context, python, rows, cursor);
   }
@@ -157,12 +157,12 @@ async function storeByPython(context: FillContext, python: FillMode, rows: Store
   try {
     await storeRows(context, python, { rows: again, results, cursor });
   } catch (error) {
-    throw asMoved(error);
+    throw toJobLost(error);
   }
 }
 
 /** A missing column or table: reading the job again shows what is left to do. */
-function asMoved(error: unknown): unknown {
+function toJobLost(error: unknown): unknown {
   if (!(error instanceof SqlError) || !["42703", "42P01"].includes(error.sqlstate)) return error;
   return new JobLost("the table changed", { cause: error });
 }

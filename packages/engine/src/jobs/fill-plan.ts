@@ -24,7 +24,7 @@ export interface Fill {
   /** For rows with a value that SQL refused: every column in Python. Null where SQL computes nothing. */
   readonly python: FillMode | null;
   /** Writes rows whose values are all known. */
-  readonly given: string;
+  readonly updateInputs: string;
   readonly scope: RowScope | null;
   /** A failed cell stays null with its error; otherwise it ends the job. */
   readonly keeps_errors: boolean;
@@ -41,17 +41,17 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
   if (table === undefined || columns === undefined || columns.length === 0) return undefined;
   const names = columns.map((column) => column.name);
   const { graph, sql } = planCompute(table, catalog.functions, names);
-  const outside = readOutside(table, columns);
+  const outside = outsideInputs(table, columns);
   const scope = scopeOf(job, names);
   const undo = undoOf(job, columns);
   const common = { table, columns: names, undo };
   const modeOf = (of: UdfGraph | null, steps: readonly SqlStep[]): FillMode => {
-    const given = of?.steps ?? [];
+    const earlier = of?.steps ?? [];
     return {
       graph: of,
       steps,
       select: selectRows({ table, inputs: of?.inputs ?? [], scope, has_errors: outside.size > 0 }),
-      update: updateRows({ ...common, given, steps, reads: readByRest(columns, given) }),
+      update: updateRows({ ...common, inputs: earlier, steps, reads: readByRest(columns, earlier) }),
     };
   };
   return {
@@ -61,7 +61,7 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
     names: new Set(names),
     main: modeOf(graph, sql),
     python: sql.length === 0 ? null : modeOf(planPython(table, catalog.functions, names), []),
-    given: updateRows({ ...common, given: columns, steps: [], reads: [] }),
+    updateInputs: updateRows({ ...common, inputs: columns, steps: [], reads: [] }),
     scope,
     keeps_errors: job.kind === "close_pending" || job.on_error === "ignore",
     outside,
@@ -77,11 +77,11 @@ function scopeOf(job: Job, columns: readonly string[]): RowScope | null {
 /** A new column needs no undo log: it is dropped when the job fails. */
 function undoOf(job: Job, columns: readonly CatalogColumn[]): UndoShape | null {
   if (job.kind === "close_pending" || job.on_error === "ignore") return null;
-  const former = columns.filter((column) => column.state === "ready");
-  return former.length === 0 ? null : { table: undoTable(job.id), columns: former };
+  const previous = columns.filter((column) => column.state === "ready");
+  return previous.length === 0 ? null : { table: undoTable(job.id), columns: previous };
 }
 
-function readOutside(table: CatalogTable, columns: readonly CatalogColumn[]): ReadonlySet<string> {
+function outsideInputs(table: CatalogTable, columns: readonly CatalogColumn[]): ReadonlySet<string> {
   const own = new Set(columns.map((column) => column.name));
   const read = new Set(columns.flatMap(({ computed }) => (computed === null ? [] : valuesRead(computed.expr))));
   const computed = table.columns.filter((column) => column.computed !== null && !own.has(column.name));
@@ -89,10 +89,13 @@ function readOutside(table: CatalogTable, columns: readonly CatalogColumn[]): Re
 }
 
 /** Stored columns that the SQL steps read. */
-function readByRest(columns: readonly CatalogColumn[], given: readonly { readonly name: string }[]): readonly string[] {
-  const isGiven = new Set(given.map((step) => step.name));
-  const made = new Set(columns.map((column) => column.name));
+function readByRest(
+  columns: readonly CatalogColumn[],
+  earlier: readonly { readonly name: string }[],
+): readonly string[] {
+  const isGiven = new Set(earlier.map((step) => step.name));
+  const computedNames = new Set(columns.map((column) => column.name));
   const rest = columns.filter((column) => !isGiven.has(column.name));
   const read = new Set(rest.flatMap(({ computed }) => (computed === null ? [] : valuesRead(computed.expr))));
-  return [...read].filter((name) => !made.has(name));
+  return [...read].filter((name) => !computedNames.has(name));
 }

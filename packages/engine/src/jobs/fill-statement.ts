@@ -60,11 +60,11 @@ export function selectRows({ table, inputs, scope, has_errors: hasErrors }: Sele
 
 /** An input as an element of a JSON list: the value itself if JSON can represent it exactly, else PostgreSQL's text. */
 function listed(type: ColumnType, column: string): string {
-  return isListedAsItIs(type) ? column : `${column}::text`;
+  return isListedUnchanged(type) ? column : `${column}::text`;
 }
 
 /** Whether a list of such values has the values themselves as elements. */
-export function isListedAsItIs(type: ColumnType): boolean {
+export function isListedUnchanged(type: ColumnType): boolean {
   return kindOf(type).isJsonValue;
 }
 
@@ -95,7 +95,7 @@ export interface FillShape {
   /** All written columns; their entries in the cell errors are removed. */
   readonly columns: readonly string[];
   /** Values given as arrays, parameters $3 and up (a text form of the array). */
-  readonly given: readonly { readonly name: string; readonly type: ColumnType }[];
+  readonly inputs: readonly { readonly name: string; readonly type: ColumnType }[];
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
   readonly reads: readonly string[];
@@ -124,27 +124,27 @@ export function updateRows(shape: FillShape): string {
     ${columns.map((name) => `${quoteIdent(name)} = "#new".${quoteIdent(name)}`).join(",\n    ")},
     _errors = case when "#target"._errors is null and "#new"."#errors" is null then null
       else nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}') end
-  from ${steps.length === 0 ? givenRows(shape) : steppedRows(shape)} as "#new"
+  from ${steps.length === 0 ? inputRows(shape) : steppedRows(shape)} as "#new"
   where "#target".${id} = "#new"."#id" and "#target".xmin = coalesce("#new"."#xmin", ($2::xid[])[1])`;
   if (undo === null) return update;
   const old = undo.columns.map(({ id: of, name }) => `, old.${quoteIdent(name)} as "#${of}"`).join("");
-  const kept = undo.columns.map(({ id: of }) => `, "#${of}"`).join("");
+  const assignments = undo.columns.map(({ id: of }) => `, "#${of}"`).join("");
   return `with "#written" as (
   ${update}
   returning old.${id} as "#id", old._errors as "#errors"${old}
 )
-insert into ${undo.table} ("#id", "#xid", "#errors"${kept})
-select "#id", pg_current_xact_id()::xid, "#errors"${kept} from "#written"`;
+insert into ${undo.table} ("#id", "#xid", "#errors"${assignments})
+select "#id", pg_current_xact_id()::xid, "#errors"${assignments} from "#written"`;
 }
 
 /** The parameters as rows: `#id`, `#xmin`, the given columns, `#errors`. */
-function givenRows({ given }: FillShape): string {
-  const arrays = given.map((column, at) => `$${at + 3}::${transportType(column.type)}[]`);
-  const names = given.map((column) => quoteIdent(column.name));
-  const values = given.map((column, at) => `${fromTransport(`u.${names[at]}`, column.type)} as ${names[at]}`);
+function inputRows({ inputs }: FillShape): string {
+  const arrays = inputs.map((column, at) => `$${at + 3}::${transportType(column.type)}[]`);
+  const names = inputs.map((column) => quoteIdent(column.name));
+  const values = inputs.map((column, at) => `${fromTransport(`u.${names[at]}`, column.type)} as ${names[at]}`);
   return `(
     select ${['"#id"', '"#xmin"', '"#errors"', ...values].join(", ")}
-    from unnest($1::uuid[], $2::xid[], ${[...arrays, `$${given.length + 3}::jsonb[]`].join(", ")})
+    from unnest($1::uuid[], $2::xid[], ${[...arrays, `$${inputs.length + 3}::jsonb[]`].join(", ")})
       as u(${['"#id"', '"#xmin"', ...names, '"#errors"'].join(", ")})
   )`;
 }
@@ -160,7 +160,7 @@ function steppedRows(shape: FillShape): string {
     select "#row"."#id", "#row"."#xmin", "#row"."#errors"${columns.map((name) => `, ${quoteIdent(name)}`).join("")}
     from (
       select "#given".*${stored.join("")}
-      from ${givenRows(shape)} as "#given"
+      from ${inputRows(shape)} as "#given"
       join ${quoteTable(table)} as t on t.${quoteIdent(table.identity)} = "#given"."#id"
     ) as "#row"${laterals.join("")}
   )`;

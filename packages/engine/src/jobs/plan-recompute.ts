@@ -112,27 +112,33 @@ function readersOf(table: CatalogTable, columns: readonly CatalogColumn[]): read
 
 function noTable(catalog: Catalog, request: RecomputeSelection): Error {
   const names = catalog.tables.filter((table) => table.folder === request.folder).map((table) => table.name);
-  const near = nearestName(request.table, names);
+  const suggestion = nearestName(request.table, names);
   return appError("table_not_found", {
     detail: `Table ${request.table} does not exist; ${names.length === 0 ? "the target has no tables" : `the tables are: ${names.join(", ")}`}.`,
-    hint: near === undefined ? "Create the tables first: cli schema update <file> <target>" : `Did you mean ${near}?`,
+    hint:
+      suggestion === undefined
+        ? "Create the tables first: cli schema update <file> <target>"
+        : `Did you mean ${suggestion}?`,
     meta: { table: request.table },
   });
 }
 
 function noColumn(table: CatalogTable, name: string): Error {
-  const near = nearestName(
+  const suggestion = nearestName(
     name,
     table.columns.map((column) => column.name),
   );
   return appError("column_not_found", {
     detail: `Table ${table.name} has no column ${name}.`,
-    hint: near === undefined ? `Its columns: ${table.columns.map((c) => c.name).join(", ")}` : `Did you mean ${near}?`,
+    hint:
+      suggestion === undefined
+        ? `Its columns: ${table.columns.map((c) => c.name).join(", ")}`
+        : `Did you mean ${suggestion}?`,
     meta: { table: table.name, column: name },
   });
 }
 
-function whyNot(column: CatalogColumn, computable: ReadonlySet<string>): string {
+function notComputableReason(column: CatalogColumn, computable: ReadonlySet<string>): string {
   if (column.computed === null) return "is not computed";
   if (column.primary_key) return "is the key";
   return computable.has(column.name) ? "is being filled by an update" : "is made with its row";
@@ -140,7 +146,7 @@ function whyNot(column: CatalogColumn, computable: ReadonlySet<string>): string 
 
 function notComputable(table: CatalogTable, column: CatalogColumn, computable: ReadonlySet<string>): Error {
   return appError("invalid_request", {
-    detail: `Column ${table.name}.${column.name} ${whyNot(column, computable)} and cannot be recomputed.`,
+    detail: `Column ${table.name}.${column.name} ${notComputableReason(column, computable)} and cannot be recomputed.`,
     hint: "Name a computed column, or omit the column to recompute all.",
     meta: { table: table.name, column: column.name },
   });

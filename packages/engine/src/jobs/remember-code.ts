@@ -25,14 +25,14 @@ export function isCodeKnown(manifest: Manifest, catalog: Catalog): boolean {
 /** Stores, with computed columns, the currently known code as the source of their values. */
 export async function rememberCode(
   sql: SqlConnection,
-  isMeant: (column: CatalogColumn, table: CatalogTable) => boolean,
+  isSelected: (column: CatalogColumn, table: CatalogTable) => boolean,
 ): Promise<void> {
   const { tables, functions } = await loadCatalog(sql);
-  const meant = tables.flatMap((table) => table.columns.filter((column) => isMeant(column, table)));
-  const codes = meant.map((column) => codeOf(column, functions));
+  const selected = tables.flatMap((table) => table.columns.filter((column) => isSelected(column, table)));
+  const codes = selected.map((column) => codeOf(column, functions));
   await sql.query({
     text: `update appdb.columns c set code = m.code from unnest($1::bigint[], $2::json[]) as m(id, code)
       where c.id = m.id and c.code::text is distinct from m.code::text`,
-    values: [meant.map((column) => column.id), codes.map((code) => (code === null ? null : JSON.stringify(code)))],
+    values: [selected.map((column) => column.id), codes.map((code) => (code === null ? null : JSON.stringify(code)))],
   });
 }

@@ -10,7 +10,7 @@ import { NO_RESULTS, type RowResults, readStoredRows, runAll, type StoredRows } 
 /** Rows with the values to write, column by column. */
 export interface ReadyRows {
   readonly ids: readonly string[];
-  readonly xmins: readonly string[];
+  readonly rowVersions: readonly string[];
   /** The values of all columns of the job (`is_whole`), else those of the mode's graph; SQL computes the others. */
   readonly columns: readonly (readonly EngineValue[])[];
   readonly is_whole: boolean;
@@ -30,7 +30,7 @@ export async function resolveRows(
   results: RowResults,
 ): Promise<readonly ReadyRows[]> {
   const { fill } = context;
-  const { ids, xmins } = rows;
+  const { ids, rowVersions } = rows;
   const { columns } = results;
   const errors = new Map<number, CellErrors>();
   const rest = new Map<number, RestRow>();
@@ -43,24 +43,24 @@ export async function resolveRows(
     const hasReaders = failed !== null || mode.steps.some((step) => own[step.column] !== undefined);
     if (hasReaders) {
       const known = knownValues(mode, results, at, own);
-      rest.set(at, { id, xmin: xmins[at] ?? "", failed, known, errors: own });
+      rest.set(at, { id, xmin: rowVersions[at] ?? "", failed, known, errors: own });
     } else if (Object.keys(own).length > 0) errors.set(at, own);
   }
-  const ready: ReadyRows = { ids, xmins, columns, is_whole: false, errors };
+  const ready: ReadyRows = { ids, rowVersions, columns, is_whole: false, errors };
   if (rest.size === 0) return [ready];
   return [withoutRows(ready, (_, at) => rest.has(at)), await completeRows(context, [...rest.values()])];
 }
 
-/** The rows without those that `isLeftOut` selects, by identity and index. */
-export function withoutRows(rows: ReadyRows, isLeftOut: (id: string, at: number) => boolean): ReadyRows {
-  const kept = rows.ids.flatMap((id, at) => (isLeftOut(id, at) ? [] : [at]));
-  const pick = <T>(values: readonly T[]): T[] => kept.map((at) => values[at] as T);
+/** The rows without those that `isExcluded` selects, by identity and index. */
+export function withoutRows(rows: ReadyRows, isExcluded: (id: string, at: number) => boolean): ReadyRows {
+  const indexes = rows.ids.flatMap((id, at) => (isExcluded(id, at) ? [] : [at]));
+  const pick = <T>(values: readonly T[]): T[] => indexes.map((at) => values[at] as T);
   const errors = new Map<number, CellErrors>();
-  for (const [place, at] of kept.entries()) {
+  for (const [index, at] of indexes.entries()) {
     const own = rows.errors.get(at);
-    if (own !== undefined) errors.set(place, own);
+    if (own !== undefined) errors.set(index, own);
   }
-  return { ...rows, ids: pick(rows.ids), xmins: pick(rows.xmins), columns: rows.columns.map(pick), errors };
+  return { ...rows, ids: pick(rows.ids), rowVersions: pick(rows.rowVersions), columns: rows.columns.map(pick), errors };
 }
 
 /** A row whose remaining columns SQL cannot compute. */
@@ -102,23 +102,23 @@ function knownValues(
 /** Computes the missing columns of rows in Python, grouped by the set of missing columns. */
 async function completeRows(context: FillContext, rows: readonly RestRow[]): Promise<ReadyRows> {
   const { fill } = context;
-  const groups = new Map<string, { lacking: readonly string[]; rows: RestRow[] }>();
+  const groups = new Map<string, { missing: readonly string[]; rows: RestRow[] }>();
   for (const rest of rows) {
-    const lacking = [...fill.names].filter((name) => !rest.known.has(name));
-    const group = groups.get(lacking.join()) ?? { lacking, rows: [] };
+    const missing = [...fill.names].filter((name) => !rest.known.has(name));
+    const group = groups.get(missing.join()) ?? { missing, rows: [] };
     group.rows.push(rest);
-    groups.set(lacking.join(), group);
+    groups.set(missing.join(), group);
   }
   const done: { row: RestRow; values: readonly EngineValue[]; errors: CellErrors }[] = [];
   for (const group of groups.values()) {
-    const graph = planPython(fill.table, fill.functions, group.lacking);
-    const results = graph === null ? NO_RESULTS : await runRest(context, graph, group.rows);
+    const graph = planPython(fill.table, fill.functions, group.missing);
+    const results = graph === null ? NO_RESULTS : await computeRest(context, graph, group.rows);
     for (const [at, row] of group.rows.entries()) done.push({ row, ...wholeRow(context, row, graph, results, at) });
   }
   const errors = done.flatMap((row, at) => (Object.keys(row.errors).length === 0 ? [] : [[at, row.errors] as const]));
   return {
     ids: done.map(({ row }) => row.id),
-    xmins: done.map(({ row }) => row.xmin),
+    rowVersions: done.map(({ row }) => row.xmin),
     columns: fill.columns.map((_, which) => done.map(({ values }) => values[which] ?? null)),
     is_whole: true,
     errors: new Map(errors),
@@ -126,7 +126,7 @@ async function completeRows(context: FillContext, rows: readonly RestRow[]): Pro
 }
 
 /** Inputs that this job makes itself come from the row; the others are read as stored. */
-async function runRest(context: FillContext, graph: UdfGraph, rows: readonly RestRow[]): Promise<RowResults> {
+async function computeRest(context: FillContext, graph: UdfGraph, rows: readonly RestRow[]): Promise<RowResults> {
   const { deps, fill } = context;
   const text = selectRows({ table: fill.table, inputs: graph.inputs, scope: null, has_errors: false });
   const ids = rows.map((row) => row.id);
@@ -135,9 +135,9 @@ async function runRest(context: FillContext, graph: UdfGraph, rows: readonly Res
     graph.inputs,
     new Set(),
   );
-  const places = new Map(stored.ids.map((id, at) => [id, at]));
+  const indexById = new Map(stored.ids.map((id, at) => [id, at]));
   const inputs = graph.inputs.map(({ name }, which) => {
-    return rows.map(({ id, known }) => known.get(name) ?? stored.inputs[which]?.[places.get(id) ?? -1] ?? null);
+    return rows.map(({ id, known }) => known.get(name) ?? stored.inputs[which]?.[indexById.get(id) ?? -1] ?? null);
   });
   return runAll(context, graph, { ids, inputs });
 }

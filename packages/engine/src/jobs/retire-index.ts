@@ -37,13 +37,13 @@ async function dropReplaced(
 ): Promise<void> {
   const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === of.table_id);
   const now = table?.indexes.find((index) => index.id === of.index_id);
-  const former = table?.indexes.find((index) => index.id === now?.replaces);
-  if (table === undefined || former === undefined) return;
-  await sql.query({ text: dropIndex(table.folder, former.sql_name, { concurrently: false }) });
-  await deleteIndex(sql, former.id);
-  const used = hiddenIn(table.indexes.filter((index) => index.id !== former.id));
+  const previous = table?.indexes.find((index) => index.id === now?.replaces);
+  if (table === undefined || previous === undefined) return;
+  await sql.query({ text: dropIndex(table.folder, previous.sql_name, { concurrently: false }) });
+  await deleteIndex(sql, previous.id);
+  const used = hiddenIn(table.indexes.filter((index) => index.id !== previous.id));
   for (const column of table.columns) {
-    if (column.is_hidden !== true || column.name !== former.embedding?.values || used.has(column.name)) continue;
+    if (column.is_hidden !== true || column.name !== previous.embedding?.values || used.has(column.name)) continue;
     for (const text of dropColumn(table, column.name)) await sql.query({ text });
     await deleteColumn(sql, column.id);
   }

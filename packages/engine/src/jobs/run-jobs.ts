@@ -52,7 +52,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
 
 /** Runs one job to its end, or releases it. */
 async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
-  await using lease = keepLease(deps, job, signal);
+  await using lease = renewJobLease(deps, job, signal);
   try {
     await doJob(deps, job, lease.signal);
   } catch (error) {
@@ -68,9 +68,9 @@ async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<voi
       await failFill(deps, job, await explainRowFailure(deps.sql, job, error), lease.signal);
       return;
     }
-    if (isDatabaseAway(error) || job.attempts < MAX_ATTEMPTS) throw error;
+    if (isDatabaseUnreachable(error) || job.attempts < MAX_ATTEMPTS) throw error;
     deps.log.error({ job: job.id, table: job.table_name, error: String(error) }, "a job was given up");
-    await giveUp(deps, job, error, lease.signal);
+    await abandonJob(deps, job, error, lease.signal);
   }
 }
 
@@ -91,10 +91,10 @@ async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void
   if (job.kind !== "close_pending" && !job.errors_only) await analyzeTable(deps, job.table_id);
 }
 
-async function giveUp(deps: JobDeps, job: Job, error: unknown, signal: AbortSignal): Promise<void> {
+async function abandonJob(deps: JobDeps, job: Job, error: unknown, signal: AbortSignal): Promise<void> {
   const reason: JobError = {
     code: job.kind === "build_index" ? "schema_unsupported" : "fill_failed",
-    detail: `The work on table ${job.table_name} was given up after ${job.attempts} attempts: ${whatOf(error)}`,
+    detail: `The work on table ${job.table_name} was given up after ${job.attempts} attempts: ${publicMessage(error)}`,
     hint: (error instanceof AppError ? error.hint : undefined) ?? "Run the update again. For details, see the log.",
     meta: { table: job.table_name, code: codeOf(error) },
   };
@@ -103,7 +103,7 @@ async function giveUp(deps: JobDeps, job: Job, error: unknown, signal: AbortSign
 }
 
 /** Only an AppError has a text for people. */
-function whatOf(error: unknown): string {
+function publicMessage(error: unknown): string {
   return error instanceof AppError ? error.message : "an unexpected error; see the log.";
 }
 
@@ -111,7 +111,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof AppError ? error.code : undefined;
 }
 
-function isDatabaseAway(error: unknown): boolean {
+function isDatabaseUnreachable(error: unknown): boolean {
   return error instanceof AppError && (error.code === "database_unavailable" || error.code === "commit_unknown");
 }
 
@@ -122,7 +122,7 @@ interface Lease extends AsyncDisposable {
 }
 
 /** Renews a lease while a job runs, so that one slow batch does not lose it. */
-function keepLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
+function renewJobLease(deps: JobDeps, job: Job, signal: AbortSignal): Lease {
   const lost = new AbortController();
   let isCancelled = false;
   let renewing: Promise<void> = Promise.resolve();

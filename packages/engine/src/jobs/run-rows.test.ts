@@ -30,7 +30,7 @@ const result = {
 test("columns of stored values are read exactly, with relevant errors", () => {
   expect(readStoredRows(result, inputs, new Set(["score", "late"]))).toEqual({
     ids: ["a", "b"],
-    xmins: ["7", "8"],
+    rowVersions: ["7", "8"],
     inputs: [
       ['say "hi"\n', null],
       [9223372036854775807n, -3],
@@ -49,7 +49,11 @@ test("no rows give no columns", () => {
 
 test("a slice of rows and results keeps what belongs to its rows", () => {
   const rows = readStoredRows(result, inputs, new Set(["score"]));
-  expect(sliceRows(rows, 1, 2)).toMatchObject({ ids: ["b"], xmins: ["8"], failed: new Map([[0, { score: error }]]) });
+  expect(sliceRows(rows, 1, 2)).toMatchObject({
+    ids: ["b"],
+    rowVersions: ["8"],
+    failed: new Map([[0, { score: error }]]),
+  });
   expect(sliceRows(rows, 0, 1).failed.size).toBe(0);
   const udfError = { ...error, kind: "raised" as const, at: null };
   const results = { columns: [[1, 2, 3]], errors: new Map([[2, { y: udfError }]]) };

@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { functionsBehind } from "../catalog/column-queries.ts";
+import { functionsReadBy } from "../catalog/column-queries.ts";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
@@ -8,13 +8,13 @@ import { kindOf } from "../kinds/kinds.ts";
 import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../ports.ts";
 import { type ComputedHere, createJobQueries } from "./answer-queries.ts";
 import type { FillContext } from "./fill-context.ts";
-import { isListedAsItIs } from "./fill-statement.ts";
+import { isListedUnchanged } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 
-/** Rows as read, column by column. `xmins` show whether they are unchanged when their values are written. */
+/** Rows as read, column by column. `rowVersions` show whether they are unchanged when their values are written. */
 export interface StoredRows {
   readonly ids: readonly string[];
-  readonly xmins: readonly string[];
+  readonly rowVersions: readonly string[];
   /** By input of the graph. */
   readonly inputs: readonly (readonly EngineValue[])[];
   /** Failed cells of the requested columns, by row index. */
@@ -30,7 +30,7 @@ export function readStoredRows(
   const [ids, xmins, ...lists] = result.rows[0] ?? [];
   return {
     ids: elements(ids),
-    xmins: elements(xmins),
+    rowVersions: elements(xmins),
     inputs: inputs.map((input, at) => valuesOf(input.type, lists[at])),
     failed: outside.size === 0 ? new Map() : failedRows(lists[inputs.length], outside),
   };
@@ -44,7 +44,7 @@ function elements(text: string | null | undefined): readonly string[] {
 function valuesOf(type: ColumnType, list: string | null | undefined): readonly EngineValue[] {
   if (list == null) return [];
   const values = JSON.parse(list) as (string | boolean | null)[];
-  if (isListedAsItIs(type)) return values;
+  if (isListedUnchanged(type)) return values;
   const { fromSql } = kindOf(type);
   return values.map((text) => (text === null ? null : fromSql(String(text), type)));
 }
@@ -76,7 +76,7 @@ export const NO_RESULTS: RowResults = { columns: [], errors: new Map() };
 export function sliceRows(rows: StoredRows, from: number, to: number): StoredRows {
   return {
     ids: rows.ids.slice(from, to),
-    xmins: rows.xmins.slice(from, to),
+    rowVersions: rows.rowVersions.slice(from, to),
     inputs: rows.inputs.map((column) => column.slice(from, to)),
     failed: sliceMap(rows.failed, from, to),
   };
@@ -137,7 +137,7 @@ async function start(deps: JobDeps, here: ComputedHere, runtimeId: string | null
       hint: "Run the update of this application again: cli schema update <app file> <target>",
     });
   }
-  const behind = columns.flatMap(({ computed }) => (computed?.queries === undefined ? [] : functionsBehind(computed)));
+  const behind = columns.flatMap(({ computed }) => (computed?.queries === undefined ? [] : functionsReadBy(computed)));
   const modules = [
     ...graph.functions.map((fn) => catalog.functions.get(fn.id)?.module ?? fn.module),
     ...behind.flatMap((id) => catalog.functions.get(id)?.module ?? []),

@@ -35,11 +35,11 @@ export async function dropUndoLog(sql: SqlConnection, job: Job): Promise<void> {
  * Restores all previous values, batch by batch. After an interruption it continues where it stopped. A row that others
  * changed since keeps its values. Returns false when the job has kept nothing.
  */
-export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Promise<boolean> {
+export async function undoJob(sql: SqlPool, job: Job, signal: AbortSignal): Promise<boolean> {
   const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
-  const columns = await keptColumns(sql, job, table);
+  const columns = await loggedColumns(sql, job, table);
   if (table === undefined || columns === undefined) return false;
-  const text = putBackRows(table, undoTable(job.id), columns);
+  const text = restoreRowsSql(table, undoTable(job.id), columns);
   for (;;) {
     signal.throwIfAborted();
     const { rows } = await sql.transaction((connection) => connection.query({ text }), BY_KEY);
@@ -48,7 +48,7 @@ export async function putBack(sql: SqlPool, job: Job, signal: AbortSignal): Prom
 }
 
 /** The columns of the undo table that the table still has. Undefined without an undo table. */
-async function keptColumns(
+async function loggedColumns(
   sql: SqlConnection,
   job: Job,
   table: CatalogTable | undefined,
@@ -64,7 +64,7 @@ async function keptColumns(
   return table?.columns.filter((column) => kept.has(`#${column.id}`) && column.state === "ready") ?? [];
 }
 
-function putBackRows(table: CatalogTable, undo: string, columns: readonly CatalogColumn[]): string {
+function restoreRowsSql(table: CatalogTable, undo: string, columns: readonly CatalogColumn[]): string {
   const sets = columns.map(({ id, name }) => `${quoteIdent(name)} = "#old"."#${id}", `).join("");
   return `with "#old" as (
     delete from ${undo} where ctid = any(array(select ctid from ${undo} limit ${BATCH})) returning *

@@ -40,7 +40,7 @@ export async function watchJobs(
     const hasEnded = jobs.every((job) => job.state !== "queued" && job.state !== "running");
     if (hasEnded || deps.clock.now() - toldAt >= PROGRESS_MS) {
       toldAt = deps.clock.now();
-      for (const job of jobs) tell(job, onProgress);
+      for (const job of jobs) reportProgress(job, onProgress);
     }
     if (hasEnded) {
       const error = jobs.find((job) => job.error !== null)?.error;
@@ -63,7 +63,7 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
 }
 
 /** Most index builds are quick and have no rows to report. */
-function tell(job: WatchedJob, onProgress: (progress: Progress) => void): void {
+function reportProgress(job: WatchedJob, onProgress: (progress: Progress) => void): void {
   if (job.rows_total === null) return;
   const { table, rows_done: rowsDone, rows_total: rowsTotal, errors } = job;
   for (const column of job.columns)

@@ -1,5 +1,5 @@
 import type { EngineValue } from "@appdb/contract/types";
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, orNull, PLAIN_IN_URL, same, storedAs, typedLiteral } from "./common.ts";
 import type { Kind, Value } from "./kind.ts";
@@ -75,7 +75,7 @@ function bytesOf(text: string): Buffer {
 
 /** Base64 of RFC 4648 section 4, with padding. Any other form may have been truncated or mistyped. */
 function parseBase64(value: unknown): EngineValue | ValueError {
-  if (typeof value !== "string") return wanted("bytes as base64 in a string", value);
+  if (typeof value !== "string") return typeMismatch("bytes as base64 in a string", value);
   const bytes = Buffer.from(value, "base64");
-  return bytes.toString("base64") === value ? bytes : wanted("base64 (A-Z a-z 0-9 + /, padded with =)", value);
+  return bytes.toString("base64") === value ? bytes : typeMismatch("base64 (A-Z a-z 0-9 + /, padded with =)", value);
 }

@@ -1,4 +1,4 @@
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import {
   AGGREGATES,
   AS_IS_ON_WIRE,
@@ -19,7 +19,7 @@ const T = "t".charCodeAt(0);
 
 /** True and false. */
 export const bool: Kind = {
-  parse: (value) => (typeof value === "boolean" ? value : wanted("a boolean (true or false)", value)),
+  parse: (value) => (typeof value === "boolean" ? value : typeMismatch("a boolean (true or false)", value)),
   parseUrl(text) {
     const word = text.trim().toLowerCase();
     if (word === "true" || word === "1") return true;

@@ -1,4 +1,4 @@
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { parseDate } from "../values/parse-time.ts";
 import { ValueError } from "../values/value-error.ts";
 import {
@@ -20,7 +20,8 @@ import type { Kind } from "./kind.ts";
 
 /** Calendar days: `YYYY-MM-DD`. */
 export const date: Kind = {
-  parse: (value) => (typeof value === "string" ? parseDate(value) : wanted("a date YYYY-MM-DD in a string", value)),
+  parse: (value) =>
+    typeof value === "string" ? parseDate(value) : typeMismatch("a date YYYY-MM-DD in a string", value),
   parseUrl(text) {
     const parsed = parseDate(text);
     return parsed instanceof ValueError ? undefined : parsed;

@@ -1,6 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { quoteLiteral } from "../sql/quote.ts";
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { floatText } from "../values/float-text.ts";
 import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, ORDERED, OWN_LITERAL, orNull, PLAIN_IN_URL, PLAIN_NULL, SHORT, same, storedAs } from "./common.ts";
@@ -118,7 +118,7 @@ export const float: Kind = {
 
 /** Any finite JSON number is a Float. */
 export function parseFloat64(value: unknown): EngineValue | ValueError {
-  if (typeof value !== "number") return wanted("a number", value);
+  if (typeof value !== "number") return typeMismatch("a number", value);
   return Number.isFinite(value) ? value : new ValueError("The number is beyond the range of Float.");
 }
 

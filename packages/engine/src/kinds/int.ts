@@ -1,5 +1,5 @@
 import type { EngineValue } from "@appdb/contract/types";
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { parseInt64, parseInt64Text } from "../values/parse-numbers.ts";
 import type { ValueError } from "../values/value-error.ts";
 import {
@@ -121,7 +121,7 @@ export const int: Kind = {
 };
 
 function parseInteger(value: unknown, raw: RawText): EngineValue | ValueError {
-  if (typeof value !== "number") return wanted("an integer", value);
+  if (typeof value !== "number") return typeMismatch("an integer", value);
   // `+ 0` converts -0 to 0: an Int has no negative zero.
   return Number.isSafeInteger(value) ? value + 0 : parseInt64Text(raw(), "Int");
 }

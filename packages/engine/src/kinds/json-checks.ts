@@ -85,10 +85,10 @@ function misfitOf(validate: ValidateFunction): ValueError {
     const key: string = params.additionalProperty ?? params.unevaluatedProperty;
     return new ValueError(`The key ${JSON.stringify(key)} is not allowed here.`, `${instancePath}/${escaped(key)}`);
   }
-  return new ValueError(wordsOf(error), instancePath);
+  return new ValueError(describeIssue(error), instancePath);
 }
 
-function wordsOf({ keyword, parentSchema, data, message }: ErrorObject): string {
+function describeIssue({ keyword, parentSchema, data, message }: ErrorObject): string {
   switch (keyword) {
     case "required":
       return missingKeys(parentSchema?.required, data);

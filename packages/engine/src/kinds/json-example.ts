@@ -61,17 +61,17 @@ export function exampleOfSchema(schema: Schema): Json | undefined {
 
 function sampleArray({ prefixItems = [], items = {}, minItems, maxItems }: Schema): Json | undefined {
   const first = (prefixItems as readonly Schema[]).map((item) => exampleOfSchema(item));
-  const wanted = Math.min(Math.max(Number(minItems ?? 1), first.length), Number(maxItems ?? MAX_ELEMENTS));
+  const count = Math.min(Math.max(Number(minItems ?? 1), first.length), Number(maxItems ?? MAX_ELEMENTS));
   const more = typeof items === "object" ? exampleOfSchema(items as Schema) : undefined;
-  const all = Array.from({ length: wanted }, (_, at) => (at < first.length ? first[at] : more));
-  return wanted > MAX_ELEMENTS || all.includes(undefined) ? undefined : (all as Json[]);
+  const all = Array.from({ length: count }, (_, at) => (at < first.length ? first[at] : more));
+  return count > MAX_ELEMENTS || all.includes(undefined) ? undefined : (all as Json[]);
 }
 
 function sampleObject({ properties = {}, required = [], additionalProperties }: Schema): Json | undefined {
   const members = Object.entries(properties as { readonly [name: string]: Schema });
   const found = Object.fromEntries(members.map(([name, schema]) => [name, exampleOfSchema(schema)]));
-  const lacks = (name: Json) => found[String(name)] === undefined;
-  if ((required as readonly Json[]).some(lacks)) return undefined;
+  const isMissing = (name: Json) => found[String(name)] === undefined;
+  if ((required as readonly Json[]).some(isMissing)) return undefined;
   const more =
     typeof additionalProperties === "object" ? exampleOfSchema((additionalProperties ?? {}) as Schema) : undefined;
   if (members.length === 0 && more !== undefined) return { key: more };

@@ -17,13 +17,13 @@ export class JsonSheet {
   }
 
   /** Reserves room for a row. */
-  begin(most: number): void {
-    this.#ofRow = most;
-    this.room(most);
+  begin(max: number): void {
+    this.#ofRow = max;
+    this.reserve(max);
   }
 
   /** Reserves more room, in bytes. */
-  room(more: number): void {
+  reserve(more: number): void {
     if (this.at + more <= this.bytes.length) return;
     const grown = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + more));
     grown.set(this.bytes.subarray(0, this.at));
@@ -37,7 +37,7 @@ export class JsonSheet {
 
   /** Adds a text that differs from PostgreSQL's, in addition to the row's reserved room. */
   addText(text: string): void {
-    this.room(text.length * 3 + this.#ofRow);
+    this.reserve(text.length * 3 + this.#ofRow);
     this.at += this.bytes.write(text, this.at);
   }
 

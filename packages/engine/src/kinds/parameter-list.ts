@@ -30,7 +30,7 @@ export class ParameterList {
     this.#many = many;
   }
 
-  get places(): readonly Placeholder[] {
+  get placeholders(): readonly Placeholder[] {
     return this.#places;
   }
 
@@ -41,18 +41,18 @@ export class ParameterList {
     const declared = this.#declared.find((parameter) => parameter.name === name);
     if (declared === undefined) throw new TypeError(`The query has no parameter ${name}.`);
     if (this.#many) return `(${fromTransport(askedColumn(name), declared.type)})`;
-    const place = `${this.#add({ parameter: name })}::${storageType(declared.type)}`;
+    const placeholderText = `${this.#add({ parameter: name })}::${storageType(declared.type)}`;
     const collation = storageCollation(declared.type);
-    const sql = collation === "" ? place : `(${place}${collation})`;
+    const sql = collation === "" ? placeholderText : `(${placeholderText}${collation})`;
     this.#byName.set(name, sql);
     return sql;
   }
 
   /** SQL of the next array of values. */
   array(type: ColumnType): string {
-    const place = this.#add({ array: this.#arrays });
+    const placeholderText = this.#add({ array: this.#arrays });
     this.#arrays += 1;
-    return `${place}::${transportType(type)}[]`;
+    return `${placeholderText}::${transportType(type)}[]`;
   }
 
   /** SQL of the vector that a similarity compares with, by its name. */
@@ -71,9 +71,9 @@ export class ParameterList {
 
   /** SQL of a value of the row where a page starts: that of its `at`th sort key. */
   pageKey(at: number, type: ColumnType): string {
-    const place = `${this.#add({ page_key: at })}::${storageType(type)}`;
+    const placeholderText = `${this.#add({ page_key: at })}::${storageType(type)}`;
     const collation = storageCollation(type);
-    return collation === "" ? place : `(${place}${collation})`;
+    return collation === "" ? placeholderText : `(${placeholderText}${collation})`;
   }
 
   /** SQL of the number of rows of a page. */
@@ -81,8 +81,8 @@ export class ParameterList {
     return `${this.#add({ page_rows: true })}::bigint`;
   }
 
-  #add(place: Placeholder): string {
-    this.#places.push(place);
+  #add(placeholder: Placeholder): string {
+    this.#places.push(placeholder);
     return `$${this.#places.length}`;
   }
 }

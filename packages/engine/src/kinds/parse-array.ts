@@ -1,5 +1,5 @@
 import { type ArrayDtype, type ColumnType, displayArray } from "@appdb/contract/types";
-import { describe, wanted } from "../values/describe-value.ts";
+import { describe, typeMismatch } from "../values/describe-value.ts";
 import { float32Text, floatText } from "../values/float-text.ts";
 import { parseInt64Text } from "../values/parse-numbers.ts";
 import { parseText } from "../values/parse-text.ts";
@@ -21,7 +21,7 @@ const NUMBER = /-?\d[\d.eE+-]*/g;
  * shape, and every element is in the dtype's range. Only the outermost list can be empty. Returns the first error.
  */
 export function parseArray(type: ColumnType, value: unknown, raw: () => string): string | ValueError {
-  if (!Array.isArray(value)) return wanted(`a list for ${displayArray(type)}`, value);
+  if (!Array.isArray(value)) return typeMismatch(`a list for ${displayArray(type)}`, value);
   const reader = new ArrayReader(type, value, raw);
   return reader.read(value, "", 0);
 }
@@ -63,30 +63,31 @@ class ArrayReader {
     }
     const length = this.#lengths[depth] ?? 0;
     if (list.length === length && (length > 0 || depth === 0)) return undefined;
-    const said = this.#type.shape?.[depth];
-    if (said == null && list.length === 0) {
+    const declared = this.#type.shape?.[depth];
+    if (declared == null && list.length === 0) {
       return new ValueError("Only the outermost list of an array may be empty.", pointer);
     }
-    const why = said == null ? "the previous lists have" : `${displayArray(this.#type)} requires`;
-    return new ValueError(`The list has ${count(list.length)}; ${why} ${length}.`, pointer);
+    const reason = declared == null ? "the previous lists have" : `${displayArray(this.#type)} requires`;
+    return new ValueError(`The list has ${count(list.length)}; ${reason} ${length}.`, pointer);
   }
 
   #inner(item: unknown, pointer: string, depth: number): string | ValueError {
     if (Array.isArray(item)) return this.read(item, pointer, depth);
-    return wanted(`a list (level ${depth + 1} of ${this.#lengths.length})`, item, pointer);
+    return typeMismatch(`a list (level ${depth + 1} of ${this.#lengths.length})`, item, pointer);
   }
 
   #element(item: unknown): string | ValueError {
     this.#elements += 1;
     const dtype = this.#dtype;
     if (dtype === "string") {
-      const text = typeof item === "string" ? parseText(item) : wanted("a string", item);
+      const text = typeof item === "string" ? parseText(item) : typeMismatch("a string", item);
       return text instanceof ValueError ? text : JSON.stringify(text);
     }
-    if (dtype === "bool") return typeof item === "boolean" ? String(item) : wanted("a boolean (true or false)", item);
-    if (typeof item !== "number") return wanted(`a number (${dtype})`, item);
-    if (dtype === "float64") return Number.isFinite(item) ? floatText(item) : beyond(dtype);
-    if (dtype === "float32") return Number.isFinite(Math.fround(item)) ? float32Text(item) : beyond(dtype);
+    if (dtype === "bool")
+      return typeof item === "boolean" ? String(item) : typeMismatch("a boolean (true or false)", item);
+    if (typeof item !== "number") return typeMismatch(`a number (${dtype})`, item);
+    if (dtype === "float64") return Number.isFinite(item) ? floatText(item) : outOfRangeValue(dtype);
+    if (dtype === "float32") return Number.isFinite(Math.fround(item)) ? float32Text(item) : outOfRangeValue(dtype);
     return dtype === "int64" ? this.#int64(item) : integer(item, dtype);
   }
 
@@ -100,14 +101,14 @@ class ArrayReader {
 }
 
 function integer(item: number, dtype: ArrayDtype): string | ValueError {
-  if (!Number.isInteger(item)) return wanted("an integer", item);
-  const [least, most] = RANGES[dtype] ?? [0, 0];
+  if (!Number.isInteger(item)) return typeMismatch("an integer", item);
+  const [min, max] = RANGES[dtype] ?? [0, 0];
   // `+ 0` converts -0 to 0: an integer has no negative zero.
-  if (item >= least && item <= most) return String(item + 0);
-  return new ValueError(`${describe(item)} is beyond the range of ${dtype}, ${least} to ${most}.`);
+  if (item >= min && item <= max) return String(item + 0);
+  return new ValueError(`${describe(item)} is beyond the range of ${dtype}, ${min} to ${max}.`);
 }
 
-function beyond(dtype: ArrayDtype): ValueError {
+function outOfRangeValue(dtype: ArrayDtype): ValueError {
   return new ValueError(`The number is beyond the range of ${dtype}.`);
 }
 

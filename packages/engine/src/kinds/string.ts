@@ -1,5 +1,5 @@
 import type { EngineValue } from "@appdb/contract/types";
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { parseText } from "../values/parse-text.ts";
 import {
   AGGREGATES,
@@ -34,7 +34,7 @@ const ESCAPED = Uint8Array.from({ length: 256 }, (_none, byte) =>
 
 /** Unicode text of any length. */
 export const string: Kind = {
-  parse: (value) => (typeof value === "string" ? parseText(value) : wanted("a string", value)),
+  parse: (value) => (typeof value === "string" ? parseText(value) : typeMismatch("a string", value)),
   parseUrl: parseText,
   ...PLAIN_IN_URL,
   hasEmptyText: true,

@@ -1,4 +1,4 @@
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { parseTimestamp } from "../values/parse-time.ts";
 import { ValueError } from "../values/value-error.ts";
 import {
@@ -32,7 +32,7 @@ const SECONDS = "2024-01-02 03:04:05".length;
 /** Instants with microseconds, in UTC: `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`. */
 export const timestamp: Kind = {
   parse: (value) =>
-    typeof value === "string" ? parseTimestamp(value) : wanted("an ISO 8601 timestamp in a string", value),
+    typeof value === "string" ? parseTimestamp(value) : typeMismatch("an ISO 8601 timestamp in a string", value),
   parseUrl(text) {
     const parsed = parseTimestamp(text);
     return parsed instanceof ValueError ? undefined : parsed;

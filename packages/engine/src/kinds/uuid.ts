@@ -1,5 +1,5 @@
 import type { EngineValue } from "@appdb/contract/types";
-import { wanted } from "../values/describe-value.ts";
+import { typeMismatch } from "../values/describe-value.ts";
 import { ValueError } from "../values/value-error.ts";
 import {
   AGGREGATES,
@@ -74,9 +74,9 @@ export const uuid: Kind = {
 };
 
 function parseUuid(value: unknown): EngineValue | ValueError {
-  if (typeof value !== "string") return wanted("a UUID in a string", value);
+  if (typeof value !== "string") return typeMismatch("a UUID in a string", value);
   if (HYPHENED.test(value)) return value.toLowerCase();
-  if (!DIGITS.test(value)) return wanted("a UUID", value);
+  if (!DIGITS.test(value)) return typeMismatch("a UUID", value);
   const digits = value.toLowerCase();
   return [0, 8, 12, 16, 20].map((at, part) => digits.slice(at, [8, 12, 16, 20, 32][part])).join("-");
 }

@@ -70,7 +70,7 @@ export class LiveQueries implements AsyncDisposable {
     const { live_queries: liveQueries } = this.#deps.limits;
     if (this.#streams >= liveQueries) throw tooMany(liveQueries);
     this.#streams += 1;
-    const key = `${query.named.id} ${query.asker.keyOf(args)}`;
+    const key = `${query.query.id} ${query.asker.keyOf(args)}`;
     const known = this.#known.get(key) ?? this.#register(new LiveQuery(key, query.runner, args));
     const { live } = known;
     live.openers += 1;
@@ -127,7 +127,7 @@ export class LiveQueries implements AsyncDisposable {
     for (const { table } of known.points) this.#watches.leave(table);
     this.#bytes -= live.state?.bytes ?? 0;
     live.state = undefined;
-    live.gone.abort();
+    live.stopped.abort();
   }
 
   #onChange(change: LiveChange): void {
@@ -178,7 +178,7 @@ export class LiveQueries implements AsyncDisposable {
     const answers = lives.length === 1 ? undefined : await first?.runner.runMany(lives.map(({ args }) => args));
     for (const [at, live] of lives.entries()) {
       try {
-        const alone = { is_identified: true, signal: live.gone.signal };
+        const alone = { is_identified: true, signal: live.stopped.signal };
         this.#take(live, answers?.[at] ?? (await live.runner.run(live.args, alone)));
         for (const waiter of waiting[at] ?? []) waiter.resolve();
       } catch (error) {
@@ -192,14 +192,14 @@ export class LiveQueries implements AsyncDisposable {
 
   /** @throws overloaded when all results together exceed the limit */
   #take(live: LiveQuery, answer: QueryAnswer): void {
-    if (live.gone.signal.aborted) return;
+    if (live.stopped.signal.aborted) return;
     this.#bytes += live.update(answer);
     if (this.#bytes > this.#deps.limits.live_bytes) throw tooLarge(this.#deps.limits.live_bytes);
   }
 
   #onFailure(live: LiveQuery, error: unknown): void {
-    if (live.gone.signal.aborted || live.streams.size === 0) return;
-    if (!isPassing(error) || isOfLive(error)) {
+    if (live.stopped.signal.aborted || live.streams.size === 0) return;
+    if (!isPassing(error) || isLiveError(error)) {
       this.#deps.log.info({ err: error, query: live.runner.plan.bound.name }, "live query ended");
       live.fail(error);
       return;
@@ -239,6 +239,6 @@ function tooLarge(liveBytes: number): Error {
 }
 
 /** An error at the service's own limit: a retry would not help. */
-function isOfLive(error: unknown): boolean {
+function isLiveError(error: unknown): boolean {
   return error instanceof Error && "meta" in error && (error.meta as { limit?: string }).limit === "live_bytes";
 }

@@ -21,7 +21,7 @@ export class LiveQuery {
   /** Requests that wait for their first result. */
   openers = 0;
   /** Aborts when the last reader has left. */
-  readonly gone = new AbortController();
+  readonly stopped = new AbortController();
   #previous: LiveState | undefined;
   /** The event from the previous result to the current one. Nearly all readers need this one. */
   #change: string | undefined;
@@ -50,17 +50,17 @@ export class LiveQuery {
   /** Takes a new result. Returns its growth in bytes over the previous one. */
   update(answer: QueryAnswer): number {
     const state = stateOf(answer);
-    const former = this.state;
-    if (former?.id === state.id) return 0;
-    this.#previous = former;
+    const previous = this.state;
+    if (previous?.id === state.id) return 0;
+    this.#previous = previous;
     this.#change = undefined;
     this.state = state;
     for (const stream of this.streams) {
       // Readers that are further behind get the whole result: only two results are kept.
-      if (stream.sent !== former) stream.sent = undefined;
+      if (stream.sent !== previous) stream.sent = undefined;
       stream.wake();
     }
-    return state.bytes - (former?.bytes ?? 0);
+    return state.bytes - (previous?.bytes ?? 0);
   }
 
   /** The event that updates a reader from its last result to the current one; undefined when it has that. */

@@ -118,7 +118,7 @@ export class TableWatches implements AsyncDisposable {
   async #renew(hasGap: boolean): Promise<void> {
     this.#hasGap ||= hasGap;
     try {
-      await this.#exclusive(() => this.#lookAround());
+      await this.#exclusive(() => this.#poll());
     } catch (error) {
       this.#deps.log.debug({ err: error }, "watches could not be renewed");
       if (!this.#hasGap || this.#stop.signal.aborted) return;
@@ -128,13 +128,13 @@ export class TableWatches implements AsyncDisposable {
   }
 
   /** Renews used watches, and ends unused watches and those of dead services. */
-  async #lookAround(): Promise<void> {
+  async #poll(): Promise<void> {
     if (this.#stop.signal.aborted) return;
     const { sql } = this.#deps;
-    const kept = await renewWatches(sql, this.#owner);
+    const renewed = await renewWatches(sql, this.#owner);
     if (this.#hasGap) this.#deps.onGap();
     this.#hasGap = false;
-    const lost = [...this.#watches.values()].filter(({ table, users }) => users > 0 && !kept.has(table.id));
+    const lost = [...this.#watches.values()].filter(({ table, users }) => users > 0 && !renewed.has(table.id));
     for (const watch of lost) await this.#watch(watch);
     if (lost.length > 0) this.#deps.onGap();
     for (const watch of [...this.#watches.values()]) if (watch.users === 0) await this.#end(watch);

@@ -39,23 +39,23 @@ function findEquality(table: BoundTable, conditions: readonly Expr[], args: Quer
   for (const condition of conditions) {
     const found = readEquality(table, condition);
     if (found === undefined) continue;
-    const value = watchedValue(found.given.type, givenValue(found.given, args));
+    const value = watchedValue(found.input.type, inputValue(found.input, args));
     if (value !== undefined) return { column: found.column, value };
   }
   return null;
 }
 
-function readEquality({ alias }: BoundTable, condition: Expr): { column: string; given: Expr } | undefined {
+function readEquality({ alias }: BoundTable, condition: Expr): { column: string; input: Expr } | undefined {
   if (condition.node !== "call" || condition.fn !== "op.eq") return undefined;
   const column = condition.args.find((arg) => arg.node === "column");
-  const given = condition.args.find((arg) => arg.node === "literal" || arg.node === "parameter");
-  if (column?.node !== "column" || given === undefined || column.type.kind !== given.type.kind) return undefined;
+  const constant = condition.args.find((arg) => arg.node === "literal" || arg.node === "parameter");
+  if (column?.node !== "column" || constant === undefined || column.type.kind !== constant.type.kind) return undefined;
   const prefix = `${alias}.`;
   if (!column.name.startsWith(prefix) || column.name.includes("!")) return undefined;
-  return { column: column.name.slice(prefix.length), given };
+  return { column: column.name.slice(prefix.length), input: constant };
 }
 
-function givenValue(given: Expr, args: QueryArguments): EngineValue {
-  if (given.node === "literal") return given.value;
-  return given.node === "parameter" ? (args.get(given.name) ?? null) : null;
+function inputValue(constant: Expr, args: QueryArguments): EngineValue {
+  if (constant.node === "literal") return constant.value;
+  return constant.node === "parameter" ? (args.get(constant.name) ?? null) : null;
 }

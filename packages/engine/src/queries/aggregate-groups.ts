@@ -69,7 +69,7 @@ async function readGroups(connection: SqlConnection, input: FoldInput): Promise<
   const { stage, limits, signal } = input;
   if (stage.groups === null) return [[]];
   const { text, values } = input.fill(stage.groups);
-  const { rows } = await connection.query({ text, values, most_bytes: limits.result_bytes, signal });
+  const { rows } = await connection.query({ text, values, max_bytes: limits.result_bytes, signal });
   return decodeRows(stage.columns, rows);
 }
 
@@ -80,9 +80,9 @@ async function foldRows(
 ): Promise<readonly ReadonlyMap<number, UdfFolded>[]> {
   const folds: UdfFold[] = [];
   try {
-    for (const { function: fn, type, args: given, constants } of stage.folds) {
+    for (const { function: fn, type, args: argExprs, constants } of stage.folds) {
       const fixed = Object.entries(constants).map(([name, expr]) => [name, withValues(expr, args)]);
-      const shown = given.map(({ name, type: kind, nullable }) => ({ name, type: kind, nullable }));
+      const shown = argExprs.map(({ name, type: kind, nullable }) => ({ name, type: kind, nullable }));
       folds.push(await udf().fold({ function: fn, result: type, args: shown, constants: Object.fromEntries(fixed) }));
     }
     const { text, values } = fill(stage.rows);

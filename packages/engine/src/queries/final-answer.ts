@@ -31,7 +31,7 @@ export interface CompiledPlan extends QueryPlan {
 
 export interface Nearest extends NearestSearch {
   /** Requested rows among those; an offset skips the others. */
-  readonly wanted: number;
+  readonly limit: number;
   /** The same statement without the index. */
   exact(): Statement;
 }
@@ -92,7 +92,7 @@ async function findRows<Found extends { readonly count: number }>(
   read: (statement: Statement) => Promise<Found>,
 ): Promise<Found> {
   const found = await read(statement);
-  return nearest === null || found.count >= nearest.wanted ? found : read(nearest.exact());
+  return nearest === null || found.count >= nearest.limit ? found : read(nearest.exact());
 }
 
 /** Writes rows from PostgreSQL alone, each with its identity. */
@@ -104,25 +104,25 @@ export function answerRows({ final, render }: CompiledPlan, rows: SqlResult["row
 }
 
 /** Computes the Python values of the rows, and writes them. */
-async function renderRows(run: FinalRun, graph: UdfGraph | null, given: SqlResult["rows"]): Promise<string[]> {
+async function renderRows(run: FinalRun, graph: UdfGraph | null, sqlRows: SqlResult["rows"]): Promise<string[]> {
   const { render, final } = run.plan;
-  if (graph === null) return given.map((row) => render(row));
+  if (graph === null) return sqlRows.map((row) => render(row));
   const first = final.outputs.filter(({ from }) => "sql" in from).length;
   const inputs = bindInputs(graph, final.columns, run.args);
-  const rows = decodeRows(final.columns, given, first).map(inputs);
+  const rows = decodeRows(final.columns, sqlRows, first).map(inputs);
   const computed = await measured(run.timing, "py", computeRows(run.udf(), graph, rows, run.signal), graph.functions);
-  return given.map((row, at) => {
-    const made = computed[at];
-    if (made === undefined) throw new TypeError("Python returned fewer rows than it was given.");
-    refuseErrors(run.query, graph, 0, made, (step) => failedOutput(final, step, at + 1));
-    return render(row, made.values);
+  return sqlRows.map((row, at) => {
+    const computedRow = computed[at];
+    if (computedRow === undefined) throw new TypeError("Python returned fewer rows than it was given.");
+    refuseErrors(run.query, graph, 0, computedRow, (step) => failedOutput(final, step, at + 1));
+    return render(row, computedRow.values);
   });
 }
 
 function nextPosition({ size, after }: PageOf, { final }: CompiledPlan, rows: SqlResult["rows"]): PagePosition | null {
   const last = rows[size - 1];
   if (last === undefined || rows.length <= size) return null;
-  return { keys: last.slice(-final.marks), given: (after?.given ?? 0) + size };
+  return { keys: last.slice(-final.marks), returned: (after?.returned ?? 0) + size };
 }
 
 /** A row that an outer join did not match has no identity. */

@@ -183,7 +183,7 @@ test("rows beyond the byte limit are not written, and PostgreSQL is stopped", as
   let taken = 0;
   const endless = sql.query({
     text: "select repeat('x', 1000), generate_series(1, 2000000000)",
-    most_bytes: 100_000,
+    max_bytes: 100_000,
     take_row: (_bytes, start, end) => {
       taken += end - start;
     },

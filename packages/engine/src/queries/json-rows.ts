@@ -27,7 +27,7 @@ export interface JsonRows {
 export function compileJsonRows(
   outputs: readonly Pick<QueryOutput, "name" | "type">[],
   returnScalar: boolean,
-): (mostBytes: number) => JsonRows {
+): (maxBytes: number) => JsonRows {
   const isBare = returnScalar && outputs.length > 0;
   const fields = outputs.map(({ name, type }, at) => ({
     lead: Buffer.from(isBare ? "" : `${at === 0 ? "{" : ","}${JSON.stringify(name)}:`),
@@ -39,13 +39,13 @@ export function compileJsonRows(
   const more = fields.reduce((sum, { lead }) => sum + lead.length + MORE, end.length + 1);
   // Reused buffers: new memory outside the heap for each response would trigger collections of the whole heap.
   const blank: JsonSheet[] = [];
-  return (mostBytes) => {
+  return (maxBytes) => {
     // Taken by the first row, because most callers first wait for others.
     let sheet: JsonSheet | undefined;
     let count = 0;
     const takeRow: TakeRow = (row, start, stop) => {
       sheet ??= blank.pop() ?? new JsonSheet();
-      if (sheet.at > mostBytes) return;
+      if (sheet.at > maxBytes) return;
       sheet.begin(stop - start + more);
       if (count++ > 0) sheet.add(COMMA);
       let at = start + FIELDS_BYTES;
@@ -72,7 +72,7 @@ export function compileJsonRows(
         return count;
       },
       get is_full() {
-        return sheet !== undefined && sheet.at > mostBytes;
+        return sheet !== undefined && sheet.at > maxBytes;
       },
       finish() {
         if (sheet === undefined) return "";

@@ -46,7 +46,7 @@ export async function listRows(sql: SqlConnection, table: CatalogTable, input: L
   const isLast = last === undefined || !found.has_more;
   return {
     rows: found.rows.map((row) => withErrors(render(row), row[errorsAt] ?? null, columns)),
-    next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], given: 0 }),
+    next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], returned: 0 }),
   };
 }
 
@@ -78,7 +78,7 @@ async function readPage(
   for (let size = limit; ; size = Math.ceil(size / 4)) {
     const values = after === null ? [size + 1] : [size + 1, after];
     try {
-      const { rows } = await sql.query({ text, values, ...(size === 1 ? {} : { most_bytes: PAGE_BYTES }) });
+      const { rows } = await sql.query({ text, values, ...(size === 1 ? {} : { max_bytes: PAGE_BYTES }) });
       return { rows: rows.slice(0, size), has_more: rows.length > size };
     } catch (error) {
       if (!(error instanceof ResultTooLarge)) throw error;
@@ -89,13 +89,13 @@ async function readPage(
 /** @throws table_not_found with the nearest name */
 export function findTable(
   tables: readonly CatalogTable[],
-  place: { readonly folder: string; readonly name: string; readonly text: string },
+  tableName: { readonly folder: string; readonly name: string; readonly text: string },
 ): CatalogTable {
-  const table = tables.find(({ folder, name }) => folder === place.folder && name === place.name);
+  const table = tables.find(({ folder, name }) => folder === tableName.folder && name === tableName.name);
   if (table !== undefined) return table;
   throw appError("table_not_found", {
-    detail: `Table ${place.text} does not exist.`,
+    detail: `Table ${tableName.text} does not exist.`,
     hint: "Create it first: cli schema update <file> <target>",
-    meta: { table: place.text },
+    meta: { table: tableName.text },
   });
 }

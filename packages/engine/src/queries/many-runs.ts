@@ -17,7 +17,7 @@ export interface ManyRuns {
 }
 
 /** Whether a plan is one statement, which can then run for many arguments at once. */
-export function isForMany({ materials, final, bound, vectors }: CompiledPlan): boolean {
+export function isBatchable({ materials, final, bound, vectors }: CompiledPlan): boolean {
   const isStatement = materials.length === 0 && final.graph === null && vectors.similarities.length === 0;
   return isStatement && bound.parameters.length > 0;
 }
@@ -30,18 +30,20 @@ export function isForMany({ materials, final, bound, vectors }: CompiledPlan): b
 export async function runMany(runs: ManyRuns, all: readonly QueryArguments[]): Promise<QueryAnswer[] | undefined> {
   const { sql, limits, plan, versions } = runs;
   const { parameters } = plan.bound;
-  const { places } = plan.final.statement;
+  const { placeholders } = plan.final.statement;
   const arrays = parameters.map(({ name, type }) =>
     columnText(
       type.kind,
       all.map((args) => args.get(name) ?? null),
     ),
   );
-  const known = places.map((place) => ("version_of" in place ? versions.get(place.version_of) : undefined));
+  const known = placeholders.map((placeholder) =>
+    "version_of" in placeholder ? versions.get(placeholder.version_of) : undefined,
+  );
   const { rows } = await sql.query({
     ...writeMany(plan),
     values: [...known, ...arrays],
-    most_bytes: limits.result_bytes,
+    max_bytes: limits.result_bytes,
   });
   if (rows.length === 0 && !(await runs.isCurrent())) return undefined;
   const found = all.map((): (string | null)[][] => []);
@@ -51,8 +53,8 @@ export async function runMany(runs: ManyRuns, all: readonly QueryArguments[]): P
 
 /** Rows keep the query's order: they are numbered before the join with the arguments. */
 function writeMany({ bound, final }: CompiledPlan): { readonly text: string; readonly name: string } {
-  const { text, places } = final.statement;
-  const types = bound.parameters.map(({ type }, at) => `$${places.length + at + 1}::${transportType(type)}[]`);
+  const { text, placeholders } = final.statement;
+  const types = bound.parameters.map(({ type }, at) => `$${placeholders.length + at + 1}::${transportType(type)}[]`);
   const columns = bound.parameters.map(({ name }) => askedColumn(name).slice("asked.".length));
   const many = [
     'select asked."row", found.*',

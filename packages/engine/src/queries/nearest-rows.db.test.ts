@@ -102,15 +102,15 @@ test("the explained plan shows the graph", async () => {
 
 test("a filter still gets the requested number of rows", async () => {
   stage.statements();
-  for (const [least, count] of [
+  for (const [min, count] of [
     [500, 10],
     [990, 10],
     [999, 6],
   ] as const) {
-    const { json } = await served.post("/of_part", { v: points[77], least });
+    const { json } = await served.post("/of_part", { v: points[77], least: min });
     expect(json.rows).toHaveLength(count);
-    expect(json.rows.every(({ part }: { part: number }) => part >= least)).toBe(true);
-    const exact = nearestExactly(points[77] ?? [], 10, (n) => n % 1000 >= least);
+    expect(json.rows.every(({ part }: { part: number }) => part >= min)).toBe(true);
+    const exact = nearestExactly(points[77] ?? [], 10, (n) => n % 1000 >= min);
     if (count === 6) expect(json.rows.map(({ n }: { n: number }) => n).sort()).toEqual([...exact].sort());
   }
   const settings = stage.statements().filter(({ name }) => name === "appdb.search_nearest");

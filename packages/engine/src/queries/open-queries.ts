@@ -7,7 +7,7 @@ import { QueryRunner, type QueryRunnerDeps } from "./query-runner.ts";
 import { compileParameters, type ParameterReader } from "./read-parameters.ts";
 
 export interface OpenQuery {
-  readonly named: ManifestQuery;
+  readonly query: ManifestQuery;
   readonly runner: QueryRunner;
   readonly asker: QueryAsker;
   /** Reads all parameters, whatever the route's inputs are. */
@@ -17,29 +17,29 @@ export interface OpenQuery {
 /** The queries of an application, each compiled on first use. */
 export class OpenQueries {
   readonly #deps: QueryRunnerDeps;
-  readonly #named: ReadonlyMap<string, ManifestQuery>;
+  readonly #queries: ReadonlyMap<string, ManifestQuery>;
   readonly #open = new Map<string, OpenQuery>();
 
   constructor(deps: Omit<QueryRunnerDeps, "in_flight">, queries: readonly ManifestQuery[]) {
     this.#deps = { ...deps, in_flight: new RowsInFlight(deps.limits) };
-    this.#named = new Map(queries.map((query) => [query.id, query]));
+    this.#queries = new Map(queries.map((query) => [query.id, query]));
   }
 
   /** @throws query_not_found, app_invalid */
   open(id: string): OpenQuery {
     const known = this.#open.get(id);
     if (known !== undefined) return known;
-    const named = this.#named.get(id);
-    if (named === undefined) {
+    const query = this.#queries.get(id);
+    if (query === undefined) {
       throw appError("query_not_found", {
         detail: `The application declares no query ${id}.`,
-        hint: `It declares: ${[...this.#named.keys()].join(", ") || "none"}.`,
+        hint: `It declares: ${[...this.#queries.keys()].join(", ") || "none"}.`,
         meta: { query: id },
       });
     }
-    const runner = new QueryRunner(this.#deps, named);
+    const runner = new QueryRunner(this.#deps, query);
     const asker = createAsker(this.#deps.sql, runner);
-    const opened = { named, runner, asker, parameters: compileParameters(named.parameters) };
+    const opened = { query, runner, asker, parameters: compileParameters(query.parameters) };
     this.#open.set(id, opened);
     return opened;
   }

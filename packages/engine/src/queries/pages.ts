@@ -13,7 +13,7 @@ export interface PagePosition {
   /** The sort values of a row as PostgreSQL writes them; the row's identity last. */
   readonly keys: readonly (string | null)[];
   /** Rows of all pages so far, for the query's own limit. */
-  readonly given: number;
+  readonly returned: number;
 }
 
 /** How a query is run. */
@@ -27,7 +27,7 @@ export interface RunOptions {
 }
 
 /** The marks on the rows of a run. */
-export function marksOf(options: Pick<RunOptions, "page" | "is_identified">): RowMarks | undefined {
+export function rowMarksOf(options: Pick<RunOptions, "page" | "is_identified">): RowMarks | undefined {
   const { page, is_identified: isIdentified } = options;
   if (page !== undefined) return { by: "place", after: page.after?.keys.map((key) => key === null) ?? null };
   return isIdentified ? { by: "identity" } : undefined;
@@ -35,10 +35,10 @@ export function marksOf(options: Pick<RunOptions, "page" | "is_identified">): Ro
 
 /** @throws not_pageable for a query that does not read its rows with one statement in a resumable order */
 export function refuseUnpageable(query: string, plan: QueryPlan): void {
-  const why = findObstacle(plan);
-  if (why === undefined) return;
+  const reason = findObstacle(plan);
+  if (reason === undefined) return;
   throw appError("not_pageable", {
-    detail: `The query ${query} cannot be read in pages: ${why}.`,
+    detail: `The query ${query} cannot be read in pages: ${reason}.`,
     hint: "Omit page_size=, or give the query its own limit= and offset= parameters.",
     meta: { query },
   });
@@ -51,6 +51,6 @@ function findObstacle({ bound, materials, final, reasons }: QueryPlan): string |
   if (query.distinct) return "it removes equal rows, so the next page has no row to start after";
   if (materials.length === 0) return final.marks === 0 ? "all its rows are one group" : undefined;
   const [reason] = reasons;
-  const why = reason === undefined ? "" : ` (${reason.why})`;
-  return `its rows are read whole before they are filtered, sorted or grouped${why}`;
+  const suffix = reason === undefined ? "" : ` (${reason.reason})`;
+  return `its rows are read whole before they are filtered, sorted or grouped${suffix}`;
 }

@@ -151,10 +151,12 @@ function writePoint(bound: BoundQuery, key: PointKey): PointStatement {
   const [table] = bound.tables;
   const column = writer.write(key.column);
   if (table === undefined || column === undefined) throw new TypeError("A point read has no table or no key.");
-  const asked = fromTransport('asked."key"', key.type);
+  const keyValue = fromTransport('asked."key"', key.type);
   const index = keyExpression(column, key.type);
   const equal =
-    index === column ? `${column} = ${asked}` : `${index} = ${keyExpression(asked, key.type)} and ${column} = ${asked}`;
+    index === column
+      ? `${column} = ${keyValue}`
+      : `${index} = ${keyExpression(keyValue, key.type)} and ${column} = ${keyValue}`;
   const text = [
     `select ${[...outputs.map(({ sql }) => sql), 'asked."row"'].join(", ")}`,
     `from unnest($1::${transportType(key.type)}[]) with ordinality as asked("key", "row")`,

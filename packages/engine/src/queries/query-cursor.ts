@@ -11,8 +11,8 @@ const CHECK_CHARACTERS = 22;
  * contain it, but its checksum covers it.
  * @throws not_pageable when a sort value of the row is too long for a URL
  */
-export function writeQueryCursor(scope: string, size: number, { keys, given }: PagePosition): string {
-  const payload = Buffer.from(JSON.stringify([size, given, ...keys])).toString("base64url");
+export function writeQueryCursor(scope: string, size: number, { keys, returned }: PagePosition): string {
+  const payload = Buffer.from(JSON.stringify([size, returned, ...keys])).toString("base64url");
   if (payload.length > MAX_CHARACTERS) {
     throw appError("not_pageable", {
       detail: `The last row of the page has a sort value of ${Math.max(...keys.map((key) => key?.length ?? 0))} characters, too long for a cursor.`,
@@ -32,12 +32,12 @@ export function readQueryCursor(scope: string, cursor: string): PageOf {
       errors: [{ pointer: "/cursor", detail: "The cursor does not belong to this request." }],
     });
   }
-  const [size, given, ...keys] = JSON.parse(Buffer.from(payload, "base64url").toString()) as [
+  const [size, returned, ...keys] = JSON.parse(Buffer.from(payload, "base64url").toString()) as [
     number,
     number,
     ...string[],
   ];
-  return { size, after: { given, keys } };
+  return { size, after: { returned, keys } };
 }
 
 function checksum(scope: string, payload: string): string {

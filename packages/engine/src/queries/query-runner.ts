@@ -27,9 +27,9 @@ import { aggregateGroups } from "./aggregate-groups.ts";
 import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import { compileJsonRows } from "./json-rows.ts";
-import { isForMany, runMany } from "./many-runs.ts";
+import { isBatchable, runMany } from "./many-runs.ts";
 import type { NearestSearch } from "./nearest-rows.ts";
-import { marksOf, type PageOf, type PagePosition, type RunOptions, refuseUnpageable } from "./pages.ts";
+import { type PageOf, type PagePosition, type RunOptions, refuseUnpageable, rowMarksOf } from "./pages.ts";
 import { compileRows } from "./render-rows.ts";
 import { boundOf, checkBounds } from "./row-bounds.ts";
 
@@ -63,7 +63,7 @@ const SORTED = { clause: "order_by or group_by" };
 /** Runs one query of the application. */
 export class QueryRunner {
   readonly #deps: QueryRunnerDeps;
-  readonly #named: ManifestQuery;
+  readonly #query: ManifestQuery;
   readonly #types: ReadonlyMap<string, ColumnType>;
   #plans: Plans;
   #reloading: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export class QueryRunner {
   /** @throws app_invalid when a join has no SQL form */
   constructor(deps: QueryRunnerDeps, named: ManifestQuery) {
     this.#deps = deps;
-    this.#named = named;
+    this.#query = named;
     this.#types = new Map(named.parameters.map(({ name, type }) => [name, type]));
     this.#plans = this.#compile(bindQuery(named, deps.findTable));
   }
@@ -94,14 +94,14 @@ export class QueryRunner {
       const plans = this.#plans;
       const { vectors } = plans.forms;
       const isCurrent = () => this.#isCurrent(plans, this.#deps.sql);
-      const asked = await askVectors(vectors, {
-        query: this.#named.name,
+      const vectorAnswers = await askVectors(vectors, {
+        query: this.#query.name,
         args,
         udf: this.#deps.udf,
         isCurrent,
         ...options,
       });
-      const answer = asked === undefined ? undefined : await this.#attempt(plans, asked, options);
+      const answer = vectorAnswers === undefined ? undefined : await this.#attempt(plans, vectorAnswers, options);
       if (answer !== undefined) return answer;
       if (attempt === MAX_ATTEMPTS) throw this.#movesOn();
       await this.#reload(plans);
@@ -116,8 +116,8 @@ export class QueryRunner {
     const plans = this.#plans;
     const { sql, limits } = this.#deps;
     try {
-      const plan = this.#planOf(plans, "forms", { by: "identity", many: true });
-      if (!isForMany(plan)) return undefined;
+      const plan = this.#planOf(plans, "forms", { by: "identity", isMany: true });
+      if (!isBatchable(plan)) return undefined;
       const isCurrent = () => this.#isCurrent(plans, sql);
       const answers = await runMany({ sql, limits, plan, versions: plans.versions, isCurrent }, all);
       return answers?.every(({ count }) => count <= limits.result_rows) ? answers : undefined;
@@ -130,7 +130,7 @@ export class QueryRunner {
   /** One attempt; undefined when a table version has changed. */
   async #attempt(plans: Plans, args: QueryArguments, options: RunOptions): Promise<QueryAnswer | undefined> {
     const { signal } = options;
-    const marked = marksOf(options);
+    const marked = rowMarksOf(options);
     try {
       return await this.#execute(plans, this.#planOf(plans, "forms", marked), args, options);
     } catch (error) {
@@ -150,12 +150,12 @@ export class QueryRunner {
     const key = mode + JSON.stringify(marked);
     const known = others.get(key) ?? this.#plan(forms.bound, mode, marked);
     others.set(key, known);
-    if (marked?.by === "place") refuseUnpageable(this.#named.name, known);
+    if (marked?.by === "place") refuseUnpageable(this.#query.name, known);
     return known;
   }
 
   #explain(error: unknown, signal: AbortSignal | undefined): unknown {
-    return explainQueryRefusal(this.#named.name, this.#deps.limits, error, signal);
+    return explainQueryRefusal(this.#query.name, this.#deps.limits, error, signal);
   }
 
   async #execute(
@@ -165,10 +165,10 @@ export class QueryRunner {
     options: RunOptions,
   ): Promise<QueryAnswer | undefined> {
     if (plan.materials.length === 0) return this.#answer(plans, plan, [], args, options);
-    let held = 0;
+    let rowCount = 0;
     const hold = (rows: number) => {
-      this.#deps.in_flight.take(this.#named.name, rows, held + rows);
-      held += rows;
+      this.#deps.in_flight.take(this.#query.name, rows, rowCount + rows);
+      rowCount += rows;
     };
     try {
       let arrays: readonly string[] = [];
@@ -182,7 +182,7 @@ export class QueryRunner {
       }
       return await this.#answer(plans, plan, arrays, args, options);
     } finally {
-      this.#deps.in_flight.give(held);
+      this.#deps.in_flight.give(rowCount);
     }
   }
 
@@ -195,14 +195,14 @@ export class QueryRunner {
   ): Promise<QueryAnswer | undefined> {
     const { limits, udf } = this.#deps;
     const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
-    const most = page === undefined ? 0 : this.#pageRows(page, args);
+    const max = page === undefined ? 0 : this.#pageRows(page, args);
     const fill = (planned: PlannedStatement): Statement => {
-      const filled = this.#statement(plans, planned, arrays, args, { ...page, rows: most });
-      return { ...filled, most_bytes: limits.result_bytes, signal };
+      const filled = this.#statement(plans, planned, arrays, args, { ...page, rows: max });
+      return { ...filled, max_bytes: limits.result_bytes, signal };
     };
     const { statement, exact } = plan.final;
     return answerFinal({
-      query: this.#named.name,
+      query: this.#query.name,
       plan,
       args,
       signal,
@@ -220,7 +220,7 @@ export class QueryRunner {
   /** Rows that a page reads: one more than it shows, unless the query's own limit is smaller. */
   #pageRows({ size, after }: PageOf, args: QueryArguments): number {
     const limit = boundOf(this.#plans.forms.bound.query.limit, args) ?? Number.POSITIVE_INFINITY;
-    return Math.max(0, Math.min(size + 1, limit - (after?.given ?? 0)));
+    return Math.max(0, Math.min(size + 1, limit - (after?.returned ?? 0)));
   }
 
   /** Reads rows with a cursor, computes Python values, and keeps the next statement's inputs as array texts. */
@@ -235,7 +235,7 @@ export class QueryRunner {
     const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
     const { graph, columns, conditions } = stage;
     const made = graph?.steps.slice(conditions) ?? [];
-    const wanted = stage.is_ordered ? this.#enough(args) : Number.POSITIVE_INFINITY;
+    const limit = stage.is_ordered ? this.#enough(args) : Number.POSITIVE_INFINITY;
     const inputs = graph === null ? undefined : bindInputs(graph, columns, args);
     const kept: EngineValue[][] = [];
     let bytes = 0;
@@ -246,7 +246,7 @@ export class QueryRunner {
     const isCurrent = await sql.transaction(async (connection) => {
       const statement = this.#statement(plans, stage.statement, arrays, args);
       await connection.query({ text: `declare rows no scroll cursor for ${statement.text}`, values: statement.values });
-      for (let count = 0; kept.length < wanted; ) {
+      for (let count = 0; kept.length < limit; ) {
         const fetched = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
         if (fetched.rows.length === 0) return count > 0 || (await this.#isCurrent(plans, connection));
         count += fetched.rows.length;
@@ -257,13 +257,13 @@ export class QueryRunner {
           const made = computeRows(this.#deps.udf(), graph, rows.map(inputs), signal);
           const computed = await measured(timing, "py", made);
           computed.forEach((result, at) => {
-            if (!meetsConditions(this.#named.name, graph, conditions, result)) return;
-            refuseErrors(this.#named.name, graph, conditions, result, () => SORTED);
+            if (!meetsConditions(this.#query.name, graph, conditions, result)) return;
+            refuseErrors(this.#query.name, graph, conditions, result, () => SORTED);
             take([...(rows[at] ?? []), ...result.values.slice(conditions)]);
           });
         }
         hold(kept.length - before);
-        if (bytes > this.#deps.limits.result_bytes) throw tooManyBytes(this.#named.name, this.#deps.limits);
+        if (bytes > this.#deps.limits.result_bytes) throw tooManyBytes(this.#query.name, this.#deps.limits);
       }
       return true;
     });
@@ -285,7 +285,7 @@ export class QueryRunner {
     const fill = (planned: PlannedStatement) => this.#statement(plans, planned, arrays, args);
     const isCurrent = (connection: SqlConnection) => this.#isCurrent(plans, connection);
     const folded = aggregateGroups(sql, {
-      query: this.#named.name,
+      query: this.#query.name,
       stage,
       args,
       limits,
@@ -301,32 +301,32 @@ export class QueryRunner {
   /** Rows of the final order that limit and offset can reach. */
   #enough(args: QueryArguments): number {
     const { limit, offset } = this.#plans.forms.bound.query;
-    const most = this.#deps.limits.result_rows + 1;
-    return Math.min(boundOf(limit, args) ?? most, most) + (boundOf(offset, args) ?? 0);
+    const max = this.#deps.limits.result_rows + 1;
+    return Math.min(boundOf(limit, args) ?? max, max) + (boundOf(offset, args) ?? 0);
   }
 
-  #nearest(args: QueryArguments): NearestSearch & { readonly wanted: number } {
+  #nearest(args: QueryArguments): NearestSearch & { readonly limit: number } {
     const { query, tables } = this.#plans.forms.bound;
     const searched = this.#enough(args);
     const isFiltered = query.where !== null || tables.length > 1;
-    return { searched, is_filtered: isFiltered, wanted: searched - (boundOf(query.offset, args) ?? 0) };
+    return { searched, is_filtered: isFiltered, limit: searched - (boundOf(query.offset, args) ?? 0) };
   }
 
   #statement(
     plans: Plans,
-    { text, name, places }: PlannedStatement,
+    { text, name, placeholders }: PlannedStatement,
     arrays: readonly string[],
     args: QueryArguments,
     page?: { readonly after?: PagePosition | null; readonly rows: number },
   ): { text: string; name: string; values: unknown[] } {
-    const values = places.map((place): unknown => {
-      if ("page_rows" in place) return page?.rows;
-      if ("page_key" in place) return page?.after?.keys[place.page_key];
-      if ("array" in place) return arrays[place.array];
-      if ("version_of" in place) return plans.versions.get(place.version_of);
-      if ("vector" in place) return args.get(place.vector) ?? null;
-      const value = args.get(place.parameter) ?? null;
-      const type = this.#types.get(place.parameter);
+    const values = placeholders.map((placeholder): unknown => {
+      if ("page_rows" in placeholder) return page?.rows;
+      if ("page_key" in placeholder) return page?.after?.keys[placeholder.page_key];
+      if ("array" in placeholder) return arrays[placeholder.array];
+      if ("version_of" in placeholder) return plans.versions.get(placeholder.version_of);
+      if ("vector" in placeholder) return args.get(placeholder.vector) ?? null;
+      const value = args.get(placeholder.parameter) ?? null;
+      const type = this.#types.get(placeholder.parameter);
       return value === null || type === undefined ? null : toSqlText(type, value);
     });
     return { text, name, values };
@@ -361,7 +361,7 @@ export class QueryRunner {
   }
 
   #compileAgainst(catalog: Catalog): Plans {
-    const bound = bindQuery(this.#named, this.#deps.findTable);
+    const bound = bindQuery(this.#query, this.#deps.findTable);
     const tables = bound.tables.map((table) => {
       const now = checkReads(table, catalog, this.#deps.service);
       return { ...table, table: { ...table.table, version: now.version, indexes: now.indexes } };
@@ -376,7 +376,7 @@ export class QueryRunner {
 
   #plan(bound: BoundQuery, mode: SqlMode, marked?: RowMarks): CompiledPlan {
     const { functions, limits } = this.#deps;
-    const plan = planQuery(bound, { functions, mode, most_rows: limits.result_rows, marked });
+    const plan = planQuery(bound, { functions, mode, max_rows: limits.result_rows, marked });
     const { final } = plan;
     return {
       ...plan,
@@ -388,7 +388,7 @@ export class QueryRunner {
   #movesOn(): Error {
     const names = this.#plans.forms.bound.tables.map(({ table }) => table.name).join(", ");
     return appError("schema_changed", {
-      detail: `The tables of the query ${this.#named.name} (${names}) keep changing.`,
+      detail: `The tables of the query ${this.#query.name} (${names}) keep changing.`,
       hint: "Send the request again when the update is done.",
     });
   }

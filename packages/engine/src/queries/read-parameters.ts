@@ -34,11 +34,11 @@ export function compileParameters(
     const { name, type, default: value } = parameter;
     if (value !== undefined) defaults.set(name, literalValue({ type, value }));
   }
-  const read = (given: Iterable<readonly [string, Given]>): QueryArguments => {
+  const read = (entries: Iterable<readonly [string, Given]>): QueryArguments => {
     const args = new Map(defaults);
     const errors = new ErrorList();
     const seen = new Set<string>();
-    for (const [name, value] of given) {
+    for (const [name, value] of entries) {
       if (errors.hasMore) break;
       const parameter = taken.get(name);
       const parsed = parameter === undefined ? new ValueError(unknown(name, taken.keys())) : value(parameter);

@@ -4,11 +4,11 @@ import type { QueryArguments } from "../query-plans/python-rows.ts";
 
 /** A request's limit, offset or tail; undefined for none, and for a null parameter. */
 export function boundOf(expr: Query["limit"], args: QueryArguments): number | undefined {
-  const value = givenBound(expr, args);
+  const value = boundValue(expr, args);
   return value === null || value === undefined ? undefined : Number(value);
 }
 
-function givenBound(expr: Query["limit"], args: QueryArguments) {
+function boundValue(expr: Query["limit"], args: QueryArguments) {
   if (expr?.node === "literal") return expr.value;
   return expr?.node === "parameter" ? args.get(expr.name) : null;
 }

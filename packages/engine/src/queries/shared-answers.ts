@@ -82,10 +82,10 @@ function joinSignals(signals: readonly (AbortSignal | undefined)[]): {
   const controller = new AbortController();
   // Each row in Python adds a listener.
   setMaxListeners(0, controller.signal);
-  const left = new Set(signals);
+  const remaining = new Set(signals);
   const leave = (signal: AbortSignal) => () => {
-    left.delete(signal);
-    if (left.size === 0) controller.abort();
+    remaining.delete(signal);
+    if (remaining.size === 0) controller.abort();
   };
   const listeners = signals.flatMap((signal) => (signal === undefined ? [] : [{ signal, onAbort: leave(signal) }]));
   for (const { signal, onAbort } of listeners) {

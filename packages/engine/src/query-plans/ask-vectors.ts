@@ -10,13 +10,13 @@ import { bindInputs, type QueryArguments, refuseErrors } from "./python-rows.ts"
 export interface VectorPlan {
   readonly similarities: readonly Similarity[];
   /** The error when no index is available; null otherwise. */
-  readonly lacks: Error | null;
+  readonly missing: Error | null;
   /** Computes the missing vectors, by similarity name; null when none is missing. */
   readonly graph: UdfGraph | null;
 }
 
 /** Whether a vector is in the request or in the query itself. */
-export function isGiven({ vector }: Similarity): boolean {
+export function isInputVector({ vector }: Similarity): boolean {
   return vector.node === "parameter" || vector.node === "literal";
 }
 
@@ -37,17 +37,17 @@ interface Asking {
  * elements than numbers; function_failed and related codes
  */
 export async function askVectors(
-  { similarities, lacks, graph }: VectorPlan,
+  { similarities, missing, graph }: VectorPlan,
   { query, args, udf, signal, timing, isCurrent }: Asking,
 ): Promise<QueryArguments | undefined> {
   if (similarities.length === 0) return args;
-  if (lacks !== null) {
-    if (await isCurrent()) throw lacks;
+  if (missing !== null) {
+    if (await isCurrent()) throw missing;
     return undefined;
   }
   const found = new Map(args);
   for (const similarity of similarities) {
-    if (isGiven(similarity)) found.set(similarity.name, givenVector(similarity, args));
+    if (isInputVector(similarity)) found.set(similarity.name, inputVector(similarity, args));
   }
   if (graph === null) return found;
   const result = await measured(
@@ -63,13 +63,13 @@ export async function askVectors(
   return found;
 }
 
-function givenVector({ vector, dimensions, label }: Similarity, args: QueryArguments): EngineValue {
+function inputVector({ vector, dimensions, label }: Similarity, args: QueryArguments): EngineValue {
   const value = vector.node === "parameter" ? (args.get(vector.name) ?? null) : literalValue(vector);
   if (value === null) return null;
   // An array has already been parsed: its text is a list of finite numbers, or of lists.
   if (vector.type.dtype !== undefined && countNumbers(String(value)) === dimensions) return value;
   const numbers: unknown = JSON.parse(String(value));
-  const wrong = misfit(numbers, dimensions);
+  const wrong = describeMisfit(numbers, dimensions);
   if (wrong === undefined) return JSON.stringify(numbers);
   const name = vector.node === "parameter" ? vector.name : "vector";
   throw appError("invalid_request", {
@@ -84,7 +84,7 @@ function countNumbers(text: string): number | undefined {
   return text.lastIndexOf("[") > 0 || text.length < 3 ? undefined : text.split(",").length;
 }
 
-function misfit(value: unknown, dimensions: number): string | undefined {
+function describeMisfit(value: unknown, dimensions: number): string | undefined {
   if (!Array.isArray(value)) return "The value is not a list";
   if (value.length !== dimensions) return `The vector has ${value.length} numbers`;
   const at = value.findIndex((number) => typeof number !== "number" || !Number.isFinite(number));

@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { expressionKey, standIn } from "../catalog/bind-query.ts";
+import { expressionKey, referenceNode } from "../catalog/bind-query.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
 import type { Clauses } from "./query-plan.ts";
 
@@ -59,7 +59,7 @@ export function groupNames(clauses: Clauses): GroupNames {
   const keys = clauses.group_by.map((expr, at) => ({ name: `#g${at}`, expr }));
   const aggregates = aggregatesOf(clauses).map((expr, at) => ({ name: `#a${at}`, expr: expr as Expr }));
   const values = [...keys, ...aggregates];
-  const byKey = new Map(values.map(({ name, expr }) => [expressionKey(expr), standIn(name, expr)]));
+  const byKey = new Map(values.map(({ name, expr }) => [expressionKey(expr), referenceNode(name, expr)]));
   const replace = (expr: Expr): Expr => byKey.get(expressionKey(expr)) ?? mapParts(expr, replace);
   return { values, keys: keys.length, replace };
 }

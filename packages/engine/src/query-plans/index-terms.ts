@@ -20,7 +20,7 @@ export type IndexedTexts = ReadonlyMap<string, IndexedText>;
 /** The parts of an index for the choice: its columns by flat name, and the indexed forms of texts. */
 interface Candidate {
   readonly columns: readonly string[];
-  readonly held: IndexedText;
+  readonly indexed: IndexedText;
 }
 
 /** Comparisons that never fail in PostgreSQL, so their order is free. */
@@ -43,7 +43,7 @@ const OF_PREFIXES: Readonly<Record<string, string>> = {
 
 /** Chooses the indexed form of each text column that a statement compares or sorts by. An index scores by how many
  *  of its first columns are fixed, and whether the next one is bounded or sorted by. */
-export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Expr | undefined): IndexedTexts {
+export function chooseIndexes(bound: BoundQuery, where: readonly Expr[], order: Expr | undefined): IndexedTexts {
   const fixed = new Set<string>();
   const bounded = new Set<string>();
   for (const name of where.flatMap(comparedIn)) (name.isFixed ? fixed : bounded).add(name.column);
@@ -53,11 +53,11 @@ export function chooseHeld(bound: BoundQuery, where: readonly Expr[], order: Exp
     .map((candidate) => ({ candidate, used: usedColumns(candidate, fixed, bounded, sorted) }))
     .filter(({ used }) => used.length > 0)
     .sort((a, b) => b.used.length - a.used.length);
-  const held = new Map<string, IndexedText>();
+  const indexed = new Map<string, IndexedText>();
   for (const { candidate, used } of scored) {
-    for (const name of used) if (!held.has(name)) held.set(name, candidate.held);
+    for (const name of used) if (!indexed.has(name)) indexed.set(name, candidate.indexed);
   }
-  return held;
+  return indexed;
 }
 
 function candidatesOf(alias: string, table: CatalogTable): readonly Candidate[] {
@@ -65,12 +65,12 @@ function candidatesOf(alias: string, table: CatalogTable): readonly Candidate[] 
   const flat = (columns: readonly string[]) => columns.map((name) => `${alias}.${name}`);
   const indexes = table.indexes
     .filter(({ state }) => state === "ready")
-    .map(({ columns }) => ({ columns: flat(columns), held: countTexts(columns, types) }));
-  return [{ columns: flat(table.primary_key), held: "hash" }, ...indexes];
+    .map(({ columns }) => ({ columns: flat(columns), indexed: countTexts(columns, types) }));
+  return [{ columns: flat(table.primary_key), indexed: "hash" }, ...indexes];
 }
 
 function usedColumns(
-  { columns, held }: Candidate,
+  { columns, indexed }: Candidate,
   fixed: ReadonlySet<string>,
   bounded: ReadonlySet<string>,
   sorted: string | undefined,
@@ -78,7 +78,7 @@ function usedColumns(
   const count = columns.findIndex((name) => !fixed.has(name));
   if (count < 0) return columns;
   const next = columns[count] ?? "";
-  const isUsed = held !== "hash" && (bounded.has(next) || next === sorted);
+  const isUsed = indexed !== "hash" && (bounded.has(next) || next === sorted);
   return columns.slice(0, isUsed ? count + 1 : count);
 }
 
@@ -89,50 +89,50 @@ function comparedIn(expr: Expr): readonly { readonly column: string; readonly is
   if (expr.fn === "op.or" || expr.fn === "op.and") return expr.args.flatMap(comparedIn);
   if (left === undefined) return [];
   if (expr.fn === "op.is_null" && left.node === "column") return [{ column: left.name, isFixed: true }];
-  if (expr.fn === "op.in" && left.node === "column" && expr.args.slice(1).every(isGiven)) {
+  if (expr.fn === "op.in" && left.node === "column" && expr.args.slice(1).every(isRequestValue)) {
     return [{ column: left.name, isFixed: true }];
   }
   if (right === undefined || !COMPARISONS.has(expr.fn)) return [];
   const column = left.node === "column" ? left : right;
   const value = left.node === "column" ? right : left;
-  if (column.node !== "column" || !isGiven(value)) return [];
+  if (column.node !== "column" || !isRequestValue(value)) return [];
   return [{ column: column.name, isFixed: expr.fn === "op.eq" }];
 }
 
-function isGiven(expr: Expr): boolean {
+function isRequestValue(expr: Expr): boolean {
   return expr.node === "literal" || expr.node === "parameter";
 }
 
 /** The conditions of a statement as SQL. All have forms: the planner has checked. */
-export function writeConditions(where: readonly Expr[], held: IndexedTexts, writer: ExpressionWriter): string[] {
+export function writeConditions(where: readonly Expr[], indexed: IndexedTexts, writer: ExpressionWriter): string[] {
   return where.map((expr) => {
-    const sql = writeCondition(expr, held, writer);
+    const sql = writeCondition(expr, indexed, writer);
     if (sql === undefined) throw new TypeError("A statement has a condition without SQL form.");
     return sql;
   });
 }
 
 /** A condition as SQL that an index supports; undefined when it has no SQL form. */
-function writeCondition(expr: Expr, held: IndexedTexts, writer: ExpressionWriter): string | undefined {
+function writeCondition(expr: Expr, indexed: IndexedTexts, writer: ExpressionWriter): string | undefined {
   if (expr.node === "call" && (expr.fn === "op.or" || expr.fn === "op.and") && isPlain(expr)) {
-    const parts = expr.args.map((arg) => writeCondition(arg, held, writer));
+    const parts = expr.args.map((arg) => writeCondition(arg, indexed, writer));
     // The form of `|` and `&` evaluates both sides, which no index supports. These conditions cannot fail.
     if (!parts.includes(undefined)) return `(${parts.join(expr.fn === "op.or" ? " or " : " and ")})`;
   }
   const sql = writer.write(expr);
   if (sql === undefined || expr.node !== "call") return sql;
-  const hint = hintFor(expr, held, writer);
+  const hint = hintFor(expr, indexed, writer);
   return hint === undefined ? sql : `${hint} and ${sql}`;
 }
 
 /** The first sort key as SQL that an index supports, and its derivation; undefined when nothing is to be added. */
 export function writeOrderHint(
   expr: Expr,
-  held: IndexedTexts,
+  indexed: IndexedTexts,
   writer: ExpressionWriter,
 ): { readonly sql: string; readonly hint: (sql: string) => string } | undefined {
   if (expr.node !== "column" || !isText(expr.type)) return undefined;
-  const how = held.get(expr.name);
+  const how = indexed.get(expr.name);
   const sql = writer.write(expr);
   if (typeof how !== "number" || sql === undefined) return undefined;
   const hint = (text: string) => indexedPrefix(text, how);
@@ -145,7 +145,7 @@ function isPlain(expr: Expr): boolean {
   const [first, ...others] = expr.args;
   if (first === undefined) return false;
   if (expr.fn === "op.or" || expr.fn === "op.and") return expr.args.every(isPlain);
-  if (!expr.args.every((arg) => arg.node === "column" || isGiven(arg))) return false;
+  if (!expr.args.every((arg) => arg.node === "column" || isRequestValue(arg))) return false;
   const { kind } = first.type;
   if (kindOf(first.type).index === null || others.some((arg) => arg.type.kind !== kind)) return false;
   return COMPARISONS.has(expr.fn) || ["op.in", "op.is_null", "op.is_not_null"].includes(expr.fn);
@@ -153,20 +153,20 @@ function isPlain(expr: Expr): boolean {
 
 type Call = Extract<Expr, { node: "call" }>;
 
-function hintFor(expr: Call, held: IndexedTexts, writer: ExpressionWriter): string | undefined {
+function hintFor(expr: Call, indexed: IndexedTexts, writer: ExpressionWriter): string | undefined {
   const [left, right, ...more] = expr.args;
   if (left === undefined) return undefined;
-  if (expr.fn === "op.is_null") return compared(left, held, writer, (over) => `${over(left)} is null`);
+  if (expr.fn === "op.is_null") return compared(left, indexed, writer, (over) => `${over(left)} is null`);
   if (right === undefined) return undefined;
   if (expr.fn === "op.in") {
     const options = expr.args.slice(1);
-    if (!options.every(isGiven) || options.some(({ type }) => !isText(type))) return undefined;
-    return compared(left, held, writer, (over) => `${over(left)} = any (array[${options.map(over).join(", ")}])`);
+    if (!options.every(isRequestValue) || options.some(({ type }) => !isText(type))) return undefined;
+    return compared(left, indexed, writer, (over) => `${over(left)} = any (array[${options.map(over).join(", ")}])`);
   }
   if (more.length > 0) return undefined;
   return (
-    comparisonHint(expr.fn, left, right, held, writer) ??
-    comparisonHint(MIRRORED[expr.fn] ?? "", right, left, held, writer)
+    comparisonHint(expr.fn, left, right, indexed, writer) ??
+    comparisonHint(MIRRORED[expr.fn] ?? "", right, left, indexed, writer)
   );
 }
 
@@ -174,25 +174,25 @@ function comparisonHint(
   fn: string,
   column: Expr,
   value: Expr,
-  held: IndexedTexts,
+  indexed: IndexedTexts,
   writer: ExpressionWriter,
 ): string | undefined {
   const sign = OF_PREFIXES[fn];
-  if (sign === undefined || !isGiven(value) || !isText(value.type)) return undefined;
-  const isHash = column.node === "column" && held.get(column.name) === "hash";
+  if (sign === undefined || !isRequestValue(value) || !isText(value.type)) return undefined;
+  const isHash = column.node === "column" && indexed.get(column.name) === "hash";
   if (isHash && fn !== "op.eq") return undefined;
-  return compared(column, held, writer, (over) => `${over(column)} ${sign} ${over(value)}`);
+  return compared(column, indexed, writer, (over) => `${over(column)} ${sign} ${over(value)}`);
 }
 
 /** Converts what `write` makes of texts to the indexed form of `column`. */
 function compared(
   column: Expr,
-  held: IndexedTexts,
+  indexed: IndexedTexts,
   writer: ExpressionWriter,
   write: (over: (text: Expr) => string) => string,
 ): string | undefined {
   if (column.node !== "column" || !isText(column.type)) return undefined;
-  const how = held.get(column.name);
+  const how = indexed.get(column.name);
   if (how === undefined) return undefined;
   return write((text) => {
     const sql = writer.write(text);

@@ -18,7 +18,7 @@ interface OrderInput {
   readonly order: Clauses["order_by"];
   readonly writer: ExpressionWriter;
   readonly relation: Relation;
-  readonly held: IndexedTexts;
+  readonly indexed: IndexedTexts;
   readonly similarities: readonly Similarity[];
   readonly parameters: ParameterList;
   /** Types of the relation's identities; default: UUIDs. */
@@ -51,20 +51,20 @@ export function comparedVectors(
   return [...new Set(found.map(hasVectorSql))];
 }
 
-function plainTerms({ order, writer, relation, held, identities }: OrderInput): OrderTerm[] {
+function plainTerms({ order, writer, relation, indexed, identities }: OrderInput): OrderTerm[] {
   const [first] = order;
   const isHinted = first !== undefined && relation.is_tables === true;
-  const hint = isHinted ? writeOrderHint(first.expr, held, writer) : undefined;
-  const wanted = order.map(({ expr, asc }) => {
+  const hint = isHinted ? writeOrderHint(first.expr, indexed, writer) : undefined;
+  const terms = order.map(({ expr, asc }) => {
     const sql = writer.write(expr);
     if (sql === undefined) throw new TypeError("A statement has an order without SQL form.");
     // A bare number would mean the position of a selected value.
     return { sql: expr.node === "literal" ? `(${sql})` : sql, asc, type: expr.type };
   });
-  const known = new Set(wanted.map(({ sql }) => sql));
+  const known = new Set(terms.map(({ sql }) => sql));
   const rest = relation.identities.map((sql, at) => ({ sql, asc: true, type: identities?.[at] ?? UUID_TYPE }));
   const hinted = first === undefined || hint === undefined ? [] : [{ ...hint, asc: first.asc, type: first.expr.type }];
-  return [...hinted, ...wanted, ...rest.filter(({ sql }) => !known.has(sql))];
+  return [...hinted, ...terms, ...rest.filter(({ sql }) => !known.has(sql))];
 }
 
 function similarityOf(relation: Relation, expr: Expr, similarities: readonly Similarity[]): Similarity | undefined {

@@ -37,11 +37,11 @@ export function pageConditions(
 ): string[] {
   const steps = positionTerms(terms).map(({ sql, asc, type }, at) => {
     if (nulls[at]) return { equal: `${sql} is null`, behind: asc ? "false" : `${sql} is not null` };
-    const given = value(at, type);
+    const bound = value(at, type);
     return {
-      equal: `${sql} = ${given}`,
+      equal: `${sql} = ${bound}`,
       // PostgreSQL removes the second part if the column cannot be null.
-      behind: asc ? `(${sql} > ${given} or ${sql} is null)` : `${sql} < ${given}`,
+      behind: asc ? `(${sql} > ${bound} or ${sql} is null)` : `${sql} < ${bound}`,
     };
   });
   const [first] = steps;
@@ -53,7 +53,7 @@ export function pageConditions(
   const leading = steps.length === 1 ? [exact] : [`(${first.behind} or ${first.equal})`, exact];
   const hinted = terms[0];
   if (hinted?.hint === undefined || nulls[0]) return leading;
-  const given = hinted.hint(value(0, hinted.type));
+  const bound = hinted.hint(value(0, hinted.type));
   const { sql, asc } = hinted;
-  return [asc ? `(${sql} >= ${given} or ${sql} is null)` : `${sql} <= ${given}`, ...leading];
+  return [asc ? `(${sql} >= ${bound} or ${sql} is null)` : `${sql} <= ${bound}`, ...leading];
 }

@@ -14,12 +14,12 @@ export function planFolds(
   grouped: GroupNames,
   functions: PlanOptions["functions"],
 ): { readonly folds: readonly PlannedFold[]; readonly exprs: readonly Expr[] } {
-  const places = new Map<string, number>();
+  const indexByName = new Map<string, number>();
   const exprs: Expr[] = [];
   const placeOf = (expr: Expr): number => {
-    const known = places.get(expressionKey(expr));
+    const known = indexByName.get(expressionKey(expr));
     if (known !== undefined) return known;
-    places.set(expressionKey(expr), exprs.length);
+    indexByName.set(expressionKey(expr), exprs.length);
     return exprs.push(expr) - 1;
   };
   const folds = foldsOf(clauses).map((aggregate): PlannedFold => {

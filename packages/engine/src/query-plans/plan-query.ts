@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { type BoundQuery, expressionKey, flatNames, flatTypes, standIn } from "../catalog/bind-query.ts";
+import { type BoundQuery, expressionKey, flatNames, flatTypes, referenceNode } from "../catalog/bind-query.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { resolveSimilarity } from "../catalog/similarities.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
@@ -8,7 +8,7 @@ import { mapParts } from "../expressions/tree.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import { ParameterList } from "../kinds/parameter-list.ts";
 import type { UdfGraph } from "../ports.ts";
-import { isGiven, type VectorPlan } from "./ask-vectors.ts";
+import { isInputVector, type VectorPlan } from "./ask-vectors.ts";
 import { aggregatesOf, foldsOf, type GroupNames, groupNames, isGrouped, rowArguments, withoutFolds } from "./groups.ts";
 import { keyLabel, planFolds } from "./plan-folds.ts";
 import { type PythonReason, pythonReason } from "./python-reasons.ts";
@@ -23,13 +23,16 @@ import type {
   PlanOptions,
   QueryPlan,
 } from "./query-plan.ts";
-import { ExpressionWriter, givenRows, joinTables, type Relation } from "./relation.ts";
+import { ExpressionWriter, inputRows, joinTables, type Relation } from "./relation.ts";
 import { StatementWriter } from "./statement-writer.ts";
 
 /** Plans a query: SQL where a whole clause has SQL forms, Python for the rest.
  *  @throws app_invalid */
-export function planQuery(asked: BoundQuery, options: PlanOptions): QueryPlan {
-  const bound = { ...asked, similarities: asked.asked.map((one) => resolveSimilarity(one, asked.tables)) };
+export function planQuery(boundQuery: BoundQuery, options: PlanOptions): QueryPlan {
+  const bound = {
+    ...boundQuery,
+    similarities: boundQuery.asked.map((one) => resolveSimilarity(one, boundQuery.tables)),
+  };
   const { query } = bound;
   const clauses: Clauses = {
     where: conjuncts(query.where),
@@ -46,29 +49,33 @@ export function planQuery(asked: BoundQuery, options: PlanOptions): QueryPlan {
 
 function planVectors(bound: BoundQuery, { functions }: PlanOptions): VectorPlan {
   const { similarities } = bound;
-  const lacks = similarities.find((one) => one.lacks !== null)?.lacks ?? null;
-  const made = similarities.filter((one) => !isGiven(one)).map(({ name, vector }) => ({ name, expr: vector }));
-  if (made.length === 0 || lacks !== null) return { similarities, lacks, graph: null };
-  return { similarities, lacks, graph: queryGraph(bound, made, withFormer(functions, made)) };
+  const missing = similarities.find((similarity) => similarity.missing !== null)?.missing ?? null;
+  const computed = similarities
+    .filter((similarity) => !isInputVector(similarity))
+    .map(({ name, vector }) => ({ name, expr: vector }));
+  if (computed.length === 0 || missing !== null) return { similarities, missing, graph: null };
+  return { similarities, missing, graph: queryGraph(bound, computed, withFormer(functions, computed)) };
 }
 
 /** A previous index uses a function that the file may no longer call. Its id tells the module. */
 function withFormer(
   known: ReadonlyMap<string, CatalogFunction>,
-  made: readonly { readonly expr: Expr }[],
+  computed: readonly { readonly expr: Expr }[],
 ): ReadonlyMap<string, CatalogFunction> {
-  const former = made
+  const previous = computed
     .flatMap(({ expr }) => udfsOf(expr))
     .filter((id) => !known.has(id))
     .map((id): [string, CatalogFunction] => {
       const [module = "", name = ""] = id.replace(/#\d+$/, "").split(":");
       return [id, { id, module, name, digest: "" }];
     });
-  return new Map([...known, ...former]);
+  return new Map([...known, ...previous]);
 }
 
 function vectorReasons({ similarities }: VectorPlan, { mode }: PlanOptions): readonly PythonReason[] {
-  return similarities.filter((one) => !isGiven(one)).map(({ vector }) => pythonReason("vector", vector, mode));
+  return similarities
+    .filter((similarity) => !isInputVector(similarity))
+    .map(({ vector }) => pythonReason("vector", vector, mode));
 }
 
 class Planner {
@@ -89,8 +96,8 @@ class Planner {
   plan(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
     const parameters = this.#newParameters();
     const writer = new ExpressionWriter(source(parameters), parameters, this.#options.mode);
-    const lacks = (expr: Expr) => !writer.has(expr);
-    const python = { where: clauses.where.filter(lacks), values: this.#valuesBefore(clauses).filter(lacks) };
+    const isMissing = (expr: Expr) => !writer.has(expr);
+    const python = { where: clauses.where.filter(isMissing), values: this.#valuesBefore(clauses).filter(isMissing) };
     if (python.where.length + python.values.length > 0) return this.#materialize(clauses, python, source, isTables);
     if (foldsOf(clauses).length > 0) return this.#foldGroups(clauses, source, isTables);
     if (isGrouped(clauses) && this.#valuesAfter(clauses).some((expr) => !this.#hasAfterGrouping(clauses, expr))) {
@@ -138,7 +145,7 @@ class Planner {
     for (const expr of python.where) this.reasons.push(this.#reason("where", expr));
     for (const expr of python.values) this.reasons.push(this.#reason("value", expr));
     const names = python.values.map((expr) => ({ name: this.#newName(), expr }));
-    const replaced = new Map(names.map(({ name, expr }) => [expressionKey(expr), standIn(name, expr)]));
+    const replaced = new Map(names.map(({ name, expr }) => [expressionKey(expr), referenceNode(name, expr)]));
     const next = replaceIn({ ...clauses, where: [] }, (expr) => replaced.get(expressionKey(expr)));
     const steps = [...python.where.map((expr) => ({ name: this.#newName(), expr })), ...names];
     const kept = flatNames([...clausesExprs(next), ...steps.map(({ expr }) => expr)]).filter(
@@ -173,7 +180,7 @@ class Planner {
     });
     for (const { name, expr } of names) this.#types.set(name, expr.type);
     const rows = [...columns, ...names.map(({ name, expr }) => ({ name, type: expr.type }))];
-    return this.plan(next, (list) => withIdentities(givenRows(rows, list), isNumbered ? 0 : identities.length), false);
+    return this.plan(next, (list) => withIdentities(inputRows(rows, list), isNumbered ? 0 : identities.length), false);
   }
 
   /** Materializes groups, so that Python computes their sort values. */
@@ -231,7 +238,7 @@ class Planner {
       select: clauses.select.map(({ name, expr }) => ({ name, expr: grouped.replace(expr) })),
       order_by: clauses.order_by.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc })),
     };
-    return this.plan(next, (list) => givenRows(columns, list), false);
+    return this.plan(next, (list) => inputRows(columns, list), false);
   }
 
   #finish(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
@@ -245,17 +252,17 @@ class Planner {
       statement: finished.statement,
       exact: finished.exact ?? null,
       columns: finished.columns,
-      outputs: finished.outputs.map((output) => ({ ...output, nullable: this.#mayBeNull(output.place) })),
+      outputs: finished.outputs.map((output) => ({ ...output, nullable: this.#mayBeNull(output.index) })),
       graph: steps.length === 0 ? null : this.#graph(steps),
       marks: finished.marks,
     };
   }
 
-  #mayBeNull(place: number): boolean {
-    const expr = this.#bound.query.select[place]?.expr;
+  #mayBeNull(index: number): boolean {
+    const expr = this.#bound.query.select[index]?.expr;
     if (expr === undefined || expr.nullable) return true;
-    const lacking = this.#bound.tables.filter((table) => table.may_lack).map((table) => `${table.alias}.`);
-    return flatNames([expr]).some((name) => lacking.some((prefix) => name.startsWith(prefix)));
+    const missing = this.#bound.tables.filter((table) => table.may_lack).map((table) => `${table.alias}.`);
+    return flatNames([expr]).some((name) => missing.some((prefix) => name.startsWith(prefix)));
   }
 
   #graph(steps: readonly { readonly name: string; readonly expr: Expr }[]): UdfGraph {
@@ -274,7 +281,7 @@ class Planner {
 
   #newParameters(): ParameterList {
     const { marked } = this.#options;
-    return new ParameterList(this.#bound.parameters, marked?.by === "identity" && marked.many);
+    return new ParameterList(this.#bound.parameters, marked?.by === "identity" && marked.isMany);
   }
 
   #newName(): string {

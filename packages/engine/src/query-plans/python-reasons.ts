@@ -7,13 +7,13 @@ export interface PythonReason {
   readonly clause: "where" | "value" | "select" | "aggregate" | "vector";
   /** Its inputs: functions and columns. */
   readonly what: string;
-  readonly why: string;
+  readonly reason: string;
 }
 
 /** Makes the text of the reason. `bare`: the run after SQL refused a value. */
 export function pythonReason(clause: PythonReason["clause"], expr: Expr, mode: SqlMode): PythonReason {
   if (expr.node === "aggregate") {
-    return { clause, what: expr.fn, why: `${expr.fn} is an aggregate of the application` };
+    return { clause, what: expr.fn, reason: `${expr.fn} is an aggregate of the application` };
   }
   const udfs = new Set<string>();
   const calls = new Set<string>();
@@ -23,7 +23,7 @@ export function pythonReason(clause: PythonReason["clause"], expr: Expr, mode: S
     else if (node.node !== "column" && node.node !== "literal") calls.add(node.node);
   });
   const what = [...udfs, ...calls].join(", ");
-  if (udfs.size > 0) return { clause, what, why: `${[...udfs].join(", ")} is a function of the application` };
-  if (mode === "bare") return { clause, what, why: "SQL refused a value that Python may accept" };
-  return { clause, what, why: `${[...calls].join(", ")} has no SQL form for these values` };
+  if (udfs.size > 0) return { clause, what, reason: `${[...udfs].join(", ")} is a function of the application` };
+  if (mode === "bare") return { clause, what, reason: "SQL refused a value that Python may accept" };
+  return { clause, what, reason: `${[...calls].join(", ")} has no SQL form for these values` };
 }

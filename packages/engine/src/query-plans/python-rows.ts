@@ -31,11 +31,11 @@ export function bindInputs(
   columns: readonly NamedType[],
   args: QueryArguments,
 ): (row: readonly EngineValue[]) => EngineValue[] {
-  const places = new Map(columns.map(({ name }, at) => [name, at]));
+  const indexByName = new Map(columns.map(({ name }, at) => [name, at]));
   const sources = graph.inputs.map(({ name }) => {
     const parameter = parameterOf(name);
     if (parameter !== undefined) return { value: args.get(parameter) ?? null };
-    const at = places.get(name);
+    const at = indexByName.get(name);
     if (at === undefined) throw new TypeError(`The graph reads ${name}, which the rows lack.`);
     return { at };
   });

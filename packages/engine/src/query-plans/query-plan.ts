@@ -14,7 +14,7 @@ import type { SqlMode } from "./relation.ts";
 export interface PlannedStatement {
   readonly text: string;
   readonly name: string;
-  readonly places: readonly Placeholder[];
+  readonly placeholders: readonly Placeholder[];
 }
 
 export interface NamedType {
@@ -103,16 +103,16 @@ export interface PlanOptions {
   /** `bare` leaves every computation to Python, for rows with a value that SQL refused. */
   readonly mode: SqlMode;
   /** Maximum rows of the result. One more is requested, to detect a larger result. */
-  readonly most_rows: number;
+  readonly max_rows: number;
   /** Rows have marks; without it they have none. */
   readonly marked?: RowMarks | undefined;
 }
 
 /**
  * The marks on a row. For a page: the sort values, the identity last. `after` tells which of them are null in the row
- * where the page starts; it is null for the first page. Otherwise: only the identity. With `many`, parameters are
+ * where the page starts; it is null for the first page. Otherwise: only the identity. With `isMany`, parameters are
  * columns of a row `asked` (many-runs.ts).
  */
 export type RowMarks =
   | { readonly by: "place"; readonly after: readonly boolean[] | null }
-  | { readonly by: "identity"; readonly many?: boolean };
+  | { readonly by: "identity"; readonly isMany?: boolean };

@@ -1,5 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { cellErrorCode, whatHappened } from "../compute/run-graph.ts";
+import { cellErrorCode, describeUdfError } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
 
@@ -8,14 +8,14 @@ import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts
 export function explainQueryRefusal(query: string, limits: QueryLimits, error: unknown, signal?: AbortSignal): unknown {
   if (error instanceof ResultTooLarge) return tooManyBytes(query, limits, error);
   // Nothing was written, so the outcome is certain even if the connection breaks.
-  if (error instanceof AppError && error.code === "commit_unknown") return lost(error);
+  if (error instanceof AppError && error.code === "commit_unknown") return connectionLost(error);
   if (!(error instanceof SqlError)) return error;
   const { sqlstate } = error;
   if (sqlstate === "57014") {
     if (!signal?.aborted) return timedOut(query, limits, error);
     return appError("interrupted", { detail: "The client disconnected; its statement was cancelled.", cause: error });
   }
-  if (/^(53|57|25006)/.test(sqlstate)) return lost(error, ` (SQLSTATE ${sqlstate})`);
+  if (/^(53|57|25006)/.test(sqlstate)) return connectionLost(error, ` (SQLSTATE ${sqlstate})`);
   if (sqlstate.startsWith("22") || sqlstate.startsWith("54")) {
     return appError("function_failed", {
       detail: `The query ${query} has a value outside the range of its type: a sum beyond Int or Float, or a text that is too long.`,
@@ -38,7 +38,7 @@ export type FailedAt =
 export function computeError(query: string, where: FailedAt, error: UdfError): Error {
   const at = error.at === null ? "" : ` (${error.at})`;
   return appError(cellErrorCode(error), {
-    detail: `The query ${query}, ${placeOf(where)}: ${whatHappened(error)}${at}`,
+    detail: `The query ${query}, ${placeOf(where)}: ${describeUdfError(error)}${at}`,
     hint:
       error.kind === "missing"
         ? "Restore the function, or change the query and run `cli service update`."
@@ -63,9 +63,9 @@ function placeOf(where: FailedAt): string {
   return `column ${where.column}${keys.length === 0 ? "" : ` of the group ${keys.join(", ")}`}`;
 }
 
-function lost(cause: unknown, why = ""): Error {
+function connectionLost(cause: unknown, reason = ""): Error {
   return appError("database_unavailable", {
-    detail: `PostgreSQL does not respond to the query at the moment${why}.`,
+    detail: `PostgreSQL does not respond to the query at the moment${reason}.`,
     hint: "Send the request again in a moment.",
     cause,
   });

@@ -78,7 +78,7 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
     where: [],
     identities: bound.tables.map(({ alias, table }) => `${quoteIdent(alias)}.${quoteIdent(table.identity)}`),
     column: (name) => {
-      const similarity = bound.similarities.find((one) => one.name === name);
+      const similarity = bound.similarities.find((similarity) => similarity.name === name);
       return similarity === undefined ? columnOf(byAlias, name) : similaritySql(similarity, parameters);
     },
     is_tables: true,
@@ -96,19 +96,19 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
 }
 
 /** Rows given as arrays, with parameters in the order of `columns`. */
-export function givenRows(
+export function inputRows(
   columns: readonly { readonly name: string; readonly type: ColumnType }[],
   parameters: ParameterList,
 ): Relation {
   const names = columns.map((_column, at) => quoteIdent(`c${at}`));
   const arrays = columns.map(({ type }) => parameters.array(type));
-  const places = new Map(columns.map(({ name, type }, at) => [name, { at, type }]));
+  const columnRefs = new Map(columns.map(({ name, type }, at) => [name, { at, type }]));
   return {
     from: `unnest(${arrays.join(", ")}) with ordinality as given(${[...names, '"#row"'].join(", ")})`,
     where: [],
     identities: ['given."#row"'],
     column(name) {
-      const place = places.get(name);
+      const place = columnRefs.get(name);
       if (place === undefined) return undefined;
       const sql = `given.${names[place.at]}`;
       if (kindOf(place.type).transport !== null)

@@ -8,7 +8,7 @@ import { castToStorage } from "../kinds/storage-type.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
 import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
-import { chooseHeld, type IndexedTexts, writeConditions } from "./index-terms.ts";
+import { chooseIndexes, type IndexedTexts, writeConditions } from "./index-terms.ts";
 import { comparedVectors, type OrderTerms, orderTerms } from "./order-by.ts";
 import { type OrderTerm, orderLines, pageConditions, positionTerms, reversed } from "./order-terms.ts";
 import type { Clauses, NamedType, PlannedStatement, PlanOptions, QueryOutput } from "./query-plan.ts";
@@ -21,7 +21,7 @@ export interface WrittenAnswer {
   readonly statement: PlannedStatement;
   /** Columns after the outputs, for Python. */
   readonly columns: readonly NamedType[];
-  readonly outputs: readonly (Omit<QueryOutput, "nullable"> & { readonly place: number })[];
+  readonly outputs: readonly (Omit<QueryOutput, "nullable"> & { readonly index: number })[];
   readonly python: readonly { readonly name: string; readonly expr: Expr }[];
   /** Number of last columns that mark a row. */
   readonly marks: number;
@@ -59,12 +59,12 @@ export class StatementWriter {
     const writer = this.#writer(relation);
     const values = input.columns.map((name) => identityOf(relation, name) ?? relation.column(name) ?? "null");
     const compared = comparedVectors(relation, input.order, this.#bound.similarities);
-    const held = this.#held(relation, input.where, input.order);
+    const indexed = this.#indexedTexts(relation, input.where, input.order);
     return this.#prepare([
       `select ${values.length === 0 ? "1" : values.join(", ")}`,
       `from ${relation.from}`,
-      ...this.#where([...writeConditions(input.where, held, writer), ...compared, ...this.#guards(input.guards)]),
-      ...orderLines(this.#orderTerms(input.order, writer, relation, { held }).exact),
+      ...this.#where([...writeConditions(input.where, indexed, writer), ...compared, ...this.#guards(input.guards)]),
+      ...orderLines(this.#orderTerms(input.order, writer, relation, { indexed }).exact),
     ]);
   }
 
@@ -119,8 +119,8 @@ export class StatementWriter {
     const { clauses } = input;
     const { query } = this.#bound;
     const read = [...clauses.select, ...clauses.order_by].map(({ expr }) => expr);
-    const held = this.#held(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
-    let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { held });
+    const indexed = this.#indexedTexts(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
+    let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { indexed });
     let { select, order_by: orderBy } = clauses;
     let identityTypes: readonly ColumnType[] = relation.identities.map(() => UUID_TYPE);
     if (isGrouped(clauses)) {
@@ -135,7 +135,7 @@ export class StatementWriter {
     const compared = comparedVectors(relation, orderBy, this.#bound.similarities);
     const where = [...relation.where, ...compared, ...this.#guards(input.guards)];
     if (query.distinct) return this.#distinct(chosen, orderBy, writer, relation, where);
-    const order = this.#orderTerms(orderBy, writer, relation, { held, identities: identityTypes });
+    const order = this.#orderTerms(orderBy, writer, relation, { indexed, identities: identityTypes });
     const { exact, by_index: byIndex } = order;
     if (query.tail !== null) return this.#tail(chosen, exact, relation, where);
     const marks = this.#marks(exact, relation);
@@ -174,14 +174,14 @@ export class StatementWriter {
     const values: string[] = [];
     const outputs: WrittenAnswer["outputs"][number][] = [];
     const python: { name: string; expr: Expr }[] = [];
-    select.forEach(({ name, expr }, place) => {
+    select.forEach(({ name, expr }, index) => {
       const sql = writer.writeShown(expr);
       if (sql === undefined) {
-        outputs.push({ name, type: expr.type, place, from: { step: python.length } });
+        outputs.push({ name, type: expr.type, index, from: { step: python.length } });
         python.push({ name: `#s${python.length}`, expr });
         return;
       }
-      outputs.push({ name, type: expr.type, place, from: { sql: values.length } });
+      outputs.push({ name, type: expr.type, index, from: { sql: values.length } });
       values.push(sql);
     });
     const columns: NamedType[] = [];
@@ -204,21 +204,21 @@ export class StatementWriter {
     relation: Relation,
     where: readonly string[],
   ): WrittenAnswer {
-    const places = chosen.values.map((_sql, at) => `d.${quoteIdent(`c${at}`)}`);
-    const wanted = orderBy.map(({ expr, asc }) => {
+    const columnRefs = chosen.values.map((_sql, at) => `d.${quoteIdent(`c${at}`)}`);
+    const terms = orderBy.map(({ expr, asc }) => {
       const at = chosen.values.indexOf(writer.write(expr) ?? "");
-      return { sql: places[at] ?? "null", asc, type: expr.type };
+      return { sql: columnRefs[at] ?? "null", asc, type: expr.type };
     });
     const lines = [
-      `select ${places.join(", ")}`,
+      `select ${columnRefs.join(", ")}`,
       `from (select distinct ${chosen.values.map((sql, at) => `${sql} as ${quoteIdent(`c${at}`)}`).join(", ")}`,
       `  from ${relation.from}`,
       ...this.#where(where),
       ") as d",
     ];
     const order = [
-      ...wanted,
-      ...places.map((sql, at) => ({ sql, asc: true, type: chosen.outputs[at]?.type ?? UUID_TYPE })),
+      ...terms,
+      ...columnRefs.map((sql, at) => ({ sql, asc: true, type: chosen.outputs[at]?.type ?? UUID_TYPE })),
     ];
     const { tail } = this.#bound.query;
     if (tail === null) {
@@ -227,7 +227,7 @@ export class StatementWriter {
     }
     const last = [...lines, ...orderLines(reversed(order)), ...this.#limitTo(tail)];
     const back = order.map((term) => ({ ...term, sql: term.sql.replace(/^d\./, "t.") }));
-    const shown = places.map((sql) => sql.replace(/^d\./, "t."));
+    const shown = columnRefs.map((sql) => sql.replace(/^d\./, "t."));
     const statement = this.#prepare([`select ${shown.join(", ")} from (`, ...last, ") as t", ...orderLines(back)]);
     return { ...chosen, statement, marks: 0 };
   }
@@ -258,11 +258,11 @@ export class StatementWriter {
   #sampled(
     where: readonly Expr[],
     read: readonly Expr[],
-    options: { readonly is_repeated?: boolean; readonly held?: IndexedTexts },
+    options: { readonly is_repeated?: boolean; readonly indexed?: IndexedTexts },
   ): Relation {
     const relation = this.#relation;
-    const held = options.held ?? this.#held(relation, where, []);
-    const conditions = [...relation.where, ...writeConditions(where, held, this.#writer(relation))];
+    const indexed = options.indexed ?? this.#indexedTexts(relation, where, []);
+    const conditions = [...relation.where, ...writeConditions(where, indexed, this.#writer(relation))];
     const { sample } = this.#bound.query;
     if (sample === null) return { ...relation, where: conditions };
     const draw = drawSql(relation, sample.seed ?? (options.is_repeated === true ? OF_TRANSACTION : null));
@@ -270,7 +270,7 @@ export class StatementWriter {
       return { ...relation, where: [...conditions, `${draw} < ${sample.fraction}`] };
     }
     const names = flatNames(read);
-    const places = new Map(names.map((name, at) => [name, `sampled.${quoteIdent(`s${at}`)}`]));
+    const columnRefs = new Map(names.map((name, at) => [name, `sampled.${quoteIdent(`s${at}`)}`]));
     const values = [
       ...names.map((name, at) => `${relation.column(name)} as ${quoteIdent(`s${at}`)}`),
       ...relation.identities.map((sql, at) => `${sql} as ${quoteIdent(`i${at}`)}`),
@@ -284,14 +284,14 @@ export class StatementWriter {
       from: lines.join("\n"),
       where: [],
       identities: relation.identities.map((_sql, at) => `sampled.${quoteIdent(`i${at}`)}`),
-      column: (name) => places.get(name),
+      column: (name) => columnRefs.get(name),
     };
   }
 
   /** One row for each group. */
   #group(relation: Relation, grouped: GroupNames): Relation {
     const writer = this.#writer(relation);
-    const places = new Map(grouped.values.map(({ name }, at) => [name, `grouped.${quoteIdent(`g${at}`)}`]));
+    const columnRefs = new Map(grouped.values.map(({ name }, at) => [name, `grouped.${quoteIdent(`g${at}`)}`]));
     const values = grouped.values.map(({ expr }, at) => {
       const arg = expr.node === "aggregate" ? expr.args[0] : undefined;
       const sql =
@@ -309,21 +309,21 @@ export class StatementWriter {
     return {
       from: `${lines.join("\n")}) as grouped`,
       where: [],
-      identities: grouped.values.slice(0, grouped.keys).map(({ name }) => places.get(name) ?? ""),
-      column: (name) => places.get(name),
+      identities: grouped.values.slice(0, grouped.keys).map(({ name }) => columnRefs.get(name) ?? ""),
+      column: (name) => columnRefs.get(name),
     };
   }
 
   /** The indexed forms of the texts that a statement over `relation` compares or sorts by. */
-  #held(relation: Relation, where: readonly Expr[], order: Order): IndexedTexts {
-    return relation.is_tables === true ? chooseHeld(this.#bound, where, order[0]?.expr) : new Map();
+  #indexedTexts(relation: Relation, where: readonly Expr[], order: Order): IndexedTexts {
+    return relation.is_tables === true ? chooseIndexes(this.#bound, where, order[0]?.expr) : new Map();
   }
 
   #orderTerms(
     order: Order,
     writer: ExpressionWriter,
     relation: Relation,
-    known: { readonly held: IndexedTexts; readonly identities?: readonly ColumnType[] },
+    known: { readonly indexed: IndexedTexts; readonly identities?: readonly ColumnType[] },
   ): OrderTerms {
     const { similarities } = this.#bound;
     return orderTerms({ order, writer, relation, similarities, parameters: this.#parameters, ...known });
@@ -334,8 +334,8 @@ export class StatementWriter {
   }
 
   /** The statement returns nothing when a table version differs from the planned one. */
-  #guards(wanted: boolean): string[] {
-    if (!wanted) return [];
+  #guards(withGuards: boolean): string[] {
+    if (!withGuards) return [];
     return this.#bound.tables.map(
       ({ table }) =>
         `(select v.version from appdb.tables v where v.id = ${table.id}) = ${this.#parameters.version(table.id)}`,
@@ -350,15 +350,15 @@ export class StatementWriter {
       const rows = `limit ${this.#parameters.pageRows()}`;
       return offset === null || !isFirst ? [rows] : [rows, `offset ${this.#count(offset)}`];
     }
-    const lines = limit === null ? [`limit ${this.#options.most_rows + 1}`] : this.#limitTo(limit);
+    const lines = limit === null ? [`limit ${this.#options.max_rows + 1}`] : this.#limitTo(limit);
     if (offset === null) return lines;
     return [...lines, `offset ${this.#count(offset)}`];
   }
 
   #limitTo(limit: Expr): string[] {
-    const most = this.#options.most_rows + 1;
-    if (limit.node === "literal") return [`limit ${Math.min(Number(limit.value), most)}`];
-    return [`limit least(${this.#count(limit)}, ${most})`];
+    const max = this.#options.max_rows + 1;
+    if (limit.node === "literal") return [`limit ${Math.min(Number(limit.value), max)}`];
+    return [`limit least(${this.#count(limit)}, ${max})`];
   }
 
   #count(expr: Expr): string {
@@ -376,7 +376,7 @@ export class StatementWriter {
     return {
       text,
       name: createHash("sha256").update(text).digest("hex").slice(0, 32),
-      places: this.#parameters.places,
+      placeholders: this.#parameters.placeholders,
     };
   }
 }

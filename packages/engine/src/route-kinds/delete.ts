@@ -5,7 +5,7 @@ import { BODY, errorResponses, WRITE } from "../openapi/errors.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
 import { operationId } from "../openapi/named-schemas.ts";
 import { objectSchema } from "../openapi/schemas.ts";
-import { readOnce } from "../routes/idempotency-key.ts";
+import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileMatchReader } from "../rows/validate-row.ts";
@@ -51,8 +51,8 @@ export const deleteKind: RouteKind<ManifestDeleteRoute> = {
     compareRequired("match column", before.match_columns, after.match_columns, changes);
   },
   overTable(table) {
-    const { place, key } = tableParts(table);
-    return key.length === 0 ? undefined : { kind: "delete", match_columns: key, ...place };
+    const { place: route, key } = tableParts(table);
+    return key.length === 0 ? undefined : { kind: "delete", match_columns: key, ...route };
   },
 };
 
@@ -65,7 +65,7 @@ function compileDeleteRoute(
   const deleter = context.deleter(route.table, route.match_columns);
   const read = compileMatchReader(layout, route.match_columns, context.checks);
   const path = service.prefix + route.path;
-  const place = `${context.input.target} ${service.name} POST ${path}`;
+  const routeText = `${context.input.target} ${service.name} POST ${path}`;
   const respond = (count: number): KeptAnswer => {
     return { status: 200, headers: JSON_HEADERS, body: `{"num_rows":${count}}` };
   };
@@ -82,7 +82,7 @@ function compileDeleteRoute(
     check: (request) => void read(request.body),
     async handle(request) {
       try {
-        const once = readOnce(request, place);
+        const once = readIdempotencyKey(request, routeText);
         if (once === undefined) return await run(request);
         return await context.once.run(once, false, () => run(request, once));
       } catch (error) {

@@ -15,8 +15,8 @@ export function withEtag(
   const etag = `"${digest}"`;
   const tagged = { ...answer.headers, etag, "cache-control": CACHE_CONTROL, vary: "accept" };
   if (!isKnown(headers["if-none-match"], etag)) return { ...answer, headers: tagged };
-  const { "content-type": _type, ...kept } = tagged as Record<string, string>;
-  return { status: 304, headers: kept, body: "" };
+  const { "content-type": _type, ...otherHeaders } = tagged as Record<string, string>;
+  return { status: 304, headers: otherHeaders, body: "" };
 }
 
 /** Whether the client sent our tag. Comparison is weak, because a proxy that compresses prefixes tags with `W/`. */

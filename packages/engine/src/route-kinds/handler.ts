@@ -41,9 +41,9 @@ export const handlerKind = {
     if (before.kind !== after.kind) return;
     const now = handlerNames(after);
     compareNames(handlerNames(before), now, (name) => !now.required.includes(name), changes);
-    if (changes.breaking.length + changes.harmless.length > 0) return;
+    if (changes.breaking.length + changes.compatible.length > 0) return;
     if (JSON.stringify(before.openapi) !== JSON.stringify(after.openapi)) {
-      changes.harmless.push("its description changed");
+      changes.compatible.push("its description changed");
     }
   },
   overTable: () => undefined,
@@ -91,18 +91,18 @@ export async function answerByPython(
 ): Promise<RouteAnswer> {
   const { log } = context.deps;
   try {
-    const { place, body, id } = request;
-    if (place === undefined) throw new TypeError("the request has no address");
+    const { route, body, id } = request;
+    if (route === undefined) throw new TypeError("the request has no address");
     const answer = await context.handlers().serve({
       head: {
-        method: how.method ?? place.method,
-        scheme: place.scheme,
-        path: place.path,
-        root_path: place.root_path,
+        method: how.method ?? route.method,
+        scheme: route.scheme,
+        path: route.path,
+        root_path: route.root_path,
         search: request.search ?? "",
         headers: pairsOf(request.headers),
-        params: { ...place.params },
-        client: place.client === null ? null : [...place.client],
+        params: { ...route.params },
+        client: route.client === null ? null : [...route.client],
         id,
       },
       handler: how.handler,
@@ -110,9 +110,9 @@ export async function answerByPython(
       body: request.stream ?? (typeof body === "string" ? Buffer.from(body) : body),
       signal: request.signal,
     });
-    const isEndless = !(answer.body instanceof Uint8Array) && isOfEvents(answer.headers);
+    const isEndless = !(answer.body instanceof Uint8Array) && isEventStream(answer.headers);
     const moreHeaders = sendable(answer.headers);
-    if (answer.status === INTERNAL) log.error({ req: id, status: INTERNAL, path: place.path }, "request failed");
+    if (answer.status === INTERNAL) log.error({ req: id, status: INTERNAL, path: route.path }, "request failed");
     return {
       status: answer.status,
       headers: {},
@@ -130,7 +130,7 @@ export async function answerByPython(
 const INTERNAL = 500;
 
 /** An event stream lasts as long as its client listens. The client reconnects when it ends. */
-function isOfEvents(headers: HttpHeaders): boolean {
+function isEventStream(headers: HttpHeaders): boolean {
   return headers.some(([name, value]) => name.toLowerCase() === "content-type" && /^text\/event-stream\b/i.test(value));
 }
 

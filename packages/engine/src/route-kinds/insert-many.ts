@@ -7,7 +7,7 @@ import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { halfOf, type KeptAnswer, type Once } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
 import { CELL_ERRORS_HEADER, failedItem } from "../routes/cell-error-header.ts";
-import { readOnce } from "../routes/idempotency-key.ts";
+import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import { wantsMinimal } from "../routes/minimal-answer.ts";
 import type { RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
@@ -22,7 +22,7 @@ import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
 export const LINES_TYPES: readonly string[] = [LINES_TYPE, "application/jsonl", "application/jsonlines"];
 
 /** Whether a route takes many rows. A function makes a response for one row, and an export writes one row. */
-export function takesMany(route: ManifestRowRoute): boolean {
+export function acceptsManyRows(route: ManifestRowRoute): boolean {
   return route.kind === "insert" && route.handler === null && (route.export_sql ?? null) === null;
 }
 
@@ -32,7 +32,7 @@ export interface InsertManyInput {
   readonly read: RowReader;
   readonly render: (row: Row) => string;
   /** The route, as the scope of idempotency keys. */
-  readonly place: string;
+  readonly routeText: string;
 }
 
 /** Stores the rows of one request, all or none, and returns their outputs in order. */
@@ -48,13 +48,13 @@ export class InsertMany {
   }
 
   /** Whether a request has many rows, or is not a single row. */
-  takes(request: RouteRequest): boolean {
+  accepts(request: RouteRequest): boolean {
     return request.stream !== undefined || arrayOf(request) !== undefined;
   }
 
   /** @throws as `BulkWriter.store`; invalid_idempotency_key, idempotency_mismatch, result_too_large */
   async run(request: RouteRequest): Promise<RouteAnswer> {
-    const once = readOnce(request, this.#input.place);
+    const once = readIdempotencyKey(request, this.#input.routeText);
     if (once === undefined) return this.#store(request, request.stream);
     if (request.stream === undefined) return this.#runOnce(request, once, undefined);
     // The digest of the request is known at the end of its body, so the body is spooled until then.
@@ -99,21 +99,21 @@ export class InsertMany {
       is_kept: once !== undefined,
     };
     const answer = new RowsAnswer(form, this.#context.openSpool());
-    let kept: KeptAnswer | undefined;
+    let storedAnswer: KeptAnswer | undefined;
     const steps: BulkSteps = {
-      written: async (rows) => {
+      afterWrite: async (rows) => {
         if (route.on_error === "ignore") failed.count(rows);
         await answer.add(rows);
       },
       finish: async (connection) => {
         if (once === undefined) return;
-        kept = await answer.keep(failed.headers());
-        await this.#context.keepAnswer(connection, { ...once, answer: kept });
+        storedAnswer = await answer.keep(failed.headers());
+        await this.#context.keepAnswer(connection, { ...once, answer: storedAnswer });
       },
     };
     try {
       await admission.run(signal, () => this.#writer.store(readRows(source, read, limits), steps, signal));
-      return kept ?? (await answer.finish(failed.headers()));
+      return storedAnswer ?? (await answer.finish(failed.headers()));
     } catch (error) {
       await answer[Symbol.asyncDispose]();
       throw error;

@@ -2,7 +2,7 @@ import type { ManifestInsertRoute } from "@appdb/contract/manifest";
 import type { Json, JsonObject } from "../kinds/kind.ts";
 import { BODY, PYTHON, WRITE } from "../openapi/errors.ts";
 import { objectSchema } from "../openapi/schemas.ts";
-import { LINES_TYPES, takesMany } from "./insert-many.ts";
+import { acceptsManyRows, LINES_TYPES } from "./insert-many.ts";
 import { checkedTable, checkRequired, checkRow, describeOverTable, OVER_ROW, tableParts } from "./over-row.ts";
 import type { RouteKind } from "./route-kind.ts";
 import { COUNT, describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
@@ -24,15 +24,15 @@ export const insertKind: RouteKind<ManifestInsertRoute> = {
     return describeRowRoute(route, input, {
       summary: `Insert a row into ${route.table}`,
       done: "The row was stored.",
-      body: takesMany(route) ? describeRowsBody(row) : requiredBody(row),
-      ...(takesMany(route) ? { content: describeRowsAnswer } : {}),
+      body: acceptsManyRows(route) ? describeRowsBody(row) : requiredBody(row),
+      ...(acceptsManyRows(route) ? { content: describeRowsAnswer } : {}),
       errors: [...BODY, ...WRITE, ...PYTHON, "request_timeout", "unique_violation", "disk_full"],
       isStored: true,
     });
   },
   overTable(table) {
-    const { place, answer, stored } = tableParts(table);
-    return { kind: "insert", inputs: stored, ...place, ...answer };
+    const { place: route, answer, stored } = tableParts(table);
+    return { kind: "insert", inputs: stored, ...route, ...answer };
   },
 };
 

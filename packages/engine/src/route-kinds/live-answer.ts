@@ -18,10 +18,10 @@ const STREAM_HEADERS = {
 export function wantsEvents({ headers }: Pick<RouteRequest, "headers">): boolean {
   const { accept } = headers;
   if (accept === undefined) return false;
-  const wanted = String(accept).toLowerCase();
-  const events = wanted.indexOf(EVENT_STREAM);
+  const accepted = String(accept).toLowerCase();
+  const events = accepted.indexOf(EVENT_STREAM);
   if (events < 0) return false;
-  const json = wanted.indexOf("application/json");
+  const json = accepted.indexOf("application/json");
   return json < 0 || events < json;
 }
 

@@ -77,17 +77,22 @@ export function readBy(table: ManifestTable, outputs: readonly string[]): Set<st
 export function tableParts({ name, columns, primary_key: key, source }: ManifestTable) {
   // Vectors of an index are hidden.
   const shown = columns.filter((column) => column.is_hidden !== true);
-  const place = { method: "post", path: `/${name}`, table: name, source } as const;
+  const route = { method: "post", path: `/${name}`, table: name, source } as const;
   const outputs = shown.map((column) => column.name);
   const answer = { outputs, on_error: "abort", handler: null } as const;
-  return { place, answer, key, stored: shown.filter(({ computed }) => computed === null).map((column) => column.name) };
+  return {
+    place: route,
+    answer,
+    key,
+    stored: shown.filter(({ computed }) => computed === null).map((column) => column.name),
+  };
 }
 
 function compareRows(before: ManifestRoute, after: OverRow, manifests: Manifests, into: RouteChanges): void {
   if (!("outputs" in before)) return;
   if (before.table !== after.table) into.breaking.push(`it now uses table ${after.table}`);
   if (before.on_error !== after.on_error) {
-    into.harmless.push(after.on_error === "ignore" ? "a failed cell becomes null" : "a failed cell refuses the row");
+    into.compatible.push(after.on_error === "ignore" ? "a failed cell becomes null" : "a failed cell refuses the row");
   }
   if ("key" in before && "key" in after) compareRequired("key column", before.key, after.key, into);
   const columns = manifests.after.tables.find((candidate) => candidate.name === after.table)?.columns ?? [];
@@ -98,7 +103,7 @@ function compareRows(before: ManifestRoute, after: OverRow, manifests: Manifests
   compareAnswers(before, after, into);
   // A URL is a secret, so the text only says that it changed.
   if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
-    into.harmless.push(
+    into.compatible.push(
       after.export_sql == null ? "it no longer exports its rows" : `it exports its rows to ${after.export_sql.table}`,
     );
   }
@@ -109,14 +114,14 @@ function withAnswer({ inputs, outputs, handler }: OverRow) {
   return { inputs, outputs: handler === null ? outputs : [] };
 }
 
-function compareAnswers(before: OverRow, after: OverRow, { breaking, harmless }: RouteChanges): void {
+function compareAnswers(before: OverRow, after: OverRow, { breaking, compatible }: RouteChanges): void {
   const [old, now] = [before.handler, after.handler];
   if ((old === null) !== (now === null)) {
     breaking.push(now === null ? "it returns its outputs" : `it returns the result of ${now.id}`);
   } else if (old !== null && now !== null) {
     if (JSON.stringify(old.response) !== JSON.stringify(now.response))
       breaking.push(`${now.id} returns something else`);
-    else if (old.id !== now.id) harmless.push(`${now.id} makes the response`);
+    else if (old.id !== now.id) compatible.push(`${now.id} makes the response`);
   }
 }
 

@@ -13,26 +13,26 @@ export interface PageRequest {
 /** Splits the page parameters from a URL's query string. The rest are the query's own parameters. */
 export function splitSearch(search: string): { readonly asked: PageRequest | undefined; readonly rest: string } {
   if (!search.includes("page_size") && !search.includes("cursor")) return { asked: undefined, rest: search };
-  const given = new URLSearchParams(search);
-  if (PAGE_PARAMETERS.every((name) => !given.has(name))) return { asked: undefined, rest: search };
-  const last = (name: string) => given.getAll(name).at(-1);
-  const asked = { page_size: last("page_size"), cursor: last("cursor") };
-  for (const name of PAGE_PARAMETERS) given.delete(name);
-  return { asked, rest: given.toString() };
+  const parameters = new URLSearchParams(search);
+  if (PAGE_PARAMETERS.every((name) => !parameters.has(name))) return { asked: undefined, rest: search };
+  const last = (name: string) => parameters.getAll(name).at(-1);
+  const pageRequest = { page_size: last("page_size"), cursor: last("cursor") };
+  for (const name of PAGE_PARAMETERS) parameters.delete(name);
+  return { asked: pageRequest, rest: parameters.toString() };
 }
 
-/** @throws invalid_request for a size that is not a number from 1 to `most`; invalid_cursor */
-export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: string, most: number): PageOf {
+/** @throws invalid_request for a size that is not a number from 1 to `max`; invalid_cursor */
+export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: string, max: number): PageOf {
   const size = pageSize === undefined ? undefined : Number(pageSize);
-  if (size !== undefined && !(/^\d{1,9}$/.test(pageSize ?? "") && size >= 1 && size <= most)) {
-    const detail = `Expected a page_size from 1 to ${most}, got ${JSON.stringify(pageSize?.slice(0, 60))}.`;
+  if (size !== undefined && !(/^\d{1,9}$/.test(pageSize ?? "") && size >= 1 && size <= max)) {
+    const detail = `Expected a page_size from 1 to ${max}, got ${JSON.stringify(pageSize?.slice(0, 60))}.`;
     throw appError("invalid_request", {
       detail: `page_size: ${detail}`,
       hint: "Send a smaller page_size, such as 100.",
       errors: [{ pointer: "/page_size", detail }],
     });
   }
-  if (cursor === undefined) return { size: size ?? most, after: null };
+  if (cursor === undefined) return { size: size ?? max, after: null };
   const page = readQueryCursor(scope, cursor);
   return { size: size ?? page.size, after: page.after };
 }

@@ -64,7 +64,7 @@ function compareQueryRoutes(
   before: ManifestRoute,
   after: ManifestQueryRoute,
   manifests: Manifests,
-  { breaking, harmless }: RouteChanges,
+  { breaking, compatible }: RouteChanges,
 ): void {
   if (before.kind !== after.kind) return;
   const old = manifests.before.queries.find((query) => query.id === before.query);
@@ -80,17 +80,17 @@ function compareQueryRoutes(
     { inputs: before.inputs, outputs: outputsOf(old) },
     { inputs: after.inputs, outputs: outputsOf(now) },
     isOptionalNow,
-    { breaking, harmless },
+    { breaking, compatible },
   );
-  if (breaking.length + harmless.length > 0) return;
+  if (breaking.length + compatible.length > 0) return;
   if (JSON.stringify([old.query, old.parameters]) !== JSON.stringify([now.query, now.parameters])) {
-    harmless.push("its query changed");
+    compatible.push("its query changed");
   }
 }
 
 function compileQueryRoute(context: RouteContext, service: ManifestService, route: ManifestQueryRoute): CompiledRoute {
   const query = context.queries.open(route.query);
-  const { named, asker, runner } = query;
+  const { query: named, asker, runner } = query;
   const parameters = compileParameters(named.parameters, route.inputs);
   const render = renderer(route, named);
   const { limits, deps } = context;
@@ -99,23 +99,23 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
   const isGet = route.method === "get";
 
   function readArguments(request: RouteRequest) {
-    const { asked, rest } = splitSearch(request.search ?? "");
-    return { asked, rest, args: isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body) };
+    const { asked: pageRequest, rest } = splitSearch(request.search ?? "");
+    return { asked: pageRequest, rest, args: isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body) };
   }
 
   async function answerList(
     args: QueryArguments,
     rest: string,
-    asked: PageRequest | undefined,
+    pageRequest: PageRequest | undefined,
     request: RouteRequest,
   ): Promise<TextAnswer> {
     const { signal, timing } = request;
-    if (asked === undefined) {
+    if (pageRequest === undefined) {
       return { status: 200, headers: JSON_HEADERS, body: render(await asker.ask(args, { signal, timing })) };
     }
     if (route.one_row) refusePages();
     const scope = `${shape} ${asker.keyOf(args)}`;
-    const page = readPage(asked, scope, limits.result_rows);
+    const page = readPage(pageRequest, scope, limits.result_rows);
     const answer = await asker.ask(args, { signal, timing, page });
     const body = render(answer);
     if (answer.next == null) return { status: 200, headers: JSON_HEADERS, body };
@@ -133,12 +133,12 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     check: (request) => void readArguments(request),
     async handle(request) {
       try {
-        const { asked, rest, args } = readArguments(request);
+        const { asked: pageRequest, rest, args } = readArguments(request);
         if (wantsEvents(request)) {
-          if (asked !== undefined) refuseLivePages();
+          if (pageRequest !== undefined) refuseLivePages();
           return await answerLive(context.live, query, args, request);
         }
-        const answer = await answerList(args, rest, asked, request);
+        const answer = await answerList(args, rest, pageRequest, request);
         return isGet ? withEtag(answer, request.headers) : answer;
       } catch (error) {
         return answerError(error, request.id, deps.log, request.signal);

@@ -1,7 +1,7 @@
 /** Changes of a route for its clients, as parts of a sentence. */
 export interface RouteChanges {
   readonly breaking: string[];
-  readonly harmless: string[];
+  readonly compatible: string[];
 }
 
 interface Names {
@@ -14,17 +14,17 @@ export function compareNames(
   before: Names,
   after: Names,
   isOptionalInput: (name: string) => boolean,
-  { breaking, harmless }: RouteChanges,
+  { breaking, compatible }: RouteChanges,
 ): void {
   const added = missing(after.inputs, before.inputs);
   const required = added.filter((name) => !isOptionalInput(name));
   note(breaking, "input", "no longer accepted", missing(before.inputs, after.inputs));
   note(breaking, "output", "no longer returned", missing(before.outputs, after.outputs));
   note(breaking, "input", "required", required);
-  note(harmless, "optional input", "added", added.filter(isOptionalInput));
-  note(harmless, "output", "added", missing(after.outputs, before.outputs));
-  if (breaking.length + harmless.length === 0 && !sameOrder(before.outputs, after.outputs)) {
-    harmless.push("the order of its outputs changed");
+  note(compatible, "optional input", "added", added.filter(isOptionalInput));
+  note(compatible, "output", "added", missing(after.outputs, before.outputs));
+  if (breaking.length + compatible.length === 0 && !sameOrder(before.outputs, after.outputs)) {
+    compatible.push("the order of its outputs changed");
   }
 }
 

@@ -3,7 +3,7 @@ import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
-import { readOnce } from "../routes/idempotency-key.ts";
+import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import { minimalAnswer, wantsMinimal } from "../routes/minimal-answer.ts";
 import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
@@ -11,7 +11,7 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
-import { InsertMany, LINES_TYPES, takesMany } from "./insert-many.ts";
+import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
 
 const NO_BODY = { text: "", placeholders: null } as const;
 
@@ -29,13 +29,13 @@ export function compileRowRoute(
   const { on_error: onError } = route;
   const headersOf = onError === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
   const path = service.prefix + route.path;
-  const place = `${context.input.target} ${service.name} POST ${path}`;
+  const routeText = `${context.input.target} ${service.name} POST ${path}`;
   const exported = compileExport(context.deps.connectExport, layout, route);
   if (exported !== null) context.exports.push(exported);
   const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
   const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
     const headers = headersOf(row);
-    return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
+    return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.text(row) };
   };
   const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
     let stored: Row | undefined;
@@ -44,7 +44,7 @@ export function compileRowRoute(
       const respond = (unknown: readonly number[]) => {
         const headers = headersOf(row);
         if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: NO_BODY };
-        return { status: 200, headers, body: render.kept(row, unknown) };
+        return { status: 200, headers, body: render.template(row, unknown) };
       };
       const { signal, timing } = request;
       await runner.run({ row, onError, request: { ...once, respond }, signal, timing });
@@ -55,8 +55,8 @@ export function compileRowRoute(
     if (stored !== undefined) await exported?.write(stored);
     return answered;
   };
-  const many = takesMany(route)
-    ? new InsertMany(context, { route, layout, read, render: render.whole, place })
+  const many = acceptsManyRows(route)
+    ? new InsertMany(context, { route, layout, read, render: render.text, routeText })
     : undefined;
   return {
     service: service.name,
@@ -66,12 +66,12 @@ export function compileRowRoute(
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
     check: (request) => {
-      if (many?.takes(request) !== true) read(request.body);
+      if (many?.accepts(request) !== true) read(request.body);
     },
     async handle(request) {
       try {
-        if (many?.takes(request) === true) return await many.run(request);
-        const once = route.kind === "insert" ? readOnce(request, place) : undefined;
+        if (many?.accepts(request) === true) return await many.run(request);
+        const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
         if (once !== undefined) return await runOnce(request, once);
         const row = read(request.body);
         const { signal, timing } = request;

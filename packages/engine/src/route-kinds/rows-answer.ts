@@ -63,8 +63,8 @@ export class RowsAnswer implements AsyncDisposable {
     if (!(body instanceof SpoolReader)) return { status, headers: all, body: String(body) };
     const pieces: Uint8Array[] = [];
     for await (const piece of body) pieces.push(piece);
-    const { "content-length": _, ...kept } = all;
-    return { status, headers: kept, body: Buffer.concat(pieces).toString("utf8") };
+    const { "content-length": _, ...storedHeaders } = all;
+    return { status, headers: storedHeaders, body: Buffer.concat(pieces).toString("utf8") };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,7 +5,7 @@ import type { IdempotentRequest, KeptAnswer, Once } from "../idempotency/request
 import { BODY, PYTHON, WRITE } from "../openapi/errors.ts";
 import { objectSchema } from "../openapi/schemas.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
-import { readOnce } from "../routes/idempotency-key.ts";
+import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import { minimalAnswer, wantsMinimal } from "../routes/minimal-answer.ts";
 import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
@@ -47,10 +47,10 @@ export const updateKind: RouteKind<ManifestUpdateRoute> = {
     });
   },
   overTable(table) {
-    const { place, answer, key, stored } = tableParts(table);
+    const { place: route, answer, key, stored } = tableParts(table);
     const inputs = stored.filter((column) => !key.includes(column));
     if (key.length === 0 || inputs.length === 0) return undefined;
-    return { kind: "update", key, inputs, ...place, ...answer };
+    return { kind: "update", key, inputs, ...route, ...answer };
   },
 };
 
@@ -70,10 +70,10 @@ function compileUpdateRoute(
   const headersOf = onError === "ignore" ? cellErrorHeaders(layout) : () => JSON_HEADERS;
   const usesPython = route.handler !== null || updater.usesPython(route.inputs);
   const path = service.prefix + route.path;
-  const place = `${context.input.target} ${service.name} POST ${path}`;
+  const routeText = `${context.input.target} ${service.name} POST ${path}`;
   const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
     const headers = headersOf(row);
-    return wantsMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.whole(row) };
+    return wantsMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.text(row) };
   };
   const run = (change: RowChange, { signal, timing }: RouteRequest, request?: IdempotentRequest): Promise<void> =>
     updater.run({ ...change, onError, answerer: route.handler, request, signal, timing });
@@ -99,7 +99,7 @@ function compileUpdateRoute(
     check: (request) => void read(request.body),
     async handle(request) {
       try {
-        const once = readOnce(request, place);
+        const once = readIdempotencyKey(request, routeText);
         if (once !== undefined) return await runOnce(request, once);
         const change = read(request.body);
         await run(change, request);

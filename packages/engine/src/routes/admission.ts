@@ -2,19 +2,19 @@ import { appError } from "@appdb/contract/errors";
 
 /** Limits concurrent work; the rest waits in a queue. */
 export class Admission {
-  readonly #most: number;
-  readonly #mostWaiting: number;
+  readonly #max: number;
+  readonly #maxWaiting: number;
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
 
-  constructor(most: number, mostWaiting: number) {
-    this.#most = most;
-    this.#mostWaiting = mostWaiting;
+  constructor(max: number, maxWaiting: number) {
+    this.#max = max;
+    this.#maxWaiting = maxWaiting;
   }
 
   /** Runs `work` when a slot is free. @throws overloaded when too many wait; the signal's reason while it waits */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (this.#taken < this.#most) this.#taken += 1;
+    if (this.#taken < this.#max) this.#taken += 1;
     else await this.#wait(signal);
     try {
       return await work();
@@ -26,11 +26,11 @@ export class Admission {
   }
 
   #wait(signal: AbortSignal): Promise<void> {
-    if (this.#waiting.length === this.#mostWaiting) {
+    if (this.#waiting.length === this.#maxWaiting) {
       throw appError("overloaded", {
-        detail: `${this.#mostWaiting} requests with many rows are already waiting.`,
+        detail: `${this.#maxWaiting} requests with many rows are already waiting.`,
         hint: "Send the request again in a moment.",
-        meta: { waiting: this.#mostWaiting },
+        meta: { waiting: this.#maxWaiting },
       });
     }
     return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 import { JSON_HEADERS } from "../answers/answers.ts";
-import { indexHeldIn } from "../catalog/hidden-columns.ts";
+import { indexOfHiddenColumn } from "../catalog/hidden-columns.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 
@@ -23,7 +23,7 @@ export function cellErrorHeaders(layout: RowLayout): (row: Row) => Readonly<Reco
 
 /** The header item of a failed column, or of the column under an embedding index: `text;embedding_index="by_words"`. */
 export function failedItem({ table }: RowLayout, column: string): string {
-  const index = indexHeldIn(table, column);
+  const index = indexOfHiddenColumn(table, column);
   if (index === undefined) return column;
   return `${index.columns[0]};embedding_index${index.name === null ? "" : `=${quoted(index.name)}`}`;
 }

@@ -33,10 +33,10 @@ const DESCRIBE = `select c.oid::regclass::text, a.attname, format_type(a.atttypi
 /** Reads the description of an export's table in the other database; undefined when the table does not exist. */
 export async function describeTarget(sql: SqlConnection, target: ManifestSqlExport): Promise<ExportTarget | undefined> {
   const { rows } = await sql.query({ text: DESCRIBE, values: [target.table, target.db_schema] });
-  const place = rows[0]?.[0];
-  if (place == null) return undefined;
+  const position = rows[0]?.[0];
+  if (position == null) return undefined;
   return {
-    place,
+    place: position,
     columns: new Map(
       rows.map(([, name, type, category, isRequired]) => [
         name ?? "",
@@ -71,7 +71,7 @@ export function checkTarget(
     const column = target.columns.get(name);
     if (column === undefined)
       refuse(`${table} has no column ${name}.`, `Remove ${name} from outputs, or add the column.`);
-    else if (!takes(column, type)) {
+    else if (!acceptsType(column, type)) {
       refuse(`${table}.${name} is ${column.type}, which cannot store ${type.kind}.`, "Change one of the two types.");
     }
   }
@@ -100,6 +100,6 @@ export function checkTarget(
 }
 
 /** Whether a column can hold values of this type in general. Each value is checked when it is written. */
-function takes(column: TargetColumn, type: ColumnType): boolean {
+function acceptsType(column: TargetColumn, type: ColumnType): boolean {
   return column.category === "S" || kindOf(type).fits(column);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { onceOf } from "../idempotency/request-store.ts";
-import { readOnce } from "./idempotency-key.ts";
+import { readIdempotencyKey } from "./idempotency-key.ts";
 import type { RouteRequest } from "./route.ts";
 
 const request = (key: string | string[] | undefined, parts: Partial<RouteRequest> = {}): RouteRequest => ({
@@ -11,7 +11,7 @@ const request = (key: string | string[] | undefined, parts: Partial<RouteRequest
 });
 
 test("a request without a key can run any number of times", () => {
-  expect(readOnce(request(undefined), "p")).toBeUndefined();
+  expect(readIdempotencyKey(request(undefined), "p")).toBeUndefined();
 });
 
 test.each([
@@ -24,19 +24,19 @@ test.each([
   [["a", "b"], "occurs several times"],
 ])("refuses the key %j with its problem", (key, why) => {
   const refusal = expect.objectContaining({ code: "invalid_idempotency_key", message: expect.stringContaining(why) });
-  expect(() => readOnce(request(key), "p")).toThrow(refusal);
+  expect(() => readIdempotencyKey(request(key), "p")).toThrow(refusal);
 });
 
 test("place and caller are the key's scope; body and URL are its content", () => {
-  const one = readOnce(request("k"), "main api POST /a");
+  const one = readIdempotencyKey(request("k"), "main api POST /a");
   expect(one).toMatchObject({ scope: "main api POST /a local", key: "k" });
-  expect(readOnce(request("k", { caller: "c2" }), "main api POST /a")?.scope).toBe("main api POST /a c2");
-  expect(readOnce(request("k", { body: Buffer.from("{}") }), "main api POST /a")).toEqual(one);
-  expect(readOnce(request("k", { body: "{ }" }), "main api POST /a")?.digest).not.toBe(one?.digest);
-  expect(readOnce(request("k", { search: "a=1" }), "main api POST /a")?.digest).not.toBe(one?.digest);
+  expect(readIdempotencyKey(request("k", { caller: "c2" }), "main api POST /a")?.scope).toBe("main api POST /a c2");
+  expect(readIdempotencyKey(request("k", { body: Buffer.from("{}") }), "main api POST /a")).toEqual(one);
+  expect(readIdempotencyKey(request("k", { body: "{ }" }), "main api POST /a")?.digest).not.toBe(one?.digest);
+  expect(readIdempotencyKey(request("k", { search: "a=1" }), "main api POST /a")?.digest).not.toBe(one?.digest);
 });
 
 test("a caller that identifies its request itself needs no header", () => {
   const once = onceOf("jobs", "1", "");
-  expect(readOnce(request("a b", { once }), "p")).toBe(once);
+  expect(readIdempotencyKey(request("a b", { once }), "p")).toBe(once);
 });

@@ -15,16 +15,16 @@ const VISIBLE_ASCII = /^[!-~]+$/;
  * address and body. Undefined without a key.
  * @throws invalid_idempotency_key
  */
-export function readOnce(request: RouteRequest, place: string): Once | undefined {
+export function readIdempotencyKey(request: RouteRequest, routeText: string): Once | undefined {
   if (request.once !== undefined) return request.once;
   const key = request.headers[IDEMPOTENCY_HEADER];
   if (key === undefined) return undefined;
   if (typeof key !== "string" || key.length > LONGEST_KEY || !VISIBLE_ASCII.test(key)) throw invalidKey(key);
-  return onceOf(`${place} ${request.caller ?? LOCAL_CALLER}`, key, saidBy(request));
+  return onceOf(`${routeText} ${request.caller ?? LOCAL_CALLER}`, key, requestContent(request));
 }
 
 /** Address and body as one value. The address of a changing route nearly always has no query string. */
-function saidBy({ search, body }: RouteRequest): string | Uint8Array {
+function requestContent({ search, body }: RouteRequest): string | Uint8Array {
   if (search === undefined || search === "") return body;
   return typeof body === "string" ? `${search}\0${body}` : Buffer.concat([Buffer.from(`${search}\0`), body]);
 }

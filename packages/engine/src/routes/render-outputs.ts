@@ -16,9 +16,9 @@ interface Output {
 }
 
 export interface AnswerWriter {
-  whole(row: Row): string;
+  text(row: Row): string;
   /** The same with placeholders for values in the slots `unknown`. */
-  kept(row: Row, unknown: readonly number[]): ResponseTemplate;
+  template(row: Row, unknown: readonly number[]): ResponseTemplate;
 }
 
 /** Compiles the writer of a route's response: the result of its function, or the row's outputs. */
@@ -28,13 +28,13 @@ export function compileAnswer(
 ): AnswerWriter {
   if (route.handler === null) return compileOutputs(layout, route.outputs);
   const at = answerSlot(layout);
-  const whole = (row: Row): string => String(row[at] ?? null);
-  return { whole, kept: (row) => ({ text: whole(row), placeholders: null }) };
+  const text = (row: Row): string => String(row[at] ?? null);
+  return { text, template: (row) => ({ text: text(row), placeholders: null }) };
 }
 
 /** Compiles the writer of an object of exactly `outputs`, in order. */
 function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWriter {
-  if (outputs.length === 0) return { whole: () => "{}", kept: () => ({ text: "{}", placeholders: null }) };
+  if (outputs.length === 0) return { text: () => "{}", template: () => ({ text: "{}", placeholders: null }) };
   const compiled = outputs.map((name, index): Output => {
     const at = layout.index.get(name) ?? -1;
     const slot = layout.slots[at];
@@ -47,12 +47,12 @@ function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWr
     };
   });
   return {
-    whole(row) {
+    text(row) {
       let text = "";
       for (const { lead, toJson, at } of compiled) text += lead + jsonOf(toJson, row[at] ?? null);
       return `${text}}`;
     },
-    kept(row, unknown) {
+    template(row, unknown) {
       let text = "";
       let placeholders = "";
       for (const { lead, toJson, type_text: typeText, at } of compiled) {

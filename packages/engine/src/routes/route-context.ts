@@ -147,8 +147,8 @@ export class RouteContext {
       keeps_errors: routes.some((route) => route.on_error === "ignore"),
     });
     const computing = insertVerb(deps, { statements, guard, computes: true });
-    const given = insertVerb(deps, { statements, guard, computes: false });
-    const rows = new NewRows(deps, { layout, stage, guard, computing, given });
+    const insertOnly = insertVerb(deps, { statements, guard, computes: false });
+    const rows = new NewRows(deps, { layout, stage, guard, computing, insertOnly });
     const opened = { layout, guard, stage, statements, rows };
     this.#inserters.set(name, opened);
     this.#draining.push(rows);
@@ -208,9 +208,9 @@ export class RouteContext {
     return new BulkWriter(this.#rowDeps, { ...this.inserter(route), on_error: route.on_error });
   }
 
-  /** Stores the response of a request in the transaction of its rows. @throws as `RequestStore.keep` */
+  /** Stores the response of a request in the transaction of its rows. @throws as `RequestStore.store` */
   keepAnswer(connection: SqlConnection, response: ResponseToStore): Promise<void> {
-    return this.#rowDeps.requests.keep(connection, [response]);
+    return this.#rowDeps.requests.store(connection, [response]);
   }
 
   /** Computes `outputs` of rows that are not stored. */
@@ -220,7 +220,7 @@ export class RouteContext {
     const columns = neededComputed(layout, outputs);
     const stage = new ComputeStage(deps, { layout, functions: this.functions, columns });
     const computing = computeVerb(deps, { layout, stage });
-    const rows = new NewRows(deps, { layout, stage, guard, computing, given: null });
+    const rows = new NewRows(deps, { layout, stage, guard, computing, insertOnly: null });
     this.#draining.push(rows);
     return rows;
   }

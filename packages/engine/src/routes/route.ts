@@ -22,7 +22,7 @@ export interface RouteRequest {
   /** Makes a changing route run the request once. Replaces the header Idempotency-Key. */
   readonly once?: Once;
   /** For routes with `takes_any_body`, and for routes that stream everything. */
-  readonly place?: RouteAddress | undefined;
+  readonly route?: RouteAddress | undefined;
   /** Ends the wait for a function when the caller disconnects. A request with a stream always has one. */
   readonly signal?: AbortSignal | undefined;
   /** Records where the time goes, if the client asked for it. */

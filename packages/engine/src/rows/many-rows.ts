@@ -14,7 +14,7 @@ export interface RowLocation {
 /** Rows that are written together, with their positions in the request. */
 export interface RowBatch {
   readonly rows: readonly Row[];
-  place(at: number): RowLocation;
+  locationOf(at: number): RowLocation;
 }
 
 /** The texts of a request's rows, several at a time: lines or elements of an array. Blank lines are not rows. */
@@ -61,12 +61,12 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
         lines.push(line);
         bytes += text.length;
       } catch (error) {
-        const place = placeOf(source.kind, count - 1, line);
+        const location = placeOf(source.kind, count - 1, line);
         if (!(error instanceof AppError)) throw error;
         // A text that was split at the wrong place is not a valid array.
-        if (source.kind === "list" && error.code === "invalid_json") throw brokenArray(error, place);
+        if (source.kind === "list" && error.code === "invalid_json") throw brokenArray(error, location);
         firstRefusal ??= { error, row: count - 1 };
-        refused.push(...rowErrors(error, place));
+        refused.push(...rowErrors(error, location));
         if (refused.length >= REFUSALS.errors) throw refusal(refused, firstRefusal.error);
       }
       if (firstRefusal !== undefined) {
@@ -87,7 +87,7 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
 
 function batchOf(kind: RowTexts["kind"], rows: readonly Row[], lines: readonly number[], count: number): RowBatch {
   const first = count - rows.length;
-  return { rows, place: (at) => placeOf(kind, first + at, lines[at] ?? 0) };
+  return { rows, locationOf: (at) => placeOf(kind, first + at, lines[at] ?? 0) };
 }
 
 function placeOf(kind: RowTexts["kind"], row: number, line: number): RowLocation {
@@ -99,9 +99,9 @@ function isBlank(text: string | Uint8Array): boolean {
   return text === "" || (text.charCodeAt(0) <= 0x20 && text.trim() === "");
 }
 
-function refusal(refused: readonly FieldError[], first: AppError): Error {
-  const errors = refused.slice(0, REFUSALS.errors);
-  const more = refused.length >= REFUSALS.errors ? `, the first ${errors.length}` : "";
+function refusal(rowErrors: readonly FieldError[], first: AppError): Error {
+  const errors = rowErrors.slice(0, REFUSALS.errors);
+  const more = rowErrors.length >= REFUSALS.errors ? `, the first ${errors.length}` : "";
   return appError("invalid_request", {
     detail:
       errors.length === 1 && errors[0] !== undefined
@@ -130,22 +130,22 @@ function tooManyRows({ insert_rows: insertRows }: Pick<ManyRowsLimits, "insert_r
 }
 
 /** Adds the position of a row to an AppError. Other errors stay the same. */
-export function atRow(error: unknown, place: RowLocation): unknown {
+export function withRowLocation(error: unknown, location: RowLocation): unknown {
   if (!(error instanceof AppError)) return error;
   return new AppError(error.code, {
-    detail: `${place.name}: ${error.message}`,
+    detail: `${location.name}: ${error.message}`,
     ...(error.hint === undefined ? {} : { hint: error.hint }),
-    meta: { ...error.meta, row: place.row },
-    errors: rowErrors(error, place),
+    meta: { ...error.meta, row: location.row },
+    errors: rowErrors(error, location),
     cause: error.cause,
   });
 }
 
 /** The errors of a row, with pointers into the whole request. */
-export function rowErrors(error: AppError, place: RowLocation): readonly FieldError[] {
+export function rowErrors(error: AppError, location: RowLocation): readonly FieldError[] {
   const own = error.errors ?? [{ pointer: "", detail: error.message }];
   return own.map(({ pointer, detail }) => {
     const field = pointer === "" ? "" : `${pointer.slice(1)}: `;
-    return { pointer: `/${place.row}${pointer}`, detail: `${place.name}: ${field}${detail}` };
+    return { pointer: `/${location.row}${pointer}`, detail: `${location.name}: ${field}${detail}` };
   });
 }

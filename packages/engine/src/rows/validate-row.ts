@@ -45,9 +45,13 @@ export function compileRowReader(
     const input = inputOf(layout, name, checks);
     fields.set(name, { ...input, required: input.required && layout.slots[input.slot]?.default === undefined });
   }
-  const blank: Row = layout.slots.map(({ default: given }) => (given && "value" in given ? given.value : null));
-  const made = layout.slots.flatMap(({ name, default: given }, slot) =>
-    given !== undefined && "generator" in given ? [{ name, slot, generator: given.generator }] : [],
+  const blank: Row = layout.slots.map(({ default: defaultValue }) =>
+    defaultValue && "value" in defaultValue ? defaultValue.value : null,
+  );
+  const made = layout.slots.flatMap(({ name, default: defaultValue }, slot) =>
+    defaultValue !== undefined && "generator" in defaultValue
+      ? [{ name, slot, generator: defaultValue.generator }]
+      : [],
   );
   const read = compileReader(layout, fields, blank);
   return (bytes, what) => {
@@ -120,7 +124,7 @@ function compileReader(
       if (parsed instanceof ValueError) throw refuse(layout, fields, body);
       row[field.slot] = parsed;
     }
-    if (found < fields.size && lacksRequired(fields, body)) throw refuse(layout, fields, body);
+    if (found < fields.size && hasMissingRequired(fields, body)) throw refuse(layout, fields, body);
     return row;
   };
 }
@@ -130,7 +134,7 @@ function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue
   return field.check === undefined || parsed instanceof ValueError ? parsed : (field.check(value) ?? parsed);
 }
 
-function lacksRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {
+function hasMissingRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {
   for (const field of fields.values()) {
     if (field.required && !Object.hasOwn(body.members, field.name)) return true;
   }

@@ -123,13 +123,13 @@ async function changeTable(
 /** Operations that make new versions of rows. */
 function isRewriting(operation: SchemaOperation): boolean {
   if (operation.kind === "drop_column") return true;
-  if (operation.kind === "add_column") return givesEachRowItsOwn(operation);
+  if (operation.kind === "add_column") return hasVolatileDefault(operation);
   if (operation.kind !== "alter_column") return false;
   return operation.using !== null || losesErrors(operation);
 }
 
 /** PostgreSQL evaluates a constant or the time once for all existing rows and does not rewrite them. */
-function givesEachRowItsOwn({ to }: Changed<"add_column">): boolean {
+function hasVolatileDefault({ to }: Changed<"add_column">): boolean {
   const generator = to.default == null ? undefined : generatorOf(to.default.expr);
   return generator !== undefined && generator !== "now";
 }
@@ -141,7 +141,7 @@ async function follow(
   table: CatalogTable,
   operation: SchemaOperation,
 ): Promise<void> {
-  if (operation.kind === "add_column" && givesEachRowItsOwn(operation)) await followRewrite(sql, undo, table, "all");
+  if (operation.kind === "add_column" && hasVolatileDefault(operation)) await followRewrite(sql, undo, table, "all");
   if (operation.kind !== "drop_column" && operation.kind !== "alter_column") return;
   const { name } = operation.column;
   const isConverted = operation.kind === "alter_column" && operation.using !== null;
@@ -165,7 +165,9 @@ function isFilled(operation: SchemaOperation): operation is Changed<"add_column"
 /** PostgreSQL drops the indexes over a recreated column. */
 function lostIndexes(table: CatalogTable, operations: readonly SchemaOperation[]): readonly CatalogIndex[] {
   const remade = new Set(operations.filter(isFilled).map((operation) => operation.to.name));
-  const dropped = new Set(operations.flatMap((one) => (one.kind === "drop_index" ? [one.index.id] : [])));
+  const dropped = new Set(
+    operations.flatMap((operation) => (operation.kind === "drop_index" ? [operation.index.id] : [])),
+  );
   return table.indexes.filter((index) => !dropped.has(index.id) && columnsIn(index).some((name) => remade.has(name)));
 }
 
@@ -201,9 +203,9 @@ async function queueJobs(
       column_ids: computed.map((column) => column.id),
       column_names: computed.map((column) => column.name),
       index_id: null,
-      undo: recomputed.map(({ id, computed: former, nullable }) => ({
+      undo: recomputed.map(({ id, computed: previous, nullable }) => ({
         id,
-        computed: former === null ? null : { ...former, expr: readAs(former.expr, types) },
+        computed: previous === null ? null : { ...previous, expr: readAs(previous.expr, types) },
         nullable,
       })),
     };
@@ -313,8 +315,8 @@ async function replaceIndex(
   hasRows: boolean,
 ): Promise<number> {
   const isReady = hasRows && index.state === "ready";
-  const former = hasRows ? (index.replaces ?? null) : null;
-  const replaces = isReady ? index.id : former;
+  const previous = hasRows ? (index.replaces ?? null) : null;
+  const replaces = isReady ? index.id : previous;
   const id = await insertIndex(sql, table, to, hasRows ? "building" : "ready", replaces);
   if (isReady) return id;
   await sql.query({ text: ddl.dropIndex(table.folder, index.sql_name, { concurrently: false }) });

@@ -11,7 +11,7 @@ interface Renaming {
   /** The table with its new name. */
   readonly table: CatalogTable;
   /** Its name in PostgreSQL until then. */
-  readonly former: string;
+  readonly previousName: string;
   readonly columns: readonly { readonly id: number; readonly from: string; readonly to: string }[];
 }
 
@@ -31,8 +31,8 @@ interface Step {
  */
 export async function applyRenames(sql: SqlConnection, operations: readonly SchemaOperation[]): Promise<void> {
   const renamings = renamingsOf(operations);
-  for (const { table, former } of renamings) {
-    await sql.query({ text: `lock table ${quoteTable({ ...table, name: former })} in access exclusive mode` });
+  for (const { table, previousName } of renamings) {
+    await sql.query({ text: `lock table ${quoteTable({ ...table, name: previousName })} in access exclusive mode` });
   }
   for (const renaming of renamings) {
     await followRenames(sql, renaming);
@@ -51,11 +51,11 @@ function renamingsOf(operations: readonly SchemaOperation[]): readonly Renaming[
   for (const operation of operations) {
     if (operation.kind !== "rename_table" && operation.kind !== "rename_column") continue;
     const { table } = operation;
-    const known = found.get(table.id) ?? { table, former: table.name, columns: [] };
+    const known = found.get(table.id) ?? { table, previousName: table.name, columns: [] };
     found.set(
       table.id,
       operation.kind === "rename_table"
-        ? { ...known, former: operation.from }
+        ? { ...known, previousName: operation.from }
         : {
             ...known,
             columns: [...known.columns, { id: operation.column.id, from: operation.from, to: operation.column.name }],
@@ -66,18 +66,18 @@ function renamingsOf(operations: readonly SchemaOperation[]): readonly Renaming[
 }
 
 async function statementsOf(sql: SqlConnection, renaming: Renaming, way: "away" | "home"): Promise<readonly string[]> {
-  const { table, former } = renaming;
+  const { table, previousName } = renaming;
   const parked = parkedName("table", table.id);
-  const isTableRenamed = former !== table.name;
+  const isTableRenamed = previousName !== table.name;
   // Columns and indexes are renamed while the table has its first or its temporary name.
-  const holder = { ...table, name: way === "home" && isTableRenamed ? parked : former };
+  const holder = { ...table, name: way === "home" && isTableRenamed ? parked : previousName };
   const steps = [
     ...renaming.columns.map((column): Step => {
       return { kind: "column", table: holder, from: column.from, to: column.to, key: String(column.id) };
     }),
     ...(await indexSteps(sql, renaming, holder)),
     ...(isTableRenamed
-      ? [{ kind: "table" as const, table: holder, from: former, to: table.name, key: String(table.id) }]
+      ? [{ kind: "table" as const, table: holder, from: previousName, to: table.name, key: String(table.id) }]
       : []),
   ];
   return steps.map((step) =>
@@ -88,17 +88,21 @@ async function statementsOf(sql: SqlConnection, renaming: Renaming, way: "away" 
 }
 
 /** The names of a table's indexes contain its name and those of their columns. */
-async function indexSteps(sql: SqlConnection, { table, former }: Renaming, holder: CatalogTable): Promise<Step[]> {
+async function indexSteps(
+  sql: SqlConnection,
+  { table, previousName }: Renaming,
+  holder: CatalogTable,
+): Promise<Step[]> {
   const { rows } = await sql.query({
     text: "select id, sql_name from appdb.indexes where table_id = $1",
     values: [table.id],
   });
   const sqlNames = new Map(rows.map(([id, name]) => [Number(id), name ?? ""]));
   const pairs: readonly (readonly [key: string, from: string, to: string])[] = [
-    ["pkey", identityIndexName(former), identityIndexName(table.name)],
-    ["errors", errorsIndexName(former), errorsIndexName(table.name)],
+    ["pkey", identityIndexName(previousName), identityIndexName(table.name)],
+    ["errors", errorsIndexName(previousName), errorsIndexName(table.name)],
     ...(table.primary_key.length > 0 && table.identity === "_row"
-      ? [["key", keyIndexName(former), keyIndexName(table.name)] as const]
+      ? [["key", keyIndexName(previousName), keyIndexName(table.name)] as const]
       : []),
     ...table.indexes.map((index) => [String(index.id), sqlNames.get(index.id) ?? "", index.sql_name] as const),
   ];
@@ -126,20 +130,20 @@ function renameSql({ kind, table }: Step, from: string, to: string): string {
 }
 
 /** Moves the errors of renamed columns, which makes new versions of their rows. */
-async function followRenames(sql: SqlConnection, { table, former, columns }: Renaming): Promise<void> {
+async function followRenames(sql: SqlConnection, { table, previousName, columns }: Renaming): Promise<void> {
   if (columns.length === 0) return;
   const identity = columns.find((column) => column.to === table.identity)?.from ?? table.identity;
   const names = columns.map((column) => column.from);
   for (const undo of await undoTablesOf(sql, table.id)) {
-    await followRewrite(sql, undo, { ...table, name: former, identity }, names);
+    await followRewrite(sql, undo, { ...table, name: previousName, identity }, names);
     await followErrors(sql, undo, columns);
   }
 }
 
 /** A cell's error is stored under its column's name. */
-async function moveErrors(sql: SqlConnection, { table, former, columns }: Renaming): Promise<void> {
+async function moveErrors(sql: SqlConnection, { table, previousName, columns }: Renaming): Promise<void> {
   if (columns.length === 0) return;
-  const name = former === table.name ? former : parkedName("table", table.id);
+  const name = previousName === table.name ? previousName : parkedName("table", table.id);
   await sql.query({
     text: `update ${quoteTable({ folder: table.folder, name })} set _errors = (
         select jsonb_object_agg(coalesce(m.becomes, e.key), e.value) from jsonb_each(_errors) e
@@ -150,7 +154,7 @@ async function moveErrors(sql: SqlConnection, { table, former, columns }: Renami
 }
 
 async function renameTables(sql: SqlConnection, renamings: readonly Renaming[]): Promise<void> {
-  const renamed = renamings.filter(({ table, former }) => table.name !== former);
+  const renamed = renamings.filter(({ table, previousName }) => table.name !== previousName);
   const ids = renamed.map(({ table }) => table.id);
   await sql.query({ text: "update appdb.tables set name = '#' || id where id = any($1::bigint[])", values: [ids] });
   await sql.query({
@@ -201,13 +205,13 @@ async function renameInJobs(
   });
   for (const [id, columnNames, undo] of rows) {
     const renamed = (JSON.parse(columnNames ?? "[]") as string[]).map((name) => names.get(name) ?? name);
-    const former = (JSON.parse(undo ?? "[]") as Undo[]).map(({ computed, ...column }) => ({
+    const previousJobs = (JSON.parse(undo ?? "[]") as Undo[]).map(({ computed, ...column }) => ({
       ...column,
       computed: computed === null ? null : { ...computed, expr: renameInExpr(computed.expr, names) },
     }));
     await sql.query({
       text: "update appdb.jobs set table_name = $2, column_names = $3, undo = $4 where id = $1",
-      values: [id ?? null, table.name, renamed, JSON.stringify(former)],
+      values: [id ?? null, table.name, renamed, JSON.stringify(previousJobs)],
     });
   }
 }

@@ -5,7 +5,13 @@ import type { Manifest } from "@appdb/contract/manifest";
 import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { CatalogColumn } from "../catalog/catalog.ts";
-import { bumpCatalog, keepErrors, lockCatalog, rememberRenames, rememberRuntime } from "../catalog/catalog-store.ts";
+import {
+  bumpCatalog,
+  ignoreErrorsOfJobs,
+  lockCatalog,
+  rememberRenames,
+  rememberRuntime,
+} from "../catalog/catalog-store.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
@@ -15,7 +21,7 @@ import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import { applyOperations } from "./apply-operations.ts";
-import { rememberChanges, tellChangesSince } from "./changes.ts";
+import { describeChangesSince, rememberChanges } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 
@@ -79,7 +85,7 @@ async function applyOnce(
   await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) {
-    throw moved(input, version, await tellChangesSince(sql, input.catalog_version));
+    throw stalePlan(input, version, await describeChangesSince(sql, input.catalog_version));
   }
   const catalog = await loadCatalog(sql);
   const { plan, operations } = await planChecked(sql, { ...input, catalog }, since);
@@ -90,7 +96,7 @@ async function applyOnce(
     return { plan: { ...plan, status: "applied" }, jobs: [] };
   }
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
-  if (input.on_error === "ignore") await keepErrors(sql, done.jobs);
+  if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
   await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
@@ -131,13 +137,13 @@ function refuse(plan: SchemaPlan, operations: readonly SchemaOperation[], allowD
   const destructive = operations.filter((operation) => operation.severity === "destructive").length;
   if (destructive === 0 || allowDestructive) return;
   throw appError("destructive_refused", {
-    detail: `${destructive} of the operations would destroy data: ${destroyed(plan).join("; ")}. Nothing was changed.`,
+    detail: `${destructive} of the operations would destroy data: ${describeDestroyed(plan).join("; ")}. Nothing was changed.`,
     hint: `Allow it with: cli schema update ${plan.app_file} ${plan.target} --allow-destructive`,
     meta: { plan: refused, destructive },
   });
 }
 
-function destroyed(plan: SchemaPlan): readonly string[] {
+function describeDestroyed(plan: SchemaPlan): readonly string[] {
   return plan.tables.flatMap((table) =>
     table.ops.filter((op) => op.destructive).map((op) => `${table.path}: ${op.description}`),
   );
@@ -162,7 +168,7 @@ function planAfter(plan: SchemaPlan, version: number): SchemaPlan {
   };
 }
 
-function moved(input: ApplyInput, version: number, changes: string): AppError {
+function stalePlan(input: ApplyInput, version: number, changes: string): AppError {
   return appError("catalog_moved", {
     detail: `The tables of ${input.target} were changed by someone else since the plan was made. ${changes} This update changed nothing.`,
     hint: `See the new plan: cli schema diff ${input.manifest.app_file} ${input.target}`,

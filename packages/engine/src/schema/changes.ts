@@ -10,10 +10,10 @@ const SHOWN = 5;
 /** Stores the changes of an update, one line each, in its transaction. */
 export async function rememberChanges(sql: SqlConnection, version: number, plan: SchemaPlan): Promise<void> {
   const changes = [
-    ...plan.ops.map((op) => `${op.name}: the table ${past(op)}`),
+    ...plan.ops.map((op) => `${op.name}: the table ${describePast(op)}`),
     ...plan.tables.flatMap((table) => {
       if (table.resolution === "create") return [`${table.path}: the table was created`];
-      return table.ops.map((op) => `${table.path}: ${subject(op)} ${past(op)}`);
+      return table.ops.map((op) => `${table.path}: ${subject(op)} ${describePast(op)}`);
     }),
   ];
   await sql.query({
@@ -25,7 +25,7 @@ export async function rememberChanges(sql: SqlConnection, version: number, plan:
 }
 
 /** The changes after a version, as a sentence. */
-export async function tellChangesSince(sql: SqlConnection, version: number): Promise<string> {
+export async function describeChangesSince(sql: SqlConnection, version: number): Promise<string> {
   const { rows } = await sql.query({
     text: "select what, count(*) over () from appdb.changes where version > $1::bigint order by version, id limit $2::int",
     values: [version, SHOWN],
@@ -40,9 +40,9 @@ function subject(op: PlanOp): string {
   return op.target === "table" ? "the table" : `${op.target} '${op.name ?? ""}'`;
 }
 
-function past(op: PlanOp): string {
-  const former = op.details.renamed_from;
-  if (op.op === "alter" && typeof former === "string") return `was renamed from '${former}'`;
+function describePast(op: PlanOp): string {
+  const previousName = op.details.renamed_from;
+  if (op.op === "alter" && typeof previousName === "string") return `was renamed from '${previousName}'`;
   if (op.op === "add") return "was added";
   return op.op === "drop" ? "was dropped" : "was changed";
 }

@@ -73,23 +73,23 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
   const { before, after, sources, columns } = input;
   const { graph, cursor, limit } = batch;
   const key = keyColumns(before);
-  const former = columns.flatMap((name) => {
+  const previous = columns.flatMap((name) => {
     const id = after.columns.find((column) => column.name === name)?.id;
     return before.columns.filter((column) => column.id === id).map((column) => ({ name, column }));
   });
-  const shown = [...key, ...former.map(({ column }) => column)];
+  const shown = [...key, ...previous.map(({ column }) => column)];
   const inputs = graph?.inputs ?? [];
   const text = selectSample(
     before,
     shown,
-    inputs.map((one) => one.name),
+    inputs.map((input) => input.name),
     sources,
   );
   const read = (await deps.sql.query({ text, values: [cursor, limit] })).rows;
   const rows = read.map((values): ReadRow => {
-    const given = inputs.map((one, at) => {
+    const given = inputs.map((input, at) => {
       const value = values[1 + shown.length + at] ?? null;
-      return value === null ? null : fromSqlText(one.type, value);
+      return value === null ? null : fromSqlText(input.type, value);
     });
     return { id: values[0] ?? "", inputs: given };
   });
@@ -101,7 +101,7 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
     const result = computed[at];
     const failed = result?.errors == null ? {} : ownErrors(result.errors);
     const errors = spreadErrors(after, new Set(columns), failed);
-    const old = former.map(({ name, column }, which) => {
+    const old = previous.map(({ name, column }, which) => {
       return [name, shownValue(column, values[1 + key.length + which] ?? null)] as const;
     });
     const fromGraph = (graph?.steps ?? []).map((step, which) => {
@@ -146,9 +146,9 @@ async function runSteps(
   computed: Computed,
 ): Promise<ReadonlyMap<string, readonly (readonly [string, unknown])[]>> {
   if (steps.length === 0 || rows.length === 0) return new Map();
-  const given = graph?.steps ?? [];
+  const earlier = graph?.steps ?? [];
   const columnOf = new Map(after.columns.map((column) => [column.name, column]));
-  const made = new Set([...given.map((step) => step.name), ...steps.map((step) => step.column)]);
+  const computedNames = new Set([...earlier.map((step) => step.name), ...steps.map((step) => step.column)]);
   const reads = steps.flatMap(({ column }) => {
     const expr = columnOf.get(column)?.computed?.expr;
     return expr === undefined ? [] : valuesRead(expr);
@@ -157,14 +157,14 @@ async function runSteps(
   const result = await sql.query({
     text: computeSample(
       before,
-      given,
+      earlier,
       steps,
-      [...new Set(reads)].filter((name) => !made.has(name)),
+      [...new Set(reads)].filter((name) => !computedNames.has(name)),
       sources,
     ),
     values: [
       `{${rows.map((row) => row.id).join(",")}}`,
-      ...given.map((step, at) => arrayText(step.type.kind, values, at)),
+      ...earlier.map((step, at) => arrayText(step.type.kind, values, at)),
     ],
   });
   return new Map(

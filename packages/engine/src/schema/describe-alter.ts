@@ -24,13 +24,13 @@ export function describeAlterColumn(
   const key = factKey(table, to.name);
   const misfits = facts.misfits.get(key);
   const recompute = facts.recomputes.get(key);
-  const told = changes.map((change) => describeChange(operation, change));
+  const descriptions = changes.map((change) => describeChange(operation, change));
   const refusal = misfits === undefined ? [] : [`but ${misfits.map(describeMisfit).join("; and ")}`];
   return {
     name: to.name,
     op: "alter",
     target: "column",
-    description: `column '${to.name}': ${[...told, ...refusal].join("; ")}`,
+    description: `column '${to.name}': ${[...descriptions, ...refusal].join("; ")}`,
     details: {
       changes,
       type: displayType(to.type, to.nullable),

@@ -106,15 +106,15 @@ function describeAddColumn(operation: Extract<SchemaOperation, { kind: "add_colu
   const { to, severity, table } = operation;
   const what = to.computed === null ? `column '${to.name}'` : `computed column '${to.name}'`;
   const fills = to.computed !== null && table.has_rows !== false;
-  const given = to.default == null ? "" : ` with the default ${to.default.text}`;
-  const gets = given !== "" && table.has_rows !== false ? ", which every row gets" : "";
-  const added = `${what} will be added${given}${gets}${fills ? " and computed for every row" : ""}`;
+  const defaultClause = to.default == null ? "" : ` with the default ${to.default.text}`;
+  const gets = defaultClause !== "" && table.has_rows !== false ? ", which every row gets" : "";
+  const added = `${what} will be added${defaultClause}${gets}${fills ? " and computed for every row" : ""}`;
   const recompute = facts.recomputes.get(factKey(table, to.name));
   return {
     name: to.name,
     op: "add",
     target: "column",
-    description: severity === "unsupported" ? whyNotAdded(operation, facts) : added,
+    description: severity === "unsupported" ? addColumnRefusal(operation, facts) : added,
     details: {
       type: displayType(to.type, to.nullable),
       value: to.computed?.text ?? null,
@@ -124,7 +124,7 @@ function describeAddColumn(operation: Extract<SchemaOperation, { kind: "add_colu
   };
 }
 
-function whyNotAdded({ to, table }: Extract<SchemaOperation, { kind: "add_column" }>, facts: PlanFacts): string {
+function addColumnRefusal({ to, table }: Extract<SchemaOperation, { kind: "add_column" }>, facts: PlanFacts): string {
   if (to.primary_key) return `key column '${to.name}' would be added, but a key cannot change. ${NEW_KEY}`;
   const count = facts.rows.get(table.id);
   const rows = count === undefined ? "rows" : `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"}`;

@@ -11,7 +11,7 @@ import {
   type SchemaOperation,
   type TableAttribute,
 } from "../catalog/operations.ts";
-import { isStoredAlike, NULL_CHECK, planTypeChange } from "./type-change.ts";
+import { hasSameStorage, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
 /** The operations that change a table of the catalog to its declaration, in order. Pure. The declared order of
  *  columns, tables and indexes is ignored. `recomputed`: unchanged columns to recompute. */
@@ -59,16 +59,16 @@ function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
   const existing = new Map(
     table.indexes.filter(({ id }) => !retired.has(id)).map((index) => [indexKey(index), index] as const),
   );
-  const wanted = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
-  const changed = [...wanted].flatMap(([key, index]): (readonly [CatalogIndex, PlannedIndex])[] => {
+  const declared = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
+  const changed = [...declared].flatMap(([key, index]): (readonly [CatalogIndex, PlannedIndex])[] => {
     const before = existing.get(key);
     return before === undefined || isSameJson(before.embedding, index.embedding) ? [] : [[before, index]];
   });
   const isUndone = ([{ replaces }, { embedding }]: (typeof changed)[number]): boolean =>
-    table.indexes.some((former) => former.id === replaces && isSameJson(former.embedding, embedding));
+    table.indexes.some((previous) => previous.id === replaces && isSameJson(previous.embedding, embedding));
   const undone = changed.filter(isUndone).map(([index]) => index);
   const replaced = changed.filter((one) => !isUndone(one));
-  const dropped = [...existing].flatMap(([key, index]) => (wanted.has(key) ? [] : [index]));
+  const dropped = [...existing].flatMap(([key, index]) => (declared.has(key) ? [] : [index]));
   // In a chain of changes the first index is used until the last one is built.
   const ended = new Set([
     ...dropped.flatMap(({ id, replaces }) => [id, replaces ?? id]),
@@ -79,7 +79,7 @@ function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
     undone,
     dropped: [...dropped, ...table.indexes.filter(({ id }) => retired.has(id) && ended.has(id))],
     replaced,
-    added: [...wanted].flatMap(([key, index]) => (existing.has(key) ? [] : [index])),
+    added: [...declared].flatMap(([key, index]) => (existing.has(key) ? [] : [index])),
     hidden: hiddenIn(table.indexes.filter(({ id }) => !ended.has(id))),
   };
 }
@@ -104,7 +104,7 @@ function alterColumn(
   const own = columnChanges(column, to);
   const changes: readonly ColumnChange[] = isRecomputed && !own.includes("value") ? [...own, "code"] : own;
   if (changes.length === 0) return [];
-  const isRemade = column.computed !== null && to.computed !== null && !isStoredAlike(column.type, to.type);
+  const isRemade = column.computed !== null && to.computed !== null && !hasSameStorage(column.type, to.type);
   const type = to.computed === null ? planTypeChange(column.type, to.type) : undefined;
   const isNarrowed = to.computed === null && !to.nullable && (column.nullable || column.computed !== null);
   const checks = [...(isNarrowed ? [NULL_CHECK] : []), ...(type?.checks ?? [])];

@@ -44,7 +44,7 @@ export async function inspectRows(
  */
 export async function inspectAhead(sql: SqlConnection, input: SchemaPlanInput): Promise<string | null> {
   const { operations } = planSchema(input);
-  const slow = operations.filter((one) => one.kind === "alter_column" && one.schema !== null);
+  const slow = operations.filter((operation) => operation.kind === "alter_column" && operation.schema !== null);
   if (slow.length === 0) return null;
   const { rows } = await sql.query({ text: "select pg_snapshot_xmin(pg_current_snapshot())::xid" });
   const before = new Map(input.catalog.tables.map((table) => [table.id, table]));
@@ -55,7 +55,9 @@ export async function inspectAhead(sql: SqlConnection, input: SchemaPlanInput): 
 /** The tables, with their current names, whose values must not change during the check. */
 export function tablesToCheck(catalog: Catalog, operations: readonly SchemaOperation[]): readonly CatalogTable[] {
   const ids = new Set(
-    operations.flatMap((one) => (one.kind !== "create_table" && isChecked(one) ? [one.table.id] : [])),
+    operations.flatMap((operation) =>
+      operation.kind !== "create_table" && isChecked(operation) ? [operation.table.id] : [],
+    ),
   );
   return catalog.tables.filter((table) => ids.has(table.id));
 }

@@ -7,7 +7,7 @@ import { nameHidden } from "../catalog/hidden-columns.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
-import { type CodeDigests, codeDigests, formerCode } from "../jobs/code-digests.ts";
+import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable } from "./diff-table.ts";
@@ -33,7 +33,7 @@ export interface SchemaPlanInput {
 export function planSchema(input: SchemaPlanInput): { plan: SchemaPlan; operations: readonly SchemaOperation[] } {
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
-  refuseTwins(input.manifest);
+  refuseDuplicates(input.manifest);
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
@@ -66,7 +66,7 @@ export function planSchema(input: SchemaPlanInput): { plan: SchemaPlan; operatio
   return { plan, operations: planned.flatMap(({ operations }) => operations) };
 }
 
-function refuseTwins(manifest: Manifest): void {
+function refuseDuplicates(manifest: Manifest): void {
   const seen = new Map<string, ManifestTable>();
   for (const table of manifest.tables) {
     const twin = seen.get(table.name);
@@ -108,9 +108,11 @@ function planTable(
   }));
   const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
   const named = nameHidden(renamed.table, declared);
-  const operations = changeTable(renamed, named, refusal, recomputed).map((operation) => judged(operation, facts));
+  const operations = changeTable(renamed, named, refusal, recomputed).map((operation) =>
+    withSeverity(operation, facts),
+  );
   const described = operations.flatMap((operation): PlanOp[] =>
-    operation.kind === "create_table" || isOfIndex(operation) ? [] : [describeOperation(operation, facts)],
+    operation.kind === "create_table" || isIndexOperation(operation) ? [] : [describeOperation(operation, facts)],
   );
   const ops = adviseOnRenames(described, operations, stored);
   const changed = changedValues(tableAfter(renamed.table, operations), operations);
@@ -132,7 +134,7 @@ export function otherProject(
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */
-function isOfIndex(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
+function isIndexOperation(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
   if (operation.kind === "add_column") return operation.to.is_hidden === true;
   return operation.kind === "drop_column" && operation.column.is_hidden === true;
 }
@@ -164,14 +166,14 @@ function staleColumns(
 ): readonly StaleColumn[] {
   if (table.has_rows === false) return [];
   return table.columns.flatMap((column) => {
-    const functions = column.primary_key || column.state === "filling" ? [] : formerCode(column, digests);
+    const functions = column.primary_key || column.state === "filling" ? [] : previousCode(column, digests);
     if (functions.length === 0) return [];
     return [{ ...describe(column.name), functions: [...functions] }];
   });
 }
 
 /** An operation that existing values forbid becomes unsupported. */
-function judged(operation: SchemaOperation, facts: PlanFacts): SchemaOperation {
+function withSeverity(operation: SchemaOperation, facts: PlanFacts): SchemaOperation {
   if (operation.kind !== "alter_column" || !facts.misfits.has(factKey(operation.table, operation.to.name))) {
     return operation;
   }

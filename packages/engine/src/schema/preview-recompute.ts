@@ -42,7 +42,7 @@ export async function previewRecomputes(
   const functions = new Map([...catalog.functions, ...input.functions.map((fn) => [fn.id, fn] as const)]);
   const found = new Map<string, Recompute>();
   for (const before of catalog.tables) {
-    const own = operations.filter((one) => one.kind !== "create_table" && one.table.id === before.id);
+    const own = operations.filter((operation) => operation.kind !== "create_table" && operation.table.id === before.id);
     const [first] = own;
     if (first === undefined || first.kind === "create_table" || before.has_rows === false) continue;
     const after = tableAfter(first.table, own);

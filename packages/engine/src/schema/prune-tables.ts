@@ -9,7 +9,7 @@ import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
-import { rememberChanges, tellChangesSince } from "./changes.ts";
+import { describeChangesSince, rememberChanges } from "./changes.ts";
 import { otherProject, planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 
 /** As for an update: a waiting DROP queues every reader behind it. */
@@ -72,7 +72,7 @@ async function pruneOnce(
   await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) {
-    const changes = await tellChangesSince(sql, input.catalog_version);
+    const changes = await describeChangesSince(sql, input.catalog_version);
     throw appError("catalog_moved", {
       detail: `The tables of ${input.target} were changed by someone else since the plan was shown. ${changes} Nothing was dropped.`,
       hint: `See the new plan: cli schema prune ${input.manifest.app_file} ${input.target} -n`,
@@ -103,19 +103,19 @@ function undeclared({ manifest, target }: PruneInput, catalog: Catalog): readonl
 function dropOp({ target, isOtherProject }: PruneInput, table: CatalogTable, rows: number): PlanOp {
   const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const project = otherProject(table, isOtherProject);
-  const isOurs = project === undefined;
+  const hasNoProject = project === undefined;
   return {
     name: `${target}/${table.name}`,
     op: "drop",
-    severity: isOurs ? "destructive" : "blocked",
-    description: isOurs
+    severity: hasNoProject ? "destructive" : "blocked",
+    description: hasNoProject
       ? `table '${table.name}' will be dropped with ${count}`
       : `table '${table.name}' with ${count} belongs to the project ${project} and stays`,
     requires_restart: false,
     status: null,
     target: "table",
     details: { rows, columns: table.columns.map((column) => column.name), project: table.project ?? null },
-    destructive: isOurs,
+    destructive: hasNoProject,
   };
 }
 

@@ -16,8 +16,12 @@ export function adviseOnRenames(
   operations: readonly SchemaOperation[],
   stored: CatalogTable,
 ): PlanOp[] {
-  const added = operations.filter((one): one is Added => one.kind === "add_column" && isOwn(one.to));
-  const dropped = operations.filter((one): one is Dropped => one.kind === "drop_column" && isOwn(one.column));
+  const added = operations.filter(
+    (operation): operation is Added => operation.kind === "add_column" && isOwn(operation.to),
+  );
+  const dropped = operations.filter(
+    (operation): operation is Dropped => operation.kind === "drop_column" && isOwn(operation.column),
+  );
   return ops.map((op) => {
     if (op.target !== "column") return op;
     let more = "";
@@ -40,17 +44,17 @@ function isOwn({
 function danglingName(op: PlanOp, added: readonly Added[], stored: CatalogTable): string {
   const previous = added.find(({ to }) => to.name === op.name)?.to.renamed_from;
   if (previous == null) return "";
-  const near = nearestName(
+  const suggestion = nearestName(
     previous,
     stored.columns.map(({ name }) => name),
   );
-  return `no column '${previous}' is stored, as renamed_from= says${near === undefined ? "" : `; did you mean '${near}'?`}`;
+  return `no column '${previous}' is stored, as renamed_from= says${suggestion === undefined ? "" : `; did you mean '${suggestion}'?`}`;
 }
 
 function renameOf(op: PlanOp, added: readonly Added[], dropped: readonly Dropped[]): string {
-  const [gone, ...others] = dropped;
+  const [missing, ...others] = dropped;
   const [only, ...further] = added;
-  if (gone?.column.name !== op.name || only === undefined || others.length + further.length > 0) return "";
-  if (!isSameType(only.to.type, gone.column.type)) return "";
+  if (missing?.column.name !== op.name || only === undefined || others.length + further.length > 0) return "";
+  if (!isSameType(only.to.type, missing.column.type)) return "";
   return `if '${only.to.name}' is the same column, write renamed_from="${op.name}" there, and its values stay`;
 }

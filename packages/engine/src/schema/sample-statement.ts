@@ -19,8 +19,10 @@ export function sourcesOf(
   operations: readonly SchemaOperation[],
 ): ColumnSources {
   const conversions = new Map(
-    operations.flatMap((one) =>
-      one.kind === "alter_column" && one.using !== null ? [[one.to.name, one.using] as const] : [],
+    operations.flatMap((operation) =>
+      operation.kind === "alter_column" && operation.using !== null
+        ? [[operation.to.name, operation.using] as const]
+        : [],
     ),
   );
   return new Map([
@@ -55,23 +57,23 @@ export function selectSample(
  *  then a value per step. */
 export function computeSample(
   before: CatalogTable,
-  given: readonly Pick<CatalogColumn, "name" | "type">[],
+  inputs: readonly Pick<CatalogColumn, "name" | "type">[],
   steps: readonly SqlStep[],
   reads: readonly string[],
   sources: ColumnSources,
 ): string {
-  const arrays = given.map((column, at) => `, $${at + 2}::${transportType(column.type)}[]`);
-  const values = given.map(
+  const arrays = inputs.map((column, at) => `, $${at + 2}::${transportType(column.type)}[]`);
+  const values = inputs.map(
     (column, at) => `, ${fromTransport(`u."#${at}"`, column.type)} as ${quoteIdent(column.name)}`,
   );
   const stored = reads.map((name) => `, ${sources.get(name) ?? "null"} as ${quoteIdent(name)}`);
   const laterals = steps.map(
     (step, at) => `, lateral (select ${step.expression} as ${quoteIdent(step.column)}) as "#step${at}"`,
   );
-  const made = steps.map((step) => `, ${quoteIdent(step.column)}`);
-  return `select "#row"."#id"${made.join("")} from (
+  const columns = steps.map((step) => `, ${quoteIdent(step.column)}`);
+  return `select "#row"."#id"${columns.join("")} from (
       select u."#id"${stored.join("")}${values.join("")}
-      from unnest($1::uuid[]${arrays.join("")}) as u("#id"${given.map((_, at) => `, "#${at}"`).join("")})
+      from unnest($1::uuid[]${arrays.join("")}) as u("#id"${inputs.map((_, at) => `, "#${at}"`).join("")})
       join ${quoteTable(before)} as t on t.${quoteIdent(before.identity)} = u."#id"
     ) as "#row"${laterals.join("")}`;
 }

@@ -17,11 +17,11 @@ export function tableAfter(table: CatalogTable, operations: readonly SchemaOpera
     if (operation.kind === "alter_column") altered.set(operation.to.name, operation.to);
     if (operation.kind === "add_column") added.push({ ...operation.to, id: NEW_ID, state: "filling" });
   }
-  const kept = table.columns.filter((column) => !dropped.has(column.name));
+  const columns = table.columns.filter((column) => !dropped.has(column.name));
   return {
     ...table,
     columns: [
-      ...kept.map((column) => {
+      ...columns.map((column) => {
         const to = altered.get(column.name);
         return to === undefined ? column : { ...column, type: to.type, nullable: to.nullable, computed: to.computed };
       }),

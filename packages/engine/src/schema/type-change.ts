@@ -13,6 +13,6 @@ export function planTypeChange(from: ColumnType, to: ColumnType): TypeChange | u
 }
 
 /** True when both types have the same storage. */
-export function isStoredAlike(from: ColumnType, to: ColumnType): boolean {
+export function hasSameStorage(from: ColumnType, to: ColumnType): boolean {
   return storageType(from) === storageType(to);
 }

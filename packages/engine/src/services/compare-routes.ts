@@ -106,19 +106,19 @@ function compareRoute(
   { called, details }: Place,
   manifests: Manifests,
 ): PlanOp[] {
-  const changes: RouteChanges = { breaking: [], harmless: [] };
+  const changes: RouteChanges = { breaking: [], compatible: [] };
   const kind = routeKind(after);
   if (before.kind !== after.kind) changes.breaking.push(`it becomes ${kind.title} route`);
   kind.compare(before, after, manifests, changes);
   compareBackground(before, after, changes);
-  const { breaking, harmless } = changes;
-  if (breaking.length + harmless.length === 0) return [];
-  const description = `route '${called}' will be replaced: ${[...breaking, ...harmless].join(", ")}`;
+  const { breaking, compatible } = changes;
+  if (breaking.length + compatible.length === 0) return [];
+  const description = `route '${called}' will be replaced: ${[...breaking, ...compatible].join(", ")}`;
   return [
     {
       ...op("alter", "route", breaking.length > 0 ? "destructive" : "additive", description),
       name: called,
-      details: { ...details, breaking, harmless },
+      details: { ...details, breaking, harmless: compatible },
     },
   ];
 }
@@ -127,7 +127,7 @@ function compareBackground(before: ManifestRoute, after: ManifestRoute, changes:
   const [old, now] = [backgroundOf(before), backgroundOf(after)];
   if ((old === null) !== (now === null)) {
     changes.breaking.push(now === null ? "it returns its result, not a job" : "it returns a job, not its result");
-  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.harmless.push("its job settings changed");
+  } else if (JSON.stringify(old) !== JSON.stringify(now)) changes.compatible.push("its job settings changed");
 }
 
 /** The identity of a route, independent of the prefix. */

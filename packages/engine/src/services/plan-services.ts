@@ -66,10 +66,10 @@ export function chooseServices({ manifest, service }: Pick<PlanServicesInput, "m
   const defined = manifest.services.map((candidate) => candidate.name);
   if (service === null) return defined;
   if (defined.includes(service)) return [service];
-  const near = nearestName(service, defined);
+  const suggestion = nearestName(service, defined);
   throw appError("service_not_found", {
     detail: `${manifest.app_file} defines no service '${service}'; it defines ${defined.join(", ") || "none"}.`,
-    hint: near === undefined ? undefined : `Did you mean ${near}?`,
+    hint: suggestion === undefined ? undefined : `Did you mean ${suggestion}?`,
     meta: { service, defined },
   });
 }
@@ -89,7 +89,7 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
     return { ...item, resolution: "blocked", ops: [blockedOp(input)], destructive: false, requires_restart: false };
   }
   const ops = present === undefined ? createOps(input, name) : updateOps(input.manifest, present);
-  const destructive = ops.some((one) => one.destructive);
+  const destructive = ops.some((op) => op.destructive);
   const change = destructive ? "update_destructive" : "update_additive";
   const resolution = ops.length === 0 ? "up_to_date" : change;
   return {
@@ -97,7 +97,7 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
     resolution: present === undefined ? "create" : resolution,
     ops,
     destructive,
-    requires_restart: ops.some((one) => one.requires_restart),
+    requires_restart: ops.some((op) => op.requires_restart),
   };
 }
 

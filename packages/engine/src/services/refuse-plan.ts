@@ -18,8 +18,8 @@ export function refuseDestructive(plan: ServicePlan, allowDestructive: boolean):
   if (plan.summary.destructive === 0 || allowDestructive) return;
   const ops = plan.services.flatMap((item) => item.ops).filter((one) => one.destructive);
   throw appError("destructive_refused", {
-    detail: `Clients of the running services would break: ${ops.map((one) => one.description).join("; ")}.`,
+    detail: `Clients of the running services would break: ${ops.map((op) => op.description).join("; ")}.`,
     hint: `cli service update ${plan.app_file} ${plan.target} --allow-destructive`,
-    meta: { operations: ops.map((one) => one.description) },
+    meta: { operations: ops.map((op) => op.description) },
   });
 }

@@ -24,11 +24,11 @@ export function timedOut(query: string, limits: QueryLimits, cause: unknown): Er
 
 /** The same for a row that is being stored or computed. */
 export function rowTimedOut(table: string, limits: Pick<QueryLimits, "statement_timeout_ms">, cause: unknown): Error {
-  const { statement_timeout_ms: most } = limits;
+  const { statement_timeout_ms: max } = limits;
   return appError("query_timeout", {
-    detail: `The statement for a row of ${table} exceeded the statement timeout of ${most} ms. Nothing was stored.`,
+    detail: `The statement for a row of ${table} exceeded the statement timeout of ${max} ms. Nothing was stored.`,
     hint: `The table is locked or the database is busy (psql: select * from pg_stat_activity). Send the request again later, or raise ${limitVariable("statement_timeout_ms")}.`,
-    meta: { table, limit: "statement_timeout_ms", value: most },
+    meta: { table, limit: "statement_timeout_ms", value: max },
     cause,
   });
 }
@@ -53,7 +53,7 @@ export function tooManyBytes(query: string, limits: QueryLimits, cause?: unknown
 /** Counts the rows that the queries of one service hold for Python. */
 export class RowsInFlight {
   readonly #limits: QueryLimits;
-  #held = 0;
+  #count = 0;
 
   constructor(limits: QueryLimits) {
     this.#limits = limits;
@@ -70,17 +70,17 @@ export class RowsInFlight {
         meta: { query, limit: "rows_in_flight", value: rowsInFlight },
       });
     }
-    if (this.#held + rows > rowsInFlight) {
+    if (this.#count + rows > rowsInFlight) {
       throw appError("overloaded", {
-        detail: `Queries already hold ${this.#held} rows for Python; the limit is ${rowsInFlight}.`,
+        detail: `Queries already hold ${this.#count} rows for Python; the limit is ${rowsInFlight}.`,
         hint: `Send the request again in a moment, or raise ${limitVariable("rows_in_flight")}.`,
         meta: { limit: "rows_in_flight", value: rowsInFlight },
       });
     }
-    this.#held += rows;
+    this.#count += rows;
   }
 
   give(rows: number): void {
-    this.#held -= rows;
+    this.#count -= rows;
   }
 }

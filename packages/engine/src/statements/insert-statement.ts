@@ -9,13 +9,13 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 export interface InsertShape {
   readonly table: { readonly folder: string; readonly name: string };
   /** Slots with given values, in the order of the array parameters. */
-  readonly given: readonly Slot[];
+  readonly inputs: readonly Slot[];
   readonly steps: readonly SqlStep[];
   /** Names in the result, the identity first; empty when the row count is enough. */
   readonly returning: readonly Slot[];
   /** The rows get this cell-error object (a parameter). The same statement notifies the fill job. */
   readonly is_pending: boolean;
-  /** Each row has its own cell errors, in an array after those of `given`. */
+  /** Each row has its own cell errors, in an array after those of `inputs`. */
   readonly has_errors: boolean;
   /** Omits rows with an existing key. Only these rows are missing from the result. */
   readonly skips_duplicates: boolean;
@@ -35,9 +35,9 @@ export interface Prepared {
  * table, so no schema change can intervene.
  */
 export function buildInsert(shape: InsertShape): Prepared {
-  const given = shape.has_errors ? [...shape.given, ERRORS] : shape.given;
-  const next = given.length;
-  const names = [...shape.given.map((slot) => slot.name), ...shape.steps.map((step) => step.column)].map(quoteIdent);
+  const inputs = shape.has_errors ? [...shape.inputs, ERRORS] : shape.inputs;
+  const next = inputs.length;
+  const names = [...shape.inputs.map((slot) => slot.name), ...shape.steps.map((step) => step.column)].map(quoteIdent);
   const conditions = [
     `(select v.version from appdb.tables v where v.id = $${next + 1}::bigint) = $${next + 2}::bigint`,
   ];
@@ -52,7 +52,7 @@ export function buildInsert(shape: InsertShape): Prepared {
   }
   const lines = [
     `insert into ${quoteTable(shape.table)} as t (${columns.join(", ")})`,
-    `select ${values.join(", ")} from ${unnestRows(given, shape.steps)}`,
+    `select ${values.join(", ")} from ${unnestRows(inputs, shape.steps)}`,
     `where ${conditions.join(" and ")}`,
   ];
   if (shape.skips_duplicates) lines.push("on conflict do nothing");
@@ -67,8 +67,8 @@ export function buildInsert(shape: InsertShape): Prepared {
 
 /** Builds a COPY of whole rows with their cell errors last. It checks no version; its transaction has already done
  *  so. */
-export function buildCopy(table: InsertShape["table"], given: readonly Slot[]): string {
-  const names = [...given.map((slot) => slot.name), ERRORS.name].map(quoteIdent);
+export function buildCopy(table: InsertShape["table"], inputs: readonly Slot[]): string {
+  const names = [...inputs.map((slot) => slot.name), ERRORS.name].map(quoteIdent);
   return `copy ${quoteTable(table)} (${names.join(", ")}) from stdin`;
 }
 
@@ -96,9 +96,9 @@ function errorsValue({ is_pending: isPending, has_errors: hasErrors }: InsertSha
 }
 
 /** Computes without storing. Parameters as above, without table and version. The result has row numbers from 1. */
-export function buildCompute(given: readonly Slot[], steps: readonly SqlStep[]): Prepared {
+export function buildCompute(inputs: readonly Slot[], steps: readonly SqlStep[]): Prepared {
   const names = steps.map((step) => quoteIdent(step.column));
-  return prepare(`select ${['"#row"', ...names].join(", ")} from ${unnestRows(given, steps, '"#row"')}`);
+  return prepare(`select ${['"#row"', ...names].join(", ")} from ${unnestRows(inputs, steps, '"#row"')}`);
 }
 
 /** Equal texts have equal names, so a connection prepares each text once. */

@@ -6,8 +6,8 @@ import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
 
 /** The array parameters of a statement for many rows. */
-export function arrayParameters(given: readonly Slot[], rows: readonly Row[]): string[] {
-  return given.map((slot) => arrayText(slot.type.kind, rows, slot.at));
+export function arrayParameters(inputs: readonly Slot[], rows: readonly Row[]): string[] {
+  return inputs.map((slot) => arrayText(slot.type.kind, rows, slot.at));
 }
 
 /** Writes rows in the text format of COPY. `last` returns the text of a column after the slots. */

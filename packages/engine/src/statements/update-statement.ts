@@ -18,7 +18,7 @@ interface KeyedTable {
 
 export interface UpdateStatementShape extends KeyedTable {
   /** Slots with given new values, in the order of their array parameters. */
-  readonly given: readonly Slot[];
+  readonly inputs: readonly Slot[];
   /** Columns that this statement computes. */
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
@@ -43,10 +43,10 @@ export interface UpdateStatementShape extends KeyedTable {
  * it is when locked.
  */
 export function buildUpdate(shape: UpdateStatementShape): Prepared {
-  const { table, identity, key, given, steps, reads } = shape;
+  const { table, identity, key, inputs, steps, reads } = shape;
   const next = new Numbers();
   const id = quoteIdent(identity);
-  const asked = askedRows(key, given, next, [
+  const rowsSql = askedRows(key, inputs, next, [
     ...(shape.checks_xmin ? [{ name: "#xmin", type: "xid" }] : []),
     ...(shape.has_errors ? [{ name: "#errors", type: "jsonb" }] : []),
   ]);
@@ -60,14 +60,14 @@ export function buildUpdate(shape: UpdateStatementShape): Prepared {
   const laterals = steps.map(
     ({ expression, column }, at) => `, lateral (select ${expression} as ${quoteIdent(column)}) as "#step${at}"`,
   );
-  const columns = [...given.map(({ name }) => name), ...steps.map(({ column }) => column)].map(quoteIdent);
-  const former = `coalesce("#target"._errors, '{}') - ${textArray(shape.recomputed)}`;
+  const columns = [...inputs.map(({ name }) => name), ...steps.map(({ column }) => column)].map(quoteIdent);
+  const previous = `coalesce("#target"._errors, '{}') - ${textArray(shape.recomputed)}`;
   const own = shape.has_errors ? `coalesce("#new"."#errors", '{}')` : "'{}'";
   const noErrors = `"#target"._errors is null and ${pending}::jsonb is null${shape.has_errors ? ' and "#new"."#errors" is null' : ""}`;
   return prepare(
     [
       'with "#locked" as materialized (',
-      `  select "#asked".*, "#stored".* from ${asked} as "#asked", lateral (`,
+      `  select "#asked".*, "#stored".* from ${rowsSql} as "#asked", lateral (`,
       `    select ${stored.join(", ")} from ${quoteTable(table)} as "#t"`,
       `    where ${conditions.join(" and ")} for no key update of "#t"`,
       '  ) as "#stored"',
@@ -77,7 +77,7 @@ export function buildUpdate(shape: UpdateStatementShape): Prepared {
       `update ${quoteTable(table)} as "#target" set`,
       ...columns.map((column) => `  ${column} = "#new".${column},`),
       `  _errors = case when ${noErrors} then null`,
-      `    else nullif((${former}) || ${own} || coalesce(${pending}::jsonb, '{}'), '{}') end`,
+      `    else nullif((${previous}) || ${own} || coalesce(${pending}::jsonb, '{}'), '{}') end`,
       `from (select "#locked".*${steps.map(({ column }) => `, ${quoteIdent(column)}`).join("")} from "#locked"${laterals.join("")}) as "#new"`,
       `where "#target".${id} = "#new"."#id"`,
       `returning ${['"#new"."#row"', ...shape.returning.map((name) => `"#target".${quoteIdent(name)}`)].join(", ")}`,
@@ -91,11 +91,11 @@ export function buildUpdate(shape: UpdateStatementShape): Prepared {
  */
 export function buildReadByKey({ table, key }: KeyedTable, columns: readonly string[]): Prepared {
   const next = new Numbers();
-  const asked = askedRows(key, [], next, []);
+  const rowsSql = askedRows(key, [], next, []);
   const values = ['"#t".xmin', '"#t"._errors', ...columns.map((name) => `"#t".${quoteIdent(name)}`)];
   return prepare(
     [
-      `select "#asked"."#row", "#stored".* from ${asked} as "#asked", lateral (`,
+      `select "#asked"."#row", "#stored".* from ${rowsSql} as "#asked", lateral (`,
       `  select ${values.join(", ")} from ${quoteTable(table)} as "#t" where ${keyCondition(key)}`,
       '  offset 0) as "#stored"',
       `where ${isCurrent(next.take(), next.take())}`,
@@ -110,11 +110,11 @@ export function buildReadByKey({ table, key }: KeyedTable, columns: readonly str
 export function buildDeleteByKey({ table, identity, key }: KeyedTable): Prepared {
   const next = new Numbers();
   const id = quoteIdent(identity);
-  const asked = askedRows(key, [], next, []);
+  const rowsSql = askedRows(key, [], next, []);
   return prepare(
     [
       'with "#locked" as materialized (',
-      `  select "#asked"."#row", "#stored".* from ${asked} as "#asked", lateral (`,
+      `  select "#asked"."#row", "#stored".* from ${rowsSql} as "#asked", lateral (`,
       `    select "#t".${id} as "#id" from ${quoteTable(table)} as "#t" where ${keyCondition(key)} for update of "#t"`,
       '  ) as "#stored"',
       `  where ${isCurrent(next.take(), next.take())}`,
@@ -144,22 +144,22 @@ export function buildDeleteMatching(
       return [`${column} is null`, ...prefixesOf(layout, slot, column).map((held) => `${held} is null`)];
     }
     parameters += 1;
-    const asked = `$${parameters}::${storageType(slot.type)}${storageCollation(slot.type)}`;
+    const parameter = `$${parameters}::${storageType(slot.type)}${storageCollation(slot.type)}`;
     const { equals } = kindOf(slot.type);
-    if (equals !== null) return [equals(column, asked)];
+    if (equals !== null) return [equals(column, parameter)];
     if (hasKey && table.primary_key.includes(slot.name)) {
-      return [matchKeyColumn(column, slot.type, asked)];
+      return [matchKeyColumn(column, slot.type, parameter)];
     }
-    return [`${column} = ${asked}`, ...prefixConditions(layout, slot, column, asked)];
+    return [`${column} = ${parameter}`, ...prefixConditions(layout, slot, column, parameter)];
   });
   const where = [isCurrent("$1", "$2"), ...conditions].join("\n  and ");
   return prepare(`delete from ${quoteTable(place)} as t\nwhere ${where}`);
 }
 
 /** An index holds only a prefix of a text, so the condition compares the same prefix. */
-function prefixConditions(layout: RowLayout, slot: Slot, column: string, asked: string): string[] {
-  const held = prefixesOf(layout, slot, asked);
-  return prefixesOf(layout, slot, column).map((prefix, at) => `${prefix} = ${held[at]}`);
+function prefixConditions(layout: RowLayout, slot: Slot, column: string, parameter: string): string[] {
+  const prefixes = prefixesOf(layout, slot, parameter);
+  return prefixesOf(layout, slot, column).map((prefix, at) => `${prefix} = ${prefixes[at]}`);
 }
 
 /** The distinct prefixes that the indexes of a text column hold. */
@@ -190,8 +190,8 @@ interface Extra {
  * The parameters as rows: `#key0` and up, the given columns, the extra ones, `#row`. The inner selects hide the arrays'
  * lengths from the planner. Otherwise it would scan the whole table for many rows instead of looking up each row.
  */
-function askedRows(key: readonly Slot[], given: readonly Slot[], next: Numbers, extra: readonly Extra[]): string {
-  const columns = [...key.map((slot, at) => ({ ...slot, name: `#key${at}` })), ...given];
+function askedRows(key: readonly Slot[], inputs: readonly Slot[], next: Numbers, extra: readonly Extra[]): string {
+  const columns = [...key.map((slot, at) => ({ ...slot, name: `#key${at}` })), ...inputs];
   const arrays = [
     ...columns.map(({ type }) => `(select ${next.take()}::${transportType(type)}[])`),
     ...extra.map(({ type }) => `(select ${next.take()}::${type}[])`),
@@ -210,11 +210,11 @@ function keyCondition(key: readonly Slot[]): string {
 }
 
 /** Compares a key column in a form that its unique index supports: the index holds hashes of texts. */
-function matchKeyColumn(column: string, type: ColumnType, asked: string): string {
+function matchKeyColumn(column: string, type: ColumnType, parameter: string): string {
   const indexed = keyExpression(column, type);
   return indexed === column
-    ? `${column} = ${asked}`
-    : `${indexed} = ${keyExpression(asked, type)} and ${column} = ${asked}`;
+    ? `${column} = ${parameter}`
+    : `${indexed} = ${keyExpression(parameter, type)} and ${column} = ${parameter}`;
 }
 
 function isCurrent(tableId: string, version: string): string {

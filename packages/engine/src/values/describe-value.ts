@@ -1,7 +1,7 @@
 import { ValueError } from "./value-error.ts";
 
 /** The error for an unexpected value in a body. */
-export function wanted(what: string, value: unknown, pointer = ""): ValueError {
+export function typeMismatch(what: string, value: unknown, pointer = ""): ValueError {
   return new ValueError(`Expected ${what}, got ${describe(value)}.`, pointer);
 }
 

@@ -1,14 +1,14 @@
 import type { OnError } from "@appdb/contract/jobs";
-import { makeGenerated, type Row, type RowLayout } from "../compute/row-layout.ts";
+import { fillGenerated, type Row, type RowLayout } from "../compute/row-layout.ts";
 import { cellError, runBatch } from "../compute/run-graph.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
 import type { RowBatch } from "../rows/many-rows.ts";
-import { atRow } from "../rows/many-rows.ts";
+import { withRowLocation } from "../rows/many-rows.ts";
 import { buildLock, MARK_PENDING } from "../statements/insert-statement.ts";
 import { copyText } from "../statements/row-parameters.ts";
 import type { ComputeStage } from "./compute-stage.ts";
-import { explainRefusal, isRowRefusal, isShapeRefusal, isUndone, undone } from "./sql-refusals.ts";
+import { explainRefusal, isRolledBack, isRowRefusal, isShapeRefusal, undone } from "./sql-refusals.ts";
 import { pendingErrors, pendingIds, type TableStatements } from "./table-statements.ts";
 import type { TableVersion } from "./table-version.ts";
 import type { TableVersionGuard } from "./table-version-guard.ts";
@@ -25,7 +25,7 @@ export interface BulkWriterInput {
 
 export interface BulkSteps {
   /** Receives written rows in their order, with all their values. The write may still be rolled back. */
-  written(rows: readonly Row[]): Promise<void>;
+  afterWrite(rows: readonly Row[]): Promise<void>;
   /** Runs last before the commit. */
   finish(connection: SqlConnection): Promise<void>;
 }
@@ -117,7 +117,7 @@ export class BulkWriter {
         if (sent.length > KEPT_BATCHES) sent.shift();
         count += batch.rows.length;
         yield this.#copyText(run, batch.rows);
-        await steps.written(batch.rows);
+        await steps.afterWrite(batch.rows);
       }
     };
     try {
@@ -127,8 +127,8 @@ export class BulkWriter {
       const at = error.line - 1;
       const known = sent.find(({ first: from, batch }) => at >= from && at < from + batch.rows.length);
       const row = known?.batch.rows[at - known.first];
-      const place = known?.batch.place(at - known.first) ?? { row: at, name: `Row ${at + 1}` };
-      throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), place);
+      const place = known?.batch.locationOf(at - known.first) ?? { row: at, name: `Row ${at + 1}` };
+      throw withRowLocation(explainRefusal(this.#input.layout, row, error, this.#deps.limits), place);
     }
     await connection.query({
       text: `set local statement_timeout = ${statementTimeoutMs}; set local lock_timeout = 0`,
@@ -145,17 +145,17 @@ export class BulkWriter {
     try {
       for (let step = first; step.done !== true; step = await iterator.next()) {
         const batch = step.value;
-        const given = await this.#compute(batch, signal);
+        const failed = await this.#compute(batch, signal);
         await writing;
-        writing = this.#write(run, batch, given);
+        writing = this.#write(run, batch, failed);
         // The promise is awaited above or below. Until then it has no handler.
         writing.catch(() => undefined);
-        if (last.length > 0) await steps.written(last);
+        if (last.length > 0) await steps.afterWrite(last);
         last = batch.rows;
         count += last.length;
       }
       await writing;
-      if (last.length > 0) await steps.written(last);
+      if (last.length > 0) await steps.afterWrite(last);
       return count;
     } finally {
       // Statements in flight end before the transaction does.
@@ -175,9 +175,9 @@ export class BulkWriter {
   /** Computes columns in Python. Returns the rows whose SQL columns already have values or errors too. */
   async #compute(batch: RowBatch, signal: AbortSignal): Promise<ReadonlySet<Row>> {
     const { layout, stage, on_error: onError } = this.#input;
-    const given = new Set<Row>();
-    for (const row of batch.rows) makeGenerated(layout, this.#deps, row);
-    if (stage.graph === null) return given;
+    const failed = new Set<Row>();
+    for (const row of batch.rows) fillGenerated(layout, this.#deps, row);
+    if (stage.graph === null) return failed;
     const errors = await runBatch(this.#deps.udf(), stage.graph, batch.rows, signal);
     for (const [at, found] of [...errors].sort(([a], [b]) => a - b)) {
       const row = batch.rows[at];
@@ -185,18 +185,18 @@ export class BulkWriter {
       try {
         if (stage.accept({ row, onError }, found)) continue;
         await stage.complete({ row, onError });
-        given.add(row);
+        failed.add(row);
       } catch (error) {
-        throw atRow(error, batch.place(at));
+        throw withRowLocation(error, batch.locationOf(at));
       }
     }
-    return given;
+    return failed;
   }
 
-  async #write(run: Run, batch: RowBatch, given: ReadonlySet<Row>): Promise<void> {
-    const computing = given.size === 0 ? batch.rows : batch.rows.filter((row) => !given.has(row));
+  async #write(run: Run, batch: RowBatch, failed: ReadonlySet<Row>): Promise<void> {
+    const computing = failed.size === 0 ? batch.rows : batch.rows.filter((row) => !failed.has(row));
     if (computing.length > 0) await this.#insert(run, batch, computing);
-    if (given.size > 0) await this.#copy(run, batch, [...given]);
+    if (failed.size > 0) await this.#copy(run, batch, [...failed]);
   }
 
   /** Python may be able to compute a value that SQL cannot. COPY reports which row is refused. */
@@ -225,7 +225,7 @@ export class BulkWriter {
     const errors = await runBatch(this.#deps.udf(), stage.rest, rows);
     const at = Math.min(...errors.keys());
     const found = errors.get(at);
-    if (found !== undefined) throw atRow(cellError(layout.table, found), placeOf(batch, rows[at]));
+    if (found !== undefined) throw withRowLocation(cellError(layout.table, found), placeOf(batch, rows[at]));
   }
 
   async #execute({ connection, version }: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
@@ -234,7 +234,7 @@ export class BulkWriter {
     const values = statements.valuesOf(version, statement, rows);
     const result = await connection.query({ text: statement.text, name: statement.name, values });
     for (const [at, outcome] of statements.outcomesOf(statement, rows, result).entries()) {
-      if ("error" in outcome) throw atRow(outcome.error, placeOf(batch, rows[at]));
+      if ("error" in outcome) throw withRowLocation(outcome.error, placeOf(batch, rows[at]));
     }
   }
 
@@ -244,7 +244,7 @@ export class BulkWriter {
     } catch (error) {
       const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
       if (row === undefined || !isRowRefusal(error)) throw error;
-      throw atRow(explainRefusal(this.#input.layout, row, error, this.#deps.limits), placeOf(batch, row));
+      throw withRowLocation(explainRefusal(this.#input.layout, row, error, this.#deps.limits), placeOf(batch, row));
     }
   }
 
@@ -252,7 +252,7 @@ export class BulkWriter {
     const { layout, on_error: onError } = this.#input;
     const pending = version.pending.length === 0 ? null : pendingErrors(version);
     const fixed = pending === null ? null : JSON.stringify(pending);
-    return copyText(copy.given, rows, (row) => {
+    return copyText(copy.inputs, rows, (row) => {
       const own = onError === "ignore" ? row[layout.errors] : null;
       return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
     });
@@ -262,12 +262,12 @@ export class BulkWriter {
   #explain(error: unknown, hasBegun: boolean): unknown {
     // Another process has meanwhile answered the same request.
     if (isKeyTaken(error) || (isShapeRefusal(error) && !hasBegun)) return error;
-    if (isUndone(error)) return undone(this.#input.layout.table.name, error);
+    if (isRolledBack(error)) return undone(this.#input.layout.table.name, error);
     if (isShapeRefusal(error)) return new Error("The statement does not match its table.", { cause: error });
     return explainRefusal(this.#input.layout, undefined, error, this.#deps.limits);
   }
 }
 
 function placeOf(batch: RowBatch, row: Row | undefined) {
-  return batch.place(row === undefined ? 0 : batch.rows.indexOf(row));
+  return batch.locationOf(row === undefined ? 0 : batch.rows.indexOf(row));
 }

@@ -81,9 +81,9 @@ export class ComputeStage {
     const { layout, functions } = this.#input;
     const { row } = write;
     const errors = errorsOf(layout, row);
-    const left = this.#later.filter((name) => errors[name] === undefined);
+    const remaining = this.#later.filter((name) => errors[name] === undefined);
     for (const name of this.#later) if (errors[name] !== undefined) row[layout.index.get(name) ?? -1] = null;
-    const graph = left.length === this.#later.length ? this.rest : bindPython(layout, functions, left);
+    const graph = remaining.length === this.#later.length ? this.rest : bindPython(layout, functions, remaining);
     if (graph !== null) this.accept(write, await runCells(this.#udf(), graph, row));
   }
 

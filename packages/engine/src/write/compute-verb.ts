@@ -14,17 +14,17 @@ export function computeVerb(
 ): WriteVerb<NewRow, void> | null {
   if (stage.sql.length === 0) return null;
   const bySql = stage.sql.map((step) => step.column);
-  const given = layout.slots.filter((slot) => !bySql.includes(slot.name));
-  const made = slotsNamed(layout, bySql);
-  const prepared = buildCompute(given, stage.sql);
+  const inputs = layout.slots.filter((slot) => !bySql.includes(slot.name));
+  const computedSlots = slotsNamed(layout, bySql);
+  const prepared = buildCompute(inputs, stage.sql);
   return {
     plan: (writes) => [writes],
     async statement(writes) {
       const rows = writes.map(({ row }) => row);
-      const result = await deps.sql.query({ ...prepared, values: arrayParameters(given, rows) });
+      const result = await deps.sql.query({ ...prepared, values: arrayParameters(inputs, rows) });
       for (const computed of result.rows) {
         const row = rows[Number(computed[0]) - 1];
-        if (row !== undefined) fillRow(row, made, computed, 1);
+        if (row !== undefined) fillRow(row, computedSlots, computed, 1);
       }
       return rows.map(() => DONE);
     },

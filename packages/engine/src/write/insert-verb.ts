@@ -25,9 +25,9 @@ export function insertVerb(
       const rows = writes.map(({ row }) => row);
       const values = statements.valuesOf(version, statement, rows);
       if (storesResponses) {
-        const [, ...made] = statement.returned.map(({ at }) => at);
+        const [, ...computed] = statement.returned.map(({ at }) => at);
         const expiresAt = deps.requests.expiry();
-        values.push(...responseParameters(writes, { identity: layout.identity, unknown: made, expiresAt }));
+        values.push(...responseParameters(writes, { identity: layout.identity, unknown: computed, expiresAt }));
       }
       const result = await sql.query({ text: statement.text, name: statement.name, values });
       if (result.row_count === 0 && !(version.has_key && (await guard.isCurrent(version)))) return undefined;

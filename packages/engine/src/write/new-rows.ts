@@ -1,6 +1,6 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
-import { makeGenerated, neededComputed, type RowLayout } from "../compute/row-layout.ts";
+import { fillGenerated, neededComputed, type RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import { measured } from "../timing.ts";
 import { ComputeStage, type ComputeStageInput, type NewRow } from "./compute-stage.ts";
@@ -27,7 +27,7 @@ export interface NewRowsInput {
   /** Writes rows with SQL columns; null when nothing is left after Python. */
   readonly computing: WriteVerb<NewRow, void> | null;
   /** Writes rows with all values given; null when these are not stored. */
-  readonly given: WriteVerb<NewRow, void> | null;
+  readonly insertOnly: WriteVerb<NewRow, void> | null;
 }
 
 /** New rows of one table. This class makes their ids, runs Python where needed, and writes rows in batches. */
@@ -35,14 +35,14 @@ export class NewRows implements RowRunner {
   readonly #deps: WriteDeps;
   readonly #input: NewRowsInput;
   readonly #computing: WritePipeline<NewRow, void> | null;
-  readonly #given: WritePipeline<NewRow, void> | null;
+  readonly #insertOnly: WritePipeline<NewRow, void> | null;
 
   constructor(deps: WriteDeps, input: NewRowsInput) {
     this.#deps = deps;
     this.#input = input;
-    const { computing, given, guard } = input;
-    this.#given = given === null ? null : new WritePipeline(deps, guard, given);
-    this.#computing = computing === null ? null : new WritePipeline(deps, guard, this.#orInPython(computing));
+    const { computing, insertOnly, guard } = input;
+    this.#insertOnly = insertOnly === null ? null : new WritePipeline(deps, guard, insertOnly);
+    this.#computing = computing === null ? null : new WritePipeline(deps, guard, this.#withPythonFallback(computing));
   }
 
   get uses_python(): boolean {
@@ -51,22 +51,22 @@ export class NewRows implements RowRunner {
 
   run(write: NewRow): Promise<void> {
     const { layout, stage } = this.#input;
-    makeGenerated(layout, this.#deps, write.row);
+    fillGenerated(layout, this.#deps, write.row);
     return stage.graph === null ? this.#submit(write) : this.#compute(write);
   }
 
   /** Stores a row that already has its ids and computed values. @throws as `run` */
   async storeGiven(write: NewRow): Promise<void> {
-    if (this.#given !== null) await measured(write.timing, "db", this.#given.submit(write));
+    if (this.#insertOnly !== null) await measured(write.timing, "db", this.#insertOnly.submit(write));
   }
 
   /** Resolves when no row waits to be written. */
   async drain(): Promise<void> {
-    await Promise.all([this.#computing?.drain(), this.#given?.drain()]);
+    await Promise.all([this.#computing?.drain(), this.#insertOnly?.drain()]);
   }
 
   /** The same verb with Python as the fallback for values that SQL cannot make. */
-  #orInPython(verb: WriteVerb<NewRow, void>): WriteVerb<NewRow, void> {
+  #withPythonFallback(verb: WriteVerb<NewRow, void>): WriteVerb<NewRow, void> {
     const canComplete = this.#input.stage.sql.length > 0;
     return {
       ...verb,
@@ -85,7 +85,7 @@ export class NewRows implements RowRunner {
 
   async #complete(write: NewRow): Promise<void> {
     await this.#input.stage.complete(write);
-    await this.#given?.runAlone(write);
+    await this.#insertOnly?.runAlone(write);
   }
 }
 
@@ -105,7 +105,7 @@ export class AnsweredRows implements RowRunner {
   readonly #deps: WriteDeps;
   readonly #input: AnsweredRowsInput;
   readonly #stage: ComputeStage;
-  readonly #whole: BoundGraph;
+  readonly #graph: BoundGraph;
   readonly #answer: BoundGraph;
 
   constructor(deps: WriteDeps, input: AnsweredRowsInput) {
@@ -114,13 +114,13 @@ export class AnsweredRows implements RowRunner {
     const { layout, functions, answerer, rows } = input;
     const columns = rows === null ? neededComputed(layout, answerer.parameters) : layout.computed;
     this.#stage = new ComputeStage(deps, { layout, functions, columns, only_python: true });
-    this.#whole = planAnswer(layout, functions, answerer, columns);
+    this.#graph = planAnswer(layout, functions, answerer, columns);
     this.#answer = planAnswer(layout, functions, answerer, []);
   }
 
   async run(write: NewRow): Promise<void> {
     const { layout, rows } = this.#input;
-    makeGenerated(layout, this.#deps, write.row);
+    fillGenerated(layout, this.#deps, write.row);
     await measured(write.timing, "py", this.#compute(write));
     await rows?.storeGiven(write);
   }
@@ -130,7 +130,7 @@ export class AnsweredRows implements RowRunner {
     const { layout, answerer } = this.#input;
     const ignores = write.onError === "ignore";
     if (ignores) await this.#stage.complete(write);
-    const errors = await runCells(this.#deps.udf(), ignores ? this.#answer : this.#whole, write.row, write.signal);
+    const errors = await runCells(this.#deps.udf(), ignores ? this.#answer : this.#graph, write.row, write.signal);
     if (errors !== null) throw rowError(layout, answerer, errors);
   }
 }

@@ -151,13 +151,13 @@ export class RowUpdater {
         return { row, request, shape, kind: "computing", stored, pending: [] };
       }
     }
-    const made = new Set(isDivided ? shape.graph?.graph.steps.map(({ name }) => name) : []);
-    const lacking = [...shape.dependent_names].filter(
-      (name) => !made.has(name) && !pending.has(name) && errors[name] === undefined,
+    const computed = new Set(isDivided ? shape.graph?.graph.steps.map(({ name }) => name) : []);
+    const missing = [...shape.dependent_names].filter(
+      (name) => !computed.has(name) && !pending.has(name) && errors[name] === undefined,
     );
-    for (const slot of shape.dependents) if (!made.has(slot.name)) row[slot.at] = null;
+    for (const slot of shape.dependents) if (!computed.has(slot.name)) row[slot.at] = null;
     const isOneRun = answerer !== null && onError === "abort";
-    const rest = isOneRun ? planAnswer(layout, functions, answerer, lacking) : bindPython(layout, functions, lacking);
+    const rest = isOneRun ? planAnswer(layout, functions, answerer, missing) : bindPython(layout, functions, missing);
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
     if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
     row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
@@ -215,15 +215,15 @@ export class RowUpdater {
 
   #shapeOf(sent: readonly string[], answerer: ManifestAnswerer | null = null): UpdateShape {
     const key = [...sent, ...(answerer === null ? [] : ["", answerer.id])].join("\0");
-    const kept = this.#shapes.get(key);
-    if (kept !== undefined) return kept;
+    const cached = this.#shapes.get(key);
+    if (cached !== undefined) return cached;
     const { layout, functions, read } = this.#input;
     const planned = planUpdate(layout, functions, sent);
     const isKept = this.#shapes.size < KEPT_SHAPES;
     const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependent_names]);
-    const asked = (answerer?.parameters ?? []).filter((name) => !known.has(name));
+    const returned = (answerer?.parameters ?? []).filter((name) => !known.has(name));
     // A body without changes reads the answered columns only.
-    const also = sent.length > 0 ? asked : [...read, ...asked];
+    const also = sent.length > 0 ? returned : [...read, ...returned];
     const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
     const shape = { ...planned, is_kept: isKept, reads: layout.slots.filter(({ name }) => names.has(name)) };
     if (isKept) this.#shapes.set(key, shape);

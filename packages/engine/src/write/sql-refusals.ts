@@ -24,7 +24,7 @@ export function isShapeRefusal(error: unknown): boolean {
 
 /** PostgreSQL rolled the transaction back in favour of another one: deadlock or serialization failure. Nothing was
  *  stored. */
-export function isUndone(error: unknown): boolean {
+export function isRolledBack(error: unknown): boolean {
   return error instanceof SqlError && (error.sqlstate === "40001" || error.sqlstate === "40P01");
 }
 

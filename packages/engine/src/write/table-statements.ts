@@ -10,7 +10,7 @@ import { uniqueViolation } from "./sql-refusals.ts";
 import type { TableVersion } from "./table-version.ts";
 
 export interface InsertStatement extends Prepared {
-  readonly given: readonly Slot[];
+  readonly inputs: readonly Slot[];
   /** The identity, then the columns that SQL computes. */
   readonly returned: readonly Slot[];
 }
@@ -35,7 +35,7 @@ export interface TableStatementsInput {
 /** The statements that store new rows of a table. Caches the statements of the last requested version. */
 export class TableStatements {
   readonly #input: TableStatementsInput;
-  readonly #made = new Map<string, InsertStatement>();
+  readonly #statements = new Map<string, InsertStatement>();
   #version: TableVersion | undefined;
 
   constructor(input: TableStatementsInput) {
@@ -47,26 +47,26 @@ export class TableStatements {
   }
 
   insert(version: TableVersion, variant: InsertVariant): InsertStatement {
-    if (this.#version !== version) this.#made.clear();
+    if (this.#version !== version) this.#statements.clear();
     this.#version = version;
     const key = `${variant.computes} ${variant.stores_responses}`;
-    const known = this.#made.get(key);
+    const known = this.#statements.get(key);
     if (known !== undefined) return known;
-    const made = this.#make(version, variant);
-    this.#made.set(key, made);
-    return made;
+    const prepared = this.#make(version, variant);
+    this.#statements.set(key, prepared);
+    return prepared;
   }
 
   /** A COPY of rows with all values given, and its slots. */
-  copy(version: TableVersion): { readonly text: string; readonly given: readonly Slot[] } {
-    const given = this.#slotsOf(version);
-    return { text: buildCopy(version, given), given };
+  copy(version: TableVersion): { readonly text: string; readonly inputs: readonly Slot[] } {
+    const inputs = this.#slotsOf(version);
+    return { text: buildCopy(version, inputs), inputs };
   }
 
   /** The parameter values of a statement for rows. */
   valuesOf(version: TableVersion, statement: InsertStatement, rows: readonly Row[]): unknown[] {
     const { layout, keeps_errors: keepsErrors } = this.#input;
-    const values: unknown[] = arrayParameters(statement.given, rows);
+    const values: unknown[] = arrayParameters(statement.inputs, rows);
     if (keepsErrors) values.push(arrayText(JSON_TYPE.kind, rows, layout.errors));
     values.push(version.table_id, version.version);
     if (version.pending.length > 0) values.push(pendingIds(version), JSON.stringify(pendingErrors(version)));
@@ -92,23 +92,23 @@ export class TableStatements {
   }
 
   #slotsOf(version: TableVersion): readonly Slot[] {
-    return this.#input.layout.slots.filter(({ name }) => !version.gone.has(name));
+    return this.#input.layout.slots.filter(({ name }) => !version.dropped.has(name));
   }
 
   #make(version: TableVersion, variant: InsertVariant): InsertStatement {
     const { layout, read, keeps_errors: keepsErrors } = this.#input;
     const steps = variant.computes ? this.#input.steps : [];
     const bySql = new Set(steps.map((step) => step.column));
-    const given = this.#slotsOf(version).filter((slot) => !bySql.has(slot.name));
-    const made = layout.slots.filter(({ name }) => read.has(name) && bySql.has(name));
+    const inputs = this.#slotsOf(version).filter((slot) => !bySql.has(slot.name));
+    const computed = layout.slots.filter(({ name }) => read.has(name) && bySql.has(name));
     const identity = layout.slots[layout.identity];
     const returned =
-      identity !== undefined && (made.length > 0 || version.has_key || variant.stores_responses)
-        ? [identity, ...made]
+      identity !== undefined && (computed.length > 0 || version.has_key || variant.stores_responses)
+        ? [identity, ...computed]
         : [];
     const prepared = buildInsert({
       table: version,
-      given,
+      inputs,
       steps,
       returning: returned,
       is_pending: version.pending.length > 0,
@@ -116,7 +116,7 @@ export class TableStatements {
       skips_duplicates: version.has_key,
       stores_responses: variant.stores_responses,
     });
-    return { ...prepared, given, returned };
+    return { ...prepared, inputs, returned };
   }
 }
 

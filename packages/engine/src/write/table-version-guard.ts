@@ -2,7 +2,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { TABLE_VERSION } from "../statements/insert-statement.ts";
-import { isShapeRefusal, isUndone } from "./sql-refusals.ts";
+import { isRolledBack, isShapeRefusal } from "./sql-refusals.ts";
 import { planTableVersion, type ServiceIdentity, schemaChanged, type TableVersion } from "./table-version.ts";
 
 /** How often a statement restarts because the table changed, or because PostgreSQL rolled it back for another one. */
@@ -43,7 +43,7 @@ export class TableVersionGuard {
         const done = await attempt(target);
         if (done !== undefined) return done;
       } catch (error) {
-        if (count < MAX_ATTEMPTS && (isUndone(error) || (await mend?.(error)) === true)) continue;
+        if (count < MAX_ATTEMPTS && (isRolledBack(error) || (await mend?.(error)) === true)) continue;
         if (!isShapeRefusal(error) || count === MAX_ATTEMPTS) throw error;
         await this.#reload(target);
         // The table has not changed, so the statement itself is wrong and a retry cannot help.

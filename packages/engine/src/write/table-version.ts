@@ -19,7 +19,7 @@ export interface TableVersion {
   readonly pending: readonly PendingColumn[];
   /** Hidden columns that the service computes and the table no longer has, because an index changed. They are
    *  ignored. */
-  readonly gone: ReadonlySet<string>;
+  readonly dropped: ReadonlySet<string>;
 }
 
 export interface PendingColumn {
@@ -46,9 +46,9 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
   if (current === undefined) {
     throw schemaChanged(service, `Table ${known.name} was dropped.`, { table: known.name });
   }
-  const isThere = (column: CatalogColumn) => current.columns.some((candidate) => candidate.id === column.id);
-  const gone = known.columns.filter((column) => column.is_hidden === true && !isThere(column));
-  for (const column of known.columns) if (!gone.includes(column)) refuseChange(service, known, column, current);
+  const exists = (column: CatalogColumn) => current.columns.some((candidate) => candidate.id === column.id);
+  const dropped = known.columns.filter((column) => column.is_hidden === true && !exists(column));
+  for (const column of known.columns) if (!dropped.includes(column)) refuseChange(service, known, column, current);
   const knownIds = new Set(known.columns.map((column) => column.id));
   const added = current.columns.filter((column) => !knownIds.has(column.id));
   for (const column of added) {
@@ -66,7 +66,7 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
     // A key that is the identity is generated here and new each time.
     has_key: current.primary_key.length > 0 && !isOwnKey(current),
     pending: pendingColumns(known, current, added),
-    gone: new Set(gone.map((column) => column.name)),
+    dropped: new Set(dropped.map((column) => column.name)),
   };
 }
 

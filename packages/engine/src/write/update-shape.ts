@@ -34,10 +34,10 @@ export function planUpdate(
   const dependents = dependentsOf(layout, sent);
   const plan = planCompute(table, functions, dependents);
   const steps = new Set(plan.sql.map((step) => step.column));
-  const made = new Set([...sent, ...dependents]);
+  const computedNames = new Set([...sent, ...dependents]);
   const readBy = (names: Iterable<string>): Set<string> => {
     const read = [...names].flatMap((name) => readsOf(layout, name));
-    return new Set(read.filter((name) => !made.has(name)));
+    return new Set(read.filter((name) => !computedNames.has(name)));
   };
   const reads = readBy(dependents);
   const computed = new Set(table.columns.filter((column) => column.computed !== null).map((column) => column.name));

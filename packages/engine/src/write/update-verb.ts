@@ -48,7 +48,7 @@ function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (r
   for (const write of writes) {
     const key = rowKeyText(layout, write.row);
     const after = lastOf.get(key) ?? -1;
-    let at = groups.findIndex(({ like }, index) => index > after && goTogether(like, write));
+    let at = groups.findIndex(({ like }, index) => index > after && isBatchable(like, write));
     if (at < 0) at = groups.push({ like: write, writes: new Map() }) - 1;
     groups[at]?.writes.set(key, write);
     lastOf.set(key, at);
@@ -58,12 +58,12 @@ function writesInOrder(layout: RowLayout, writes: readonly Write[]): readonly (r
   );
 }
 
-function goTogether(one: Write, other: Write): boolean {
+function isBatchable(one: Write, other: Write): boolean {
   return one.shape === other.shape && one.kind === other.kind;
 }
 
 interface UpdateStatement extends Prepared {
-  readonly given: readonly Slot[];
+  readonly inputs: readonly Slot[];
   readonly returned: readonly Slot[];
 }
 
@@ -90,7 +90,7 @@ export function updateVerb(deps: Pick<WriteDeps, "limits">, input: UpdateInput):
       const pending = pendingOf(layout, version, shape, writes);
       const values: unknown[] = [
         ...arrayParameters(key, rows),
-        ...arrayParameters(statement.given, rows),
+        ...arrayParameters(statement.inputs, rows),
         ...(checksXmin(shape, kind) ? [`{${writes.map(({ stored }) => stored?.xmin ?? "NULL").join(",")}}`] : []),
         ...(kind === "given" ? [columnText(JSON_TYPE.kind, writes.map(errorsToStore(layout)))] : []),
         version.table_id,
@@ -127,13 +127,13 @@ const PASSED_OVER: Outcome<Written> = { answer: "passed_over" };
 
 /** Returns the statement of each shape. Statements of shapes that are not kept are released with their updates. */
 function cacheStatements(input: UpdateInput) {
-  const cached = new WeakMap<UpdateShape, { version: TableVersion; made: Map<Write["kind"], UpdateStatement> }>();
+  const cached = new WeakMap<UpdateShape, { version: TableVersion; statements: Map<Write["kind"], UpdateStatement> }>();
   return (version: TableVersion, shape: UpdateShape, kind: Write["kind"]): UpdateStatement => {
     let known = cached.get(shape);
-    if (known?.version !== version) known = { version, made: new Map() };
+    if (known?.version !== version) known = { version, statements: new Map() };
     cached.set(shape, known);
-    const statement = known.made.get(kind) ?? makeStatement(input, version, shape, kind);
-    known.made.set(kind, statement);
+    const statement = known.statements.get(kind) ?? makeStatement(input, version, shape, kind);
+    known.statements.set(kind, statement);
     return statement;
   };
 }
@@ -146,15 +146,15 @@ function makeStatement(
 ): UpdateStatement {
   const steps = kind === "given" ? [] : shape.sql;
   const bySql = new Set(steps.map((step) => step.column));
-  const made = shape.dependents.filter(({ name }) => !bySql.has(name) && !version.gone.has(name));
-  const given = [...shape.sent, ...made];
-  const known = new Set([...given.map(({ name }) => name), ...layout.table.primary_key]);
+  const computed = shape.dependents.filter(({ name }) => !bySql.has(name) && !version.dropped.has(name));
+  const inputs = [...shape.sent, ...computed];
+  const known = new Set([...inputs.map(({ name }) => name), ...layout.table.primary_key]);
   const returned = layout.slots.filter(({ name }) => read.has(name) && !known.has(name));
   const prepared = buildUpdate({
     table: version,
     identity: layout.table.identity,
     key: slotsNamed(layout, layout.table.primary_key),
-    given,
+    inputs,
     steps,
     reads: kind === "given" ? [] : shape.sql_reads,
     recomputed: shape.dependents.map(({ name }) => name),
@@ -163,7 +163,7 @@ function makeStatement(
     has_errors: kind === "given",
     returning: returned.map(({ name }) => name),
   });
-  return { ...prepared, given, returned };
+  return { ...prepared, inputs, returned };
 }
 
 /** A row to read by key, with the columns that its shape reads. */

@@ -114,10 +114,10 @@ export class WritePipeline<Item extends WriteItem, Answer> {
   /** A taken key rolls back the whole statement, which then restarts without the answered requests. */
   #write(items: readonly Item[]): Promise<readonly Outcome<Answer>[]> {
     const replayed = new Map<Item, Outcome<Answer>>();
-    const left = () => (replayed.size === 0 ? items : items.filter((item) => !replayed.has(item)));
+    const unanswered = () => (replayed.size === 0 ? items : items.filter((item) => !replayed.has(item)));
     const attempt = async (version: TableVersion) => {
       if (this.#expectsReplays && replayed.size === 0) await this.#findReplayed(items, replayed);
-      const now = left();
+      const now = unanswered();
       const outcomes = now.length === 0 ? [] : await this.#execute(now, version);
       if (outcomes === undefined || replayed.size === 0) return outcomes;
       let next = 0;
@@ -125,7 +125,7 @@ export class WritePipeline<Item extends WriteItem, Answer> {
     };
     return this.#guard.run(attempt, async (error) => {
       if (!isKeyTaken(error)) return false;
-      await this.#findReplayed(left(), replayed);
+      await this.#findReplayed(unanswered(), replayed);
       return true;
     });
   }
@@ -154,7 +154,7 @@ export class WritePipeline<Item extends WriteItem, Answer> {
         const outcome = outcomes?.[at];
         return outcome !== undefined && "answer" in outcome ? (verb.response?.(item, outcome.answer) ?? []) : [];
       });
-      if (responses.length > 0) await requests.keep(connection, responses);
+      if (responses.length > 0) await requests.store(connection, responses);
       return outcomes;
     });
   }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { VolumeLayout } from "./local-driver.ts";
 import type { PodAccess } from "./pod-driver.ts";
-import { readLastWords, readPodLog } from "./pod-log.ts";
+import { readLastLines, readPodLog } from "./pod-log.ts";
 
 /** Reaches pods of this machine by their unix sockets, and reads their logs, from any process of the server's user. */
 export function createLocalAccess(folder: VolumeLayout["folder"]): PodAccess {
@@ -17,6 +17,6 @@ export function createLocalAccess(folder: VolumeLayout["folder"]): PodAccess {
       };
     },
     logs: (log, input) => readPodLog(folder({ kind: "logs", ...log }), input),
-    lastLines: (log, since, count) => readLastWords(folder({ kind: "logs", ...log }), since, count),
+    lastLines: (log, since, count) => readLastLines(folder({ kind: "logs", ...log }), since, count),
   };
 }

@@ -81,15 +81,15 @@ export function createLocalPods(
   async function ensure(spec: PodSpec, signal: AbortSignal): Promise<PodStatus> {
     using _lock = await waitForLock(join(folder, spec.id), LOCK, signal);
     const spec_hash = specHash(spec);
-    const former = readPodRecord(folder, spec.id);
-    if (former !== undefined) {
-      const status = former.spec_hash === spec_hash ? statusOf(former) : undefined;
+    const previous = readPodRecord(folder, spec.id);
+    if (previous !== undefined) {
+      const status = previous.spec_hash === spec_hash ? statusOf(previous) : undefined;
       // written only after the pod got its whole input: a killed server may have sent just a part
-      if (status?.state === "running" && former.process !== null) return status;
-      await end(former, REPLACE_GRACE_MS);
+      if (status?.state === "running" && previous.process !== null) return status;
+      await end(previous, REPLACE_GRACE_MS);
     }
     const record = await takePlace(spec, spec_hash, signal);
-    if (former !== undefined) removeRun(folder, former);
+    if (previous !== undefined) removeRun(folder, previous);
     try {
       const launched = await host.prepare(await place(spec), record);
       const { log_folder: logFolder, run } = record;

@@ -1,7 +1,7 @@
 import { type FileHandle, lstat, open, opendir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
-import { inTenantFolder, TENANT_FILE } from "@appdb/system/files/tenant-files";
+import { TENANT_FILE, withTenantFolder } from "@appdb/system/files/tenant-files";
 
 const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -83,13 +83,13 @@ export class LogFiles implements AsyncDisposable {
     return buffer.subarray(0, bytesRead);
   }
 
-  /** Moves back from the end of the file by up to `most` lines. Returns the number of lines. */
-  async #seekBack(most: number): Promise<number> {
+  /** Moves back from the end of the file by up to `max` lines. Returns the number of lines. */
+  async #seekBack(max: number): Promise<number> {
     const handle = this.#handle;
     if (handle === undefined) return 0;
     const { size } = await handle.stat();
     this.#offset = size;
-    if (most === 0) return 0;
+    if (max === 0) return 0;
     const buffer = Buffer.alloc(CHUNK_BYTES);
     let found = 0;
     for (let end = size; end > 0; ) {
@@ -99,7 +99,7 @@ export class LogFiles implements AsyncDisposable {
         // the line feed of the last line
         if (buffer[at] !== LINE_FEED || start + at === size - 1) continue;
         found += 1;
-        if (found < most) continue;
+        if (found < max) continue;
         this.#offset = start + at + 1;
         return found;
       }
@@ -113,8 +113,8 @@ export class LogFiles implements AsyncDisposable {
   async #enterNext(): Promise<boolean> {
     for (;;) {
       const files = await this.#list();
-      const place = files.findIndex(({ inode }) => inode === this.#inode);
-      const next = files[place + 1];
+      const index = files.findIndex(({ inode }) => inode === this.#inode);
+      const next = files[index + 1];
       if (next === undefined) return false;
       if (await this.#enter(next)) return true;
     }
@@ -122,7 +122,7 @@ export class LogFiles implements AsyncDisposable {
 
   /** False when another file took the name in the meantime. */
   async #enter(file: LogFile): Promise<boolean> {
-    const handle = await inTenantFolder(dirname(this.#path), (folder) => openFile(join(folder, file.name)));
+    const handle = await withTenantFolder(dirname(this.#path), (folder) => openFile(join(folder, file.name)));
     if (handle === undefined) return false;
     if ((await handle.stat()).ino !== file.inode) {
       await handle.close();
@@ -137,18 +137,18 @@ export class LogFiles implements AsyncDisposable {
 
   /** The log's files, oldest first. Lists until two results agree, because a rotation renames files one at a time. */
   async #list(): Promise<LogFile[]> {
-    let former: string | undefined;
+    let previous: string | undefined;
     for (let looks = 1; ; looks += 1) {
       const files = await this.#look();
       const seen = JSON.stringify(files);
-      if (seen === former || looks >= MAX_LOOKS) return files;
-      former = seen;
+      if (seen === previous || looks >= MAX_LOOKS) return files;
+      previous = seen;
     }
   }
 
   async #look(): Promise<LogFile[]> {
     const name = basename(this.#path);
-    const found = await inTenantFolder(dirname(this.#path), async (folder) => {
+    const found = await withTenantFolder(dirname(this.#path), async (folder) => {
       const numbers: number[] = [];
       let seen = 0;
       for await (const { name: found } of await opendir(folder)) {

@@ -20,19 +20,19 @@ const SHOWN = new Set(["level", "time", "msg", "pid", "hostname"]);
 
 /**
  * Formats a log line. A pino entry becomes its message followed by its other members as JSON. Any other text becomes a
- * line with level `info`. `former` is the time of the previous line, for lines without a time.
+ * line with level `info`. `previous` is the time of the previous line, for lines without a time.
  */
-export function parseLogLine(text: string, former: string): PodLine {
+export function parseLogLine(text: string, previous: string): PodLine {
   const entry = parseEntry(text);
-  if (entry === undefined) return { at: former, level: "info", line: text };
+  if (entry === undefined) return { at: previous, level: "info", line: text };
   // output of the application is kept unchanged
   if (entry["msg"] === "output" && typeof entry["line"] === "string") {
-    return { at: timeOf(entry["time"]) ?? former, level: levelOf(entry["level"]), line: entry["line"] };
+    return { at: timeOf(entry["time"]) ?? previous, level: levelOf(entry["level"]), line: entry["line"] };
   }
   const rest = Object.fromEntries(Object.entries(entry).filter(([name]) => !SHOWN.has(name)));
   const words = Object.keys(rest).length === 0 ? "" : JSON.stringify(rest);
   return {
-    at: timeOf(entry["time"]) ?? former,
+    at: timeOf(entry["time"]) ?? previous,
     level: levelOf(entry["level"]),
     line: [entry["msg"], words].filter((part) => part !== "").join(" "),
   };
@@ -58,5 +58,5 @@ function timeOf(time: unknown): string | undefined {
 
 function levelOf(level: unknown): PodLine["level"] {
   if (typeof level === "string") return NAMES[level] ?? "info";
-  return LEVELS.find(({ least }) => typeof level === "number" && level >= least)?.level ?? "info";
+  return LEVELS.find(({ least: min }) => typeof level === "number" && level >= min)?.level ?? "info";
 }

@@ -17,12 +17,12 @@ export interface PodLoss {
 
 /** State kept between losses of a pod. */
 export interface LossHistory {
-  readonly quick_ends: number;
+  readonly early_exits: number;
   /** Recent times when the pod ended on its own. */
   readonly own_ends: readonly number[];
 }
 
-export const NO_LOSSES: LossHistory = { quick_ends: 0, own_ends: [] };
+export const NO_LOSSES: LossHistory = { early_exits: 0, own_ends: [] };
 
 /**
  * Decides how long to wait before a lost pod is restarted. `pause_ms` is undefined to give up, after six crashes in ten
@@ -32,14 +32,14 @@ export function judgeLoss(
   history: LossHistory,
   { at, ready_ms: readyMs, exit }: PodLoss,
 ): { readonly history: LossHistory; readonly pause_ms: number | undefined } {
-  const quickEnds = readyMs < QUICK_MS ? history.quick_ends + 1 : 0;
+  const earlyExits = readyMs < QUICK_MS ? history.early_exits + 1 : 0;
   const wasKilled = exit.signal !== null && KILLS.has(exit.signal) && !exit.is_out_of_memory;
   const recent = history.own_ends.filter((before) => at - before < WINDOW_MS);
   const ownEnds = wasKilled ? recent : [...recent, at];
   const givesUp = !wasKilled && ownEnds.length >= MAX_LOSSES;
   return {
-    history: { quick_ends: quickEnds, own_ends: ownEnds },
-    pause_ms: givesUp ? undefined : restartPause(quickEnds),
+    history: { early_exits: earlyExits, own_ends: ownEnds },
+    pause_ms: givesUp ? undefined : restartPause(earlyExits),
   };
 }
 

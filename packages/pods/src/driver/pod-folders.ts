@@ -1,4 +1,4 @@
-import { type EntryIdentity, giveTree, openToOthers, refuseTenantLinks } from "@appdb/system/files/tenant-files";
+import { chownTree, type EntryIdentity, openToOthers, refuseTenantLinks } from "@appdb/system/files/tenant-files";
 import type { PodFolder } from "./task-runner.ts";
 
 /** Folders by path, with their identity when they were given. */
@@ -12,7 +12,7 @@ export type GivenFolders = ReadonlyMap<string, EntryIdentity>;
 export function giveFolders(folders: readonly PodFolder[], uid: number): GivenFolders {
   const given = new Map<string, EntryIdentity>();
   for (const { mode, path } of folders) {
-    const identity = mode === "write" ? giveTree(path, uid) : openToOthers(path, uid);
+    const identity = mode === "write" ? chownTree(path, uid) : openToOthers(path, uid);
     if (identity !== undefined) given.set(path, identity);
   }
   return given;

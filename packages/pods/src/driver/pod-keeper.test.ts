@@ -6,7 +6,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, onTestFinished, test } from "vitest";
 import type { PodExit, PodStatus } from "./pod-driver.ts";
 import { type PodEvent, watchPods } from "./pod-keeper.ts";
-import { readLastWords } from "./pod-log.ts";
+import { readLastLines } from "./pod-log.ts";
 
 const CRASH: PodExit = { code: 1, signal: null, is_out_of_memory: false, exceeded: null };
 
@@ -28,7 +28,7 @@ function openKeeper() {
       driver: {
         list: async () => [...stage.pods],
         stop: async (id) => void stage.stopped.push(id),
-        lastLines: (_log, since, count) => readLastWords(folder, since, count),
+        lastLines: (_log, since, count) => readLastLines(folder, since, count),
       },
       clock: { now: () => stage.now },
       log: createSilentLog(),

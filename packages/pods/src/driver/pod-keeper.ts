@@ -100,7 +100,7 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
   }
 
   for (;;) {
-    const statuses = await look(deps, signal);
+    const statuses = await listPods(deps, signal);
     if (signal.aborted) return;
     const known = new Set(statuses.map(({ id }) => id));
     for (const map of [watched, histories]) for (const id of map.keys()) if (!known.has(id)) map.delete(id);
@@ -111,7 +111,7 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
         watched.set(status.id, pod);
       }
       const event =
-        status.state === "exited" ? await hearEnd(deps, pod, status, histories) : hearAnswer(deps, pod, status);
+        status.state === "exited" ? await handleEnd(deps, pod, status, histories) : handleAnswer(deps, pod, status);
       if (event !== undefined) yield event;
       if (signal.aborted) return;
       if (status.state === "running" && probes < PROBES_AT_ONCE && deps.clock.now() >= pod.next_probe_at) {
@@ -134,7 +134,7 @@ function begin(startedAt: string): Watched {
   };
 }
 
-async function look({ driver, log }: WatchPodsDeps, signal: AbortSignal): Promise<PodStatus[]> {
+async function listPods({ driver, log }: WatchPodsDeps, signal: AbortSignal): Promise<PodStatus[]> {
   while (!signal.aborted) {
     try {
       return await driver.list({});
@@ -147,7 +147,7 @@ async function look({ driver, log }: WatchPodsDeps, signal: AbortSignal): Promis
 }
 
 /** Evaluates the last answer of a running pod. Undefined when nothing changed. */
-function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEvent | undefined {
+function handleAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEvent | undefined {
   const { answer } = pod;
   if (answer === undefined) return undefined;
   pod.answer = undefined;
@@ -163,7 +163,7 @@ function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEv
   // until its first ready answer, the code that started it waits for it
   if (pod.ready_at === undefined) return undefined;
   const silentMs = now - (pod.silent_since ?? now);
-  if (silentMs >= SILENT_MS && !pod.is_being_ended) endSilent(deps, pod, status);
+  if (silentMs >= SILENT_MS && !pod.is_being_ended) endUnresponsive(deps, pod, status);
   if (pod.state !== "ready" || (answer === "silent" && silentMs < LOST_MS)) return undefined;
   pod.state = "lost";
   const reason = answer === "silent" ? "it does not answer" : "its PostgreSQL does not answer";
@@ -171,7 +171,7 @@ function hearAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): PodEv
   return { event: "lost", ...who, reason, is_running: true, pause_ms: 0, exit: null };
 }
 
-function endSilent({ driver, log }: WatchPodsDeps, pod: Watched, { id }: PodStatus): void {
+function endUnresponsive({ driver, log }: WatchPodsDeps, pod: Watched, { id }: PodStatus): void {
   pod.is_being_ended = true;
   log.warn({ pod: id, silent_ms: SILENT_MS }, "an unresponsive pod is ended");
   driver.stop(id, STOP_GRACE_MS).catch((error) => {
@@ -181,7 +181,7 @@ function endSilent({ driver, log }: WatchPodsDeps, pod: Watched, { id }: PodStat
 }
 
 /** Evaluates the end of a pod. Undefined when it was reported before, or when the pod is not expected to answer. */
-async function hearEnd(
+async function handleEnd(
   deps: WatchPodsDeps,
   pod: Watched,
   status: PodStatus,

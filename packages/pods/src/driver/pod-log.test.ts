@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { PodLine } from "./pod-driver.ts";
-import { boundOutput, openOutput, readLastWords, readPodLog } from "./pod-log.ts";
+import { boundOutput, openOutput, readLastLines, readPodLog } from "./pod-log.ts";
 
 let folder: string;
 const never = new AbortController().signal;
@@ -138,13 +138,13 @@ test("returns the last words of the latest start only", async () => {
   write("pod.log", entry(1, "former start"), entry(5, "started"), entry(6, "broken"));
   write("output.log", "Error: of the former\n");
   writeFileSync(openOutput(folder), "Error: it broke\n\n  at here\n");
-  expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 10)).toEqual([
+  expect(await readLastLines(folder, new Date("2026-03-01T10:00:05Z"), 10)).toEqual([
     "started",
     "broken",
     "Error: it broke",
     "  at here",
   ]);
-  expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 1)).toEqual(["  at here"]);
+  expect(await readLastLines(folder, new Date("2026-03-01T10:00:05Z"), 1)).toEqual(["  at here"]);
 });
 
 test("bounds the output file while the program keeps printing", async () => {
@@ -152,7 +152,7 @@ test("bounds the output file while the program keeps printing", async () => {
   writeFileSync(file, "x".repeat(5_000_000));
   boundOutput(folder);
   writeFileSync(file, "after\n");
-  expect(await readLastWords(folder, new Date(), 5)).toEqual(["after"]);
+  expect(await readLastLines(folder, new Date(), 5)).toEqual(["after"]);
 });
 
 function rename(from: string, to: string): void {
@@ -175,7 +175,7 @@ test("never reads, truncates or writes targets of links in the log folder", asyn
   const words = async (place: string) => {
     const lines: string[] = [];
     for await (const { line } of readPodLog(place, { tail: 5, follow: false, signal: never })) lines.push(line);
-    return [...lines, ...(await readLastWords(place, new Date(0), 5))];
+    return [...lines, ...(await readLastLines(place, new Date(0), 5))];
   };
   expect(await words(log)).toEqual([]);
   boundOutput(log);
@@ -218,5 +218,5 @@ test("reads a log from a bounded number of files", async () => {
 test("excludes answered requests from a pod's last words", async () => {
   const requests = Array.from({ length: 30 }, (_, at) => entry(6 + at, "request", { status: 200 }));
   write("pod.log", entry(5, "its disk is full"), ...requests);
-  expect(await readLastWords(folder, new Date("2026-03-01T10:00:05Z"), 5)).toEqual(["its disk is full"]);
+  expect(await readLastLines(folder, new Date("2026-03-01T10:00:05Z"), 5)).toEqual(["its disk is full"]);
 });

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
-import { inTenantFolderNow, TENANT_FILE } from "@appdb/system/files/tenant-files";
+import { TENANT_FILE, withTenantFolderSync } from "@appdb/system/files/tenant-files";
 import { createLineSplitter } from "@appdb/system/processes/output-lines";
 import { LogFiles } from "./log-files.ts";
 import { parseLogLine } from "./log-line.ts";
@@ -70,7 +70,7 @@ export async function* readPodLog(logFolder: string, input: PodLogsInput): Async
  * The last lines of a pod since its start, with its direct output last. They explain why it ended, if it could still
  * report it.
  */
-export async function readLastWords(logFolder: string, startedAt: Date, count: number): Promise<string[]> {
+export async function readLastLines(logFolder: string, startedAt: Date, count: number): Promise<string[]> {
   const input = {
     tail: count * LINES_OF_REQUESTS,
     since: startedAt,
@@ -93,7 +93,7 @@ export async function readLastWords(logFolder: string, startedAt: Date, count: n
  */
 export function openOutput(logFolder: string): number {
   mkdirSync(logFolder, { recursive: true, mode: 0o700 });
-  const file = inTenantFolderNow(logFolder, (folder) => {
+  const file = withTenantFolderSync(logFolder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found?.size === 0) rmSync(path);
@@ -108,7 +108,7 @@ export function openOutput(logFolder: string): number {
 
 /** Bounds the size of a program's direct output: older output moves to `output.log.old`. */
 export function boundOutput(logFolder: string): void {
-  inTenantFolderNow(logFolder, (folder) => {
+  withTenantFolderSync(logFolder, (folder) => {
     const path = join(folder, OUTPUT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || !found.isFile() || found.size < MAX_OUTPUT_BYTES) return;
@@ -117,7 +117,7 @@ export function boundOutput(logFolder: string): void {
     try {
       const words = Buffer.alloc(MAX_OUTPUT_BYTES);
       const length = readSync(file, words, 0, words.length, found.size - words.length);
-      if (isUnlinked(`${path}.old`)) keepWords(`${path}.old`, words.subarray(0, length));
+      if (isUnlinked(`${path}.old`)) writeLastLines(`${path}.old`, words.subarray(0, length));
       ftruncateSync(file);
     } finally {
       closeSync(file);
@@ -137,7 +137,7 @@ function isUnlinked(path: string): boolean {
   return true;
 }
 
-function keepWords(path: string, words: Buffer): void {
+function writeLastLines(path: string, words: Buffer): void {
   try {
     writeFileSync(path, words, { flag: "wx", mode: 0o600 });
   } catch (error) {

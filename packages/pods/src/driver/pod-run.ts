@@ -72,12 +72,12 @@ export async function endRun(
   const family = () => runFamily(folder, record, findOthers());
   const runFolder = join(folder, record.id, record.run);
   const run = readRun(folder, record);
-  if (run.state === "unstarted") callOff(runFolder);
+  if (run.state === "unstarted") cancelRun(runFolder);
   else if (run.state === "running" && run.program !== undefined) {
     await endProcess(run.program, [{ signal: "SIGTERM", wait_ms: graceMs }]);
   }
   const isEnded = await killAll(family, KILL_TIMEOUT_MS);
-  const shell = findShell(runFolder) ?? findShell(calledOff(runFolder));
+  const shell = findShell(runFolder) ?? findShell(cancelledFolder(runFolder));
   const identity = shell === undefined ? undefined : identifyProcess(shell);
   if (identity !== undefined) {
     await waitForEnd(identity, NOTE_TIMEOUT_MS);
@@ -85,24 +85,24 @@ export async function endRun(
     // it may have started the program during the search
     if (await killAll(family, KILL_TIMEOUT_MS)) return;
   } else if (isEnded) return;
-  const left = family().map(({ pid }) => pid);
+  const remaining = family().map(({ pid }) => pid);
   throw appError("pod_failed", {
-    detail: `Processes of the pod ${record.id} do not end: ${left.join(", ")}.`,
+    detail: `Processes of the pod ${record.id} do not end: ${remaining.join(", ")}.`,
     hint: "Check what they wait for: ps -o pid,stat,wchan,cmd",
-    meta: { id: record.id, pids: left },
+    meta: { id: record.id, pids: remaining },
   });
 }
 
 /** The shell writes into its folder before it runs anything, and gives up when the folder is gone. */
-function callOff(runFolder: string): void {
+function cancelRun(runFolder: string): void {
   try {
-    renameSync(runFolder, calledOff(runFolder));
+    renameSync(runFolder, cancelledFolder(runFolder));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
 
-function calledOff(runFolder: string): string {
+function cancelledFolder(runFolder: string): string {
   return `${runFolder}.off`;
 }
 

@@ -51,13 +51,13 @@ export function listPodRecords(folder: string): PodRecord[] {
 
 /** Removes everything kept of a pod. Its id is free immediately. */
 export function removePodRecord(folder: string, id: string, run: string): void {
-  const gone = join(folder, `.${id}.${run}`);
+  const removedFolder = join(folder, `.${id}.${run}`);
   try {
-    renameSync(join(folder, id), gone);
+    renameSync(join(folder, id), removedFolder);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  rmSync(gone, { recursive: true, force: true });
+  rmSync(removedFolder, { recursive: true, force: true });
 }
 
 /** Removes the files of a previous start of a pod. */
@@ -66,11 +66,11 @@ export function removeRun(folder: string, { id, run }: PodRecord): void {
 }
 
 /** Whether a pod has all requested labels. */
-export function hasLabels(labels: PodLabels, asked: Partial<PodLabels>): boolean {
+export function hasLabels(labels: PodLabels, selector: Partial<PodLabels>): boolean {
   return (
-    (asked.organization_id ?? labels.organization_id) === labels.organization_id &&
-    (asked.database_id ?? labels.database_id) === labels.database_id &&
-    (asked.kind ?? labels.kind) === labels.kind
+    (selector.organization_id ?? labels.organization_id) === labels.organization_id &&
+    (selector.database_id ?? labels.database_id) === labels.database_id &&
+    (selector.kind ?? labels.kind) === labels.kind
   );
 }
 

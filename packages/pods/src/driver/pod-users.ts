@@ -22,9 +22,9 @@ export function allotUser(folder: string, owner: string, range: UserRange): numb
   const known = readLink(join(folder, ownerName(owner)));
   if (known !== undefined) return Number(known);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const taken = readNumbers(folder);
+  const usedNumbers = readNumbers(folder);
   for (
-    let uid = Math.max(range.first, ...taken.map((number) => number + 1));
+    let uid = Math.max(range.first, ...usedNumbers.map((number) => number + 1));
     uid < range.first + range.count;
     uid += 1
   ) {

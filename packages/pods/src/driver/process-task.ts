@@ -55,7 +55,7 @@ export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal):
     env: { ...how.env, [MARKER]: run },
     cwd: how.cwd,
   });
-  giveOptions(child, how.options);
+  writeOptions(child, how.options);
   const ended = endOf(child);
   const { pid } = child;
   if (pid === undefined)
@@ -71,14 +71,14 @@ export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal):
   const failure = await ended;
   signal.removeEventListener("abort", abort);
   const exceeded = await watch.finish();
-  const isOver = await endAll();
+  const isEnded = await endAll();
   // a detached process with its own environment may hold the pipes open forever
   if (!(await Promise.race([drained.then(() => true), sleep(DRAIN_TIMEOUT_MS, false, { ref: false })]))) {
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
   signal.throwIfAborted();
-  if (failure !== undefined || !isOver) {
+  if (failure !== undefined || !isEnded) {
     const detail = failure ?? "its processes do not end";
     throw appError("pod_failed", { detail: `The task ${task.id} failed: ${detail}.` });
   }
@@ -87,7 +87,7 @@ export async function runTask(task: PodTask, how: TaskRun, signal: AbortSignal):
   return { ...exit, exceeded: exceeded ?? exit.exceeded };
 }
 
-function giveOptions(child: ChildProcess, options: string | undefined): void {
+function writeOptions(child: ChildProcess, options: string | undefined): void {
   const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
   const pipe = pipes[5];
   if (options === undefined || !(pipe instanceof Writable)) return;

@@ -24,7 +24,7 @@ const TICK_MS = 20;
  * the disks have lost less space than the limit, because package caches have too many files to scan for each build.
  */
 export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: () => void): Promise<TaskWatch> {
-  const { disk_bytes: diskBytes, files: mostFiles, timeout_ms: timeoutMs } = task.limits;
+  const { disk_bytes: diskBytes, files: maxFiles, timeout_ms: timeoutMs } = task.limits;
   const folders = task.folders.filter(({ mode }) => mode === "write").map(({ path }) => path);
   const started = new Date(Date.now() - TICK_MS);
   const free = await findFree(folders);
@@ -41,9 +41,9 @@ export async function watchTask(task: Pick<PodTask, "folders" | "limits">, end: 
     const disks = [...(await findFree(folders))];
     const lost = (kind: "bytes" | "files") =>
       sum(disks.map(([disk, now]) => Math.max(0, (free.get(disk) ?? now)[kind] - now[kind]))) + FREED_MEANWHILE[kind];
-    if (lost("bytes") < diskBytes && lost("files") < mostFiles) return null;
-    const used = await folderUse(folders, { most_files: mostFiles, written_since: started });
-    if (used.files > mostFiles) return "files";
+    if (lost("bytes") < diskBytes && lost("files") < maxFiles) return null;
+    const used = await folderUse(folders, { max_files: maxFiles, written_since: started });
+    if (used.files > maxFiles) return "files";
     // deleted files that are still open are in no folder but use disk space
     return used.bytes + deletedBytes(folders) > diskBytes ? "disk" : null;
   }

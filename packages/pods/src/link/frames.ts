@@ -156,10 +156,10 @@ export class FrameWriter {
   }
 
   /** Makes room for a whole frame and returns its start. */
-  #begin(mostBytes: number): number {
-    if (this.#chunk.length - this.#at < mostBytes) {
+  #begin(maxBytes: number): number {
+    if (this.#chunk.length - this.#at < maxBytes) {
       if (this.#at > this.#from) this.#full.push(this.#chunk.subarray(this.#from, this.#at));
-      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, mostBytes));
+      this.#chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, maxBytes));
       this.#from = 0;
       this.#at = 0;
     }

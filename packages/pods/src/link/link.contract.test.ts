@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const one of opened) one[Symbol.dispose]();
-  for (const one of servers) await one[Symbol.asyncDispose]();
+  for (const server of servers) await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
 
@@ -248,9 +248,9 @@ describe("caller end", () => {
 
   test("ends a link whose pod sends garbage and fails its requests", async () => {
     let seed = 20_261_123;
-    const random = (most: number) => {
+    const random = (max: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-      return seed % most;
+      return seed % max;
     };
     await garble((writer, raw) => {
       if (random(2) === 0) raw.write(Buffer.from(Array.from({ length: 1 + random(60) }, () => random(256))));

@@ -48,8 +48,8 @@ export interface LinkAnswer {
 export class LinkBroken extends Error {
   readonly outcome: "not_sent" | "unknown";
 
-  constructor(outcome: "not_sent" | "unknown", why: string) {
-    super(why);
+  constructor(outcome: "not_sent" | "unknown", reason: string) {
+    super(reason);
     this.outcome = outcome;
   }
 }

@@ -95,7 +95,7 @@ class LinkCaller implements Link {
     this.#memory = input.memory ?? UNBOUNDED;
     this.#writer = new FrameWriter(socket, input.memory);
     const late = setTimeout(() => socket.destroy(new Error("no answer to the hello")), HELLO_MS);
-    let why = "the connection ended";
+    let reason = "the connection ended";
     const take: TakeFrame = (kind, request, payload) => {
       if (this.#state !== "greeting") this.#take(kind, request, payload);
       else {
@@ -110,21 +110,21 @@ class LinkCaller implements Link {
         this.#countUnread(this.#reader.held_bytes);
       } catch (error) {
         // limits the log line when the pod sends arbitrary text
-        why = String(error).slice(0, 300);
-        this.#log.warn({ why }, "the pod sent an invalid frame; the link was closed");
+        reason = String(error).slice(0, 300);
+        this.#log.warn({ why: reason }, "the pod sent an invalid frame; the link was closed");
         socket.destroy();
       }
     });
     socket.on("error", (error) => {
-      why = error.message;
+      reason = error.message;
     });
     socket.once("close", () => {
       clearTimeout(late);
       const wasGreeting = this.#state === "greeting";
       this.#state = "broken";
       this.#countUnread(0);
-      if (wasGreeting) failed(new LinkBroken("not_sent", why));
-      for (const waiting of this.#waiting.values()) fail(waiting, new LinkBroken("unknown", why));
+      if (wasGreeting) failed(new LinkBroken("not_sent", reason));
+      for (const waiting of this.#waiting.values()) fail(waiting, new LinkBroken("unknown", reason));
       this.#waiting.clear();
     });
     const hello = { versions: LINK_VERSIONS, token: input.token.reveal() };
@@ -248,11 +248,11 @@ class LinkCaller implements Link {
 
 /** Reads a pod's hello. @throws Error for an invalid hello or an unsupported version */
 function readHello(payload: Buffer): unknown {
-  const said: unknown = JSON.parse(payload.toString("utf8"));
-  if (typeof said !== "object" || said === null || !("version" in said) || !("about" in said))
+  const hello: unknown = JSON.parse(payload.toString("utf8"));
+  if (typeof hello !== "object" || hello === null || !("version" in hello) || !("about" in hello))
     throw new Error("no hello");
-  if (!LINK_VERSIONS.some((version) => version === said.version)) throw new Error("an unsupported version");
-  return said.about;
+  if (!LINK_VERSIONS.some((version) => version === hello.version)) throw new Error("an unsupported version");
+  return hello.about;
 }
 
 /** @throws Error for an invalid head of an answer */
@@ -288,10 +288,10 @@ class Body implements AsyncIterable<Uint8Array> {
   #error: unknown;
   #wake = () => {};
 
-  constructor(memory: LinkMemory, took: (bytes: number) => void, left: () => void) {
+  constructor(memory: LinkMemory, took: (bytes: number) => void, onLeave: () => void) {
     this.#memory = memory;
     this.#took = took;
-    this.#left = left;
+    this.#left = onLeave;
   }
 
   /** False when the memory budget is exhausted. */

@@ -13,7 +13,7 @@ export interface ServeLinkInput {
   readonly about: unknown;
   readonly log: Logger;
   /** Answers a request; never rejects. */
-  handle(request: LinkRequest, asked: LinkAsked): Promise<LinkAnswer>;
+  handle(request: LinkRequest, link: LinkAsked): Promise<LinkAnswer>;
 }
 
 /** State of the caller. */
@@ -72,7 +72,7 @@ class Running implements LinkAsked {
 
   get signal(): AbortSignal {
     this.#stop ??= new AbortController();
-    if (this.is_gone) this.#stop.abort(gone());
+    if (this.is_gone) this.#stop.abort(linkClosed());
     return this.#stop.signal;
   }
 
@@ -84,14 +84,14 @@ class Running implements LinkAsked {
 
   leave(): void {
     this.is_gone = true;
-    this.#stop?.abort(gone());
+    this.#stop?.abort(linkClosed());
     this.wake();
   }
 }
 
 const NOBODY = () => undefined;
 
-function gone(): Error {
+function linkClosed(): Error {
   return new Error("The caller is gone.");
 }
 
@@ -197,7 +197,7 @@ class LinkEnd {
   }
 
   async #sendPieces(number: number, running: Running, answer: LinkAnswer): Promise<void> {
-    if (running.is_gone) await leave(answer);
+    if (running.is_gone) await discardBody(answer);
     else await this.#sendStream(number, running, answer);
     this.#running.delete(number);
   }
@@ -227,9 +227,9 @@ class LinkEnd {
 
 /** @throws Error for an invalid hello */
 function readHello(payload: Buffer): { readonly token: string; readonly versions: readonly unknown[] } {
-  const said: unknown = JSON.parse(payload.toString("utf8"));
-  if (typeof said === "object" && said !== null && "token" in said && "versions" in said) {
-    const { token, versions } = said;
+  const hello: unknown = JSON.parse(payload.toString("utf8"));
+  if (typeof hello === "object" && hello !== null && "token" in hello && "versions" in hello) {
+    const { token, versions } = hello;
     if (typeof token === "string" && Array.isArray(versions)) return { token, versions };
   }
   throw new Error("a hello without token and versions");
@@ -248,12 +248,12 @@ function readRequest(payload: Buffer): LinkRequest {
 }
 
 /** Ends an unread body. Starts it first, because a generator that never started would not run its cleanup. */
-async function leave({ body }: LinkAnswer): Promise<void> {
+async function discardBody({ body }: LinkAnswer): Promise<void> {
   if (Buffer.isBuffer(body)) return;
   for await (const _ of body) break;
 }
 
-function isSame(shown: string, token: string): boolean {
+function isSame(received: string, token: string): boolean {
   const hash = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(hash(shown), hash(token));
+  return timingSafeEqual(hash(received), hash(token));
 }

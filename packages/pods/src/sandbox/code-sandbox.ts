@@ -22,7 +22,7 @@ export function codeMounts(
   const options = boxOptions({
     uid: CODE_UID,
     programs: systemPrograms(),
-    sights: ["/etc", ...codeFolders].map((path) => ({ source: path, target: path, mode: "read" })),
+    mounts: ["/etc", ...codeFolders].map((path) => ({ source: path, target: path, mode: "read" })),
     temporary: { size_bytes: Math.floor(codeLimits(limits).memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: "given",
     is_outer: false,

@@ -73,16 +73,16 @@ export function missingControllers(trees: Partial<GroupTrees>): Controller[] {
 export class ControlGroups {
   readonly #trees: GroupTrees;
   readonly #parent: string;
-  readonly #given: string;
+  readonly #ownedFrom: string;
 
   /**
-   * `parent`: path below each tree's root, `/appdb`; created on demand. `given`: delegated folder; the groups above it
+   * `parent`: path below each tree's root, `/appdb`; created on demand. `ownedFrom`: delegated folder; the groups above it
    * belong to others and are not changed (version 2 only).
    */
-  constructor(trees: GroupTrees, parent: string, given = "") {
+  constructor(trees: GroupTrees, parent: string, ownedFrom = "") {
     this.#trees = trees;
     this.#parent = parent;
-    this.#given = given;
+    this.#ownedFrom = ownedFrom;
   }
 
   /** Creates the group and its parents. Safe to repeat. */
@@ -93,7 +93,7 @@ export class ControlGroups {
     for (const [controller, { root, version }] of this.#each()) {
       for (let count = 0; count <= parts.length; count += 1) {
         const folder = join(root, ...parts.slice(0, count));
-        if (folder.length < this.#given.length) continue;
+        if (folder.length < this.#ownedFrom.length) continue;
         mkdirSync(folder, { recursive: true });
         if (version === 2 && count < parts.length) enable(folder, controller);
       }
@@ -187,8 +187,8 @@ export class ControlGroups {
   async remove(group: string): Promise<boolean> {
     const folders = new Set(this.#each().map(([controller]) => this.folder(controller, group)));
     for (const until = performance.now() + REMOVE_TIMEOUT_MS; ; ) {
-      const left = [...folders].flatMap(walk).filter((folder) => !removeControlGroup(folder));
-      if (left.length === 0) return true;
+      const remaining = [...folders].flatMap(walk).filter((folder) => !removeControlGroup(folder));
+      if (remaining.length === 0) return true;
       if (performance.now() > until) return false;
       await sleep(POLL_MS);
     }

@@ -65,37 +65,37 @@ function openOwnGroups(trees: GroupTrees, group: string): ControlGroups {
 export function takeOwnGroup(trees: { readonly pids: GroupTree }, members: GroupMembers): string {
   const { own: now } = trees.pids;
   const own = basename(now) === SERVER_GROUP ? dirname(now) : now;
-  const offered = readOffered(own);
+  const offered = readControllers(own);
   const missing = ["cpu", "memory", "pids"].filter((controller) => !offered.includes(controller));
-  if (missing.length > 0) throw notOurs(own, `has no ${missing.join(", ")}`);
+  if (missing.length > 0) throw groupUnusable(own, `has no ${missing.join(", ")}`);
   const server = join(own, SERVER_GROUP);
   try {
     mkdirSync(server, { recursive: true });
     // new processes may appear in the old group while others are moved
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const left = members.list(own);
-      if (left.length === 0) return own;
-      const relatives = members.relatives(left);
-      const foreign = left.filter((pid) => !relatives.has(pid));
-      if (foreign.length > 0) throw notOurs(own, `has other processes too (${foreign.slice(0, 5).join(", ")})`);
-      for (const pid of left) members.move(server, pid);
+      const remaining = members.list(own);
+      if (remaining.length === 0) return own;
+      const relatives = members.relatives(remaining);
+      const foreign = remaining.filter((pid) => !relatives.has(pid));
+      if (foreign.length > 0) throw groupUnusable(own, `has other processes too (${foreign.slice(0, 5).join(", ")})`);
+      for (const pid of remaining) members.move(server, pid);
     }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
-    throw notOurs(own, "is not this user's", error);
+    throw groupUnusable(own, "is not this user's", error);
   }
-  throw notOurs(own, "keeps getting new processes");
+  throw groupUnusable(own, "keeps getting new processes");
 }
 
-function readOffered(folder: string): string[] {
+function readControllers(folder: string): string[] {
   const file = join(folder, "cgroup.controllers");
   return existsSync(file) ? readFileSync(file, "utf8").trim().split(" ") : [];
 }
 
-function notOurs(folder: string, why: string, cause?: unknown): Error {
+function groupUnusable(folder: string, reason: string, cause?: unknown): Error {
   return appError("pods_unavailable", {
-    detail: `Groups of pods cannot be made: the control group ${folder} of this process ${why}.`,
+    detail: `Groups of pods cannot be made: the control group ${folder} of this process ${reason}.`,
     hint: "Run the service as root, in its own unit with User= and Delegate=yes, or by systemd-run --user --scope -p Delegate=yes",
     cause,
   });

@@ -7,6 +7,6 @@ if (options !== undefined) {
   testCodeAttack({
     name: "sandbox",
     create: (input) => createSandboxPods({ ...input, ...options }),
-    most_children: 120,
+    max_children: 120,
   });
 }

@@ -19,7 +19,7 @@ function groupsOf(version: 1 | 2, groups: readonly string[]): ControlGroups {
     version === 2
       ? ["cpu.max", "cpu.weight", "memory.max", "memory.swap.max", "cgroup.subtree_control"]
       : ["cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.shares", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
-  for (const group of ["", "appdb", ...groups.map((one) => join("appdb", one))]) {
+  for (const group of ["", "appdb", ...groups.map((group) => join("appdb", group))]) {
     mkdirSync(join(root, group), { recursive: true });
     for (const file of [...files, "pids.max"]) writeFileSync(join(root, group, file), "");
   }
@@ -34,9 +34,9 @@ test.each([
   const names = podGroups("d", "p");
   const groups = groupsOf(version, [names.database, names.pod, names.engine, names.code]);
   boundPod(groups, names, { cpu: 1, memory_mb: 512, tasks: 64 }, null);
-  const most = String(podsMemory(totalmem() / MEGABYTE) * MEGABYTE);
-  expect(readFileSync(join(root, "appdb", memory), "utf8")).toBe(most);
-  expect(readFileSync(join(root, "appdb", swap), "utf8")).toBe(version === 2 ? "0" : most);
+  const max = String(podsMemory(totalmem() / MEGABYTE) * MEGABYTE);
+  expect(readFileSync(join(root, "appdb", memory), "utf8")).toBe(max);
+  expect(readFileSync(join(root, "appdb", swap), "utf8")).toBe(version === 2 ? "0" : max);
 });
 
 test("reserves a share of the machine for the server", () => {

@@ -49,7 +49,7 @@ export async function checkSandbox(input: SandboxHostInput): Promise<MissingPart
     return [{ what: `no system call filter for the architecture ${process.arch}`, remedy: "" }];
   }
   const missing = [...missingPrograms(), ...closedSettings(), ...missingGroups(), ...missingTunnel()];
-  return missing.length > 0 ? missing : await tryOut(input);
+  return missing.length > 0 ? missing : await trySandbox(input);
 }
 
 function missingPrograms(): MissingPart[] {
@@ -108,7 +108,7 @@ function missingTunnel(): MissingPart[] {
 }
 
 /** Creates a complete sandbox that does nothing. */
-async function tryOut(input: SandboxHostInput): Promise<MissingPart[]> {
+async function trySandbox(input: SandboxHostInput): Promise<MissingPart[]> {
   const lines: string[] = [];
   const task = {
     id: "check",

@@ -54,9 +54,9 @@ export function writeShown(folder: string, name: string, content: string | Buffe
   return path;
 }
 
-/** Lines of a mount table that bind each folder to its numbered folder below `place`. */
-export function bindTable(folders: readonly string[], place: string): string {
+/** Lines of a mount table that bind each folder to its numbered folder below `mountPoint`. */
+export function bindTable(folders: readonly string[], mountPoint: string): string {
   const escapePath = (path: string) =>
     path.replace(/[\s\\#]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`);
-  return folders.map((path, at) => `${escapePath(path)} ${escapePath(place)}/${at} none rbind 0 0\n`).join("");
+  return folders.map((path, at) => `${escapePath(path)} ${escapePath(mountPoint)}/${at} none rbind 0 0\n`).join("");
 }

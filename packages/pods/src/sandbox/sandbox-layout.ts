@@ -56,7 +56,7 @@ export interface BoxInput {
   /** Result of `systemPrograms`. */
   readonly programs: readonly string[];
   /** Everything else that is visible. */
-  readonly sights: readonly Sight[];
+  readonly mounts: readonly Sight[];
   /** The folder /tmp: in memory, or a folder of the machine. */
   readonly temporary: { readonly size_bytes: number } | { readonly source: string };
   /** `own`: only a private loopback. `given`: the network of the process that starts it. */
@@ -105,7 +105,7 @@ export function boxOptions(box: BoxInput): string[] {
     "/var/tmp",
     "--dir",
     "/run",
-    ...inOrder(box.sights).flatMap(({ mode, source, target }) => [
+    ...inOrder(box.mounts).flatMap(({ mode, source, target }) => [
       mode === "read" ? "--ro-bind" : "--bind",
       source,
       target,
@@ -118,7 +118,7 @@ export function boxOptions(box: BoxInput): string[] {
 }
 
 /** Outer folders first, so that none hides another. */
-function inOrder(sights: readonly Sight[]): Sight[] {
+function inOrder(mounts: readonly Sight[]): Sight[] {
   const depth = ({ target }: Sight) => target.split(sep).length;
-  return [...sights].sort((one, other) => depth(one) - depth(other));
+  return [...mounts].sort((one, other) => depth(one) - depth(other));
 }

@@ -45,8 +45,8 @@ async function findAllowedHost(host: string): Promise<AllowedHost> {
   return { name, addresses, port: Number(port) };
 }
 
-function unreachable(host: string, why: string, hint: string, cause?: unknown): Error {
-  const detail = `The host ${host} cannot be allowed: ${why}.`;
+function unreachable(host: string, reason: string, hint: string, cause?: unknown): Error {
+  const detail = `The host ${host} cannot be allowed: ${reason}.`;
   return appError("pod_failed", { detail, hint, ...(cause === undefined ? {} : { cause }) });
 }
 

@@ -6,7 +6,7 @@ import { optionsText } from "@appdb/system/processes/bubblewrap-options";
 import type { LocalDriver } from "../driver/local-driver.ts";
 import { createLocalPods, type PlacedPod, POD_ENVIRONMENT } from "../driver/local-pods.ts";
 import { giveFolders, refuseLinksTo } from "../driver/pod-folders.ts";
-import { readLastWords } from "../driver/pod-log.ts";
+import { readLastLines } from "../driver/pod-log.ts";
 import { readRun } from "../driver/pod-run.ts";
 import type { PodRecord } from "../driver/pod-state.ts";
 import { allotUser, retireUser } from "../driver/pod-users.ts";
@@ -21,9 +21,9 @@ import {
   type SandboxPodsInput,
 } from "./sandbox-host.ts";
 import { boxOptions, POD_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
-import { isOfSystem, stageMounts } from "./sandbox-reach.ts";
+import { isSystemPath, stageMounts } from "./sandbox-reach.ts";
 import { codeCommand, entryCommand } from "./sandbox-scripts.ts";
-import { endLeftTasks, runSandboxTask } from "./sandbox-task.ts";
+import { endLeftoverTasks, runSandboxTask } from "./sandbox-task.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 
 /** Share of a pod's memory that its temporary folder may use. */
@@ -42,7 +42,7 @@ const LAST_LINES = 5;
 export async function createSandboxPods(input: SandboxPodsInput): Promise<LocalDriver> {
   const host = openSandboxHost(input);
   const { folder, groups } = host;
-  await endLeftTasks(host);
+  await endLeftoverTasks(host);
   const runFolder = (record: PodRecord) => join(folder, record.id, record.run);
   const groupsOf = ({ id, labels }: PodRecord) => podGroups(labels.database_id, id);
 
@@ -89,12 +89,12 @@ function preparePod(
   const shown = join(run_folder, "shown");
   mkdirSync(join(run_folder, "gather"), { recursive: true, mode: 0o700 });
   const uid = isRoot ? allotUser(join(host.folder, USERS), names.database, host.users) : null;
-  const given = uid === null ? refuseLinksTo(folders) : giveFolders(folders, uid);
+  const identities = uid === null ? refuseLinksTo(folders) : giveFolders(folders, uid);
   boundPod(groups, names, spec.limits, uid);
   enterGroup(groups, names.engine, run_folder);
   const ofProgram = [dirname(program.file), ...(program.folders ?? [])];
-  const programs = [...ofProgram, process.execPath].filter((path) => !isOfSystem(path));
-  const sights: Sight[] = [
+  const programs = [...ofProgram, process.execPath].filter((path) => !isSystemPath(path));
+  const mounts: Sight[] = [
     ...systemSettings(),
     ...writeSettings(shown, spec.network === "internet", []),
     ...codeMounts(host.machine, shown, { folders, limits: spec.limits }),
@@ -108,7 +108,7 @@ function preparePod(
   const options = boxOptions({
     uid: POD_UID,
     programs: systemPrograms(),
-    sights: stageMounts(sights, gathered, run_folder, isRoot, given),
+    mounts: stageMounts(mounts, gathered, run_folder, isRoot, identities),
     temporary: { size_bytes: Math.floor(spec.limits.memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: spec.network === "none" ? "own" : "given",
     is_outer: true,
@@ -129,10 +129,10 @@ async function waitForBegin(folder: string, record: PodRecord, run_folder: strin
     signal.throwIfAborted();
     const hasEnded = readRun(folder, record).state === "exited" && !hasBegun();
     if (!hasEnded && performance.now() < until) continue;
-    const said = await readLastWords(record.log_folder, new Date(record.started_at), LAST_LINES);
+    const lastLines = await readLastLines(record.log_folder, new Date(record.started_at), LAST_LINES);
     const ofNetwork = readFileSync(join(run_folder, "uplink.log"), "utf8").trim().split("\n").slice(-LAST_LINES);
     throw appError("pod_failed", {
-      detail: `The sandbox of the pod ${record.id} could not be created: ${[...said, ...ofNetwork].filter(Boolean).join("; ")}`,
+      detail: `The sandbox of the pod ${record.id} could not be created: ${[...lastLines, ...ofNetwork].filter(Boolean).join("; ")}`,
       hint: "Restart the server with SERVICE_PODS=sandbox. It reports everything that this machine lacks",
     });
   }

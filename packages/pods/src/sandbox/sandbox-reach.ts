@@ -9,25 +9,25 @@ import { GATHERED } from "./sandbox-scripts.ts";
  * Plans where a pod's user finds the pod's folders. The user may not enter private parents such as a home, so root
  * mounts those folders below a public one. The mount tables are written into `run_folder`. `open` lists folders that
  * are already accessible to everyone. A user that starts pods as itself needs no mounts. The pod does not start when a
- * mounted folder differs from the given one (`given`), because its user may swap entries of its own folders.
+ * mounted folder differs from the given one (`knownIdentities`), because its user may swap entries of its own folders.
  */
 export function stageMounts(
-  sights: readonly Sight[],
+  mounts: readonly Sight[],
   folders: readonly string[],
   runFolder: string,
   isRoot: boolean,
-  given: GivenFolders = new Map(),
+  knownIdentities: GivenFolders = new Map(),
 ): Sight[] {
-  if (!isRoot) return [...sights];
+  if (!isRoot) return [...mounts];
   const gathered = [...new Set(folders)];
   const found = gathered.map((path) => statSync(path, { bigint: true }));
   // files are bound to files, folders to folders
   const names = found.map((one, at) => `${one.isDirectory() ? "folder" : "file"} ${at}\n`);
   writeFileSync(join(runFolder, "names"), names.join(""));
-  const identities = found.map((one, at) => given.get(gathered[at] ?? "") ?? one);
+  const identities = found.map((one, at) => knownIdentities.get(gathered[at] ?? "") ?? one);
   writeFileSync(join(runFolder, "identities"), identities.map(({ dev, ino }) => `${dev}:${ino}\n`).join(""));
   writeFileSync(join(runFolder, "places"), bindTable(gathered, join(runFolder, "gather")));
-  return sights.map((sight) => ({ ...sight, source: reachable(sight.source, gathered) }));
+  return mounts.map((sight) => ({ ...sight, source: reachable(sight.source, gathered) }));
 }
 
 function reachable(source: string, gathered: readonly string[]): string {
@@ -38,6 +38,6 @@ function reachable(source: string, gathered: readonly string[]): string {
 }
 
 /** Whether a sandbox already has the path among the system's programs. */
-export function isOfSystem(path: string): boolean {
+export function isSystemPath(path: string): boolean {
   return path.startsWith("/usr/");
 }

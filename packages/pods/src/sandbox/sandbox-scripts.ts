@@ -135,9 +135,9 @@ export function entryCommand({ makes_tunnel: makesTunnel, network, run_folder: r
 }
 
 /**
- * Command prefix of the application's Python in a pod (SERVICE_POD_LAUNCHER). `place` contains `code.options`,
+ * Command prefix of the application's Python in a pod (SERVICE_POD_LAUNCHER). `codePath` contains `code.options`,
  * `code.filter` and `groups`; each file in `groups` accepts a process id.
  */
-export function codeCommand(place: string): string[] {
-  return ["/bin/sh", "-c", CODE, "code", place];
+export function codeCommand(codePath: string): string[] {
+  return ["/bin/sh", "-c", CODE, "code", codePath];
 }

@@ -17,7 +17,7 @@ import { writeSettings } from "./sandbox-files.ts";
 import { entryNetwork, isTunnelClosed, type SandboxHost } from "./sandbox-host.ts";
 import { boxOptions, CODE_UID, type Sight, systemPrograms, systemSettings } from "./sandbox-layout.ts";
 import { findAllowedHosts } from "./sandbox-network.ts";
-import { isOfSystem, stageMounts } from "./sandbox-reach.ts";
+import { isSystemPath, stageMounts } from "./sandbox-reach.ts";
 import { entryCommand } from "./sandbox-scripts.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 
@@ -44,7 +44,7 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
   try {
     makeRunFolder(runFolder, temporary);
     const uid = isRoot ? allotUser(join(host.folder, ".users"), taskOwner(task), host.users) : null;
-    const given = uid === null ? refuseLinksTo(task.folders) : giveFolders(task.folders, uid);
+    const identities = uid === null ? refuseLinksTo(task.folders) : giveFolders(task.folders, uid);
     if (uid !== null) chownSync(temporary, uid, uid);
     groups.make(group);
     groups.bound(group, task.limits);
@@ -52,7 +52,7 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
     const blocks = Math.ceil(taskFileBytes(task.limits) / FILE_UNIT_BYTES);
     writeFileSync(join(runFolder, "size"), String(blocks));
     writeFileSync(join(runFolder, "filter"), seccompFilter(host.machine, "code"));
-    const sights: Sight[] = [
+    const mounts: Sight[] = [
       ...systemSettings(),
       ...writeSettings(join(runFolder, "shown"), task.network === "internet", allowed),
       ...task.folders.map(
@@ -66,11 +66,12 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
       dirname(task.program),
       ...task.folders.map(({ path }) => path),
     ];
-    const reach = (seen: readonly Sight[]) => stageMounts(seen, folders.filter(existsSync), runFolder, isRoot, given);
+    const reach = (visible: readonly Sight[]) =>
+      stageMounts(visible, folders.filter(existsSync), runFolder, isRoot, identities);
     const options = boxOptions({
       uid: CODE_UID,
       programs: systemPrograms(),
-      sights: reach(sights),
+      mounts: reach(mounts),
       temporary: { source: reach([{ source: temporary, target: "/tmp", mode: "write" }])[0]?.source ?? temporary },
       network: task.network === "none" ? "own" : "given",
       is_outer: false,
@@ -99,7 +100,7 @@ export async function runSandboxTask(host: SandboxHost, task: PodTask, signal: A
 }
 
 /** Ends and removes tasks whose drivers were killed. */
-export async function endLeftTasks(host: SandboxHost): Promise<void> {
+export async function endLeftoverTasks(host: SandboxHost): Promise<void> {
   const folder = join(host.folder, TASKS);
   const names = existsSync(folder) ? readdirSync(folder) : [];
   for (const name of names) if (!hasOwner(join(folder, name))) await endTask(host, name);
@@ -132,6 +133,6 @@ async function endTask({ folder, groups }: SandboxHost, name: string): Promise<v
 
 /** The program itself, when no visible folder contains it. */
 function programSights({ folders, program }: PodTask): Sight[] {
-  const isSeen = isOfSystem(program) || folders.some(({ path }) => program.startsWith(`${path}/`));
+  const isSeen = isSystemPath(program) || folders.some(({ path }) => program.startsWith(`${path}/`));
   return isSeen || !existsSync(program) ? [] : [{ source: program, target: program, mode: "read" }];
 }

@@ -17,14 +17,14 @@ export async function copyRows(
   const stream = client.query(from(text));
   const source = { failed: false, error: undefined as unknown };
   try {
-    await pipeline(Readable.from(noting(rows, source), { objectMode: true, highWaterMark: 1 }), stream);
+    await pipeline(Readable.from(captureErrors(rows, source), { objectMode: true, highWaterMark: 1 }), stream);
     return stream.rowCount;
   } catch (error) {
     throw source.failed ? source.error : statementError(error);
   }
 }
 
-async function* noting(
+async function* captureErrors(
   rows: Iterable<string> | AsyncIterable<string>,
   source: { failed: boolean; error: unknown },
 ): AsyncGenerator<Buffer> {

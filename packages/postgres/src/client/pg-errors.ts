@@ -3,7 +3,7 @@ import { SqlError } from "@appdb/engine/ports";
 import { DatabaseError } from "pg";
 
 /** Whether the connection that threw this error is unusable. */
-export function isLost(error: unknown): boolean {
+export function isConnectionLost(error: unknown): boolean {
   if (error instanceof DatabaseError) return error.severity === "FATAL" || error.severity === "PANIC";
   return error instanceof AppError && (error.code === "commit_unknown" || error.code === "database_unavailable");
 }
@@ -15,7 +15,7 @@ export function isLost(error: unknown): boolean {
 export function statementError(error: unknown): unknown {
   if (error instanceof AppError || error instanceof SqlError) return error;
   if (error instanceof DatabaseError && error.code === READ_ONLY) return writesRefused(error);
-  if (error instanceof DatabaseError && !isLost(error)) {
+  if (error instanceof DatabaseError && !isConnectionLost(error)) {
     return new SqlError(error.message, {
       sqlstate: error.code ?? "XX000",
       constraint: error.constraint,
@@ -25,7 +25,7 @@ export function statementError(error: unknown): unknown {
     });
   }
   if (isNeverSent(error)) return unavailableError(error);
-  if (isMisuse(error)) return error;
+  if (isProtocolMisuse(error)) return error;
   return appError("commit_unknown", {
     detail:
       "The connection to PostgreSQL broke while a statement was running. The statement may or may not have been executed.",
@@ -58,7 +58,7 @@ function isNeverSent(error: unknown): boolean {
 }
 
 /** Programming errors that the driver finds before sending. */
-function isMisuse(error: unknown): boolean {
+function isProtocolMisuse(error: unknown): boolean {
   return error instanceof Error && /^(Prepared statements must be unique|Query values must be)/.test(error.message);
 }
 

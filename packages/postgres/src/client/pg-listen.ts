@@ -22,14 +22,14 @@ export async function listenOn(input: ListenInput): Promise<void> {
   const first = await openListener(input).catch((error: unknown) => {
     throw unavailableError(error);
   });
-  void keepListening(input, first);
+  void listenWithRetry(input, first);
 }
 
 interface Listener {
   readonly ended: Promise<void>;
 }
 
-async function keepListening(input: ListenInput, first: Listener): Promise<void> {
+async function listenWithRetry(input: ListenInput, first: Listener): Promise<void> {
   let listener: Listener | undefined = first;
   while (!input.signal.aborted) {
     await listener?.ended;

@@ -3,7 +3,7 @@ import { SqlError } from "@appdb/engine/ports";
 import { IN_SIGHT } from "@appdb/engine/queries/nearest-rows";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
 import { copyRows } from "./pg-copy.ts";
-import { isLost, statementError, unavailableError } from "./pg-errors.ts";
+import { isConnectionLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { runBounded, runStatement } from "./pg-statement.ts";
 import { isNamedRead, PipelinedReads } from "./pipelined-reads.ts";
@@ -51,7 +51,7 @@ class PgPool implements SqlPool {
   readonly #readers = new WeakMap<ClientBase, RawRowReader>();
   /** The server's process of each connection. */
   readonly #backends = new WeakMap<ClientBase, string>();
-  readonly #trips: PipelinedReads;
+  readonly #pipelines: PipelinedReads;
   readonly #closing = new AbortController();
 
   constructor(options: PgPoolOptions) {
@@ -80,7 +80,7 @@ class PgPool implements SqlPool {
       },
       onConnect: (client: ClientBase) => this.#begin(client),
     });
-    this.#trips = new PipelinedReads({
+    this.#pipelines = new PipelinedReads({
       connections: options.max,
       acquire: () => this.#acquire(),
       readerOf: (client) => this.#readerOf(client),
@@ -88,8 +88,8 @@ class PgPool implements SqlPool {
     });
     // Handles idle connections whose server went away and lent ones without a pool listener. The pool drops them, and a
     // running statement reports the error. An unhandled 'error' event would end the process.
-    this.#pool.on("error", (error) => this.#noteLoss(error));
-    this.#pool.on("connect", (client) => client.on("error", (error) => this.#noteLoss(error)));
+    this.#pool.on("error", (error) => this.#recordLoss(error));
+    this.#pool.on("connect", (client) => client.on("error", (error) => this.#recordLoss(error)));
   }
 
   async #begin(client: ClientBase): Promise<void> {
@@ -97,12 +97,12 @@ class PgPool implements SqlPool {
     this.#backends.set(client, await prepareSession(client, this.#options));
   }
 
-  #noteLoss(error: Error): void {
+  #recordLoss(error: Error): void {
     this.#options.log?.debug({ error: error.message }, "connection to PostgreSQL lost");
   }
 
   query(statement: Statement): Promise<SqlResult> {
-    return isNamedRead(statement) ? this.#trips.read(statement) : this.#query(statement);
+    return isNamedRead(statement) ? this.#pipelines.read(statement) : this.#query(statement);
   }
 
   async #query(statement: Statement): Promise<SqlResult> {
@@ -112,7 +112,7 @@ class PgPool implements SqlPool {
       client.release();
       return result;
     } catch (error) {
-      client.release(isLost(error));
+      client.release(isConnectionLost(error));
       throw error;
     }
   }
@@ -124,7 +124,7 @@ class PgPool implements SqlPool {
       client.release(isInTransaction(client));
       return value;
     } catch (error) {
-      client.release(isLost(error) || isInTransaction(client));
+      client.release(isConnectionLost(error) || isInTransaction(client));
       throw error;
     }
   }
@@ -141,7 +141,7 @@ class PgPool implements SqlPool {
       client.release();
       return value;
     } catch (error) {
-      client.release(isLost(error) || !(await rollback(client)));
+      client.release(isConnectionLost(error) || !(await rollback(client)));
       throw error;
     }
   }
@@ -157,9 +157,8 @@ class PgPool implements SqlPool {
   }
 
   #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
-    const { most_bytes: mostBytes, take_row: takeRow, signal } = statement;
-    if (mostBytes === undefined && takeRow === undefined && signal === undefined)
-      return runStatement(client, statement);
+    const { max_bytes: maxBytes, take_row: takeRow, signal } = statement;
+    if (maxBytes === undefined && takeRow === undefined && signal === undefined) return runStatement(client, statement);
     return runBounded(client, this.#readerOf(client), statement, () => this.#cancel(client));
   }
 
@@ -172,7 +171,7 @@ class PgPool implements SqlPool {
   /** Resolves once PostgreSQL got the request, so that it cannot hit the connection's next statement. */
   async #cancel(client: PoolClient): Promise<void> {
     const messenger = new Client({ ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-    messenger.on("error", (error) => this.#noteLoss(error));
+    messenger.on("error", (error) => this.#recordLoss(error));
     try {
       await messenger.connect();
       await messenger.query("select pg_cancel_backend($1)", [this.#backends.get(client)]);
@@ -180,7 +179,7 @@ class PgPool implements SqlPool {
       // The statement then ends at its time limit at the latest.
       this.#options.log?.warn({ err: error }, "a statement could not be cancelled");
     } finally {
-      await messenger.end().catch((error: unknown) => this.#noteLoss(error as Error));
+      await messenger.end().catch((error: unknown) => this.#recordLoss(error as Error));
     }
   }
 
@@ -221,7 +220,7 @@ async function uncommitted<T>(statement: () => Promise<T>): Promise<T> {
   try {
     return await statement();
   } catch (error) {
-    throw isLost(error) ? unavailableError(lostCause(error)) : error;
+    throw isConnectionLost(error) ? unavailableError(lostCause(error)) : error;
   }
 }
 

@@ -17,7 +17,7 @@ export async function runStatement(client: ClientBase, statement: Statement): Pr
 
 /**
  * Runs a statement with limits: its result may be too large, its rows are read as bytes, or its caller may leave. Rows
- * beyond `most_bytes` are dropped as they arrive. `cancel` asks PostgreSQL to stop, and the call returns only after
+ * beyond `max_bytes` are dropped as they arrive. `cancel` asks PostgreSQL to stop, and the call returns only after
  * that.
  * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown
  */
@@ -27,7 +27,7 @@ export async function runBounded(
   statement: Statement,
   cancel: () => Promise<void>,
 ): Promise<SqlResult> {
-  const most = statement.most_bytes ?? Number.POSITIVE_INFINITY;
+  const max = statement.max_bytes ?? Number.POSITIVE_INFINITY;
   const { signal, take_row: takeRow } = statement;
   const rows: TextRow[] = [];
   let bytes = 0;
@@ -38,7 +38,7 @@ export async function runBounded(
   if (takeRow !== undefined) {
     reader.take = (row, start, end) => {
       bytes += end - start;
-      if (bytes <= most) takeRow(row, start, end);
+      if (bytes <= max) takeRow(row, start, end);
       else stop();
     };
   }
@@ -52,9 +52,9 @@ export async function runBounded(
         query.submit = (connection) => submit(reader.withoutDescribe(connection));
       }
       query.on("row", (row) => {
-        if (bytes > most) return;
+        if (bytes > max) return;
         for (const value of row) bytes += value === null ? 0 : value.length;
-        if (bytes <= most) rows.push(row);
+        if (bytes <= max) rows.push(row);
         else {
           rows.length = 0;
           stop();
@@ -65,10 +65,10 @@ export async function runBounded(
       client.query(query);
     });
     reader.notePrepared(statement);
-    if (bytes > most) throw new ResultTooLarge(most);
+    if (bytes > max) throw new ResultTooLarge(max);
     return { rows, row_count: rowCount };
   } catch (error) {
-    throw bytes > most ? new ResultTooLarge(most) : statementError(error);
+    throw bytes > max ? new ResultTooLarge(max) : statementError(error);
   } finally {
     reader.take = undefined;
     signal?.removeEventListener("abort", stop);

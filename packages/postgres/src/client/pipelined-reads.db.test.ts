@@ -78,7 +78,7 @@ test("a refused read does not affect the others", async () => {
 });
 
 test("refuses only a result that is too large", async () => {
-  const of = (rows: number): Statement => ({ name: "series", text: SERIES, values: [rows, ""], most_bytes: 100_000 });
+  const of = (rows: number): Statement => ({ name: "series", text: SERIES, values: [rows, ""], max_bytes: 100_000 });
   await warm(single, of(1));
   const sizes = [5, 3_000_000, 5000, 3_000_000, 7, 9000];
   const outcomes = await Promise.allSettled(sizes.map((rows) => read(single, of(rows))));

@@ -1,6 +1,6 @@
 import { ResultTooLarge, SqlError, type SqlResult, type Statement } from "@appdb/engine/ports";
 import type { PoolClient } from "pg";
-import { isLost } from "./pg-errors.ts";
+import { isConnectionLost } from "./pg-errors.ts";
 import { runBounded } from "./pg-statement.ts";
 import type { RawRowReader } from "./raw-row-reader.ts";
 import {
@@ -51,14 +51,14 @@ export class PipelinedReads {
   }
 
   #start(queue: Queue): void {
-    const most = together(queue) > 1 ? SHARED_AT_A_TIME : this.#pool.connections;
-    if (queue.trips < most) void this.#travel(queue);
+    const max = batchesPerTrip(queue) > 1 ? SHARED_AT_A_TIME : this.#pool.connections;
+    if (queue.roundTrips < max) void this.#run(queue);
   }
 
   #queueOf(name: string): Queue {
     const known = this.#queues.get(name);
     if (known !== undefined) return known;
-    const queue: Queue = { waiting: [], trips: 0, took_ms: Number.POSITIVE_INFINITY };
+    const queue: Queue = { waiting: [], roundTrips: 0, took_ms: Number.POSITIVE_INFINITY };
     this.#queues.set(name, queue);
     return queue;
   }
@@ -67,17 +67,17 @@ export class PipelinedReads {
    * Runs while reads are waiting. Returns the connection after each batch, because others may wait for it. Never
    * rejects.
    */
-  async #travel(queue: Queue): Promise<void> {
-    queue.trips += 1;
+  async #run(queue: Queue): Promise<void> {
+    queue.roundTrips += 1;
     while (queue.waiting.length > 0) {
-      await this.#trip(queue);
+      await this.#roundTrip(queue);
       // Runs that became slower use more connections.
       if (queue.waiting.length > 1) this.#start(queue);
     }
-    queue.trips -= 1;
+    queue.roundTrips -= 1;
   }
 
-  async #trip(queue: Queue): Promise<void> {
+  async #roundTrip(queue: Queue): Promise<void> {
     let client: PoolClient;
     try {
       client = await this.#pool.acquire();
@@ -91,12 +91,12 @@ export class PipelinedReads {
       client.release();
       return;
     }
-    const began = performance.now();
+    const startedAt = performance.now();
     const broke = reader.hasPrepared(first.statement)
-      ? await this.#goTogether(client, reader, [first, ...others])
+      ? await this.#readBatch(client, reader, [first, ...others])
       : await this.#goFirst(client, reader, first);
-    queue.took_ms = recent(queue.took_ms, (performance.now() - began) / (1 + others.length));
-    client.release(isLost(broke));
+    queue.took_ms = recent(queue.took_ms, (performance.now() - startedAt) / (1 + others.length));
+    client.release(isConnectionLost(broke));
   }
 
   /** On the first read of a connection, the driver prepares the statement. */
@@ -111,7 +111,7 @@ export class PipelinedReads {
     }
   }
 
-  async #goTogether(client: PoolClient, reader: RawRowReader, reads: readonly WaitingRead[]): Promise<unknown> {
+  async #readBatch(client: PoolClient, reader: RawRowReader, reads: readonly WaitingRead[]): Promise<unknown> {
     const cancelling: Promise<void>[] = [];
     const trip = new ReadPipeline(reads, {
       onSent: (sent) => {
@@ -124,11 +124,11 @@ export class PipelinedReads {
     const broke = await trip.over;
     reader.listener = undefined;
     await Promise.all(cancelling);
-    for (const read of reads) if (!read.is_over) this.#goAgain(read);
+    for (const read of reads) if (!read.is_over) this.#retry(read);
     return broke;
   }
 
-  #goAgain(read: WaitingRead): void {
+  #retry(read: WaitingRead): void {
     read.statement.restart();
     this.#queueOf(read.statement.name).waiting.unshift(read);
   }
@@ -136,24 +136,24 @@ export class PipelinedReads {
 
 interface Queue {
   readonly waiting: WaitingRead[];
-  trips: number;
+  roundTrips: number;
   /** Recent run time including the wait for PostgreSQL; infinite before the first run. */
   took_ms: number;
 }
 
-function together({ took_ms: tookMs }: Queue): number {
+function batchesPerTrip({ took_ms: tookMs }: Queue): number {
   return Math.min(Math.max(Math.trunc(TRIP_MS / tookMs), 1), MAX_TOGETHER);
 }
 
 /** Takes the next reads and skips those whose caller left. */
 function takeNext(queue: Queue, isPrepared: (read: WaitingRead) => boolean): WaitingRead[] {
   const reads: WaitingRead[] = [];
-  let most = 1;
-  while (reads.length < most) {
+  let max = 1;
+  while (reads.length < max) {
     const read = queue.waiting.shift();
     if (read === undefined) break;
     if (read.is_left) read.fail(new SqlError("its caller left before it was sent", { sqlstate: CANCELLED }));
-    else if (reads.push(read) === 1 && isPrepared(read)) most = together(queue);
+    else if (reads.push(read) === 1 && isPrepared(read)) max = batchesPerTrip(queue);
   }
   return reads;
 }
@@ -186,8 +186,8 @@ class WaitingRead implements PendingRead {
   }
 
   end({ rows, bytes }: ReadOutcome): void {
-    const { most_bytes: mostBytes } = this.statement;
-    if (mostBytes !== undefined && bytes > mostBytes) this.fail(new ResultTooLarge(mostBytes));
+    const { max_bytes: maxBytes } = this.statement;
+    if (maxBytes !== undefined && bytes > maxBytes) this.fail(new ResultTooLarge(maxBytes));
     else {
       this.#settle();
       this.#resolve({ rows: NO_ROWS, row_count: rows });

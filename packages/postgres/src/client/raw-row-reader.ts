@@ -39,7 +39,7 @@ export class RawRowReader {
   /** Start of a message whose rest has not arrived. */
   #parts: Buffer[] = [];
   #bytes = 0;
-  #wanted = 0;
+  #neededBytes = 0;
   #own: Socket | undefined;
   #undescribed: Connection | undefined;
   /** The driver keeps the buffers that it reads while a connection is being opened. */
@@ -105,13 +105,13 @@ export class RawRowReader {
       size = 1 + readInt32(bytes, at + 1);
       if (bytes.length - at < size) break;
       if (this.#takes(bytes, at, at + size)) {
-        if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
+        if (passed < at) pass(this.#view(bytes.subarray(passed, at)));
         passed = at + size;
       }
       at += size;
       size = HEADER;
     }
-    if (passed < at) pass(this.#lent(bytes.subarray(passed, at)));
+    if (passed < at) pass(this.#view(bytes.subarray(passed, at)));
     // The stream reuses its buffer for the next chunk.
     if (at < bytes.length) this.#keep(Buffer.from(bytes.subarray(at)), size);
   }
@@ -139,7 +139,7 @@ export class RawRowReader {
   }
 
   /** Messages for the driver: copied until the connection is ready, then passed without a copy. */
-  #lent(messages: Buffer): Buffer {
+  #view(messages: Buffer): Buffer {
     if (this.#isReady) return messages;
     for (let at = 0; at < messages.length; at += 1 + readInt32(messages, at + 1)) {
       if (messages[at] === READY_FOR_QUERY) this.#isReady = true;
@@ -150,17 +150,17 @@ export class RawRowReader {
   /** The chunk appended to the kept bytes. Undefined while a message is incomplete. */
   #complete(chunk: Buffer): Buffer | undefined {
     if (this.#bytes === 0) return chunk;
-    this.#keep(Buffer.from(chunk), this.#wanted);
-    if (this.#bytes < this.#wanted) return undefined;
+    this.#keep(Buffer.from(chunk), this.#neededBytes);
+    if (this.#bytes < this.#neededBytes) return undefined;
     const whole = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];
     this.#bytes = 0;
     return whole;
   }
 
-  #keep(part: Buffer, wanted: number): void {
+  #keep(part: Buffer, length: number): void {
     this.#parts.push(part);
     this.#bytes += part.length;
-    this.#wanted = wanted;
+    this.#neededBytes = length;
   }
 }

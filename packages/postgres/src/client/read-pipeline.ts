@@ -78,10 +78,10 @@ export class ReadPipeline implements Submittable, WireListener {
   takeRow(bytes: Buffer, start: number, end: number): void {
     const read = this.#reads[this.#at];
     if (read === undefined) return;
-    const { most_bytes: mostBytes, take_row: takeRow } = read.statement;
+    const { max_bytes: maxBytes, take_row: takeRow } = read.statement;
     this.#rows += 1;
     this.#bytes += end - start;
-    if (mostBytes === undefined || this.#bytes <= mostBytes) takeRow(bytes, start, end);
+    if (maxBytes === undefined || this.#bytes <= maxBytes) takeRow(bytes, start, end);
     else this.#stop();
   }
 
@@ -100,7 +100,7 @@ export class ReadPipeline implements Submittable, WireListener {
     this.#rows = 0;
     this.#bytes = 0;
     this.#refusal = undefined;
-    if (refusal === undefined || outcome.bytes > (read.statement.most_bytes ?? outcome.bytes)) read.end(outcome);
+    if (refusal === undefined || outcome.bytes > (read.statement.max_bytes ?? outcome.bytes)) read.end(outcome);
     // A read hit by a cancel meant for its neighbour stays open and is retried.
     else if (read.is_left || this.#stopped < 0 || refusal.sqlstate !== CANCELLED) read.fail(refusal);
     if (this.#reads[this.#at]?.is_left === true) this.#stop();
@@ -113,10 +113,10 @@ export class ReadPipeline implements Submittable, WireListener {
 
   /** The connection broke. */
   handleError(error: unknown): void {
-    const told = statementError(error);
-    for (const read of this.#reads.slice(this.#at)) read.fail(told);
+    const failure = statementError(error);
+    for (const read of this.#reads.slice(this.#at)) read.fail(failure);
     this.#at = this.#reads.length;
-    this.#resolve(told);
+    this.#resolve(failure);
   }
 
   #stop(): void {
@@ -136,13 +136,13 @@ const BIND_BYTES = 5 + 1 + 1 + 6;
 
 /** Bind, Execute and Sync of each read. */
 function writeReads(reads: readonly PendingRead[]): Buffer {
-  let most = 0;
+  let max = 0;
   for (const { statement } of reads) {
-    most += BIND_BYTES + statement.name.length * MAX_BYTES_OF_CHAR + EXECUTE_SYNC.length;
+    max += BIND_BYTES + statement.name.length * MAX_BYTES_OF_CHAR + EXECUTE_SYNC.length;
     for (const value of statement.values ?? NONE)
-      most += 4 + (value === null ? 0 : String(value).length * MAX_BYTES_OF_CHAR);
+      max += 4 + (value === null ? 0 : String(value).length * MAX_BYTES_OF_CHAR);
   }
-  const bytes = Buffer.allocUnsafe(most);
+  const bytes = Buffer.allocUnsafe(max);
   let at = 0;
   for (const { statement } of reads) {
     const { name, values = NONE } = statement;

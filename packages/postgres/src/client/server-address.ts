@@ -48,11 +48,11 @@ export function parseServerAddress(text: string, allowPrivate: boolean): Postgre
   if (url === undefined || !SCHEMES.includes(url.protocol)) return { problem: "is not a PostgreSQL URL" };
   const host = /^\[.*\]$/.test(url.hostname) ? url.hostname.slice(1, -1) : url.hostname;
   if (isIP(host) === 0 && !HOST.test(host)) return { problem: "names no TCP host" };
-  if (!allowPrivate && isNear(host)) return { problem: "names this machine or a private network" };
-  const given = [...url.searchParams.keys()];
-  const unknown = given.find((name) => !PARAMETERS.includes(name));
+  if (!allowPrivate && isLocalHost(host)) return { problem: "names this machine or a private network" };
+  const parameters = [...url.searchParams.keys()];
+  const unknown = parameters.find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) return { problem: `has the unsupported parameter ${shown(unknown)}` };
-  const repeated = given.find((name, at) => given.indexOf(name) !== at);
+  const repeated = parameters.find((name, at) => parameters.indexOf(name) !== at);
   if (repeated !== undefined) return { problem: `has the parameter ${repeated} more than once` };
   const mode = url.searchParams.get("sslmode");
   if (mode !== null && !Object.hasOwn(SSL_MODES, mode)) return { problem: "has an unknown value of sslmode" };
@@ -104,12 +104,12 @@ export function connectionOf(address: PostgresAddress): ClientConfig {
 
 /** Connects by TCP to public internet addresses only, whatever the name resolves to. */
 class PublicSocket extends Socket {
-  override connect(...given: unknown[]): this {
-    const [port, host] = given;
+  override connect(...args: unknown[]): this {
+    const [port, host] = args;
     if (typeof port !== "number" || typeof host !== "string") {
       throw new TypeError("A public socket is connected to a port and a host.");
     }
-    if (isNear(host)) {
+    if (isLocalHost(host)) {
       process.nextTick(() => this.destroy(Object.assign(new Error("The host is not public."), { code: "EPRIVATE" })));
       return this;
     }
@@ -119,7 +119,7 @@ class PublicSocket extends Socket {
 }
 
 /** Whether a host is known to be local or private without a lookup. */
-function isNear(host: string): boolean {
+function isLocalHost(host: string): boolean {
   const name = host.toLowerCase().replace(/\.$/, "");
   if (isIP(host) !== 0) return !isForeignAddress(host);
   return name === "localhost" || name.endsWith(".localhost");

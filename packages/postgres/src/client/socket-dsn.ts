@@ -20,9 +20,9 @@ export function tcpDsn({
   return writeDsn({ host, port: String(port) }, login);
 }
 
-function writeDsn(place: Readonly<Record<string, string>>, login: Omit<SocketDsnInput, "folder">): string {
+function writeDsn(parameters: Readonly<Record<string, string>>, login: Omit<SocketDsnInput, "folder">): string {
   const { database, password, user } = login;
-  const query = Object.entries({ ...place, user, password }).map(
+  const query = Object.entries({ ...parameters, user, password }).map(
     ([name, value]) => `${name}=${encodeURIComponent(value)}`,
   );
   return `postgresql:///${encodeURIComponent(database)}?${query.join("&")}`;

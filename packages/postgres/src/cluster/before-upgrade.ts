@@ -6,7 +6,7 @@ import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { folderBytes } from "@appdb/system/files/folder-size";
 import { syncPath } from "@appdb/system/files/sync-files";
-import { nameUnfinished, removeUnfinished } from "./cluster.ts";
+import { removeUnfinished, unfinishedPath } from "./cluster.ts";
 import type { ClusterFormat } from "./cluster-mark.ts";
 import { copyCluster } from "./copy-cluster.ts";
 import { withClient } from "./database-admin.ts";
@@ -64,7 +64,7 @@ export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
   const { bin, folder, data_folder: dataFolder, log, signal } = input;
   // leftovers of a killed copy take space
   await removeUnfinished(folder);
-  const unfinished = nameUnfinished(folder);
+  const unfinished = unfinishedPath(folder);
   const copies = join(folder, COPIES_FOLDER);
   const copy = join(copies, VERSION);
   try {
@@ -73,9 +73,9 @@ export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
     await copyCluster(dataFolder, unfinished, { timeout_ms: COPY_TIMEOUT_MS, signal });
     await syncCluster(bin, unfinished, { timeout_ms: COPY_TIMEOUT_MS, with_all: true });
     await mkdir(copies, { recursive: true, mode: 0o700 });
-    const former = (await readdir(copies)).filter((name) => !name.startsWith(PUT_ASIDE));
+    const previousCopies = (await readdir(copies)).filter((name) => !name.startsWith(PUT_ASIDE));
     // an existing copy of this name would block the rename; all of them are removed later, with unfinished folders
-    for (const name of former) await rename(join(copies, name), nameUnfinished(folder));
+    for (const name of previousCopies) await rename(join(copies, name), unfinishedPath(folder));
     await rename(unfinished, copy);
     await syncPath(copies);
     await syncPath(folder);
@@ -92,7 +92,7 @@ async function checkRoom(folder: string, dataFolder: string, block: string): Pro
   const [bytes, disk] = [await folderBytes([dataFolder]), await statfs(folder)];
   const free = disk.bavail * disk.bsize;
   if (free >= bytes + SPARE_BYTES) return bytes;
-  throw tooLittleRoom(`${Math.ceil((bytes + SPARE_BYTES) / MB)} MB are needed, ${Math.floor(free / MB)} MB are free`);
+  throw notEnoughDisk(`${Math.ceil((bytes + SPARE_BYTES) / MB)} MB are needed, ${Math.floor(free / MB)} MB are free`);
 }
 
 async function sharesBlocks(dataFolder: string, block: string): Promise<boolean> {
@@ -110,10 +110,10 @@ async function sharesBlocks(dataFolder: string, block: string): Promise<boolean>
 function copyFailure(cause: unknown): unknown {
   if (cause instanceof AppError || !(cause instanceof Error) || cause.name === "AbortError") return cause;
   const { code } = cause as NodeJS.ErrnoException;
-  const said = "stderr" in cause ? String(cause.stderr).trim().split("\n").at(-1)?.split(": ").at(-1) : undefined;
-  const words = said === undefined || said === "" ? String(code ?? "it was ended") : said;
+  const stderr = "stderr" in cause ? String(cause.stderr).trim().split("\n").at(-1)?.split(": ").at(-1) : undefined;
+  const words = stderr === undefined || stderr === "" ? String(code ?? "it was ended") : stderr;
   if (/No space left on device|quota exceeded|ENOSPC|EDQUOT/.test(words)) {
-    return tooLittleRoom("the disk had less free space than the copy needs", cause);
+    return notEnoughDisk("the disk had less free space than the copy needs", cause);
   }
   return appError("postgres_failed", {
     detail: `The database must be copied before this version upgrades it, and the copy failed: ${words}. Nothing was changed.`,
@@ -122,7 +122,7 @@ function copyFailure(cause: unknown): unknown {
   });
 }
 
-function tooLittleRoom(what: string, cause?: unknown): Error {
+function notEnoughDisk(what: string, cause?: unknown): Error {
   return appError("disk_full", {
     detail: `The database must be copied before this version upgrades it, and its disk has too little space: ${what}. Nothing was changed.`,
     hint: "Free space on the disk and start again, or start the older version, which works as before.",

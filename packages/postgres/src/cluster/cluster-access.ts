@@ -58,9 +58,9 @@ export function readAccess(dataFolder: string): ClusterAccess | undefined {
 
 function isAccess(found: unknown): found is ClusterAccess {
   if (typeof found !== "object" || found === null) return false;
-  const { superuser, owner, former, prepared } = found as Partial<Record<keyof ClusterAccess, unknown>>;
+  const { superuser, owner, former: previous, prepared } = found as Partial<Record<keyof ClusterAccess, unknown>>;
   const areTexts = [superuser, owner].every((password) => typeof password === "string");
-  return areTexts && (former === null || typeof former === "string") && Number.isInteger(prepared);
+  return areTexts && (previous === null || typeof previous === "string") && Number.isInteger(prepared);
 }
 
 /** The same for the newest cluster below `folder`, where each folder is named by its major version. */

@@ -44,7 +44,7 @@ function isMark(found: unknown): found is ClusterMark {
 }
 
 /** Whether this very version ran on the cluster last. */
-export function isOurs(mark: ClusterMark | undefined, format: ClusterFormat): boolean {
+export function isOwnVersion(mark: ClusterMark | undefined, format: ClusterFormat): boolean {
   return mark?.catalog === format.newest && mark.version === VERSION;
 }
 

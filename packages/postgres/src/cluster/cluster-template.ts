@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { makePasswords, writeAccess } from "./cluster-access.ts";
 import { copyCluster } from "./copy-cluster.ts";
-import { initCluster, makeSoleDatabase, syncCluster } from "./init-cluster.ts";
+import { createOnlyDatabase, initCluster, syncCluster } from "./init-cluster.ts";
 import { PREPARED, preparedFromStart } from "./prepare-cluster.ts";
 
 /** The only database of a cluster that is made from a template. */
@@ -37,7 +37,7 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
   if (existsSync(join(template_folder, "PG_VERSION"))) return;
   const parent = dirname(template_folder);
   mkdirSync(parent, { recursive: true, mode: 0o755 });
-  removeForgotten(template_folder);
+  removeStaleTemplates(template_folder);
   const unfinished = `${template_folder}.unfinished-${randomBytes(4).toString("hex")}`;
   try {
     // fails before the work when the folder is not writable
@@ -54,12 +54,13 @@ export async function ensureTemplate(bin: string, template_folder: string): Prom
 }
 
 /** Removes unfinished folders of killed processes. */
-function removeForgotten(template_folder: string): void {
+function removeStaleTemplates(template_folder: string): void {
   const prefix = `${basename(template_folder)}.unfinished-`;
   for (const name of readdirSync(dirname(template_folder))) {
     const path = join(dirname(template_folder), name);
-    const made = name.startsWith(prefix) ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined;
-    if (made !== undefined && made < Date.now() - FORGOTTEN_MS) rmSync(path, { recursive: true, force: true });
+    const modifiedMs = name.startsWith(prefix) ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined;
+    if (modifiedMs !== undefined && modifiedMs < Date.now() - FORGOTTEN_MS)
+      rmSync(path, { recursive: true, force: true });
   }
 }
 
@@ -78,7 +79,7 @@ export async function provisionCluster(bin: string, template_folder: string, dat
 async function makeCluster(bin: string, dataFolder: string): Promise<void> {
   const passwords = makePasswords();
   await initCluster(bin, dataFolder, passwords.superuser);
-  await makeSoleDatabase(bin, dataFolder, SOLE_DATABASE, preparedFromStart(SOLE_DATABASE, passwords));
+  await createOnlyDatabase(bin, dataFolder, SOLE_DATABASE, preparedFromStart(SOLE_DATABASE, passwords));
   writeAccess(dataFolder, { ...passwords, former: null, prepared: PREPARED });
 }
 

@@ -43,7 +43,7 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
   // the version is read only when needed, because another process would slow down the first command
   const own = found.length > 1 ? String(await readMajorVersion(bin)) : found[0];
   if (own !== undefined && found.includes(own)) return { data_folder: join(folder, own), is_new: false };
-  const unfinished = nameUnfinished(folder);
+  const unfinished = unfinishedPath(folder);
   try {
     if (templateFolder === undefined) {
       await initCluster(bin, unfinished, passwords.superuser);
@@ -62,14 +62,14 @@ export async function ensureCluster(input: ClusterInput): Promise<{ data_folder:
 }
 
 /** A sibling name for a cluster that is being made or removed. */
-export function nameUnfinished(folder: string): string {
+export function unfinishedPath(folder: string): string {
   return join(folder, `${UNFINISHED}${randomBytes(4).toString("hex")}`);
 }
 
 /** Removes leftovers of a killed process. Its initdb may still write there for a moment, so the removal retries. */
 export async function removeUnfinished(folder: string): Promise<void> {
-  const left = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED));
-  await Promise.all(left.map((name) => removeFolder(join(folder, name))));
+  const leftovers = (await readdir(folder)).filter((name) => name.startsWith(UNFINISHED));
+  await Promise.all(leftovers.map((name) => removeFolder(join(folder, name))));
 }
 
 function refuseOldVersion(bin: string, major: number, name: string): void {

@@ -31,10 +31,10 @@ export class ControlledServer implements ServerHandle {
   #pid: number | undefined;
   #end: ServerEnd | undefined;
   /** Requested to end before its pid was known. */
-  #wanted: ServerSignal | undefined;
+  #pendingSignal: ServerSignal | undefined;
 
-  constructor(place: Pick<ControlledPaths, "bin" | "data_folder">) {
-    this.#place = place;
+  constructor(paths: Pick<ControlledPaths, "bin" | "data_folder">) {
+    this.#place = paths;
     this.ended = new Promise((resolve) => {
       this.#finish = resolve;
     });
@@ -50,39 +50,39 @@ export class ControlledServer implements ServerHandle {
 
   signal(signal: ServerSignal): void {
     if (this.#end !== undefined) return;
-    if (this.#pid === undefined) this.#wanted = signal;
+    if (this.#pid === undefined) this.#pendingSignal = signal;
     else void signalServer(this.#place.bin, this.#pid, signal);
   }
 
   /** Starts the server. Resolves when it accepts connections; to pg_ctl's output when it failed. */
-  async start(place: ControlledPaths): Promise<string | undefined> {
-    const options = Object.entries(place.settings).map(([name, value]) => `-c "${name}=${value}"`);
-    const command = asServerUser(join(place.bin, "pg_ctl"), [
+  async start(paths: ControlledPaths): Promise<string | undefined> {
+    const options = Object.entries(paths.settings).map(([name, value]) => `-c "${name}=${value}"`);
+    const command = asServerUser(join(paths.bin, "pg_ctl"), [
       "start",
       "-s",
       "-w",
       "-t",
       String(START_TIMEOUT_S),
       "-D",
-      place.data_folder,
+      paths.data_folder,
       "-l",
-      place.log_file,
+      paths.log_file,
       "-o",
       options.join(" "),
     ]);
     const child = spawn(command.program, command.args, { stdio: ["ignore", "ignore", "pipe"], windowsHide: true });
-    let said = "";
+    let output = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      said = (said + text).slice(-LAST_WORDS);
+      output = (output + text).slice(-LAST_WORDS);
     });
     const watching = this.#findPid();
     // not "close": the server inherits the pipe and keeps it open
     const failure = await once(child, "exit").then(
-      ([code]) => (code === 0 ? undefined : said.trim() || `pg_ctl ended with code ${code}`),
+      ([code]) => (code === 0 ? undefined : output.trim() || `pg_ctl ended with code ${code}`),
       (error: Error) => `${command.program} cannot be run: ${error.message}`,
     );
     child.stderr.destroy();
-    if (failure !== undefined && !this.#isThere()) this.#stop({ code: 1, signal: null });
+    if (failure !== undefined && !this.#isAlive()) this.#stop({ code: 1, signal: null });
     await watching;
     return failure;
   }
@@ -93,7 +93,7 @@ export class ControlledServer implements ServerHandle {
       const pid = readLock(this.#place.data_folder)?.pid ?? Number.NaN;
       if (pid > 0 && isPidUsed(pid)) {
         this.#pid = pid;
-        if (this.#wanted !== undefined) this.signal(this.#wanted);
+        if (this.#pendingSignal !== undefined) this.signal(this.#pendingSignal);
         void this.#watch(pid);
         return;
       }
@@ -106,7 +106,7 @@ export class ControlledServer implements ServerHandle {
     this.#stop({ code: null, signal: null });
   }
 
-  #isThere(): boolean {
+  #isAlive(): boolean {
     return this.#pid !== undefined && isPidUsed(this.#pid);
   }
 

@@ -70,8 +70,8 @@ export async function withClient<T>(dsn: string, work: (client: Client) => Promi
   try {
     return await work(client);
   } catch (error) {
-    const { isLost, unavailableError } = await import("../client/pg-errors.ts");
-    throw isLost(error) || isBroken(error) ? unavailableError(error) : error;
+    const { isConnectionLost, unavailableError } = await import("../client/pg-errors.ts");
+    throw isConnectionLost(error) || isBroken(error) ? unavailableError(error) : error;
   } finally {
     await client.end();
   }

@@ -15,7 +15,7 @@ import {
   SUPERUSER,
   writeAccess,
 } from "./cluster-access.ts";
-import { type ClusterFormat, isOurs, markNew, readMark, writeMark } from "./cluster-mark.ts";
+import { type ClusterFormat, isOwnVersion, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
 import { sendByPgCtl } from "./controlled-server.ts";
 import { dropDatabase, hasDatabase, listPostgresDatabases } from "./database-admin.ts";
@@ -220,7 +220,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     });
     if (format !== undefined && isNew) markNew(dataFolder, format);
     const way = this.#options.way ?? SERVER_WAY;
-    const place = {
+    const paths = {
       bin,
       data_folder: dataFolder,
       address: this.#address,
@@ -229,10 +229,10 @@ export class EmbeddedPostgres implements PostgresProvider {
       dies_with_parent: this.#options.dies_with_parent,
       way,
     };
-    await this.#startTaken(place, isNew);
-    if (format !== undefined && !isOurs(readMark(dataFolder), format))
-      await this.#orEnd(this.#prepareUpgrade(place, format));
-    this.#serve(place);
+    await this.#startTaken(paths, isNew);
+    if (format !== undefined && !isOwnVersion(readMark(dataFolder), format))
+      await this.#endOnFailure(this.#prepareUpgrade(paths, format));
+    this.#serve(paths);
     // neither is awaited, because the first command is waiting
     const tidy = isNew ? [syncCluster(bin, dataFolder), removeUnfinished(folder)] : [removeUnfinished(folder)];
     this.#tidying = Promise.all(tidy).then(
@@ -244,13 +244,13 @@ export class EmbeddedPostgres implements PostgresProvider {
   /**
    * Sets the passwords at each start, because a crash soon after the previous start may undo them: they are not synced.
    */
-  async #startTaken(place: ServerPaths, isNew: boolean): Promise<void> {
-    await this.#start(place);
-    await this.#orEnd(this.#take(place, isNew));
+  async #startTaken(paths: ServerPaths, isNew: boolean): Promise<void> {
+    await this.#start(paths);
+    await this.#endOnFailure(this.#take(paths, isNew));
   }
 
   /** Stops the server when the work on it fails. */
-  async #orEnd(work: Promise<void>): Promise<void> {
+  async #endOnFailure(work: Promise<void>): Promise<void> {
     try {
       await work;
     } catch (error) {
@@ -263,41 +263,41 @@ export class EmbeddedPostgres implements PostgresProvider {
    * Makes the server accept this run's passwords, and updates roles and owners after a version without them. When the
    * password is unknown, as after an older version, it is reset while the server is stopped.
    */
-  async #take(place: ServerPaths, isNew: boolean): Promise<void> {
-    const { data_folder: dataFolder } = place;
+  async #take(paths: ServerPaths, isNew: boolean): Promise<void> {
+    const { data_folder: dataFolder } = paths;
     const { format } = this.#options;
-    const wanted = this.#passwords;
-    const kept = readAccess(dataFolder);
-    const isOther = format !== undefined && !isNew && !isOurs(readMark(dataFolder), format);
-    const arranges = isOther || kept?.prepared !== PREPARED;
-    if (!this.#isSole && kept?.superuser === wanted.superuser && !arranges) return;
+    const passwords = this.#passwords;
+    const stored = readAccess(dataFolder);
+    const isOther = format !== undefined && !isNew && !isOwnVersion(readMark(dataFolder), format);
+    const arranges = isOther || stored?.prepared !== PREPARED;
+    if (!this.#isSole && stored?.superuser === passwords.superuser && !arranges) return;
     const prepared = arranges ? 0 : PREPARED;
-    const known = [kept?.superuser, kept?.former].filter((password) => typeof password === "string");
+    const known = [stored?.superuser, stored?.former].filter((password) => typeof password === "string");
     let isTaken = false;
-    for (const former of known) {
+    for (const oldPassword of known) {
       // written before it is tried: after a kill both passwords are known
-      writeAccess(dataFolder, { ...wanted, former, prepared });
-      isTaken ||= await takeRoles(this.#dsnOf(this.#firstDatabase, SUPERUSER, former), wanted, arranges);
+      writeAccess(dataFolder, { ...passwords, former: oldPassword, prepared });
+      isTaken ||= await takeRoles(this.#dsnOf(this.#firstDatabase, SUPERUSER, oldPassword), passwords, arranges);
       if (isTaken) break;
     }
-    if (!isTaken) await this.#resetRoles(place);
+    if (!isTaken) await this.#resetRoles(paths);
     if (!arranges) return;
     for (const database of this.#isSole
       ? [SOLE_DATABASE]
       : await listPostgresDatabases(this.superuserDsn(this.#firstDatabase))) {
       await prepareDatabase(this.superuserDsn(database), database, this.#preparing);
     }
-    writeAccess(dataFolder, { ...wanted, former: null, prepared: PREPARED });
+    writeAccess(dataFolder, { ...passwords, former: null, prepared: PREPARED });
   }
 
-  async #resetRoles(place: ServerPaths): Promise<void> {
-    const { bin, data_folder: dataFolder } = place;
+  async #resetRoles(paths: ServerPaths): Promise<void> {
+    const { bin, data_folder: dataFolder } = paths;
     const { superuser } = this.#passwords;
     this.#options.log.info({}, "PostgreSQL gets a new password");
     await this.#endServer();
     await runAlone({ bin, data_folder: dataFolder, is_synced: true }, this.#firstDatabase, [resetPassword(superuser)]);
     writeAccess(dataFolder, { ...this.#passwords, former: superuser, prepared: 0 });
-    await this.#start(place);
+    await this.#start(paths);
     if (await takeRoles(this.superuserDsn(this.#firstDatabase), this.#passwords, true)) return;
     throw appError("postgres_failed", { detail: "PostgreSQL does not accept the password that was set." });
   }
@@ -311,9 +311,9 @@ export class EmbeddedPostgres implements PostgresProvider {
    * copied first, while the server is stopped cleanly. It is marked before the first migration, so that a later start
    * does not mistake a half-upgraded cluster for the old version.
    */
-  async #prepareUpgrade(place: ServerPaths, format: ClusterFormat): Promise<void> {
+  async #prepareUpgrade(paths: ServerPaths, format: ClusterFormat): Promise<void> {
     const { bin, folder, log } = this.#options;
-    const { data_folder: dataFolder } = place;
+    const { data_folder: dataFolder } = paths;
     const marked = readMark(dataFolder)?.catalog;
     const databases = this.#isSole ? [SOLE_DATABASE] : await listPostgresDatabases(this.superuserDsn("postgres"));
     const found = await findFormats(
@@ -328,7 +328,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       await this.#endServer();
       await copyBeforeUpgrade({ bin, folder, data_folder: dataFolder, log, signal: this.#copying.signal });
       await writeMark(dataFolder, format);
-      await this.#start(place);
+      await this.#start(paths);
       return;
     }
     // a full disk does not prevent the start; the next start checks again
@@ -338,17 +338,17 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /** Starts the server. Processes of a killed server may need a moment to exit. */
-  async #start(place: ServerPaths): Promise<void> {
+  async #start(paths: ServerPaths): Promise<void> {
     const until = performance.now() + LEFTOVERS_MS;
     for (;;) {
       if (this.#isStopping || !this.#ownsHome()) throw stoppedMeanwhile();
-      const { address, data_folder: dataFolder } = place;
+      const { address, data_folder: dataFolder } = paths;
       address.prepare();
-      const send = place.way === "pg_ctl" ? sendByPgCtl(place.bin) : undefined;
+      const send = paths.way === "pg_ctl" ? sendByPgCtl(paths.bin) : undefined;
       await clearStaleLocks(dataFolder, address.socket_folder, this.#options.log, send);
       await address.claim();
       try {
-        await startPostgres(place, (server) => {
+        await startPostgres(paths, (server) => {
           this.#server = server;
         });
         return;
@@ -361,14 +361,14 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   /** Makes the server available, and restarts it when it ends. */
-  #serve(place: ServerPaths): void {
+  #serve(paths: ServerPaths): void {
     this.#state = "up";
     this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
     const server = this.#server;
-    void server?.ended.then(() => this.#revive(place, server));
+    void server?.ended.then(() => this.#restart(paths, server));
   }
 
-  async #revive(place: ServerPaths, server: ServerHandle): Promise<void> {
+  async #restart(paths: ServerPaths, server: ServerHandle): Promise<void> {
     if (this.#isStopping) return;
     const { log } = this.#options;
     this.#state = "starting";
@@ -379,8 +379,8 @@ export class EmbeddedPostgres implements PostgresProvider {
       pause = Math.min(pause * 2, LONGEST_RETRY_MS)
     ) {
       try {
-        await this.#startTaken(place, false);
-        this.#serve(place);
+        await this.#startTaken(paths, false);
+        this.#serve(paths);
         return;
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;

@@ -40,7 +40,7 @@ export async function initCluster(bin: string, dataFolder: string, superuserPass
     writeFileSync(passwordFile, `${superuserPassword}\n`, { mode: 0o600, flag: "wx" });
     await runStatement(command.program, command.args, { timeout: INITDB_TIMEOUT_MS, windowsHide: true });
   } catch (cause) {
-    const words = lastWords(cause);
+    const words = stderrTail(cause);
     throw appError("postgres_failed", {
       detail: `A new PostgreSQL cluster could not be made: ${words}`,
       hint: adviseOnInitdb(words),
@@ -75,7 +75,7 @@ export async function syncCluster(
  * `statements` in it, one per line. No server may run on the cluster.
  * @throws postgres_failed
  */
-export async function makeSoleDatabase(
+export async function createOnlyDatabase(
   bin: string,
   dataFolder: string,
   database: string,
@@ -119,10 +119,10 @@ export async function runAlone(
   // a server that ends early closes its input; its output and status explain why
   child.stdin.on("error", () => undefined);
   child.stdin.end(statements.map((statement) => `${statement}\n`).join(""));
-  const [said] = await Promise.all([text(child.stderr), once(child, "close")]);
+  const [stderr] = await Promise.all([text(child.stderr), once(child, "close")]);
   if (child.exitCode === 0) return;
   throw appError("postgres_failed", {
-    detail: `The PostgreSQL cluster could not be prepared: ${said.trim().split("\n").at(-1) ?? "it ended"}`,
+    detail: `The PostgreSQL cluster could not be prepared: ${stderr.trim().split("\n").at(-1) ?? "it ended"}`,
     hint: "Check whether the disk is full.",
   });
 }
@@ -134,7 +134,7 @@ export function adviseOnInitdb(words: string): string {
     : "Check whether the disk is full and the home is writable.";
 }
 
-function lastWords(cause: unknown): string {
+function stderrTail(cause: unknown): string {
   const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : "";
   const lines = stderr.split("\n").filter((line) => line.startsWith("initdb: ") || line.includes("FATAL"));
   return lines.at(0)?.replace(/^initdb: (error: )?/, "") ?? (cause instanceof Error ? cause.message : String(cause));

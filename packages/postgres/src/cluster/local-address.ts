@@ -77,10 +77,10 @@ export function loopbackAddress(portFile: string): LocalAddress {
     prepare: () => undefined,
     async claim() {
       if (isClaimed) return;
-      const kept = readPort(portFile);
-      port = (kept === undefined ? undefined : await freePort(kept)) ?? (await freePort(0));
+      const storedPort = readPort(portFile);
+      port = (storedPort === undefined ? undefined : await freePort(storedPort)) ?? (await freePort(0));
       if (port === undefined) throw new Error(`No port of ${LOOPBACK} is free.`);
-      if (port !== kept) {
+      if (port !== storedPort) {
         mkdirSync(dirname(portFile), { recursive: true, mode: 0o700 });
         writePrivateFile(portFile, `${port}\n`);
       }

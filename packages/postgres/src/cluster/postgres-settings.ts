@@ -42,6 +42,6 @@ function mb(count: number): string {
 }
 
 /** Rounds a number and keeps it within limits. */
-function clamp(value: number, least: number, most: number): number {
-  return Math.floor(Math.min(most, Math.max(least, value)));
+function clamp(value: number, min: number, max: number): number {
+  return Math.floor(Math.min(max, Math.max(min, value)));
 }

@@ -33,8 +33,8 @@ export function openRuntimeFolder(folder: string, users?: { readonly first: numb
   // temporary folders are shared: another user may have taken the name or made it a link
   const found = lstatSync(folder);
   const isGiven = users !== undefined && found.uid >= users.first && found.uid < users.first + users.count;
-  const isOurs = found.uid === (process.getuid?.() ?? found.uid) || isGiven;
-  if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
+  const isOwnFolder = found.uid === (process.getuid?.() ?? found.uid) || isGiven;
+  if (found.isDirectory() && isOwnFolder && (found.mode & 0o077) === 0) return;
   throw appError("postgres_failed", {
     detail: `The folder ${folder} for PostgreSQL's socket is not a private folder of yours.`,
     hint: `Check who created it, then remove it: ls -ld ${folder}`,

@@ -63,38 +63,38 @@ const SETTINGS = {
  * Starts a server and resolves when it accepts connections. `onSpawn` gets its handle earlier.
  * @throws postgres_failed with its last output when it ends or does not answer within two minutes; disk_full
  */
-export async function startPostgres(place: ServerPaths, onSpawn: (server: ServerHandle) => void): Promise<void> {
-  const { address, data_folder: dataFolder } = place;
+export async function startPostgres(paths: ServerPaths, onSpawn: (server: ServerHandle) => void): Promise<void> {
+  const { address, data_folder: dataFolder } = paths;
   const rules = { hba_file: writeRules(dataFolder, address.rule) };
-  const settings = { ...SETTINGS, ...place.settings, ...address.settings(), ...rules };
-  if (place.way === "child") await startChild(place, settings, onSpawn);
-  else await startControlled(place, settings, onSpawn);
+  const settings = { ...SETTINGS, ...paths.settings, ...address.settings(), ...rules };
+  if (paths.way === "child") await startChild(paths, settings, onSpawn);
+  else await startControlled(paths, settings, onSpawn);
 }
 
 async function startControlled(
-  place: ServerPaths,
+  paths: ServerPaths,
   settings: Readonly<Record<string, string>>,
   onSpawn: (server: ServerHandle) => void,
 ): Promise<void> {
-  const logStart = rotateLog(place.log_file);
-  const server = new ControlledServer(place);
+  const logStart = rotateLog(paths.log_file);
+  const server = new ControlledServer(paths);
   onSpawn(server);
-  const failure = await server.start({ ...place, settings });
-  if (failure !== undefined) throw failedStart(place, failure.replace(/\.$/, ""), logStart);
+  const failure = await server.start({ ...paths, settings });
+  if (failure !== undefined) throw failedStart(paths, failure.replace(/\.$/, ""), logStart);
 }
 
 /** Starts a direct child in its own session, so that Ctrl-C reaches only this process, which then stops it cleanly. */
 async function startChild(
-  place: ServerPaths,
+  paths: ServerPaths,
   settings: Readonly<Record<string, string>>,
   onSpawn: (server: ServerHandle) => void,
 ): Promise<void> {
   const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const server = { program: join(place.bin, "postgres"), args: ["-D", place.data_folder] };
-  const bound = place.dies_with_parent === true ? boundToParent(server, "INT") : server;
+  const server = { program: join(paths.bin, "postgres"), args: ["-D", paths.data_folder] };
+  const bound = paths.dies_with_parent === true ? boundToParent(server, "INT") : server;
   const command = asServerUser(bound.program, [...bound.args, ...options]);
-  const logStart = rotateLog(place.log_file);
-  const log = openSync(place.log_file, "a", 0o600);
+  const logStart = rotateLog(paths.log_file);
+  const log = openSync(paths.log_file, "a", 0o600);
   const child = spawn(command.program, command.args, { stdio: ["ignore", log, log], detached: true });
   closeSync(log);
   let failure: string | undefined;
@@ -107,11 +107,11 @@ async function startChild(
   onSpawn(childHandle(child));
   const until = performance.now() + START_TIMEOUT_MS;
   for (;;) {
-    const lock = readLock(place.data_folder);
+    const lock = readLock(paths.data_folder);
     if (lock?.pid === child.pid && lock?.status === "ready") return;
     if (failure === undefined && performance.now() > until)
       failure = `it did not answer within ${START_TIMEOUT_MS / 1000} s`;
-    if (failure !== undefined) throw failedStart(place, failure, logStart);
+    if (failure !== undefined) throw failedStart(paths, failure, logStart);
     await sleep(POLL_MS);
   }
 }
@@ -121,9 +121,9 @@ function failedStart(
   failure: string,
   logStart: number,
 ): Error {
-  const said = (readIfExists(() => readFileSync(logFile)) ?? Buffer.alloc(0)).subarray(logStart).toString("utf8");
+  const output = (readIfExists(() => readFileSync(logFile)) ?? Buffer.alloc(0)).subarray(logStart).toString("utf8");
   const { bavail, bsize } = statfsSync(dataFolder);
-  return startFailure({ failure, said, free_bytes: bavail * bsize });
+  return startFailure({ failure, output, free_bytes: bavail * bsize });
 }
 
 /** Rotates a large log and returns the size of the file that the server will append to. */

@@ -38,8 +38,8 @@ export async function clearStaleLocks(
     .find((found) => found !== undefined);
   if (orphan !== undefined) {
     log.warn({ pid: orphan.pid }, "stopping a PostgreSQL left by an earlier daemon");
-    const gone = await endProcess(orphan, END_ORPHAN, send);
-    if (!gone) log.error({ pid: orphan.pid }, "an earlier PostgreSQL does not end");
+    const hasEnded = await endProcess(orphan, END_ORPHAN, send);
+    if (!hasEnded) log.error({ pid: orphan.pid }, "an earlier PostgreSQL does not end");
   }
   for (const file of [lock, ...sockets]) rmSync(file, { force: true });
 }

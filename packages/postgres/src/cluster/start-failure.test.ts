@@ -8,15 +8,15 @@ const WORDS = `2026-11-25 17:08:00.000 UTC [7] LOG:  starting PostgreSQL 18.0
 const failure = "it ended with code 1";
 
 test("names a full disk whether or not PostgreSQL could log it", () => {
-  const silent = startFailure({ failure, said: WORDS, free_bytes: 4_096 });
+  const silent = startFailure({ failure, output: WORDS, free_bytes: 4_096 });
   expect(silent).toMatchObject({ code: "disk_full", meta: { free_bytes: 4_096 } });
   expect(silent.message).toBe("PostgreSQL could not be started: the disk of its data has 4 kB left.");
-  const said = `${WORDS}FATAL:  could not write to file: No space left on device\n`;
-  expect(startFailure({ failure, said, free_bytes: 2_000_000 })).toMatchObject({ code: "disk_full" });
+  const output = `${WORDS}FATAL:  could not write to file: No space left on device\n`;
+  expect(startFailure({ failure, output, free_bytes: 2_000_000 })).toMatchObject({ code: "disk_full" });
 });
 
 test("includes the last output of any other failed start", () => {
-  const error = startFailure({ failure, said: WORDS, free_bytes: 1e9 });
+  const error = startFailure({ failure, output: WORDS, free_bytes: 1e9 });
   expect(error).toMatchObject({ code: "postgres_failed" });
   expect(error.message).toBe(
     "PostgreSQL could not be started: it ended with code 1. It said: LOG:  startup process (PID 9) exited with exit code 1 LOG:  database system is shut down",

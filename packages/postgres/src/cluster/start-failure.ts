@@ -10,15 +10,15 @@ export interface FailedStart {
   /** Short description of how it ended. */
   readonly failure: string;
   /** Log output of this start. */
-  readonly said: string;
+  readonly output: string;
   /** Free bytes on the disk of its data. */
   readonly free_bytes: number;
 }
 
 /** Describes a failed start without paths, because users of a hosted database may read it. */
-export function startFailure({ failure, free_bytes: freeBytes, said }: FailedStart): Error {
+export function startFailure({ failure, free_bytes: freeBytes, output }: FailedStart): Error {
   const [, ofData, ofServer] =
-    /initialized by PostgreSQL version (\S+), which is not compatible with this version (\S+?)\.?\s/.exec(said) ?? [];
+    /initialized by PostgreSQL version (\S+), which is not compatible with this version (\S+?)\.?\s/.exec(output) ?? [];
   if (ofData !== undefined) {
     return appError("postgres_unsupported", {
       detail: `The data was written by PostgreSQL ${ofData}, but this installation has PostgreSQL ${ofServer}.`,
@@ -26,14 +26,14 @@ export function startFailure({ failure, free_bytes: freeBytes, said }: FailedSta
       meta: { data: ofData, server: ofServer },
     });
   }
-  if (freeBytes < LEAST_BYTES || /No space left on device|Disk quota exceeded/.test(said)) {
+  if (freeBytes < LEAST_BYTES || /No space left on device|Disk quota exceeded/.test(output)) {
     return appError("disk_full", {
       detail: `PostgreSQL could not be started: the disk of its data has ${Math.floor(freeBytes / 1_000)} kB left.`,
       hint: "Free space on that disk, then start again. Nothing is lost.",
       meta: { free_bytes: freeBytes },
     });
   }
-  const words = said
+  const words = output
     .split("\n")
     .filter((line) => line !== "" && !/starting PostgreSQL|listening on/.test(line))
     .map((line) => line.replace(/^[-\d]+ [\d:.]+ \S+ \[\d+\] /, ""))

@@ -40,7 +40,8 @@ export function findLocalData(home: string): string[] {
 export async function emptyHome({ home: given, log, runtime_base: runtimeBase }: EmptyHomeInput): Promise<void> {
   const home = realpathSync(given);
   await takeLock(home);
-  for (const service of findServices(join(home, HOME_PATHS.services))) await demandEnd(service, END_SERVICE, "service");
+  for (const service of findServices(join(home, HOME_PATHS.services)))
+    await requireEnd(service, END_SERVICE, "service");
   const runtimeFolder = nameRuntimeFolder(home, runtimeBase);
   const postgres = join(home, HOME_PATHS.postgres);
   for (const name of existsSync(postgres) ? readdirSync(postgres) : []) {
@@ -56,12 +57,12 @@ async function takeLock(home: string): Promise<void> {
   const folder = join(home, HOME_PATHS.locks);
   const lock = acquireHomeLock(folder);
   if (lock.outcome === "acquired") return;
-  await demandEnd(lock.owner, END_DAEMON, "daemon");
+  await requireEnd(lock.owner, END_DAEMON, "daemon");
   const again = acquireHomeLock(folder);
   if (again.outcome === "taken") throw stillRuns("daemon", again.owner);
 }
 
-async function demandEnd(
+async function requireEnd(
   identity: ProcessIdentity,
   steps: Parameters<typeof endProcess>[1],
   what: string,

@@ -31,9 +31,9 @@ export const DOCUMENT_TASKS = {
     const parsed = manifestSchema.safeParse(takeManifest({ app_file: appFile, runtime: { python } }, written));
     if (parsed.success) return parsed.data;
     const [first] = parsed.error.issues;
-    const place = first === undefined ? "" : `/${first.path.map(String).join("/")}: ${first.message}`;
+    const location = first === undefined ? "" : `/${first.path.map(String).join("/")}: ${first.message}`;
     throw appError("manifest_invalid", {
-      detail: `The library in the application's environment wrote an invalid manifest. ${place.slice(0, MAX_PLACE)}`,
+      detail: `The library in the application's environment wrote an invalid manifest. ${location.slice(0, MAX_PLACE)}`,
       hint: "Upgrade it in the project: uv lock --upgrade-package appdb",
     });
   },

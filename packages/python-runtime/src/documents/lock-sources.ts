@@ -1,7 +1,7 @@
 import { indexedLockSchema } from "@appdb/contract/control/image-documents";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { parse } from "smol-toml";
-import { areChoosing } from "../environments/uv-options.ts";
+import { onlyNarrowsChoice } from "../environments/uv-options.ts";
 
 /** The package index whose packages all organizations may share. */
 export interface SharedIndex {
@@ -29,14 +29,16 @@ export function isShareable(
   index: SharedIndex,
 ): boolean {
   const lock = files.find(({ path }) => path === "uv.lock");
-  return source === "uv.lock" && lock !== undefined && areChoosing(uvOptions ?? "") && isOfIndex(lock.text, index);
+  return (
+    source === "uv.lock" && lock !== undefined && onlyNarrowsChoice(uvOptions ?? "") && isLockOfIndex(lock.text, index)
+  );
 }
 
 /**
  * Whether a lock installs only files of one index, each with a hash. Only then does every caller download the same
  * files. Anything the check cannot interpret counts as not shared.
  */
-function isOfIndex(lock: string, index: SharedIndex): boolean {
+function isLockOfIndex(lock: string, index: SharedIndex): boolean {
   const document = indexedLockSchema.safeParse(parseLock(lock));
   if (!document.success) return false;
   return document.data.package.every(({ sdist, source, wheels = [] }) => {

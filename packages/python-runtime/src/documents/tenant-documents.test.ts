@@ -97,7 +97,7 @@ test.each([
 });
 
 test("queues documents of one organization and bounds the queue", async () => {
-  const bounded = openDocuments({ ...DOCUMENT_LIMITS, most_waiting: 2 });
+  const bounded = openDocuments({ ...DOCUMENT_LIMITS, max_waiting: 2 });
   const large = locked(lockOf(4_000), dependencies(4_000));
   const many = [1, 2, 3].map(() => bounded.check(large, "acme"));
   await expect(bounded.check(large, "acme")).rejects.toMatchObject({ code: "rate_limited", meta: { most_waiting: 2 } });

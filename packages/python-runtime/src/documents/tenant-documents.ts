@@ -22,7 +22,7 @@ export interface DocumentLimits {
   /** Maximum number of concurrent processes; further documents wait. Each organization has at most one. */
   readonly at_once: number;
   /** Maximum number of waiting documents of one organization. */
-  readonly most_waiting: number;
+  readonly max_waiting: number;
   /** Documents up to this length, in characters, are read in the server process. */
   readonly inline_length: number;
 }
@@ -31,7 +31,7 @@ export const DOCUMENT_LIMITS: DocumentLimits = {
   timeout_ms: 10_000,
   memory_mb: 512,
   at_once: 2,
-  most_waiting: 8,
+  max_waiting: 8,
   inline_length: 16_384,
 };
 
@@ -95,13 +95,13 @@ export function createTenantDocuments(
       const inline: (input: never) => unknown = DOCUMENT_TASKS[task];
       return inline(input as never) as DocumentTaskValue<Task>;
     }
-    if (queue.waiting(organizationId) >= limits.most_waiting) throw tooMany(limits.most_waiting);
-    const value = await queue.run(organizationId, () => runApart({ task, input }, limits, worker, refuse));
+    if (queue.waiting(organizationId) >= limits.max_waiting) throw tooMany(limits.max_waiting);
+    const value = await queue.run(organizationId, () => runIsolated({ task, input }, limits, worker, refuse));
     return value as DocumentTaskValue<Task>;
   }
 
   const of = (document: EnvironmentDocument, organizationId: string): RunOptions => {
-    return { length: lengthOf(document), organization_id: organizationId, refuse: environmentTooMuch };
+    return { length: lengthOf(document), organization_id: organizationId, refuse: environmentTooLarge };
   };
 
   return {
@@ -111,7 +111,7 @@ export function createTenantDocuments(
     isShareable: (document, index, organizationId) =>
       run("isShareable", { document, index }, of(document, organizationId)),
     readManifest: (output, organizationId) => {
-      const refuse = (bound: string) => manifestTooMuch(output.app_file, bound);
+      const refuse = (bound: string) => manifestTooLarge(output.app_file, bound);
       return run("readManifest", output, {
         length: output.written.stdout.length,
         organization_id: organizationId,
@@ -133,7 +133,7 @@ function lengthOf({ files }: EnvironmentDocument): number {
   return files.reduce((sum, { path, text }) => sum + path.length + text.length, 0);
 }
 
-async function runApart(
+async function runIsolated(
   request: DocumentRequest,
   limits: DocumentLimits,
   { entry, execArgv }: WorkerProgram,
@@ -190,22 +190,22 @@ function findWorker(): WorkerProgram {
   return { entry: of("./documents-worker.ts"), execArgv: ["--conditions=source", "--import", tsx] };
 }
 
-function tooMany(mostWaiting: number): AppError {
+function tooMany(maxWaiting: number): AppError {
   return appError("rate_limited", {
-    detail: `The organization has ${mostWaiting} documents waiting, and the maximum is ${mostWaiting}.`,
+    detail: `The organization has ${maxWaiting} documents waiting, and the maximum is ${maxWaiting}.`,
     hint: "Wait until other updates of the organization are planned, then try again.",
-    meta: { most_waiting: mostWaiting, retry_after_s: 10 },
+    meta: { most_waiting: maxWaiting, retry_after_s: 10 },
   });
 }
 
-function environmentTooMuch(bound: string): AppError {
+function environmentTooLarge(bound: string): AppError {
   return appError("environment_refused", {
     detail: `The environment cannot be built: reading its files takes more than ${bound}.`,
     hint: "Correct the lock, or lock fewer packages: uv lock",
   });
 }
 
-function manifestTooMuch(appFile: string, bound: string): AppError {
+function manifestTooLarge(appFile: string, bound: string): AppError {
   return appError("app_invalid", {
     detail: `${appFile} cannot be read: reading its manifest takes more than ${bound}.`,
     hint: "Declare fewer tables, or divide the application among several databases.",

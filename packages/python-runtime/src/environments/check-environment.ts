@@ -58,10 +58,10 @@ function findExcessLine(files: EnvironmentDocument["files"]): string | undefined
   let count = 0;
   for (const { path, text } of files) {
     if (path.endsWith("/") || path.endsWith(".toml")) continue;
-    for (const { line, text: said } of readRequirementLines(text)) {
+    for (const { line, text: requirement } of readRequirementLines(text)) {
       count += 1;
       // hashes follow a requirement; a package with many wheels has many
-      const { length } = said.split(" --hash", 1)[0] ?? "";
+      const { length } = requirement.split(" --hash", 1)[0] ?? "";
       if (length <= MAX_REQUIREMENT_LENGTH && count <= MAX_DEPENDENCIES) continue;
       if (count > MAX_DEPENDENCIES) return `its requirements have more than ${MAX_DEPENDENCIES} lines`;
       return `${path}:${line} has ${length} characters; the maximum is ${MAX_REQUIREMENT_LENGTH}`;

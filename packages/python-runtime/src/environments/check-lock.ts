@@ -33,8 +33,8 @@ export function findStaleLock(lock: string, pyproject: string): string | undefin
   const locked = root.metadata["requires-dist"];
   const names = new Set(dependenciesOf(project).map(nameIn));
   const known = new Set(locked.map(({ name }) => name));
-  const lacks = [...names].find((name) => !known.has(name));
-  if (lacks !== undefined) return `pyproject.toml requires ${lacks}, which it does not contain`;
+  const missing = [...names].find((name) => !known.has(name));
+  if (missing !== undefined) return `pyproject.toml requires ${missing}, which it does not contain`;
   const left = locked.find(({ name }) => !names.has(name));
   if (left !== undefined) return `it has ${left.name}, which pyproject.toml does not ask for any more`;
   return findOtherVersion(project.dependencies, locked);
@@ -43,11 +43,11 @@ export function findStaleLock(lock: string, pyproject: string): string | undefin
 /** Finds what exceeds the limits in a pyproject.toml. Undefined when it is within them. */
 export function findExcess(pyproject: string): string | undefined {
   const project = readProject(pyproject);
-  const wanted = project === undefined ? [] : dependenciesOf(project);
-  if (wanted.length > MAX_DEPENDENCIES) {
-    return `pyproject.toml has ${wanted.length} dependencies; the maximum is ${MAX_DEPENDENCIES}`;
+  const dependencies = project === undefined ? [] : dependenciesOf(project);
+  if (dependencies.length > MAX_DEPENDENCIES) {
+    return `pyproject.toml has ${dependencies.length} dependencies; the maximum is ${MAX_DEPENDENCIES}`;
   }
-  const long = wanted.find((text) => text.length > MAX_REQUIREMENT_LENGTH);
+  const long = dependencies.find((text) => text.length > MAX_REQUIREMENT_LENGTH);
   if (long === undefined) return undefined;
   const shown = JSON.stringify(long.slice(0, 100));
   return `the requirement ${shown} has ${long.length} characters; the maximum is ${MAX_REQUIREMENT_LENGTH}`;
@@ -61,9 +61,9 @@ function dependenciesOf(project: PyprojectTable): string[] {
   return [...project.dependencies, ...Object.values(project["optional-dependencies"]).flat()];
 }
 
-function findOtherVersion(wanted: readonly string[], locked: LockedRequirements): string | undefined {
+function findOtherVersion(requiredNames: readonly string[], locked: LockedRequirements): string | undefined {
   const counts = new Map<string, number>();
-  for (const name of wanted.map(nameIn)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const name of requiredNames.map(nameIn)) counts.set(name, (counts.get(name) ?? 0) + 1);
   const plainOf = new Map<string, LockedRequirements>();
   for (const one of locked) {
     if (one["marker"] !== undefined) continue;
@@ -71,7 +71,7 @@ function findOtherVersion(wanted: readonly string[], locked: LockedRequirements)
     if (same === undefined) plainOf.set(one.name, [one]);
     else same.push(one);
   }
-  for (const text of wanted) {
+  for (const text of requiredNames) {
     const name = nameIn(text);
     const conditions = conditionsIn(text);
     const [found, ...others] = plainOf.get(name) ?? [];

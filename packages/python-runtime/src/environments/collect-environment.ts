@@ -84,13 +84,13 @@ async function collectRequirements(path: string, input: CollectEnvironmentInput,
   const kept: string[] = [];
   // recorded before its includes, which may include it again
   found.text(path, "");
-  for (const { kind, line, text: said, value } of readRequirementLines(text)) {
+  for (const { kind, line, text: requirement, value } of readRequirementLines(text)) {
     const where = `${path}:${line}`;
     if (kind === "file") await collectNamed(found, value, "file", where, folderOf(path));
     else if (kind === "find-links") await collectNamed(found, value, "folder", where, folderOf(path));
     else if (kind !== "option") collectLocal(found, value, where);
     // an editable package would be read from project files, which change without a build
-    kept.push(kind === "editable" ? value : said);
+    kept.push(kind === "editable" ? value : requirement);
   }
   found.text(path, kept.map((line) => `${line}\n`).join(""));
 }
@@ -169,16 +169,16 @@ class Found {
 
 async function readPythonVersion({ readText }: CollectEnvironmentInput): Promise<string | null> {
   const text = await readText(".python-version");
-  const wish = text
+  const specifier = text
     ?.split(/\r?\n/)
     .map((line) => line.trim())
     .find((line) => line !== "" && !line.startsWith("#"));
-  if (wish === undefined) return null;
-  const version = /^(?:cpython[-@]?|python)?(3\.\d{1,2}(?:\.\d{1,2})?)$/.exec(wish)?.[1];
+  if (specifier === undefined) return null;
+  const version = /^(?:cpython[-@]?|python)?(3\.\d{1,2}(?:\.\d{1,2})?)$/.exec(specifier)?.[1];
   if (version !== undefined) return version;
   throw refused(
     ".python-version",
-    `'${wish}' is not a version of Python such as 3.12 or 3.12.8`,
+    `'${specifier}' is not a version of Python such as 3.12 or 3.12.8`,
     "Write one: echo 3.12 > .python-version",
   );
 }

@@ -30,11 +30,11 @@ export function readRequirementLines(text: string): RequirementLine[] {
     while ((pieces.at(-1) ?? "").endsWith("\\") && index + 1 < written.length) {
       pieces.push((pieces.pop() ?? "").slice(0, -1), written[++index] ?? "");
     }
-    const said = withoutComment(pieces.join(""))
+    const requirement = withoutComment(pieces.join(""))
       .split(/\s+/)
       .filter((word) => word !== "")
       .join(" ");
-    if (said !== "") lines.push({ line, text: said, ...classify(said) });
+    if (requirement !== "") lines.push({ line, text: requirement, ...classify(requirement) });
   }
   return lines;
 }
@@ -52,12 +52,12 @@ function withoutComment(line: string): string {
 export function localPath(requirement: string): string | undefined {
   const bare = requirement.replace(/\s+(--hash|--config-setting)[=\s].*$/, "").replace(/\s*;.*$/, "");
   const named = /^[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*@\s*(.+)$/.exec(bare)?.[1];
-  const place = (named ?? bare).trim().replace(/\[[^\]/\\]*\]$/, "");
-  if (/^file:/i.test(place)) return place;
-  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(place) || /^(git|hg|svn|bzr)\+/i.test(place)) return undefined;
+  const path = (named ?? bare).trim().replace(/\[[^\]/\\]*\]$/, "");
+  if (/^file:/i.test(path)) return path;
+  if (/^[a-z][a-z0-9+.-]+:\/\//i.test(path) || /^(git|hg|svn|bzr)\+/i.test(path)) return undefined;
   const isPath =
-    named !== undefined || /^[.~/\\]|^[A-Za-z]:[\\/]|[/\\]|\.(whl|zip|tgz|tar\.(gz|bz2|xz|zst))$/i.test(place);
-  return isPath ? place : undefined;
+    named !== undefined || /^[.~/\\]|^[A-Za-z]:[\\/]|[/\\]|\.(whl|zip|tgz|tar\.(gz|bz2|xz|zst))$/i.test(path);
+  return isPath ? path : undefined;
 }
 
 function classify(text: string): Pick<RequirementLine, "kind" | "value"> {

@@ -19,7 +19,7 @@ const PARTS = [
  * @throws config_invalid for invalid TOML
  */
 export function stripToolService(text: string): string {
-  let kept = "";
+  let output = "";
   let at = 0;
   let isInside = false;
   for (const statement of readStatements(text)) {
@@ -27,16 +27,16 @@ export function stripToolService(text: string): string {
       if (isInside) continue;
       const cut = findCut(text, statement);
       if (cut === undefined) continue;
-      kept += text.slice(at, cut.start) + cut.instead;
+      output += text.slice(at, cut.start) + cut.instead;
       at = cut.end;
       continue;
     }
     const wasInside = isInside;
     isInside = startsWith(statement.path, SECTION);
-    if (isInside && !wasInside) kept += text.slice(at, statement.start);
+    if (isInside && !wasInside) output += text.slice(at, statement.start);
     if (!isInside && wasInside) at = statement.start;
   }
-  return isInside ? kept : kept + text.slice(at);
+  return isInside ? output : output + text.slice(at);
 }
 
 /**
@@ -79,7 +79,7 @@ function findCut(text: string, statement: TomlStatement): Cut | undefined {
 function cutMembers(text: string, start: number, end: number, table: readonly string[]): string | undefined {
   const members = findInlineMembers(text, start) ?? [];
   let isChanged = false;
-  let kept = "";
+  let output = "";
   let last: number | undefined;
   for (const [index, member] of members.entries()) {
     const path = [...table, ...member.key];
@@ -91,7 +91,7 @@ function cutMembers(text: string, start: number, end: number, table: readonly st
     if (instead !== undefined) isChanged = true;
     const before =
       last === undefined ? text.slice(start, members[0]?.start) : text.slice(members[index - 1]?.end, member.start);
-    kept +=
+    output +=
       before +
       (instead === undefined
         ? text.slice(member.start, member.end)
@@ -99,7 +99,7 @@ function cutMembers(text: string, start: number, end: number, table: readonly st
     last = index;
   }
   if (!isChanged) return undefined;
-  return last === undefined ? "{}" : kept + text.slice(members.at(-1)?.end, end);
+  return last === undefined ? "{}" : output + text.slice(members.at(-1)?.end, end);
 }
 
 function readStatements(text: string): TomlStatement[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { areChoosing, findOptionPaths, findOwnOption, readOptions, splitOptions } from "./uv-options.ts";
+import { findOptionPaths, findOwnOption, onlyNarrowsChoice, readOptions, splitOptions } from "./uv-options.ts";
 
 test("splits a line of options like a shell", () => {
   expect(splitOptions(`--extra 'a b'  --index="https://x/y z" c"d"e`)).toEqual([
@@ -43,8 +43,8 @@ test("finds files and folders that options name", () => {
 });
 
 test("keeps a lock unchanged only for options that select from it", () => {
-  expect(areChoosing("--extra web --group=dev --no-default-groups")).toBe(true);
-  expect(areChoosing("")).toBe(true);
+  expect(onlyNarrowsChoice("--extra web --group=dev --no-default-groups")).toBe(true);
+  expect(onlyNarrowsChoice("")).toBe(true);
   for (const text of [
     "--index https://x",
     "--no-binary x",
@@ -53,6 +53,6 @@ test("keeps a lock unchanged only for options that select from it", () => {
     "https://x",
     "--config-setting a=b",
   ]) {
-    expect(areChoosing(text), text).toBe(false);
+    expect(onlyNarrowsChoice(text), text).toBe(false);
   }
 });

@@ -150,6 +150,6 @@ export function findOptionPaths(text: string): { path: string; kind: "file" | "f
 }
 
 /** Whether the options only select from the lock and add no other source. */
-export function areChoosing(text: string): boolean {
+export function onlyNarrowsChoice(text: string): boolean {
   return readOptions(text).every(({ name }) => CHOOSING.has(name));
 }

@@ -38,7 +38,7 @@ export class HandlerCall {
   #send: Send | undefined;
   #hasStarted = false;
   #hasEnded = false;
-  #room = HTTP_WINDOW_BYTES;
+  #windowBytes = HTTP_WINDOW_BYTES;
   #onRoom: (() => void) | undefined;
   #forget: (() => void) | undefined;
 
@@ -91,7 +91,7 @@ export class HandlerCall {
         if (!frame.more) this.#end();
         return;
       case "http_taken":
-        this.#room += frame.bytes;
+        this.#windowBytes += frame.bytes;
         this.#onRoom?.();
         return;
       case "http_failed":
@@ -126,7 +126,7 @@ export class HandlerCall {
     }
     if (data.length > 0) this.#pieces.push(data);
     const body = this.#pieces.iterate({
-      onTaken: (bytes) => this.#tell({ t: "http_taken", call: this.number, bytes }),
+      onTaken: (bytes) => this.#sendFrame({ t: "http_taken", call: this.number, bytes }),
       onLeft: () => this.#leave(new Error("the answer has no reader")),
     });
     this.#settle.resolve({ status, headers, body });
@@ -135,30 +135,30 @@ export class HandlerCall {
   async #sendBody(body: AsyncIterable<Uint8Array> | readonly Uint8Array[]): Promise<void> {
     for await (const piece of body) {
       for (let at = 0; at < piece.length && !this.#hasEnded; ) {
-        while (this.#room <= 0 && !this.#hasEnded) await this.#nextRoom();
-        const data = piece.subarray(at, at + this.#room);
+        while (this.#windowBytes <= 0 && !this.#hasEnded) await this.#waitForWindow();
+        const data = piece.subarray(at, at + this.#windowBytes);
         at += data.length;
-        this.#room -= data.length;
-        this.#tell({ t: "http_body", call: this.number, data, more: true });
+        this.#windowBytes -= data.length;
+        this.#sendFrame({ t: "http_body", call: this.number, data, more: true });
       }
       if (this.#hasEnded) return;
     }
-    this.#tell({ t: "http_body", call: this.number, data: EMPTY, more: false });
+    this.#sendFrame({ t: "http_body", call: this.number, data: EMPTY, more: false });
   }
 
-  #nextRoom(): Promise<void> {
+  #waitForWindow(): Promise<void> {
     return new Promise((resolve) => {
       this.#onRoom = resolve;
     });
   }
 
-  #tell(frame: Parameters<Send>[0]): void {
+  #sendFrame(frame: Parameters<Send>[0]): void {
     if (!this.#hasEnded) this.#send?.(frame);
   }
 
   /** The client has disconnected, or its request was cut off. */
   #leave(reason: unknown): void {
-    this.#tell({ t: "http_gone", call: this.number });
+    this.#sendFrame({ t: "http_gone", call: this.number });
     this.fail(reason);
   }
 

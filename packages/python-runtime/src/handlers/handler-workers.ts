@@ -73,7 +73,7 @@ class HandlerWorkers implements HandlerRunner {
     return new Promise((resolve, reject) => {
       this.#starters.push({ resolve, reject });
       this.#ensureProcesses();
-      this.#tellStarters();
+      this.#notifyStarters();
     });
   }
 
@@ -106,15 +106,15 @@ class HandlerWorkers implements HandlerRunner {
   /** Sends waiting requests to the processes with the fewest. */
   #pump(): void {
     while (this.#waiting.length > 0) {
-      const places = this.#open.filter((one) => one?.process.isReady && one.calls.size < MAX_CALLS);
-      const least = places.reduce(
+      const openSlots = this.#open.filter((one) => one?.process.isReady && one.calls.size < MAX_CALLS);
+      const min = openSlots.reduce(
         (best, one) => (best === undefined || (one?.calls.size ?? 0) < best.calls.size ? one : best),
         undefined,
       );
-      if (least === undefined) return;
+      if (min === undefined) return;
       const call = this.#waiting.shift();
       if (call === undefined || call.hasEnded) continue;
-      least.begin(call, performance.now());
+      min.begin(call, performance.now());
       this.#watch ??= setInterval(() => this.#look(), LOOK_MS);
     }
   }
@@ -130,7 +130,7 @@ class HandlerWorkers implements HandlerRunner {
       return;
     }
     if (frame.t === "route" || frame.t === "problem") {
-      void this.#answerInside(one, frame);
+      void this.#answerNested(one, frame);
       return;
     }
     if (frame.t !== "http_start" && frame.t !== "http_data" && frame.t !== "http_taken" && frame.t !== "http_failed")
@@ -142,7 +142,7 @@ class HandlerWorkers implements HandlerRunner {
     if (frame.t === "http_failed" && frame.failure.meta.type === "MemoryError") this.#retire(one);
   }
 
-  async #answerInside(one: HandlerProcess, frame: Extract<FromWorker, { t: "route" | "problem" }>): Promise<void> {
+  async #answerNested(one: HandlerProcess, frame: Extract<FromWorker, { t: "route" | "problem" }>): Promise<void> {
     const inside = this.#options.inside?.();
     if (inside === undefined) throw new TypeError("no one serves the routes of an application object here");
     const call = frame.t === "route" && frame.call !== null ? one.calls.get(frame.call) : undefined;
@@ -176,9 +176,9 @@ class HandlerWorkers implements HandlerRunner {
 
   /** Replaces a process. It gets no further requests and ends after its last one, or at their time limit. */
   #retire(one: HandlerProcess): void {
-    const place = this.#open.indexOf(one);
-    if (place < 0) return;
-    this.#open[place] = undefined;
+    const index = this.#open.indexOf(one);
+    if (index < 0) return;
+    this.#open[index] = undefined;
     this.#retiring.add(one);
     const timer = setTimeout(
       () => one.process.kill("a handler in it could not be stopped"),
@@ -210,9 +210,9 @@ class HandlerWorkers implements HandlerRunner {
   #ensureProcesses(): void {
     if (this.#isClosed) return;
     const waitMs = this.#backoff.wait(performance.now());
-    for (const [place, one] of this.#open.entries()) {
+    for (const [index, one] of this.#open.entries()) {
       if (one !== undefined) continue;
-      if (waitMs === 0) this.#startProcess(place);
+      if (waitMs === 0) this.#startProcess(index);
       else {
         this.#retry ??= setTimeout(() => {
           this.#retry = undefined;
@@ -222,7 +222,7 @@ class HandlerWorkers implements HandlerRunner {
     }
   }
 
-  #startProcess(place: number): void {
+  #startProcess(index: number): void {
     const {
       runtime,
       modules,
@@ -241,14 +241,14 @@ class HandlerWorkers implements HandlerRunner {
       onOutput,
       onReady: () => {
         this.#options.onReady?.();
-        this.#tellStarters();
+        this.#notifyStarters();
         this.#pump();
       },
       onFrame: (frame) => this.#onFrame(one, frame),
       onEnd: (end) => this.#onEnd(one, end),
     });
     const one = new HandlerProcess(process);
-    this.#open[place] = one;
+    this.#open[index] = one;
   }
 
   #onEnd(one: HandlerProcess, end: WorkerEnd): void {
@@ -256,10 +256,10 @@ class HandlerWorkers implements HandlerRunner {
     const calls = [...one.calls.values()];
     one.calls.clear();
     const wasRetiring = this.#retiring.delete(one);
-    const place = this.#open.indexOf(one);
-    if (place >= 0) this.#open[place] = undefined;
+    const index = this.#open.indexOf(one);
+    if (index >= 0) this.#open[index] = undefined;
     for (const call of calls)
-      call.fail(calls.length === 1 && !one.is_blamed ? died(call, end.reason) : interrupted(call, end.reason));
+      call.fail(calls.length === 1 && !one.is_blamed ? callAborted(call, end.reason) : interrupted(call, end.reason));
     if (this.#isClosed) {
       this.#onProcessEnd?.();
       return;
@@ -271,7 +271,7 @@ class HandlerWorkers implements HandlerRunner {
     this.#ensureProcesses();
     if (this.#isDown())
       for (const call of this.#waiting.splice(0)) call.fail(this.#backoff.error(this.#options.modules));
-    this.#tellStarters();
+    this.#notifyStarters();
     this.#pump();
   }
 
@@ -279,7 +279,7 @@ class HandlerWorkers implements HandlerRunner {
     return this.#backoff.isHopeless && this.#all().length === 0;
   }
 
-  #tellStarters(): void {
+  #notifyStarters(): void {
     if (this.#starters.length === 0) return;
     const error = this.#isDown() ? this.#backoff.error(this.#options.modules) : undefined;
     if (error === undefined && !this.#open.every((one) => one?.process.isReady)) return;
@@ -287,7 +287,7 @@ class HandlerWorkers implements HandlerRunner {
   }
 }
 
-function died(call: HandlerCall, reason: string): unknown {
+function callAborted(call: HandlerCall, reason: string): unknown {
   return appError("worker_died", {
     detail: `The worker process ended (${reason}) while it ran ${call.name}.`,
     hint: "The service's log has what it printed last.",

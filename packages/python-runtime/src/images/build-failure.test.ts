@@ -3,8 +3,8 @@ import { buildFailure } from "./build-failure.ts";
 import { BUILD_LIMITS } from "./build-steps.ts";
 
 const exit = { code: 1, signal: null, is_out_of_memory: false, exceeded: null } as const;
-const failure = (said: string) =>
-  buildFailure({ exit, said, building: undefined, python: "3.12.8", limits: BUILD_LIMITS });
+const failure = (output: string) =>
+  buildFailure({ exit, output, building: undefined, python: "3.12.8", limits: BUILD_LIMITS });
 const failureOf = (said: string) => failure(said).message;
 
 test("names the operator's setting when a build cannot reach its index", () => {

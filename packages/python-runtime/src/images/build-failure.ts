@@ -9,7 +9,7 @@ const TOO_LARGE = /File too large/;
 export interface BuildFailureInput {
   readonly exit: PodExit;
   /** Output of the build, without secrets. */
-  readonly said: string;
+  readonly output: string;
   /** The package whose build began last. */
   readonly building: string | undefined;
   /** `3.12.8` */
@@ -51,10 +51,10 @@ const HINTS: readonly [pattern: RegExp, hint: string][] = [
 /**
  * Describes why a build failed: uv's message about the package, the Python version, the platform, and one next step.
  */
-export function buildFailure({ building, exit, limits, python, said }: BuildFailureInput): AppError {
+export function buildFailure({ building, exit, limits, python, output }: BuildFailureInput): AppError {
   const platform = `Python ${python} on ${process.platform} ${process.arch}`;
   const meta = { python, platform: `${process.platform}-${process.arch}` };
-  const bound = exceededBound(exit, said, limits);
+  const bound = exceededBound(exit, output, limits);
   if (bound !== undefined) {
     return appError("build_failed", {
       detail: `The image could not be built for ${platform}: the build ${bound.what}${building === undefined ? "" : `; the last package that was built is ${building}`}.`,
@@ -62,7 +62,7 @@ export function buildFailure({ building, exit, limits, python, said }: BuildFail
       meta,
     });
   }
-  const words = explainUv(said) || `the build ended with ${exit.signal ?? `code ${exit.code}`}`;
+  const words = explainUv(output) || `the build ended with ${exit.signal ?? `code ${exit.code}`}`;
   return appError("build_failed", {
     detail: `The image could not be built for ${platform}: ${words}`,
     hint:
@@ -74,7 +74,7 @@ export function buildFailure({ building, exit, limits, python, said }: BuildFail
 
 function exceededBound(
   exit: PodExit,
-  said: string,
+  output: string,
   limits: BuildFailureInput["limits"],
 ): { what: string; hint: string } | undefined {
   const hint = "Choose a version that has a wheel for this platform, or ask the operator for larger builds.";
@@ -86,19 +86,19 @@ function exceededBound(
       hint: "Install fewer packages, or ask the operator for larger builds.",
     };
   }
-  if (exit.exceeded === "disk" || TOO_LARGE.test(said)) {
+  if (exit.exceeded === "disk" || TOO_LARGE.test(output)) {
     return {
       what: `wrote more than ${printSize(limits.disk_bytes)}`,
       hint: "Install fewer packages, or ask the operator for larger builds.",
     };
   }
-  if (hasNoMoreProcesses(said)) return { what: `needed more than ${limits.tasks} processes and threads`, hint };
+  if (isOutOfProcesses(output)) return { what: `needed more than ${limits.tasks} processes and threads`, hint };
   return undefined;
 }
 
 /** Line by line and in two steps: a single pattern would backtrack over the rest of each line. */
-function hasNoMoreProcesses(said: string): boolean {
-  return said.split("\n").some((line) => {
+function isOutOfProcesses(output: string): boolean {
+  return output.split("\n").some((line) => {
     const at = line.search(STARTING);
     return at !== -1 && (NO_THREAD.test(line) || UNAVAILABLE.test(line.slice(at)));
   });

@@ -107,14 +107,14 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       mkdirSync(draft, { recursive: true, mode: 0o711 });
       const secrets = Object.fromEntries(Object.entries(input.secrets).map(([key, secret]) => [key, secret.reveal()]));
       const { labels, onLine } = input;
-      const diskBytes = Math.min(input.most_bytes ?? Number.POSITIVE_INFINITY, options.limits.disk_bytes);
+      const diskBytes = Math.min(input.max_bytes ?? Number.POSITIVE_INFINITY, options.limits.disk_bytes);
       const limits = { ...options.limits, disk_bytes: diskBytes };
       const started = { id: `build-${name}`, labels, limits, draft, environment, facts, secrets, onLine };
-      tellStart(started);
+      logStart(started);
       const system = await addSystem(started, signal);
       await writeImage(draft, await fill(input, { ...started, system }, signal));
       await put(draft, input);
-      const image = readWhole(imageFolder);
+      const image = readCompleteImage(imageFolder);
       formers.add(imageFolder, image);
       return image;
     } finally {
@@ -122,17 +122,17 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
     }
   }
 
-  async function fill(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<BuiltImage> {
-    const { draft, environment, facts, onLine, system } = made;
+  async function fill(input: ImageInput, build: BuildInput, signal: AbortSignal): Promise<BuiltImage> {
+    const { draft, environment, facts, onLine, system } = build;
     const python = printVersion(facts.version);
-    const isShared = await install(input, made, signal);
+    const isShared = await install(input, build, signal);
     const sitePackages = findSitePackages(draft, python);
-    if (sitePackages === undefined) throw damaged(made);
+    if (sitePackages === undefined) throw corruptImage(build);
     if (environment.source !== null)
       await compile(
-        made,
+        build,
         {
-          former: formers.find(input.image_folder, python, isShared),
+          previous: formers.find(input.image_folder, python, isShared),
           is_shared: isShared,
           site_packages: sitePackages,
         },
@@ -163,9 +163,9 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   /** True when everything came from the shared cache. */
-  async function install(input: ImageInput, made: BuildInput, signal: AbortSignal): Promise<boolean> {
+  async function install(input: ImageInput, build: BuildInput, signal: AbortSignal): Promise<boolean> {
     const { shared } = options;
-    const { draft, environment } = made;
+    const { draft, environment } = build;
     const venv = join(draft, IMAGE_PATHS.venv);
     const begin = async () => {
       // processes that run package code may hold no file of the shared cache
@@ -179,22 +179,22 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
       shared !== null &&
       (await options.documents.isShareable(environment, shared.index, input.labels.organization_id))
     ) {
-      if (await tryShared(shared, made, signal)) return true;
+      if (await tryShared(shared, build, signal)) return true;
       await begin();
     }
-    const result = await installPackages(options, made, input.cache_folder, signal);
-    if (!isDone(result)) throw failure(made, result);
+    const result = await installPackages(options, build, input.cache_folder, signal);
+    if (!isDone(result)) throw failure(build, result);
     return false;
   }
 
   /** Returns false when the cache cannot be used; the build does not fail. */
-  async function tryShared(shared: SharedPackages, made: BuildInput, signal: AbortSignal): Promise<boolean> {
+  async function tryShared(shared: SharedPackages, build: BuildInput, signal: AbortSignal): Promise<boolean> {
     try {
-      const tried = await installShared(options, made, shared.folder, signal);
+      const tried = await installShared(options, build, shared.folder, signal);
       if (isDone(tried)) return true;
-      const why = FALLS_BACK.find(([pattern]) => pattern.test(tried.said))?.[1];
-      if (why === undefined) shared.onTrouble(failure(made, tried));
-      made.onLine(why ?? "The shared package cache cannot be used. The packages are downloaded.");
+      const reason = FALLS_BACK.find(([pattern]) => pattern.test(tried.output))?.[1];
+      if (reason === undefined) shared.onTrouble(failure(build, tried));
+      build.onLine(reason ?? "The shared package cache cannot be used. The packages are downloaded.");
     } catch (error) {
       signal.throwIfAborted();
       shared.onTrouble(error);
@@ -203,25 +203,25 @@ export function createHostedImages(options: HostedImagesOptions): ImageBuilder {
   }
 
   async function compile(
-    made: BuildInput,
-    into: { readonly former: readonly string[]; readonly is_shared: boolean; readonly site_packages: string },
+    build: BuildInput,
+    into: { readonly previous: readonly string[]; readonly is_shared: boolean; readonly site_packages: string },
     signal: AbortSignal,
   ): Promise<void> {
-    const modules = await takeCompiled(into.former, into.site_packages);
+    const modules = await takeCompiled(into.previous, into.site_packages);
     if (modules.length === 0) return;
     // a module with invalid syntax for this version sets an exit code, as its import would
-    const result = await compilePackages(options, made, { is_shared: into.is_shared, modules }, signal);
-    if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(made, result);
+    const result = await compilePackages(options, build, { is_shared: into.is_shared, modules }, signal);
+    if (result.exit.exceeded !== null || result.exit.is_out_of_memory) throw failure(build, result);
   }
 
-  function failure({ facts, limits }: BuildInput, { building, exit, said }: StepResult): AppError {
-    return buildFailure({ building, exit, said, python: printVersion(facts.version), limits });
+  function failure({ facts, limits }: BuildInput, { building, exit, output }: StepResult): AppError {
+    return buildFailure({ building, exit, output, python: printVersion(facts.version), limits });
   }
 
   return { build, check };
 }
 
-function tellStart({ environment, facts, onLine }: Omit<BuildInput, "system">): void {
+function logStart({ environment, facts, onLine }: Omit<BuildInput, "system">): void {
   const source = environment.source ?? "the base library alone";
   onLine(`Python ${printVersion(facts.version)}, ${process.platform} ${process.arch}, packages from ${source}`);
 }
@@ -254,7 +254,7 @@ async function put(draft: string, { image_folder: imageFolder, is_forced: isForc
   await syncPath(dirname(imageFolder));
 }
 
-function readWhole(imageFolder: string): BuiltImage {
+function readCompleteImage(imageFolder: string): BuiltImage {
   const image = readImage(imageFolder);
   if (image === undefined) throw new Error(`There is no image in ${imageFolder}`);
   return image;
@@ -273,7 +273,7 @@ function noSystemPackages(packages: readonly string[]): AppError {
   });
 }
 
-function damaged({ facts }: BuildInput): AppError {
+function corruptImage({ facts }: BuildInput): AppError {
   return appError("build_failed", {
     detail: `The environment for Python ${printVersion(facts.version)} was moved from its folder by a package during the build.`,
     hint: "Find the package whose build writes outside of its own folder: cli db logs <db_uri> --build",

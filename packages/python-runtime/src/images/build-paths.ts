@@ -19,8 +19,8 @@ const END = String.raw`(?![\w.-])`;
  * Replaces the server's paths by the names that the project's author knows. Server paths are private and change with
  * each build.
  */
-export function nameBuildPaths(places: BuildPaths): (line: string) => string {
-  const { cache_folder: cacheFolder, draft, python_prefix: pythonPrefix, uv } = places;
+export function nameBuildPaths(paths: BuildPaths): (line: string) => string {
+  const { cache_folder: cacheFolder, draft, python_prefix: pythonPrefix, uv } = paths;
   const names: (readonly [path: string, name: string])[] = [
     [join(draft, BUILD_PARTS.project), "."],
     [join(draft, BUILD_PARTS.home), "<home>"],

@@ -67,21 +67,21 @@ export function hideSecrets(secrets: Readonly<Record<string, string>>): (line: s
   const sizes = SIZES.filter((size) => found.has(size));
   return (line) => {
     let shown = "";
-    let kept = 0;
+    let remaining = 0;
     // range hidden so far; pieces of one secret overlap or are adjacent
     let [start, end] = [0, 0];
     for (let at = 0; at + SHORTEST_HIDDEN <= line.length; at += 1) {
       if (beginnings[beginningOf(line, at)] === 0) continue;
-      const size = sizes.find((one) => at + one <= line.length && pieces.has(line.slice(at, at + one)));
+      const size = sizes.find((size) => at + size <= line.length && pieces.has(line.slice(at, at + size)));
       if (size === undefined) continue;
       if (at > end || end === 0) {
-        if (end > 0) shown += `${line.slice(kept, start)}***`;
-        kept = end;
+        if (end > 0) shown += `${line.slice(remaining, start)}***`;
+        remaining = end;
         start = at;
       }
       end = Math.max(end, at + size);
     }
-    return end === 0 ? line : `${shown}${line.slice(kept, start)}***${line.slice(end)}`;
+    return end === 0 ? line : `${shown}${line.slice(remaining, start)}***${line.slice(end)}`;
   };
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { BUILD_LIMITS, installPackages, isAboutLinks } from "./build-steps.ts";
+import { BUILD_LIMITS, installPackages, isLinkWarning } from "./build-steps.ts";
 
 test("omits uv's three lines about copying from the build output", () => {
   const warning = [
@@ -10,8 +10,8 @@ test("omits uv's three lines about copying from the build output", () => {
     "         If the cache and target directories are on different filesystems, hardlinking may not be supported.",
     "         If this is intentional, set `export UV_LINK_MODE=copy` or use `--link-mode=copy` to suppress this warning.",
   ];
-  expect(warning.filter((line) => !isAboutLinks(line))).toEqual([]);
-  expect(isAboutLinks("warning: The package `tiny` has no extra named `x`")).toBe(false);
+  expect(warning.filter((line) => !isLinkWarning(line))).toEqual([]);
+  expect(isLinkWarning("warning: The package `tiny` has no extra named `x`")).toBe(false);
 });
 
 test("reports the first and last lines of endless build output", async () => {
@@ -46,8 +46,8 @@ test("reports the first and last lines of endless build output", async () => {
       paths: [],
     },
   };
-  const { said } = await installPackages(options, build, join(folder, "cache"), new AbortController().signal);
+  const { output } = await installPackages(options, build, join(folder, "cache"), new AbortController().signal);
   expect(told).toHaveLength(10_400);
   expect([told[0], told[9_999], told[10_000], told.at(-1)]).toEqual(["*** 1", "*** 10000", "*** 29601", "*** 30000"]);
-  expect(said).toContain("*** 30000");
+  expect(output).toContain("*** 30000");
 });

@@ -79,8 +79,8 @@ export interface BuildInput {
 /** How a step ended, and its last output. */
 export interface StepResult {
   readonly exit: PodExit;
-  readonly said: string;
-  /** The package whose build began last. Kept apart from `said`, which long output overwrites. */
+  readonly output: string;
+  /** The package whose build began last. Kept apart from `output`, which long output overwrites. */
   readonly building: string | undefined;
 }
 
@@ -286,7 +286,7 @@ async function runStep(
     user: step.user,
     allowed_hosts: options.allowed_hosts,
     onLine(written) {
-      if (isAboutLinks(written)) return;
+      if (isLinkWarning(written)) return;
       came += 1;
       if (came <= LINES_AS_THEY_COME) return take(written.slice(0, LONGEST_LINE));
       late.push(written.slice(0, LONGEST_LINE));
@@ -295,11 +295,11 @@ async function runStep(
   };
   const exit = await options.runTask(task, signal);
   for (const written of late.slice(-KEPT_LINES)) take(written);
-  return { exit, said: lines.join("\n"), building };
+  return { exit, output: lines.join("\n"), building };
 }
 
 /** Lines in which uv reports copying from its cache, which is another mount in a sandbox. Users cannot change this. */
-export function isAboutLinks(line: string): boolean {
+export function isLinkWarning(line: string): boolean {
   return LINK_WARNINGS.some((beginning) => line.trimStart().startsWith(beginning));
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { COLLECT_LIMITS, chooseUnused, collectImages, type ImageEntry } from "./collect-images.ts";
+import { COLLECT_LIMITS, collectImages, type ImageEntry, selectUnused } from "./collect-images.ts";
 
 const NOW = new Date("2026-01-31T00:00:00Z");
 const HOUR_MS = 3_600_000;
@@ -12,18 +12,18 @@ const entry = (name: string, hours: number, orgId = "one"): ImageEntry => ({
   name,
   changed_at: ago(hours),
 });
-const NOBODY = { wanted: new Set<string>(), oldest_pods: new Map<string, Date>() };
+const NOBODY = { desired: new Set<string>(), oldest_pods: new Map<string, Date>() };
 const names = (entries: readonly ImageEntry[]) => entries.map(({ org_id: orgId, name }) => `${orgId}/${name}`);
 
 test("removes an image that is unused and older than a week", () => {
-  const use = { ...NOBODY, wanted: new Set(["one/wanted", "two/other"]) };
+  const use = { ...NOBODY, desired: new Set(["one/wanted", "two/other"]) };
   const entries = [entry("wanted", 1_000), entry("old", 169), entry("young", 167), entry("other", 1_000)];
-  expect(names(chooseUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual(["one/old", "one/other"]);
+  expect(names(selectUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual(["one/old", "one/other"]);
 });
 
 test("keeps running builds and removes those of killed ones", () => {
   const entries = [entry("draft-a1", 1), entry("draft-b2", 3), entry("draft-c3", -5)];
-  expect(names(chooseUnused(entries, NOBODY, COLLECT_LIMITS, NOW))).toEqual(["one/draft-b2"]);
+  expect(names(selectUnused(entries, NOBODY, COLLECT_LIMITS, NOW))).toEqual(["one/draft-b2"]);
 });
 
 test("removes a replaced image once all pods were started later", () => {
@@ -36,7 +36,7 @@ test("removes a replaced image once all pods were started later", () => {
     ]),
   };
   const entries = [former(6, "one"), former(4, "two"), former(4, "three"), entry("former-odd", 9, "two")];
-  expect(names(chooseUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual([
+  expect(names(selectUnused(entries, use, COLLECT_LIMITS, NOW))).toEqual([
     `one/former-${ago(6).getTime()}-ab`,
     `three/former-${ago(4).getTime()}-ab`,
   ]);
@@ -57,7 +57,7 @@ test("removes unused images with their contents, and oversized caches", async ()
       writeFileSync(join(folder, path, "venv", "lib", "file"), "x".repeat(path === "caches/two" ? 100_000 : 10));
       utimesSync(join(folder, path), ago(hours), ago(hours));
     }
-    const use = { ...NOBODY, wanted: new Set(["one/kept"]) };
+    const use = { ...NOBODY, desired: new Set(["one/kept"]) };
     const folders = { images: join(folder, "images"), caches: join(folder, "caches") };
     const limits = { ...COLLECT_LIMITS, org_cache_bytes: 50_000 };
     expect(await collectImages(folders, use, limits, NOW)).toBe(3);

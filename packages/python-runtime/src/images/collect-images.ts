@@ -7,7 +7,7 @@ import { DRAFT_PREFIX, FORMER_PREFIX, SHARED_CACHE, SHARED_PATHS } from "./image
 /** Current use of images, reported by the owner of the pods. */
 export interface ImageUse {
   /** `<organization id>/<environment hash>` of current, desired and recent images of databases. */
-  readonly wanted: ReadonlySet<string>;
+  readonly desired: ReadonlySet<string>;
   /** Start time of the oldest running pod by organization; missing for one without pods. */
   readonly oldest_pods: ReadonlyMap<string, Date>;
 }
@@ -40,7 +40,7 @@ export interface ImageEntry {
 }
 
 /** Chooses folders to remove. Pure; keeps everything that is not known to be unused. */
-export function chooseUnused(
+export function selectUnused(
   entries: readonly ImageEntry[],
   use: ImageUse,
   limits: CollectLimits,
@@ -55,7 +55,7 @@ export function chooseUnused(
       const oldest = use.oldest_pods.get(orgId);
       return oldest === undefined || oldest.getTime() > replacedAt;
     }
-    return ageMs > limits.unused_ms && !use.wanted.has(`${orgId}/${name}`);
+    return ageMs > limits.unused_ms && !use.desired.has(`${orgId}/${name}`);
   });
 }
 
@@ -84,18 +84,18 @@ export async function collectImages(
         changed_at: (await stat(join(folder, name))).mtime,
       })),
     );
-    const unused = new Set(chooseUnused(entries, use, limits, now).map(({ name }) => name));
+    const unused = new Set(selectUnused(entries, use, limits, now).map(({ name }) => name));
     for (const name of unused) await removeImage(join(folder, name));
     removed += unused.size;
     if (entries.some(({ name }) => name.startsWith(DRAFT_PREFIX) && !unused.has(name))) building.add(orgId);
   }
   for (const name of await foldersIn(folders.caches)) {
     const isShared = name === SHARED_CACHE;
-    if (isShared) removed += await removeLeft(join(folders.caches, name), limits, now);
+    if (isShared) removed += await removeLeftovers(join(folders.caches, name), limits, now);
     // a build reads its caches until it ends
     if (isShared ? building.size > 0 : building.has(name)) continue;
-    const mostBytes = isShared ? limits.shared_cache_bytes : limits.org_cache_bytes;
-    removed += await trim(join(folders.caches, name), { most_bytes: mostBytes, most_files: limits.cache_files });
+    const maxBytes = isShared ? limits.shared_cache_bytes : limits.org_cache_bytes;
+    removed += await trim(join(folders.caches, name), { max_bytes: maxBytes, max_files: limits.cache_files });
   }
   return removed;
 }
@@ -119,16 +119,16 @@ export async function removeImage(imageFolder: string): Promise<void> {
  */
 async function trim(
   cache: string,
-  { most_bytes: mostBytes, most_files: mostFiles }: { readonly most_bytes: number; readonly most_files: number },
+  { max_bytes: maxBytes, max_files: maxFiles }: { readonly max_bytes: number; readonly max_files: number },
 ): Promise<number> {
-  const used = await folderUse([cache], { most_files: mostFiles });
-  if (used.bytes <= mostBytes && used.files <= mostFiles) return 0;
+  const used = await folderUse([cache], { max_files: maxFiles });
+  if (used.bytes <= maxBytes && used.files <= maxFiles) return 0;
   await removeImage(cache);
   return 1;
 }
 
 /** Removes environments of killed builds from the shared cache. */
-async function removeLeft(shared: string, limits: CollectLimits, now: Date): Promise<number> {
+async function removeLeftovers(shared: string, limits: CollectLimits, now: Date): Promise<number> {
   let removed = 0;
   for (const name of (await foldersIn(shared)).filter((one) => one.startsWith(SHARED_PATHS.venv_prefix))) {
     const found = await lstat(join(shared, name));

@@ -23,21 +23,22 @@ export async function takeCompiled(formers: readonly string[], sitePackages: str
     const sources = entries
       .filter((entry) => entry.isFile() && entry.name.endsWith(".py"))
       .map(({ name }) => name.slice(0, -3));
-    const left = new Set(sources);
-    for (const former of formers) {
-      if (left.size === 0) break;
-      if (isSelf(former, here)) await takeFolder(join(former, here), join(sitePackages, here), left);
+    const remaining = new Set(sources);
+    for (const previousFolder of formers) {
+      if (remaining.size === 0) break;
+      if (isSelf(previousFolder, here))
+        await takeFolder(join(previousFolder, here), join(sitePackages, here), remaining);
     }
-    for (const name of left) missing.push(join(sitePackages, here, `${name}.py`));
+    for (const name of remaining) missing.push(join(sitePackages, here, `${name}.py`));
   }
   return missing;
 }
 
-/** Removes the modules that it finds from `left`. */
-async function takeFolder(former: string, folder: string, left: Set<string>): Promise<void> {
-  if (!isRealFolder(join(former, COMPILED))) return;
-  const compiled = (await readdir(join(former, COMPILED), { withFileTypes: true })).filter((entry) => {
-    return entry.isFile() && entry.name.endsWith(".pyc") && left.has(moduleOf(entry));
+/** Removes the modules that it finds from `remaining`. */
+async function takeFolder(previousFolder: string, folder: string, remaining: Set<string>): Promise<void> {
+  if (!isRealFolder(join(previousFolder, COMPILED))) return;
+  const compiled = (await readdir(join(previousFolder, COMPILED), { withFileTypes: true })).filter((entry) => {
+    return entry.isFile() && entry.name.endsWith(".pyc") && remaining.has(moduleOf(entry));
   });
   if (compiled.length === 0) return;
   const target = join(folder, COMPILED);
@@ -46,9 +47,9 @@ async function takeFolder(former: string, folder: string, left: Set<string>): Pr
     await Promise.all(
       compiled.slice(at, at + AT_ONCE).map(async (entry) => {
         const source = `${moduleOf(entry)}.py`;
-        if (!(await isOneFile(join(former, source), join(folder, source)))) return;
-        await linkOnce(join(former, COMPILED, entry.name), join(target, entry.name));
-        left.delete(moduleOf(entry));
+        if (!(await isSameInode(join(previousFolder, source), join(folder, source)))) return;
+        await linkOnce(join(previousFolder, COMPILED, entry.name), join(target, entry.name));
+        remaining.delete(moduleOf(entry));
       }),
     );
   }
@@ -83,7 +84,7 @@ function moduleOf(entry: Dirent): string {
   return entry.name.split(".", 1)[0] ?? "";
 }
 
-async function isOneFile(a: string, b: string): Promise<boolean> {
+async function isSameInode(a: string, b: string): Promise<boolean> {
   try {
     const [one, other] = await Promise.all([lstat(a), lstat(b)]);
     return one.ino === other.ino && one.dev === other.dev;

@@ -43,49 +43,49 @@ export interface Interpreters {
    * Finds the newest matching Python of this machine; otherwise lets uv download one if allowed.
    * @throws build_failed with the requested and the available versions
    */
-  find(wish: PythonRequest, signal: AbortSignal): Promise<PythonFacts>;
+  find(request: PythonRequest, signal: AbortSignal): Promise<PythonFacts>;
   /**
    * Checks that a matching Python exists or that uv can download one. Downloads nothing.
    * @throws build_failed with the requested and the available versions
    */
-  check(wish: PythonRequest): Promise<void>;
+  check(request: PythonRequest): Promise<void>;
 }
 
 /** Finds interpreters with uv, which knows where systems keep them. */
 export function createInterpreters(options: InterpretersOptions): Interpreters {
   let listed: { readonly at: number; readonly facts: Promise<PythonFacts[]> } | undefined;
 
-  async function find(wish: PythonRequest, signal: AbortSignal): Promise<PythonFacts> {
+  async function find(request: PythonRequest, signal: AbortSignal): Promise<PythonFacts> {
     const started = Date.now();
-    const known = choosePython(await list(started - LIST_AGE_MS), wish);
+    const known = choosePython(await list(started - LIST_AGE_MS), request);
     // the list may be older than the requested Python
-    const found = known ?? choosePython(await list(started), wish);
+    const found = known ?? choosePython(await list(started), request);
     if (found !== undefined) return found;
-    const wanted = wish.version ?? wish.requires ?? "3";
-    if (options.may_download && /^[\d.,<>=!~* ]+$/.test(wanted)) {
-      await download(wanted, signal);
+    const specifier = request.version ?? request.requires ?? "3";
+    if (options.may_download && /^[\d.,<>=!~* ]+$/.test(specifier)) {
+      await download(specifier, signal);
       listed = undefined;
-      const got = choosePython(await list(started), wish);
+      const got = choosePython(await list(started), request);
       if (got !== undefined) return got;
     }
-    throw noPython(wish, await list(started), options.may_download);
+    throw noPython(request, await list(started), options.may_download);
   }
 
-  async function check(wish: PythonRequest): Promise<void> {
+  async function check(request: PythonRequest): Promise<void> {
     const started = Date.now();
     const found =
-      choosePython(await list(started - LIST_AGE_MS), wish) ??
-      choosePython(await list(started), wish) ??
-      (options.may_download ? await findKnown(wish) : undefined);
-    if (found === undefined) throw noPython(wish, await list(started), options.may_download);
+      choosePython(await list(started - LIST_AGE_MS), request) ??
+      choosePython(await list(started), request) ??
+      (options.may_download ? await findKnown(request) : undefined);
+    if (found === undefined) throw noPython(request, await list(started), options.may_download);
   }
 
   /** Finds a Python that uv can download. uv has the list built in. */
-  async function findKnown(wish: PythonRequest): Promise<{ readonly version: PythonVersion } | undefined> {
+  async function findKnown(request: PythonRequest): Promise<{ readonly version: PythonVersion } | undefined> {
     const versions = await listVersions(options, ["--all-versions", "--only-downloads"]);
     return choosePython(
       versions.map(({ version }) => ({ version: readVersion(version) })),
-      wish,
+      request,
     );
   }
 
@@ -100,24 +100,24 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
     return await listed.facts;
   }
 
-  async function download(wanted: string, signal: AbortSignal): Promise<void> {
+  async function download(specifier: string, signal: AbortSignal): Promise<void> {
     const args = ["python", "install", "--no-bin", "--no-config", "--no-progress", "--install-dir"];
     const env = { ...options.env, UV_PYTHON_INSTALL_DIR: options.managed_folder };
-    await run(options.uv, [...args, options.managed_folder, wanted], {
+    await run(options.uv, [...args, options.managed_folder, specifier], {
       env,
       signal,
       timeout: DOWNLOAD_TIMEOUT_MS,
     }).catch((cause: unknown) => {
       signal.throwIfAborted();
-      const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : "";
-      const why = said
+      const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : "";
+      const reason = stderr
         .split("\n")
         .map((line) => line.replace(/^\s*(error|cause):\s*/, "").trim())
         .find((line) => line !== "");
       throw appError("build_failed", {
-        detail: `Python ${wanted} is not on this machine, and uv could not get it${why === undefined ? "" : `: ${why}`}.`,
+        detail: `Python ${specifier} is not on this machine, and uv could not get it${reason === undefined ? "" : `: ${reason}`}.`,
         hint: "Choose a Python that the machine has by python_version in the database's entry, or try again: cli db build-image <db_uri>",
-        meta: { python_version: wanted },
+        meta: { python_version: specifier },
         cause,
       });
     });
@@ -129,13 +129,13 @@ export function createInterpreters(options: InterpretersOptions): Interpreters {
 /** The newest interpreter that matches a request; undefined when none does. */
 export function choosePython<Found extends Pick<PythonFacts, "version">>(
   found: readonly Found[],
-  wish: PythonRequest,
+  request: PythonRequest,
 ): Found | undefined {
   const fitting = found.filter(
     ({ version }) =>
       compare(version, OLDEST) >= 0 &&
-      (wish.version === null || isOfVersion(version, wish.version)) &&
-      (wish.requires === undefined || satisfies(version, wish.requires)),
+      (request.version === null || isOfVersion(version, request.version)) &&
+      (request.requires === undefined || satisfies(version, request.requires)),
   );
   return fitting.sort((a, b) => compare(b.version, a.version))[0];
 }
@@ -151,7 +151,7 @@ async function listPythons(options: InterpretersOptions): Promise<PythonFacts[]>
       probePython({ python, cache_folder: cacheFolder, env: options.env }).catch(() => undefined),
     ),
   );
-  return facts.filter((one) => one !== undefined);
+  return facts.filter((fact) => fact !== undefined);
 }
 
 /** Final versions of CPython known to uv. */
@@ -176,14 +176,14 @@ function isFinal(version: string): boolean {
 }
 
 function noPython({ version, requires }: PythonRequest, found: readonly PythonFacts[], mayDownload: boolean): Error {
-  const wanted = [
+  const candidates = [
     version === null ? undefined : `Python ${version}`,
     requires === undefined ? undefined : `requires-python ${requires}`,
   ];
   const there = [...new Set(found.map((one) => printVersion(one.version)))].join(", ");
   const ways = mayDownload ? "uv cannot download one" : "this server downloads no others";
   return appError("build_failed", {
-    detail: `No Python fits ${wanted.filter((one) => one !== undefined).join(" and ") || "3.11 or newer"}: this machine has ${there || "none"}, and ${ways}.`,
+    detail: `No Python fits ${candidates.filter((one) => one !== undefined).join(" and ") || "3.11 or newer"}: this machine has ${there || "none"}, and ${ways}.`,
     hint: "Choose one of them by python_version in the database's entry, or change requires-python and run: uv lock",
     meta: { python_version: version, requires_python: requires, found: there },
   });

@@ -16,7 +16,7 @@ export interface ImageInput {
   /** Cache of the organization's builds, not shared with others. */
   readonly cache_folder: string;
   /** Disk limit of this build in bytes; defaults to the builder's limit. */
-  readonly most_bytes?: number;
+  readonly max_bytes?: number;
   /** Rebuilds an existing image. Running pods keep the previous one until it is collected. */
   readonly is_forced?: boolean;
   /** Receives the build's output, without secrets. */

@@ -48,7 +48,7 @@ export async function findLibraryPaths(
  */
 function provideLibrary({ home, tools }: LibraryPathsInput): string {
   const { library, site_packages: sitePackages } = tools;
-  if (library === undefined) throw lacksLibrary();
+  if (library === undefined) throw libraryMissing();
   if (library !== sitePackages) return library;
   return linkPackage(home, library, "appdb", "library");
 }
@@ -56,7 +56,7 @@ function provideLibrary({ home, tools }: LibraryPathsInput): string {
 async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
   const { facts, home, tools } = input;
   const { site_packages: sitePackages } = tools;
-  if (sitePackages === undefined) throw lacksLibrary();
+  if (sitePackages === undefined) throw libraryMissing();
   // compiled for exactly this version
   if ((await readOwnVersion(input, sitePackages)) === minorVersion(facts))
     return linkPackage(home, sitePackages, "msgpack", "msgpack");
@@ -73,8 +73,8 @@ async function provideMsgpack(input: LibraryPathsInput): Promise<string> {
 /** Plain files that fit every version. Without them, Python on Windows knows only UTC. */
 function provideTimeZones({ home, tools }: LibraryPathsInput): string[] {
   const { site_packages: sitePackages } = tools;
-  const isThere = sitePackages !== undefined && existsSync(join(sitePackages, "tzdata", "__init__.py"));
-  return isThere ? [linkPackage(home, sitePackages, "tzdata", "tzdata")] : [];
+  const exists = sitePackages !== undefined && existsSync(join(sitePackages, "tzdata", "__init__.py"));
+  return exists ? [linkPackage(home, sitePackages, "tzdata", "tzdata")] : [];
 }
 
 /** Python version of the installation's packages. The folder name contains it, except on Windows. */
@@ -140,7 +140,7 @@ function renameOnce(draft: string, folder: string): void {
   }
 }
 
-function lacksLibrary(): Error {
+function libraryMissing(): Error {
   return appError("environment_failed", {
     detail: "This installation has no Python library to add to the application's environment.",
     hint: "Install appdb into the application's environment: pip install appdb",

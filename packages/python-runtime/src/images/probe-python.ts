@@ -50,7 +50,7 @@ export async function probePython(input: ProbeInput): Promise<PythonFacts> {
   if (cached !== undefined) return cached;
   const facts = await askPython(input);
   // a shim may start another Python later without changing itself
-  if (!isScript(python)) keepAnswer(cache, JSON.stringify({ stamp, facts }));
+  if (!isScript(python)) writeCache(cache, JSON.stringify({ stamp, facts }));
   return facts;
 }
 
@@ -70,8 +70,8 @@ async function askPython(input: ProbeInput): Promise<PythonFacts> {
   const { PYTHONHOME: _home, PYTHONPATH: _path, ...env } = input.env;
   const answer = await run(python, ["-c", PROBE], { env, timeout: PROBE_TIMEOUT_MS, windowsHide: true }).catch(
     (cause: unknown) => {
-      const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim().split("\n")[0] : "";
-      throw notFound(`${python} does not run${said === "" || said === undefined ? "" : `: ${said}`}.`, cause);
+      const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim().split("\n")[0] : "";
+      throw notFound(`${python} does not run${stderr === "" || stderr === undefined ? "" : `: ${stderr}`}.`, cause);
     },
   );
   const facts = readFacts(readJson(answer.stdout));
@@ -84,7 +84,7 @@ async function askPython(input: ProbeInput): Promise<PythonFacts> {
 }
 
 /** Without a writable folder the next command probes again. Code that needs the home reports the problem. */
-function keepAnswer(cache: string, text: string): void {
+function writeCache(cache: string, text: string): void {
   try {
     writePrivateFile(cache, text);
   } catch (error) {

@@ -2,8 +2,8 @@
 export type PythonVersion = readonly [number, number, number];
 
 /** Whether a version matches a request: `3.12` matches each of its patches. */
-export function isOfVersion(version: PythonVersion, wanted: string): boolean {
-  return wanted.split(".").every((part, at) => Number(part) === version[at]);
+export function isOfVersion(version: PythonVersion, specifier: string): boolean {
+  return specifier.split(".").every((part, at) => Number(part) === version[at]);
 }
 
 /** `requires-python` of a lock: `>=3.11,<3.14`. Undefined when it has none. */
@@ -24,17 +24,17 @@ export function satisfies(version: PythonVersion, conditions: string): boolean {
 
 function satisfiesOne(version: PythonVersion, condition: string): boolean {
   const [, sign, text = "", star] = /^(~=|===?|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?$/.exec(condition) ?? [];
-  const wanted = text.split(".").map(Number);
-  const order = compare(version, wanted);
+  const versionParts = text.split(".").map(Number);
+  const order = compare(version, versionParts);
   const begins = (parts: readonly number[]) => parts.every((part, at) => part === (version[at] ?? 0));
   switch (sign) {
     case "==":
     case "===":
-      return star === undefined ? order === 0 : begins(wanted);
+      return star === undefined ? order === 0 : begins(versionParts);
     case "!=":
-      return star === undefined ? order !== 0 : !begins(wanted);
+      return star === undefined ? order !== 0 : !begins(versionParts);
     case "~=":
-      return wanted.length > 1 && order >= 0 && begins(wanted.slice(0, -1));
+      return versionParts.length > 1 && order >= 0 && begins(versionParts.slice(0, -1));
     case "<=":
       return order <= 0;
     case ">=":

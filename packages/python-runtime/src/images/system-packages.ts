@@ -45,13 +45,11 @@ export function createSystemPackages(options: SystemPackagesOptions): UnpackSyst
     mkdirSync(join(archives, "partial"), { recursive: true });
     mkdirSync(folder);
     try {
-      const wanted = ["install", "--yes", "--no-install-recommends", "--download-only", ...packages];
-      const fetched = await apt(options, [`Dir::Cache::archives=${archives}`], wanted, signal).catch(
-        (cause: unknown) => {
-          signal.throwIfAborted();
-          throw explain(packages, cause);
-        },
-      );
+      const args = ["install", "--yes", "--no-install-recommends", "--download-only", ...packages];
+      const fetched = await apt(options, [`Dir::Cache::archives=${archives}`], args, signal).catch((cause: unknown) => {
+        signal.throwIfAborted();
+        throw explain(packages, cause);
+      });
       for (const line of fetched.split("\n")) if (/^(Need to get|After this|Get:)/.test(line)) onLine(line);
       const files = readdirSync(archives)
         .filter((name) => name.endsWith(".deb"))
@@ -66,7 +64,7 @@ export function createSystemPackages(options: SystemPackagesOptions): UnpackSyst
         });
         onLine(`Unpacked ${name} ${version}`);
       }
-      return { packages: found.map(({ name, version }) => ({ name, version })), ...lookThrough(folder) };
+      return { packages: found.map(({ name, version }) => ({ name, version })), ...scanFolder(folder) };
     } finally {
       await rm(archives, { recursive: true, force: true });
     }
@@ -159,7 +157,7 @@ function refuseLarge(archives: readonly Archive[], diskBytes: number): void {
  * Finds folders of libraries and programs. Removes set-user-id bits so that programs of an image cannot change the
  * user.
  */
-function lookThrough(folder: string): Pick<SystemPart, "library_paths" | "program_paths"> {
+function scanFolder(folder: string): Pick<SystemPart, "library_paths" | "program_paths"> {
   const libraryPaths: string[] = [];
   const waiting = [folder];
   for (let here = waiting.pop(); here !== undefined; here = waiting.pop()) {
@@ -179,8 +177,8 @@ function lookThrough(folder: string): Pick<SystemPart, "library_paths" | "progra
 
 /** Messages of apt by package: `E: Unable to locate package x`. */
 function explain(packages: readonly string[], cause: unknown): AppError {
-  const said = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : String(cause);
-  const words = said
+  const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr) : String(cause);
+  const words = stderr
     .split("\n")
     .filter((line) => /^[EW]: /.test(line))
     .map((line) => line.slice(3).trim());
@@ -189,7 +187,7 @@ function explain(packages: readonly string[], cause: unknown): AppError {
       ? "The lists of system packages could not be fetched"
       : `The system packages ${packages.join(", ")} could not be fetched`;
   return appError("build_failed", {
-    detail: `${about}: ${words.join(" ") || said.trim().split("\n").at(-1) || "apt-get ended without output"}`,
+    detail: `${about}: ${words.join(" ") || stderr.trim().split("\n").at(-1) || "apt-get ended without output"}`,
     hint: "Use package names of this server's Debian for system_packages in the database's entry",
     meta: { system_packages: packages },
     cause,

@@ -27,8 +27,8 @@ export function pipCommand(
 }
 
 /** uv's explanation without progress output: everything from its first error. */
-export function explainUv(said: string): string {
-  const lines = said
+export function explainUv(output: string): string {
+  const lines = output
     .split("\n")
     .map((line) => line.replace(/^\s*[×╰─▶│├\s]+/, "").trim())
     .filter((line) => line !== "" && !PROGRESS.test(line));

@@ -90,19 +90,19 @@ async function build(source: PackageSource, input: VenvImageInput, draft: string
     await runUv(syncCommand(install, version), env, projectRoot);
     return;
   }
-  const wanted = pythonVersion ?? readPythonVersion(projectRoot) ?? basePython;
-  const python = wanted === undefined ? [] : ["--python", wanted];
+  const requestedVersion = pythonVersion ?? readPythonVersion(projectRoot) ?? basePython;
+  const python = requestedVersion === undefined ? [] : ["--python", requestedVersion];
   await runUv([uv, "venv", "--no-project", "--no-progress", ...python, draft], input.env, projectRoot);
   await runUv(pipCommand(install, interpreterOf(draft), source), input.env, projectRoot);
 }
 
 async function runUv(
   command: readonly string[],
-  given: Readonly<Record<string, string>>,
+  baseEnv: Readonly<Record<string, string>>,
   projectRoot: string,
 ): Promise<void> {
   // the user's active environment is not the one being built
-  const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = given;
+  const { VIRTUAL_ENV: _active, PYTHONPATH: _path, PYTHONHOME: _home, ...env } = baseEnv;
   const [program = "", ...args] = command;
   const child = spawn(program, args, {
     env,
@@ -110,9 +110,9 @@ async function runUv(
     timeout: BUILD_TIMEOUT_MS,
     windowsHide: true,
   });
-  let said = "";
+  let output = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-    said += chunk;
+    output += chunk;
   });
   const failure = await new Promise<string | undefined>((settle) => {
     child.once("error", (error) => settle(`uv cannot be run: ${error.message}`));
@@ -120,7 +120,7 @@ async function runUv(
   });
   if (failure === undefined) return;
   throw appError("environment_failed", {
-    detail: `The environment of ${projectRoot} could not be built: ${explainUv(said) || failure}`,
+    detail: `The environment of ${projectRoot} could not be built: ${explainUv(output) || failure}`,
     hint: "Correct the lock or requirements file, or python_version and uv_options; or choose a Python that has the packages: --python",
     meta: { project_root: projectRoot },
   });

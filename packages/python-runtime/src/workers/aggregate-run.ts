@@ -46,23 +46,23 @@ export class AggregateRun implements UdfFold {
   }
 
   async add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void> {
-    this.#throwIfOver();
+    this.#throwIfEnded();
     this.#onWork();
     this.#feeds += 1;
     const { args } = this.#aggregation;
     const wire = args.map(({ type }, at) => (columns[at] ?? []).map((value) => toWire(type, value)));
     this.#process.sendColumns({ t: "feed", call: this.#call, groups: [...groups], columns: wire }, this.#kinds);
     while (this.#feeds >= MAX_FEEDS && this.#error === undefined) await this.#change();
-    this.#throwIfOver();
+    this.#throwIfEnded();
   }
 
   async finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>> {
-    this.#throwIfOver();
+    this.#throwIfEnded();
     this.#onWork();
     this.#isFinishing = true;
     this.#process.send({ t: "finish", call: this.#call, groups: [...groups] });
     while (this.#folded === undefined && this.#error === undefined) await this.#change();
-    this.#throwIfOver();
+    this.#throwIfEnded();
     return this.#folded ?? new Map();
   }
 
@@ -87,7 +87,7 @@ export class AggregateRun implements UdfFold {
       this.#isFinishing = false;
       this.#onEnd();
     }
-    this.#tell();
+    this.#sendFrame();
   }
 
   /** Fails the run because its worker has ended. */
@@ -97,7 +97,7 @@ export class AggregateRun implements UdfFold {
     this.#isFinishing = false;
     this.#feeds = 0;
     this.#onEnd();
-    this.#tell();
+    this.#sendFrame();
   }
 
   /** Error of an aggregation whose worker ended. */
@@ -126,7 +126,7 @@ export class AggregateRun implements UdfFold {
     }
   }
 
-  #throwIfOver(): void {
+  #throwIfEnded(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 
@@ -134,7 +134,7 @@ export class AggregateRun implements UdfFold {
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  #tell(): void {
+  #sendFrame(): void {
     for (const waiter of this.#waiters.splice(0)) waiter();
   }
 }

@@ -82,12 +82,12 @@ export class CallPools {
 
   /** Records the end of a call. */
   release(owner: object, ask: number): void {
-    this.#remove((place) => place.owner === owner && place.ask === ask);
+    this.#remove((slot) => slot.owner === owner && slot.ask === ask);
   }
 
   /** Removes all calls of a worker that ended. */
   drop(owner: object): void {
-    this.#remove((place) => place.owner === owner);
+    this.#remove((slot) => slot.owner === owner);
   }
 
   /** Limits of a pool. Undefined when it was not declared. */
@@ -107,10 +107,10 @@ export class CallPools {
     this.#pools.clear();
   }
 
-  #remove(goes: (place: Place) => boolean): void {
+  #remove(goes: (slot: Place) => boolean): void {
     for (const pool of this.#pools.values()) {
-      pool.waiting = pool.waiting.filter((place) => !goes(place));
-      const running = pool.running.filter((place) => !goes(place));
+      pool.waiting = pool.waiting.filter((slot) => !goes(slot));
+      const running = pool.running.filter((slot) => !goes(slot));
       if (running.length === pool.running.length) continue;
       pool.running = running;
       this.#admit(pool);
@@ -123,16 +123,20 @@ export class CallPools {
     const { max_concurrent: maxConcurrent, per_minute: perMinute } = pool.limits;
     while (pool.waiting.length > 0 && pool.running.length < (maxConcurrent ?? Number.POSITIVE_INFINITY)) {
       const now = this.#deps.now();
-      const waitMs = Math.max(this.#minuteIsFull(pool, perMinute, now), pool.closed_until - now, soonest(pool, now));
+      const waitMs = Math.max(
+        this.#minuteIsFull(pool, perMinute, now),
+        pool.closed_until - now,
+        nextReadyIn(pool, now),
+      );
       if (waitMs > 0) {
         pool.cancelWake = this.#deps.after(waitMs, () => this.#admit(pool));
         return;
       }
-      const at = pool.waiting.findIndex((place) => place.ready_at <= now);
-      const [place] = pool.waiting.splice(at, 1) as [Place];
-      pool.running.push(place);
+      const at = pool.waiting.findIndex((slot) => slot.ready_at <= now);
+      const [slot] = pool.waiting.splice(at, 1) as [Place];
+      pool.running.push(slot);
       if (perMinute !== null) pool.begun.push(now);
-      place.grant();
+      slot.grant();
     }
   }
 
@@ -146,6 +150,6 @@ export class CallPools {
 }
 
 /** Time until the first waiting call may start. */
-function soonest(pool: Pool, now: number): number {
-  return Math.min(...pool.waiting.map((place) => place.ready_at)) - now;
+function nextReadyIn(pool: Pool, now: number): number {
+  return Math.min(...pool.waiting.map((slot) => slot.ready_at)) - now;
 }

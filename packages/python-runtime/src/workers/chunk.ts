@@ -60,7 +60,7 @@ export class Chunk {
     const count = frame.rows.length;
     const answered = this.size - this.left;
     if (part === undefined || count > this.left || !isInTurn(frame.rows, answered)) return false;
-    if (frame.errors?.some((errors) => errors !== null && isOfMemory(errors))) return false;
+    if (frame.errors?.some((errors) => errors !== null && isOutOfMemory(errors))) return false;
     const { steps } = this.graph.graph;
     const columns = steps.map(({ type }, step) => {
       return columnFromWire(type, frame.columns[step] ?? []);
@@ -77,7 +77,7 @@ function isInTurn(rows: readonly number[], first: number): boolean {
 }
 
 /** Whether a row ran out of memory, so that it may be retried. */
-export function isOfMemory(errors: Readonly<Record<string, { readonly kind: string }>>): boolean {
+export function isOutOfMemory(errors: Readonly<Record<string, { readonly kind: string }>>): boolean {
   return Object.values(errors).some((error) => error.kind === "memory");
 }
 

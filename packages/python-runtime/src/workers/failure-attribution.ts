@@ -19,13 +19,13 @@ export function failedResult(graph: UdfGraph, blame: FailureAttribution): UdfRes
   for (const step of graph.steps) {
     const name = chargedFunction(step.expr, known);
     // A graph without functions can run out of memory too; then every step gets the error.
-    if (name !== undefined || charged.length === 0) errors[step.name] = blameError(name ?? step.name, blame);
+    if (name !== undefined || charged.length === 0) errors[step.name] = attributedError(name ?? step.name, blame);
     else errors[step.name] = skippedError(step.name);
   }
   return { values: graph.steps.map(() => null), errors };
 }
 
-function blameError(name: string, blame: FailureAttribution): UdfError {
+function attributedError(name: string, blame: FailureAttribution): UdfError {
   switch (blame.kind) {
     case "died":
       return {

@@ -33,7 +33,7 @@ export class Pace {
     this.#rowMs = this.#rowMs * (1 - WEIGHT) + Math.max(ms / rows, 0.001) * WEIGHT;
   }
 
-  #rows(most: number): number {
-    return Math.max(1, Math.min(most, Math.floor(CHUNK_MS / this.#rowMs)));
+  #rows(max: number): number {
+    return Math.max(1, Math.min(max, Math.floor(CHUNK_MS / this.#rowMs)));
   }
 }

@@ -6,7 +6,7 @@ interface PieceEvents {
 /** Pieces of a body that one side pushes and the other iterates over, once. */
 export class PieceQueue {
   #pieces: Uint8Array[] = [];
-  #isOver = false;
+  #isEnded = false;
   #error: unknown;
   #wake: (() => void) | undefined;
 
@@ -16,7 +16,7 @@ export class PieceQueue {
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.#wake?.();
   }
 
@@ -39,7 +39,7 @@ export class PieceQueue {
       },
       next: () => pieces.next(),
       return: () => {
-        if (!hasLeft && !this.#isOver) events.onLeft();
+        if (!hasLeft && !this.#isEnded) events.onLeft();
         hasLeft = true;
         return pieces.return();
       },
@@ -52,7 +52,7 @@ export class PieceQueue {
       if (piece !== undefined) {
         yield piece;
         events.onTaken(piece.length);
-      } else if (this.#isOver) {
+      } else if (this.#isEnded) {
         if (this.#error !== undefined) throw this.#error;
         return;
       } else {

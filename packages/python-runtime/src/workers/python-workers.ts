@@ -3,7 +3,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import type { UdfAggregation, UdfBatch, UdfFold, UdfGraph, UdfResult, UdfRunner, UdfStats } from "@appdb/engine/ports";
 import { AbortWatch } from "./abort-watch.ts";
 import { AggregateRun } from "./aggregate-run.ts";
-import { type Chunk, isOfMemory, openRows, type RowsFrame } from "./chunk.ts";
+import { type Chunk, isOutOfMemory, openRows, type RowsFrame } from "./chunk.ts";
 import { type FailureAttribution, failedResult } from "./failure-attribution.ts";
 import { overloaded } from "./overloaded.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
@@ -100,7 +100,7 @@ class PythonWorkers implements UdfRunner {
     const refusal = this.#refusal(undefined);
     if (refusal !== undefined) throw refusal;
     this.#ensureProcesses();
-    const slot = leastBusy(this.#slots.filter((one) => one.isOpen)) ?? (await this.#openSlot());
+    const slot = leastBusy(this.#slots.filter((slot) => slot.isOpen)) ?? (await this.#openSlot());
     const call = this.#dispatch.nextCall();
     const onWork = () => {
       slot.noteFold(performance.now());
@@ -116,7 +116,7 @@ class PythonWorkers implements UdfRunner {
     return new Promise((resolve, reject) => {
       this.#startWaiters.push({ resolve, reject });
       this.#ensureProcesses();
-      this.#tellStarters();
+      this.#notifyStarters();
     });
   }
 
@@ -253,7 +253,7 @@ class PythonWorkers implements UdfRunner {
   }
 
   #onResult(slot: WorkerSlot, row: QueuedRow, result: UdfResult): void {
-    const isMemory = result.errors !== null && isOfMemory(result.errors);
+    const isMemory = result.errors !== null && isOutOfMemory(result.errors);
     if (isMemory) slot.is_retiring = true;
     // Memory left by earlier rows may be the cause, so such a row is retried in another process.
     if (isMemory && row.strikes === 0) this.#queue.addSuspects([row]);
@@ -265,7 +265,7 @@ class PythonWorkers implements UdfRunner {
     const [first, ...later] = slot.chunks;
     const flows = [...slot.flows.values()];
     const folds = [...slot.folds.values()];
-    const blame = slot.blame ?? { kind: "died", reason: end.reason };
+    const blame = slot.failure ?? { kind: "died", reason: end.reason };
     const livedMs = performance.now() - slot.ready_at;
     const isFailedStart = !end.was_ready || (!slot.has_worked && !slot.isBusy && livedMs < SETTLED_MS);
     slot.process = undefined;
@@ -278,7 +278,7 @@ class PythonWorkers implements UdfRunner {
       this.#onProcessEnd?.();
       return;
     }
-    this.#options.log.warn({ pid, ...describeEnd(end), kind: slot.blame?.kind }, "udf worker ended");
+    this.#options.log.warn({ pid, ...describeEnd(end), kind: slot.failure?.kind }, "udf worker ended");
     if (isFailedStart) this.#backoff.failed(end, performance.now());
     else this.#backoff.succeeded();
     this.#restarts += 1;
@@ -286,7 +286,7 @@ class PythonWorkers implements UdfRunner {
     for (const chunk of later) this.#queue.addFirst(chunk.graph, openRows(chunk));
     this.#ensureProcesses();
     if (this.#isDown()) this.#rejectAll();
-    this.#tellStarters();
+    this.#notifyStarters();
     this.#pumpSoon();
   }
 
@@ -344,7 +344,7 @@ class PythonWorkers implements UdfRunner {
     slot.ready_at = performance.now();
     if (this.#isClosed) return;
     this.#options.onReady?.();
-    this.#tellStarters();
+    this.#notifyStarters();
     for (const waiter of this.#foldWaiters.splice(0)) waiter.resolve(slot);
     this.#pump();
     const bytes = await process.memoryBytes();
@@ -356,7 +356,7 @@ class PythonWorkers implements UdfRunner {
     return this.#backoff.isHopeless && this.#slots.every((slot) => slot.process === undefined);
   }
 
-  #tellStarters(): void {
+  #notifyStarters(): void {
     if (this.#startWaiters.length === 0) return;
     const error = this.#isDown() ? this.#backoff.error(this.#options.modules) : undefined;
     if (error === undefined && !this.#slots.every((slot) => slot.process?.isReady)) return;

@@ -138,10 +138,10 @@ function endOf(child: ChildProcess, runtime: Runtime): Promise<string | undefine
 function applicationError(error: ErrorDocument): AppError {
   const code: ErrorCode = error.code in ERRORS ? (error.code as ErrorCode) : "app_invalid";
   const { hint, source, written } = error;
-  const place = source == null ? "" : `${source.file}:${source.line}: `;
+  const location = source == null ? "" : `${source.file}:${source.line}: `;
   const line = written == null || written === "" ? "" : `\n    ${written.trim()}`;
   return appError(code, {
-    detail: `${place}${error.detail}${line}`,
+    detail: `${location}${error.detail}${line}`,
     hint: hint ?? undefined,
     meta: { ...(source == null ? {} : { source }), ...(written == null ? {} : { written }) },
   });

@@ -42,7 +42,7 @@ export class RowDispatch {
 
   #runSuspects(now: number): void {
     while (this.#queue.hasSuspects) {
-      const slot = this.#slots.find((one) => one.isIdle);
+      const slot = this.#slots.find((slot) => slot.isIdle);
       const suspect = slot === undefined ? undefined : this.#queue.takeSuspect();
       if (slot === undefined || suspect === undefined) return;
       const isConcurrent = this.#functions.concurrency(suspect.graph) !== undefined;
@@ -55,19 +55,19 @@ export class RowDispatch {
     const waiting = waitingRows(graph);
     const room = this.#functions.concurrency(graph);
     if (room === undefined) {
-      const places = plainPlaces(slots, graph.pace.isFast, now);
-      const slot = places[0];
+      const freeSlots = plainPlaces(slots, graph.pace.isFast, now);
+      const slot = freeSlots[0];
       if (slot === undefined) return false;
-      const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / places.length));
+      const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / freeSlots.length));
       const part = this.#queue.takePart(graph, Math.min(share, graph.pace.partRows));
       const load = part ?? this.#queue.take(graph, Math.min(share, graph.pace.chunkRows));
       slot.run(this.nextCall(), graph, load, { is_solo: false, is_concurrent: false }, now);
       return true;
     }
-    const places = slots.filter((slot) => slot.flowing < room && !isSolo(slot));
-    const slot = leastBusy(places);
+    const freeSlots = slots.filter((slot) => slot.flowing < room && !isExclusive(slot));
+    const slot = leastBusy(freeSlots);
     if (slot === undefined) return false;
-    const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / places.length));
+    const share = Math.max(MIN_SHARE_ROWS, Math.ceil(waiting / freeSlots.length));
     const rows = this.#queue.take(graph, Math.min(share, room - slot.flowing));
     slot.run(this.nextCall(), graph, rows, { is_solo: false, is_concurrent: true }, now);
     return true;
@@ -78,7 +78,7 @@ export class RowDispatch {
  * Slots for a chunk, idle workers first. A worker takes a second chunk when rows are fast and its first is not stuck.
  */
 function plainPlaces(slots: readonly WorkerSlot[], isFast: boolean, now: number): WorkerSlot[] {
-  const idle = slots.filter((slot) => slot.chunks.length === 0 && !isSolo(slot));
+  const idle = slots.filter((slot) => slot.chunks.length === 0 && !isExclusive(slot));
   if (!isFast) return idle;
   const second = slots.filter((slot) => {
     const first = slot.chunks[0];
@@ -89,7 +89,7 @@ function plainPlaces(slots: readonly WorkerSlot[], isFast: boolean, now: number)
 }
 
 /** Whether it runs a suspect alone. */
-function isSolo(slot: WorkerSlot): boolean {
+function isExclusive(slot: WorkerSlot): boolean {
   if (slot.chunks[0]?.is_solo) return true;
   for (const chunk of slot.flows.values()) return chunk.is_solo;
   return false;
@@ -97,7 +97,7 @@ function isSolo(slot: WorkerSlot): boolean {
 
 /** The worker with the fewest running rows. */
 export function leastBusy(slots: readonly WorkerSlot[]): WorkerSlot | undefined {
-  let least: WorkerSlot | undefined;
-  for (const slot of slots) if (least === undefined || slot.rows < least.rows) least = slot;
-  return least;
+  let min: WorkerSlot | undefined;
+  for (const slot of slots) if (min === undefined || slot.rows < min.rows) min = slot;
+  return min;
 }

@@ -37,10 +37,10 @@ export class StartBackoff {
   /** Explains why there is no worker. */
   error(modules: readonly string[]): AppError {
     const failure = this.#end?.import_error;
-    const gone = /^cannot be started: spawn (.+) ENOENT/.exec(this.#end?.reason ?? "")?.[1];
-    if (gone !== undefined) {
+    const missing = /^cannot be started: spawn (.+) ENOENT/.exec(this.#end?.reason ?? "")?.[1];
+    if (missing !== undefined) {
       return appError("worker_unavailable", {
-        detail: `The Python of the last update is missing: ${gone} no longer exists.`,
+        detail: `The Python of the last update is missing: ${missing} no longer exists.`,
         hint: "Run the update again to find the current Python: cli schema update <file> <target>; for a service cli service update <file> <target>",
         meta: { failures: this.#failures },
       });

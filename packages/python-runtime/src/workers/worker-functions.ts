@@ -33,11 +33,11 @@ export class WorkerFunctions {
   concurrency(graph: GraphRows): number | undefined {
     const functions = this.#of(graph);
     if (!graph.asks_queries && !functions.some((fn) => fn.is_concurrent)) return undefined;
-    const wanted = functions.map((fn) => {
+    const limits = functions.map((fn) => {
       const pool = fn.resource_pool === null ? undefined : this.#pools.limits(fn.resource_pool);
       return Math.max(pool?.max_concurrent ?? 0, (fn.batch_size ?? 0) * BATCHES);
     });
-    return Math.max(CONCURRENT_ROWS, ...wanted);
+    return Math.max(CONCURRENT_ROWS, ...limits);
   }
 
   /** Time limit of one row: the functions' own limits, and the general limit for those without. */

@@ -196,11 +196,11 @@ export class WorkerProcess {
     this.#state = "ended";
     for (const timer of this.#timers) clearTimeout(timer);
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
-    const said = wasReady || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;
+    const lastLines = wasReady || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;
     this.#options.onEnd({
       was_ready: wasReady,
       import_error: this.#importError,
-      reason: (this.#reason ?? reason) + said,
+      reason: (this.#reason ?? reason) + lastLines,
     });
   }
 

@@ -29,7 +29,7 @@ export class WorkerSlot {
   /** Whether the process has answered a call. */
   has_worked = false;
   /** Why we ended the process. */
-  blame: FailureAttribution | undefined;
+  failure: FailureAttribution | undefined;
   /** Whether the culprit is known and has already failed. */
   is_charged = false;
   /** Memory when it became ready; undefined until known. */
@@ -45,7 +45,7 @@ export class WorkerSlot {
     this.running = undefined;
     this.is_retiring = false;
     this.has_worked = false;
-    this.blame = undefined;
+    this.failure = undefined;
     this.is_charged = false;
     this.base_bytes = undefined;
     this.#graphs.clear();
@@ -79,7 +79,7 @@ export class WorkerSlot {
 
   /** Whether it accepts rows. */
   get isOpen(): boolean {
-    return this.process?.isReady === true && !this.is_retiring && this.blame === undefined;
+    return this.process?.isReady === true && !this.is_retiring && this.failure === undefined;
   }
 
   /** Sends rows of a graph under a call number. Sends the graph first when the process does not know it. */
@@ -117,7 +117,7 @@ export class WorkerSlot {
 
   /** Chunk of a call. @throws Error when the worker names an unknown call */
   chunk(call: number): Chunk {
-    const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
+    const chunk = this.chunks.find((chunk) => chunk.call === call) ?? this.flows.get(call);
     if (chunk === undefined) throw new Error(`call ${call} is not in flight`);
     return chunk;
   }
@@ -176,7 +176,7 @@ export class WorkerSlot {
 
   /** Removes a row that the worker named from its chunk. */
   takeRow(call: number, index: number): QueuedRow | undefined {
-    const chunk = this.chunks.find((one) => one.call === call) ?? this.flows.get(call);
+    const chunk = this.chunks.find((chunk) => chunk.call === call) ?? this.flows.get(call);
     return chunk === undefined ? undefined : takeOne(chunk, index);
   }
 

@@ -35,7 +35,7 @@ export class WorkerWatch {
   readonly #limits: WatchLimits;
   readonly #events: WatchEvents;
   #timer: NodeJS.Timeout | undefined;
-  #lookedAt = 0;
+  #checkedAt = 0;
   #ticks = 0;
 
   constructor(slots: readonly WorkerSlot[], limits: WatchLimits, events: WatchEvents) {
@@ -48,7 +48,7 @@ export class WorkerWatch {
   begin(): void {
     if (this.#timer !== undefined) return;
     const intervalMs = Math.min(WATCH_MS, Math.ceil(this.#limits.function_timeout_ms / 3));
-    this.#lookedAt = performance.now();
+    this.#checkedAt = performance.now();
     this.#timer = setInterval(() => this.#look(intervalMs), intervalMs);
   }
 
@@ -59,8 +59,8 @@ export class WorkerWatch {
 
   /** Ends a worker that exceeded a limit, and fails the row to blame, if known. */
   closeDown(slot: WorkerSlot, blame: FailureAttribution & { kind: "timeout" }, culprit: QueuedRow | undefined): void {
-    if (slot.blame !== undefined) return;
-    slot.blame = blame;
+    if (slot.failure !== undefined) return;
+    slot.failure = blame;
     slot.is_charged = culprit !== undefined;
     if (culprit !== undefined) this.#events.onTimeout(culprit, blame);
     slot.process?.kill(`a row ran longer than ${blame.timeout_ms} ms`);
@@ -69,22 +69,22 @@ export class WorkerWatch {
   #look(intervalMs: number): void {
     const now = performance.now();
     // If this process was delayed itself, unread answers come first.
-    const isLate = now - this.#lookedAt > 3 * intervalMs + WATCH_MS;
-    this.#lookedAt = now;
+    const isLate = now - this.#checkedAt > 3 * intervalMs + WATCH_MS;
+    this.#checkedAt = now;
     if (isLate) return;
     this.#ticks += 1;
     const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.isBusy);
-    for (const slot of busy) this.#lookAt(slot, now);
+    for (const slot of busy) this.#check(slot, now);
     if (busy.length === 0) this.end();
   }
 
-  #lookAt(slot: WorkerSlot, now: number): void {
+  #check(slot: WorkerSlot, now: number): void {
     const { function_timeout_ms: functionTimeoutMs } = this.#limits;
     const ranMs = now - slot.progress_at;
     const first = slot.chunks[0];
     const limitMs = first === undefined ? functionTimeoutMs : this.#events.rowLimitMs(first.graph);
     const isLate = (first !== undefined || slot.isFed) && ranMs > limitMs;
-    if (isLate && slot.blame === undefined) {
+    if (isLate && slot.failure === undefined) {
       this.closeDown(slot, { kind: "timeout", timeout_ms: limitMs }, slot.takeRunning());
     } else if (slot.flows.size > 0 && now - slot.heard_at > SILENCE_MS + this.#longestMs(slot)) {
       const { running } = slot;
@@ -106,9 +106,9 @@ export class WorkerWatch {
     if (process?.pid === undefined || baseBytes === undefined) return;
     const { worker_memory_mb: workerMemoryMb } = this.#limits;
     const bytes = await process.memoryBytes();
-    if (bytes === undefined || slot.process !== process || slot.blame !== undefined) return;
+    if (bytes === undefined || slot.process !== process || slot.failure !== undefined) return;
     if (bytes - baseBytes <= workerMemoryMb * 1024 * 1024) return;
-    slot.blame = { kind: "memory", memory_mb: workerMemoryMb };
+    slot.failure = { kind: "memory", memory_mb: workerMemoryMb };
     process.kill(`it grew by more than ${workerMemoryMb} MB`);
   }
 }

@@ -21,7 +21,7 @@ export function createDiskBlobs(folder: string): BlobStore {
     return { parent: join(folder, owner, digest.slice(0, 2)), path: join(folder, owner, digest.slice(0, 2), digest) };
   };
   return {
-    has: (owner, digest) => isThere(pathOf(owner, digest).path),
+    has: (owner, digest) => blobExists(pathOf(owner, digest).path),
     async put(owner, digest, bytes) {
       const { parent, path } = pathOf(owner, digest);
       const drafts = join(folder, owner, DRAFTS);
@@ -96,7 +96,7 @@ async function removeDrafts(folder: string, before: Date): Promise<void> {
   }
 }
 
-async function isThere(path: string): Promise<boolean> {
+async function blobExists(path: string): Promise<boolean> {
   try {
     await access(path);
     return true;

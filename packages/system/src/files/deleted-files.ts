@@ -18,11 +18,11 @@ export function deletedBytes(folders: readonly string[]): number {
   const owners = new Set(folders.map((folder) => readIfExists(() => lstatSync(folder).uid, UNSEEN)));
   for (const pid of list("/proc").filter((name) => /^\d+$/.test(name))) {
     // a process has hundreds of memory mappings; reading those of the whole machine takes a second
-    if (!owners.has(readIfExists(() => userOf(pid), UNSEEN))) continue;
+    if (!owners.has(readIfExists(() => userIdOf(pid), UNSEEN))) continue;
     for (const kind of HELD) {
       for (const name of list(`/proc/${pid}/${kind}`)) {
-        const held = readIfExists(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders), UNSEEN);
-        if (held !== undefined) found.set(held.key, held.bytes);
+        const openBytes = readIfExists(() => deletedFile(`/proc/${pid}/${kind}/${name}`, folders), UNSEEN);
+        if (openBytes !== undefined) found.set(openBytes.key, openBytes.bytes);
       }
     }
   }
@@ -37,7 +37,7 @@ function deletedFile(link: string, folders: readonly string[]): { key: string; b
 }
 
 /** Not the owner of its folder in /proc: a process may set that to root. */
-function userOf(pid: string): number {
+function userIdOf(pid: string): number {
   return Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
 }
 

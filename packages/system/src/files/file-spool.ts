@@ -20,7 +20,7 @@ export function createFileSpool(folder = tmpdir()): Spool {
 class FileSpool implements Spool {
   readonly #folder: string;
   #pieces: Buffer[] = [];
-  #held = 0;
+  #bufferedBytes = 0;
   #bytes = 0;
   #file: FileHandle | undefined;
 
@@ -35,9 +35,9 @@ class FileSpool implements Spool {
   async write(piece: string | Uint8Array): Promise<void> {
     const written = typeof piece === "string" ? Buffer.from(piece, "utf8") : Buffer.from(piece);
     this.#pieces.push(written);
-    this.#held += written.length;
+    this.#bufferedBytes += written.length;
     this.#bytes += written.length;
-    if (this.#held >= MEMORY_BYTES) await this.#flush();
+    if (this.#bufferedBytes >= MEMORY_BYTES) await this.#flush();
   }
 
   async *read(): AsyncGenerator<Uint8Array> {
@@ -65,7 +65,7 @@ class FileSpool implements Spool {
   async #flush(): Promise<void> {
     const pieces = this.#pieces;
     this.#pieces = [];
-    this.#held = 0;
+    this.#bufferedBytes = 0;
     try {
       this.#file ??= await openNameless(this.#folder);
       await writeAll(this.#file, Buffer.concat(pieces));

@@ -22,14 +22,14 @@ export interface FolderUse {
 /**
  * Measures the disk usage of folders. A file with several names counts once, a sparse file by its blocks; links are not
  * followed. Entries that disappear during the scan are skipped, and missing folders count as 0. `written_since` skips
- * entries created and last written earlier, by the file system's clock. Counting stops above `most_files`.
+ * entries created and last written earlier, by the file system's clock. Counting stops above `max_files`.
  */
 export async function folderUse(
   folders: readonly string[],
   {
-    most_files: mostFiles = Number.POSITIVE_INFINITY,
+    max_files: maxFiles = Number.POSITIVE_INFINITY,
     written_since: writtenSince,
-  }: { most_files?: number; written_since?: Date } = {},
+  }: { max_files?: number; written_since?: Date } = {},
 ): Promise<FolderUse> {
   const sinceMs = writtenSince?.getTime() ?? 0;
   const seen = new Set<string>();
@@ -52,10 +52,10 @@ export async function folderUse(
   }
 
   for (const folder of waiting.splice(0)) await count(folder);
-  for (let folder = waiting.pop(); folder !== undefined && files <= mostFiles; folder = waiting.pop()) {
+  for (let folder = waiting.pop(); folder !== undefined && files <= maxFiles; folder = waiting.pop()) {
     const parent = folder;
     const entries: Dirent[] = (await awaitIfExists(readdir(parent, { withFileTypes: true }), GONE)) ?? [];
-    for (let at = 0; at < entries.length && files <= mostFiles; at += AT_ONCE) {
+    for (let at = 0; at < entries.length && files <= maxFiles; at += AT_ONCE) {
       await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
     }
   }

@@ -26,9 +26,9 @@ const DEPS: MoveDeps = {
 export function moveFile(
   from: string,
   to: string,
-  { has_held_files: hasHeldFiles, patience_ms: patienceMs, rename }: MoveDeps = DEPS,
+  { has_held_files: hasHeldFiles, patience_ms: timeoutMs, rename }: MoveDeps = DEPS,
 ): void {
-  const until = performance.now() + patienceMs;
+  const until = performance.now() + timeoutMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     try {
       rename(from, to);

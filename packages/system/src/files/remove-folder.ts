@@ -80,9 +80,9 @@ async function removeBelow(top: FileHandle, path: string, depth: number): Promis
   // swapped or gone: the next pass over its parent sees the current entry
   if (folder === undefined) return;
   await using handle = folder;
-  if (depth >= DEEPEST) return await rename(path, join(pathOf(top), `.deep-${randomUUID()}`)).catch(ignoreGone);
+  if (depth >= DEEPEST) return await rename(path, join(pathOf(top), `.deep-${randomUUID()}`)).catch(ignoreMissing);
   await empty(top, handle, depth + 1);
-  await rmdir(path).catch(ignoreGone);
+  await rmdir(path).catch(ignoreMissing);
 }
 
 /** False for a folder. */
@@ -114,7 +114,7 @@ function pathOf({ fd }: FileHandle): string {
   return `/proc/self/fd/${fd}`;
 }
 
-function ignoreGone(error: unknown): void {
+function ignoreMissing(error: unknown): void {
   if (!["ENOENT", "ENOTDIR"].includes(codeOf(error))) throw error;
 }
 

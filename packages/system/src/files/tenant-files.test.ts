@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { giveTree, inTenantFolder, openToOthers, readTenantFile, refuseTenantLinks } from "./tenant-files.ts";
+import { chownTree, openToOthers, readTenantFile, refuseTenantLinks, withTenantFolder } from "./tenant-files.ts";
 
 const POD = 234_567;
 let folder: string;
@@ -32,14 +32,14 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 describe.runIf(process.platform === "linux")("files of tenants", () => {
   test("does not enter a folder that is a link", async () => {
     symlinkSync(kept, join(folder, "log"));
-    expect(await inTenantFolder(join(folder, "log"), async (path) => readdirSync(path))).toBeUndefined();
-    expect(await inTenantFolder(kept, async (path) => readdirSync(path))).toEqual(["secret"]);
+    expect(await withTenantFolder(join(folder, "log"), async (path) => readdirSync(path))).toBeUndefined();
+    expect(await withTenantFolder(kept, async (path) => readdirSync(path))).toEqual(["secret"]);
   });
 
   test("keeps an open folder when a link takes its name", async () => {
     const log = join(folder, "log");
     mkdirSync(log);
-    const seen = await inTenantFolder(log, async (path) => {
+    const seen = await withTenantFolder(log, async (path) => {
       rmSync(log, { recursive: true });
       symlinkSync(kept, log);
       return readdirSync(path);
@@ -72,27 +72,27 @@ describe.runIf(process.getuid?.() === 0)("files of tenants, changed by root", ()
     mkdirSync(join(data, "inner"), { recursive: true });
     writeFileSync(join(data, "inner", "file"), "");
     symlinkSync(join(kept, "secret"), join(data, "inner", "link"));
-    giveTree(data, POD);
+    chownTree(data, POD);
     const owners = ["", "inner", "inner/file", "inner/link"].map((name) => lstatSync(join(data, name)).uid);
     expect(owners).toEqual([POD, POD, POD, POD]);
     expect([kept, join(kept, "secret")].map((path) => statSync(path).uid)).toEqual([0, 0]);
   });
 
   test("creates and gives a missing folder", () => {
-    giveTree(join(folder, "a", "b"), POD);
+    chownTree(join(folder, "a", "b"), POD);
     expect(statSync(join(folder, "a")).uid).toBe(0);
     expect(statSync(join(folder, "a", "b"))).toMatchObject({ uid: POD, mode: 0o40700 });
   });
 
   test("does not give a folder below one that its user owns", () => {
     const data = join(folder, "data");
-    giveTree(data, POD);
-    expect(() => giveTree(join(data, "log"), POD)).toThrow("a folder above it belongs to the user that gets it");
+    chownTree(data, POD);
+    expect(() => chownTree(join(data, "log"), POD)).toThrow("a folder above it belongs to the user that gets it");
   });
 
   test("does not give a link in the last part, regardless of its owner", () => {
     symlinkSync(kept, join(folder, "scratch"));
-    expect(() => giveTree(join(folder, "scratch"), POD)).toThrow(`it is a link to ${kept}`);
+    expect(() => chownTree(join(folder, "scratch"), POD)).toThrow(`it is a link to ${kept}`);
     expect(statSync(kept).uid).toBe(0);
   });
 
@@ -100,23 +100,23 @@ describe.runIf(process.getuid?.() === 0)("files of tenants, changed by root", ()
     symlinkSync(kept, join(folder, "log"));
     lchownSync(join(folder, "log"), POD, POD);
     const said = `${join(folder, "log")} is a link to ${kept} that another user made`;
-    expect(() => giveTree(join(folder, "log", "new"), POD + 1)).toThrow(said);
+    expect(() => chownTree(join(folder, "log", "new"), POD + 1)).toThrow(said);
     expect(() => openToOthers(join(folder, "log", "new"), POD + 1)).toThrow(said);
     expect(readdirSync(kept)).toEqual(["secret"]);
   });
 
   test("follows a system link that no other user can replace", () => {
     symlinkSync("kept", join(folder, "system"));
-    giveTree(join(folder, "system", "new"), POD);
+    chownTree(join(folder, "system", "new"), POD);
     expect(statSync(join(kept, "new")).uid).toBe(POD);
     chmodSync(folder, 0o777);
-    expect(() => giveTree(join(folder, "system", "new"), POD)).toThrow("in a folder that another user can write");
+    expect(() => chownTree(join(folder, "system", "new"), POD)).toThrow("in a folder that another user can write");
   });
 
   test("refuses a tree that is deeper than the limit", () => {
     const data = join(folder, "data");
     mkdirSync(join(data, ..."d".repeat(300)), { recursive: true });
-    expect(() => giveTree(data, POD)).toThrow("256 levels deep");
+    expect(() => chownTree(data, POD)).toThrow("256 levels deep");
   });
 
   test("opens a folder to others unless the user owns it", () => {

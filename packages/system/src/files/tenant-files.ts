@@ -47,7 +47,7 @@ export interface EntryIdentity {
  * Runs `work` in a folder that a tenant can write or replace. `path` names the opened folder until `work` ends.
  * Undefined when no folder is there, or when the last part is a link.
  */
-export async function inTenantFolder<T>(folder: string, work: (path: string) => Promise<T>): Promise<T | undefined> {
+export async function withTenantFolder<T>(folder: string, work: (path: string) => Promise<T>): Promise<T | undefined> {
   const handle = await open(folder, FOLDER).catch(noFolder);
   if (handle === undefined) return undefined;
   try {
@@ -57,8 +57,8 @@ export async function inTenantFolder<T>(folder: string, work: (path: string) => 
   }
 }
 
-/** Synchronous version of `inTenantFolder`. */
-export function inTenantFolderNow<T>(folder: string, work: (path: string) => T): T | undefined {
+/** Synchronous version of `withTenantFolder`. */
+export function withTenantFolderSync<T>(folder: string, work: (path: string) => T): T | undefined {
   let file: number;
   try {
     file = openSync(folder, FOLDER);
@@ -76,7 +76,7 @@ export function inTenantFolderNow<T>(folder: string, work: (path: string) => T):
  * Reads at most `most_bytes` of a file that a tenant can write or replace. Undefined when the path is not a regular
  * file.
  */
-export function readTenantFile(path: string, mostBytes: number): string | undefined {
+export function readTenantFile(path: string, maxBytes: number): string | undefined {
   let file: number;
   try {
     file = openSync(path, constants.O_RDONLY | TENANT_FILE);
@@ -85,8 +85,8 @@ export function readTenantFile(path: string, mostBytes: number): string | undefi
   }
   try {
     if (!fstatSync(file).isFile()) return undefined;
-    const bytes = Buffer.alloc(mostBytes);
-    return bytes.toString("utf8", 0, readSync(file, bytes, 0, mostBytes, 0));
+    const bytes = Buffer.alloc(maxBytes);
+    return bytes.toString("utf8", 0, readSync(file, bytes, 0, maxBytes, 0));
   } finally {
     closeSync(file);
   }
@@ -97,7 +97,7 @@ export function readTenantFile(path: string, mostBytes: number): string | undefi
  * links on the way must belong to the system. Otherwise the user could swap entries.
  * @throws pod_failed for such a path, for a path that is not a folder, and for a tree deeper than 256 folders
  */
-export function giveTree(path: string, uid: number): EntryIdentity {
+export function chownTree(path: string, uid: number): EntryIdentity {
   return withEntry(path, { makes: true, owner: uid, has_own_links: false }, (entry, found) => {
     if (!found.isDirectory()) throw notGiven(path, "it is not a folder");
     own(entry, uid, path, 0);
@@ -227,11 +227,11 @@ function own(entry: number, uid: number, path: string, depth: number): void {
   if (found.uid === uid) return;
   if (depth > DEEPEST_TREE) throw notGiven(path, `it holds folders ${DEEPEST_TREE} levels deep`);
   const here = descriptorPath(entry, path);
-  if (found.isDirectory()) for (const name of readdirSync(here)) ownBelow(join(here, name), uid, path, depth);
+  if (found.isDirectory()) for (const name of readdirSync(here)) chownBelow(join(here, name), uid, path, depth);
   chownSync(here, uid, uid);
 }
 
-function ownBelow(below: string, uid: number, path: string, depth: number): void {
+function chownBelow(below: string, uid: number, path: string, depth: number): void {
   const entry = openIfThere(below);
   if (entry === undefined) return;
   try {
@@ -262,9 +262,9 @@ function noFolder(error: unknown): undefined {
   throw error;
 }
 
-function notGiven(path: string, why: string): Error {
+function notGiven(path: string, reason: string): Error {
   return appError("pod_failed", {
-    detail: `The folder ${path} cannot be given to a pod: ${why}.`,
+    detail: `The folder ${path} cannot be given to a pod: ${reason}.`,
     hint: `Check each part of the path, then remove what a pod put there: namei -l ${path}`,
     meta: { path },
   });

@@ -43,7 +43,7 @@ export async function writeEntries(
   const folders = foldersOf(entries);
   for (const path of folders) await mkdir(join(folder, path), { mode: 0o700 });
   const files = entries.filter(({ link }) => link === null);
-  await eachAtOnce(files, AT_ONCE, async (entry) => {
+  await forEachConcurrently(files, AT_ONCE, async (entry) => {
     signal.throwIfAborted();
     await writeFile(entry, join(folder, entry.path), entry.is_executable ? modes.program : modes.file);
   });
@@ -75,7 +75,11 @@ async function writeFile(entry: NewEntry, path: string, mode: number): Promise<v
 }
 
 /** Runs items in order with bounded concurrency. The first error stops it after the running ones end. */
-async function eachAtOnce<T>(items: readonly T[], count: number, work: (item: T) => Promise<void>): Promise<void> {
+async function forEachConcurrently<T>(
+  items: readonly T[],
+  count: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   const rest = items[Symbol.iterator]();
   const errors: unknown[] = [];
   const lane = async () => {

@@ -14,9 +14,9 @@ export function toHashBytes(hex: string): Buffer {
 
 /** Compares hashes in constant time. */
 export function createHashCompare(): (hex: string, stored: Buffer) => boolean {
-  const shown = Buffer.alloc(HEX_CHARACTERS);
+  const received = Buffer.alloc(HEX_CHARACTERS);
   return (hex, stored) => {
-    shown.write(hex, "latin1");
-    return stored.length === HEX_CHARACTERS && timingSafeEqual(shown, stored);
+    received.write(hex, "latin1");
+    return stored.length === HEX_CHARACTERS && timingSafeEqual(received, stored);
   };
 }

@@ -89,9 +89,9 @@ export function createKeyVerifier(options: KeyVerifierOptions): KeyVerifier {
       const read = readKeyText(text);
       const key = read === undefined ? undefined : held.keys.get(read.id);
       if (key === undefined || key.expires_ms <= now) return BAD;
-      const shown = hashKey(text);
-      const isGood = key.hashes.some(({ bytes, until_ms: untilMs }) => untilMs > now && isSame(shown, bytes));
-      return isGood ? { outcome: "good", key } : BAD;
+      const received = hashKey(text);
+      const isValid = key.hashes.some(({ bytes, until_ms: untilMs }) => untilMs > now && isSame(received, bytes));
+      return isValid ? { outcome: "good", key } : BAD;
     },
   };
 }

@@ -23,7 +23,7 @@ export async function endProcess(
 ): Promise<boolean> {
   for (const step of steps) {
     if (!send(identity, step.signal)) return true;
-    if (await becomesTrue(() => !isProcessAlive(identity), step.wait_ms)) return true;
+    if (await pollUntil(() => !isProcessAlive(identity), step.wait_ms)) return true;
   }
   return !isProcessAlive(identity);
 }
@@ -41,7 +41,7 @@ export async function endChild(
   for (const step of steps) {
     if (hasEnded(child)) return true;
     askToEnd(child, step.signal, system);
-    if (await becomesTrue(() => hasEnded(child), step.wait_ms)) return true;
+    if (await pollUntil(() => hasEnded(child), step.wait_ms)) return true;
   }
   return hasEnded(child);
 }
@@ -72,7 +72,7 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
 }
 
-async function becomesTrue(look: () => boolean, waitMs: number): Promise<boolean> {
+async function pollUntil(look: () => boolean, waitMs: number): Promise<boolean> {
   const until = performance.now() + waitMs;
   while (performance.now() < until) {
     if (look()) return true;

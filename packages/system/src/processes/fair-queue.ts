@@ -31,9 +31,9 @@ export function createFairQueue({ at_once: atOnce, of_one: ofOne }: FairQueueLim
 
   function leave(owner: string): void {
     total -= 1;
-    const left = (running.get(owner) ?? 1) - 1;
-    if (left === 0) running.delete(owner);
-    else running.set(owner, left);
+    const remaining = (running.get(owner) ?? 1) - 1;
+    if (remaining === 0) running.delete(owner);
+    else running.set(owner, remaining);
     serveNext();
   }
 

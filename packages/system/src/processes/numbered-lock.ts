@@ -35,18 +35,18 @@ export function tryLock(folder: string, prefix: string): LockResult {
     try {
       const { owner, highest } = findOwner(folder, prefix);
       if (owner !== undefined) return { outcome: "taken", owner };
-      const mine = join(folder, `${prefix}${highest + 1}`);
-      if (!link(draft, mine)) continue;
+      const ownDraft = join(folder, `${prefix}${highest + 1}`);
+      if (!link(draft, ownDraft)) continue;
       const { ino } = statSync(draft);
       // a later owner may have used and removed our number since the check
       if (listNumbers(folder, prefix).some((number) => number > highest + 1)) {
-        rmSync(mine, { force: true });
+        rmSync(ownDraft, { force: true });
         continue;
       }
       for (const number of listNumbers(folder, prefix)) {
         if (number <= highest) rmSync(join(folder, `${prefix}${number}`), { force: true });
       }
-      return { outcome: "acquired", release: () => release(folder, mine, ino) };
+      return { outcome: "acquired", release: () => release(folder, ownDraft, ino) };
     } finally {
       rmSync(draft, { force: true });
     }
@@ -105,13 +105,13 @@ function link(draft: string, path: string): boolean {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     if (["EEXIST", "ENOENT"].includes(code)) return false;
-    if (NO_LINKS.includes(code)) throw cannotLink(draft, error);
+    if (NO_LINKS.includes(code)) throw linkFailed(draft, error);
     throw error;
   }
 }
 
 /** Only a hard link guarantees a unique name and complete content. */
-function cannotLink(draft: string, cause: unknown): Error {
+function linkFailed(draft: string, cause: unknown): Error {
   const folder = dirname(draft);
   return appError("home_not_writable", {
     detail: `The file system of ${folder} does not support hard links, which lock a home. FAT and exFAT do not support them.`,

@@ -36,11 +36,11 @@ export function spawnPython(
     env: LAUNCHER_ENVIRONMENT,
     stdio,
   });
-  const told: unknown = child.stdio[3];
-  if (told instanceof Writable) {
+  const controlPipe: unknown = child.stdio[3];
+  if (controlPipe instanceof Writable) {
     // the exit status explains a launcher that ends without reading it
-    told.on("error", () => undefined);
-    told.end(text);
+    controlPipe.on("error", () => undefined);
+    controlPipe.end(text);
   }
   return child;
 }

@@ -48,7 +48,7 @@ export function requirePostgresBin(tools: Tools): string {
       hint: "Install it with pip install 'appdb[serve]', or set SERVICE_LOCAL_DATABASE_URL to a PostgreSQL 18 with pgvector.",
     });
   }
-  if (firstThere(["postgres", "postgres.exe"].map((name) => join(bin, name))) === undefined) {
+  if (firstExisting(["postgres", "postgres.exe"].map((name) => join(bin, name))) === undefined) {
     throw appError("postgres_failed", {
       detail: `No postgres program in ${bin}.`,
       hint: "Set SERVICE_PG_BIN to the bin folder of PostgreSQL 18, or unset it.",
@@ -80,9 +80,14 @@ function findWheel(start: string): Installation | undefined {
     // Linux and macOS: <environment>/lib/pythonX.Y/site-packages; Windows: <environment>\Lib\site-packages, also for a
     // base Python
     const roots = [join(parent, "..", "..", ".."), join(parent, "..", "..")];
-    const root = roots.find((candidate) => firstThere(pythonsOf(candidate)) !== undefined);
+    const root = roots.find((candidate) => firstExisting(pythonsOf(candidate)) !== undefined);
     if (root === undefined) continue;
-    return { python: firstThere(pythonsOf(root)), uv: firstThere(uvsOf(root)), library: parent, site_packages: parent };
+    return {
+      python: firstExisting(pythonsOf(root)),
+      uv: firstExisting(uvsOf(root)),
+      library: parent,
+      site_packages: parent,
+    };
   }
   return undefined;
 }
@@ -90,13 +95,13 @@ function findWheel(start: string): Installation | undefined {
 function readEnvironment(root: string): Omit<Installation, "library"> | undefined {
   const lib = join(root, "lib");
   const versions = existsSync(lib) ? readdirSync(lib).filter((name) => name.startsWith("python")) : [];
-  const sitePackages = firstThere([
+  const sitePackages = firstExisting([
     ...versions.map((version) => join(lib, version, "site-packages")),
     join(root, "Lib", "site-packages"),
   ]);
   return sitePackages === undefined
     ? undefined
-    : { python: firstThere(pythonsOf(root)), uv: firstThere(uvsOf(root)), site_packages: sitePackages };
+    : { python: firstExisting(pythonsOf(root)), uv: firstExisting(uvsOf(root)), site_packages: sitePackages };
 }
 
 function uvsOf(root: string): string[] {
@@ -111,10 +116,10 @@ function pythonsOf(root: string): string[] {
 function postgresBin(sitePackages: string | undefined): string | undefined {
   return sitePackages === undefined
     ? undefined
-    : firstThere([join(sitePackages, "embedded_postgres", "pginstall", "bin")]);
+    : firstExisting([join(sitePackages, "embedded_postgres", "pginstall", "bin")]);
 }
 
-function firstThere(paths: readonly (string | undefined)[]): string | undefined {
+function firstExisting(paths: readonly (string | undefined)[]): string | undefined {
   return paths.find((path) => path !== undefined && existsSync(path));
 }
 

@@ -86,7 +86,7 @@ export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTr
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(settings.ratio) }),
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: sayFailures(exporter, log),
+        exporter: logFailures(exporter, log),
         scheduledDelayMillis: EXPORT_EVERY_MS,
         exportTimeoutMillis: EXPORT_MS,
       }),
@@ -96,7 +96,7 @@ export function createOtlpTracer(input: OtlpTracerInput, log: Logger): RequestTr
   return {
     begin: (request) => beginTrace(tracer, request, role),
     async [Symbol.asyncDispose]() {
-      // sayFailures has already logged a failed export
+      // logFailures has already logged a failed export
       const ended = provider.shutdown().catch(() => undefined);
       await withinTime(ended, LAST_EXPORT_MS);
     },
@@ -158,7 +158,7 @@ function endSpan(span: Span, status: number): void {
 }
 
 /** Logs a failing collector once a minute. Only spans are lost. */
-function sayFailures(inner: SpanExporter, log: Logger): SpanExporter {
+function logFailures(inner: SpanExporter, log: Logger): SpanExporter {
   let nextAt = 0;
   return {
     export: (spans, done) =>

@@ -96,11 +96,11 @@ export interface AttackedDriver {
   readonly name: PodDriver["name"];
   create(input: LocalDriverInput): Promise<LocalDriver>;
   /** Maximum processes of the code, of the 200 of its pod. */
-  readonly most_children: number;
+  readonly max_children: number;
 }
 
 /** Registers the isolation tests for every driver that serves several organizations. */
-export function testCodeAttack({ create, most_children: mostChildren, name }: AttackedDriver): void {
+export function testCodeAttack({ create, max_children: mostChildren, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
     const layout = createStageLayout(folder);

@@ -20,8 +20,8 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
             { child: true },
             { id: `db-${place}`, args: ["pod.js", stage.mark, `${stage.mark}-${place}`] },
           );
-          const { input, ...told } = spec;
-          const owner = startOwner(driver, stage, { spec: { ...told, input: input.reveal() } });
+          const { input, ...otherSpec } = spec;
+          const owner = startOwner(driver, stage, { spec: { ...otherSpec, input: input.reveal() } });
           const closed = once(owner, "close");
           await nextLine(owner);
           await new Promise((resolve) => setTimeout(resolve, delayMs));

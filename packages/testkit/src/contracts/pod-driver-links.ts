@@ -70,8 +70,8 @@ export function testLinks(driver: PodDriverUnderTest): void {
       // Readable by another user once it is visible.
       chmodSync(victim, 0o755);
       chmodSync(join(victim, "pod.log"), 0o644);
-      const said: string[] = [];
-      const task = stage.task({ args: [], onLine: (line) => said.push(line) });
+      const output: string[] = [];
+      const task = stage.task({ args: [], onLine: (line) => output.push(line) });
       const exchanging = exchangeForLink(task.cwd, victim);
       try {
         for (let count = 0; count < EXCHANGED_TASKS; count += 1) {
@@ -83,7 +83,7 @@ export function testLinks(driver: PodDriverUnderTest): void {
       } finally {
         await exchanging.end();
       }
-      expect(said.join("\n")).not.toContain(SECRET);
+      expect(output.join("\n")).not.toContain(SECRET);
       expect(readFileSync(join(victim, "pod.log"), "utf8")).toBe(`${SECRET}\n`);
       expect([victim, join(victim, "pod.log")].map((path) => statSync(path).uid)).toEqual([0, 0]);
     });

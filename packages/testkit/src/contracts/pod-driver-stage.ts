@@ -60,7 +60,7 @@ export interface PodStage extends AsyncDisposable {
   readonly mark: string;
   readonly input: LocalDriverInput;
   open(): Promise<LocalDriver>;
-  spec(told?: Told, changes?: Partial<PodSpec>): PodSpec;
+  spec(podInput?: Told, changes?: Partial<PodSpec>): PodSpec;
   task(changes: Partial<PodTask> & Pick<PodTask, "args">): PodTask;
   /** The test program's report after it has read its input. */
   ready(spec: PodSpec): Promise<PodProgramReport>;
@@ -84,7 +84,7 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
   };
   const opened: LocalDriver[] = [];
 
-  function spec(told: Told = {}, changes: Partial<PodSpec> = {}): PodSpec {
+  function spec(podInput: Told = {}, changes: Partial<PodSpec> = {}): PodSpec {
     const id = changes.id ?? "db-1";
     const labels = { organization_id: "org-1", database_id: id, kind: "database" } as const;
     const volumes = [
@@ -97,7 +97,7 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
       id,
       labels,
       args: ["pod.js", mark],
-      input: new Secret(JSON.stringify({ ...told, mark, run_folder: runFolder, log_folder: logFolder })),
+      input: new Secret(JSON.stringify({ ...podInput, mark, run_folder: runFolder, log_folder: logFolder })),
       image: null,
       volumes,
       ports: ["api"],
@@ -113,8 +113,8 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
     input,
     spec,
     async open() {
-      const made: unknown = await import(driver.module);
-      const pods = await (made as Record<string, (input: object) => LocalDriver | Promise<LocalDriver>>)[
+      const module: unknown = await import(driver.module);
+      const pods = await (module as Record<string, (input: object) => LocalDriver | Promise<LocalDriver>>)[
         driver.factory
       ]?.({
         ...input,
@@ -162,7 +162,7 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
       for (const pods of opened) await pods[Symbol.asyncDispose]();
       await eventually(() => {
         const left = findMarked(mark, false);
-        for (const pid of left) endIfThere(pid);
+        for (const pid of left) killIfRunning(pid);
         if (left.length > 0) throw new Error(`Processes of the test do not end: ${left.join(", ")}.`);
       });
       rmSync(folder, { recursive: true, force: true });
@@ -170,7 +170,7 @@ export function openPodStage(driver: PodDriverUnderTest): PodStage {
   };
 }
 
-function endIfThere(pid: number): void {
+function killIfRunning(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {

@@ -40,12 +40,12 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect(second.spec_hash).not.toBe(first.spec_hash);
       await stage.expectPrograms(1);
       process.kill(stage.programs()[0] ?? 0, "SIGKILL");
-      const gone = await eventually(async () => {
+      const hasEnded = await eventually(async () => {
         const status = await pods.inspect("db-1");
         expect(status?.state).toBe("exited");
         return status;
       });
-      expect(gone?.exit).toMatchObject({ code: null, signal: "SIGKILL", is_out_of_memory: false });
+      expect(hasEnded?.exit).toMatchObject({ code: null, signal: "SIGKILL", is_out_of_memory: false });
       await pods.ensure(stage.spec({ secret: "two" }), signal);
       await stage.expectPrograms(1);
     });

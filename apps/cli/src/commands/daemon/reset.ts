@@ -30,10 +30,10 @@ export const reset = defineCommand<Flags, [], ResetResult>({
     const { home } = ctx.config;
     const { emptyHome, findLocalData } = await import("@appdb/postgres/homes/empty-home");
     const removed = findLocalData(home);
-    const kept = existsSync(home) ? readdirSync(home).filter((name) => !removed.includes(name)) : [];
-    if (removed.length === 0) return { home, databases: [], removed, kept };
+    const present = existsSync(home) ? readdirSync(home).filter((name) => !removed.includes(name)) : [];
+    if (removed.length === 0) return { home, databases: [], removed, kept: present };
     const databases = await namesOfDatabases(ctx);
-    describe(ctx, { home, databases, removed, kept });
+    describe(ctx, { home, databases, removed, kept: present });
     await confirm(ctx, {
       question: "Remove all of this permanently?",
       force: flags.force,
@@ -45,7 +45,7 @@ export const reset = defineCommand<Flags, [], ResetResult>({
     });
     const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
     await emptyHome({ home, runtime_base: ctx.config.daemon_env["XDG_RUNTIME_DIR"], log });
-    return { home, databases, removed, kept };
+    return { home, databases, removed, kept: present };
   },
   render: ({ home, removed }, out) => {
     out.line(

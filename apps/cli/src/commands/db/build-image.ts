@@ -65,7 +65,7 @@ async function readSent(
   const uri = open.uri.text;
   const read = await readProject(ctx, ctx.cwd, uri);
   const { entry, tree } = read;
-  if (entry === undefined && isNamed && !isToBeCorrected(database)) {
+  if (entry === undefined && isNamed && !needsCorrection(database)) {
     ctx.out.note(
       `${project.config_file} of ${project.root} has no entry for ${uri}: the image is built from the files that the database has. To send these: cli db update ${uri}`,
     );
@@ -83,6 +83,6 @@ async function readSent(
 }
 
 /** Files of a project that does not list the database must not replace those of a working one. */
-function isToBeCorrected({ last_build: lastBuild, state }: Database): boolean {
+function needsCorrection({ last_build: lastBuild, state }: Database): boolean {
   return state === "FAILED" || lastBuild?.state === "failed";
 }

@@ -63,7 +63,7 @@ export async function finishChange(
   ctx: Pick<Context, "out" | "signal">,
   { client, params }: DatabaseCommandTarget,
   { database, operation }: CallAnswer<"databaseStart">,
-  given: {
+  options: {
     readonly wait: boolean;
     readonly onLine?: (line: LogLine) => void;
     /** Whether the database will be gone at the end. */
@@ -73,10 +73,10 @@ export async function finishChange(
   if (operation === null) return { database, operation };
   const { signal } = ctx;
   const { id } = operation;
-  const { onLine } = given;
-  if (!given.wait) {
-    const asked = await client.call("operationShow", { params: { org: params.org, id } }, { signal });
-    return { database, operation: asked };
+  const { onLine } = options;
+  if (!options.wait) {
+    const current = await client.call("operationShow", { params: { org: params.org, id } }, { signal });
+    return { database, operation: current };
   }
   const ended = await waitForOperation(client, {
     org: params.org,
@@ -86,7 +86,7 @@ export async function finishChange(
     onRunning: ({ kind, state, target }) => ctx.out.status(`${kind} ${target}: ${state}`),
   });
   ctx.out.status("");
-  if (given.is_last === true) return { database, operation: ended };
+  if (options.is_last === true) return { database, operation: ended };
   return { database: await client.call("databaseShow", { params }, { signal }), operation: ended };
 }
 

@@ -19,12 +19,12 @@ export async function sendFiles(
   const onRetry = (reason: string) => ctx.out.note(`The upload was interrupted and continues. ${reason}`);
   const onProgress = showUpload(ctx.out, json);
   await sendBlobs(client, { org: params.org, tree, signal, onProgress, onRetry }).catch((error: unknown) => {
-    throw signal.aborted ? leftOff(error) : error;
+    throw signal.aborted ? uploadInterrupted(error) : error;
   });
   ctx.out.status("");
 }
 
-function leftOff(cause: unknown): AppError {
+function uploadInterrupted(cause: unknown): AppError {
   return appError("interrupted", {
     detail: "The command was interrupted. The database was not changed.",
     hint: "Uploaded files are kept: run the same command to continue.",

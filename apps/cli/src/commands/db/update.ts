@@ -59,7 +59,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     const nothing = { ...plan, operation: null, database: null, next: null };
     if (flags.dryRun) return { ...nothing, status: plan.in_agreement ? null : "skipped" };
     if (plan.state !== "absent" && plan.state !== "AVAILABLE") throw notAvailable(plan.uri, plan.state, "updated");
-    if (!plan.in_agreement) await agree(ctx, plan, flags);
+    if (!plan.in_agreement) await confirmChanges(ctx, plan, flags);
     // If nothing changes, drop the pending update that failed earlier.
     return await applyDatabasePlan(ctx, planned, flags);
   },
@@ -78,7 +78,11 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
 });
 
 /** @throws destructive_refused, confirmation_required */
-async function agree(ctx: Pick<Context, "prompt">, plan: ShownPlan, { allowDestructive, force }: Flags): Promise<void> {
+async function confirmChanges(
+  ctx: Pick<Context, "prompt">,
+  plan: ShownPlan,
+  { allowDestructive, force }: Flags,
+): Promise<void> {
   const { destructive, ops, rebuild } = plan.summary;
   const again = (more: readonly string[]) => commandLine(["db", "update", plan.uri, ...more]);
   if (destructive > 0 && !allowDestructive) {

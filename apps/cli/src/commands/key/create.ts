@@ -67,13 +67,16 @@ export const create = defineCommand<Flags, [name: string], CreatedKey>({
     return created;
   },
   render: (key, out) => {
-    out.line(`${showControls(key.name)}  (${powersOf(key)})`);
+    out.line(`${showControls(key.name)}  (${describePermissions(key)})`);
     printSecret(key, out);
   },
 });
 
 /** Describes a key's permissions. */
-export function powersOf({ grants, created_by: createdBy }: Pick<CreatedKey, "grants" | "created_by">): string {
+export function describePermissions({
+  grants,
+  created_by: createdBy,
+}: Pick<CreatedKey, "grants" | "created_by">): string {
   return showControls(grants.length === 0 ? `acts as ${createdBy ?? "its creator"}` : grants.join(", "));
 }
 

@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { ORG_FLAG, openOrganization, takeAll } from "../account.ts";
-import { powersOf } from "./create.ts";
+import { describePermissions } from "./create.ts";
 
 interface Flags extends JsonFlag {
   readonly long: boolean;
@@ -42,7 +42,7 @@ export const list = defineCommand<Flags, [], KeyList>({
             key.last_used_at === null ? "never used" : `used ${key.last_used_at}`,
             key.expires_at === null ? "no end" : `ends ${key.expires_at}`,
             key.created_by === null ? "creator was deleted" : `created by ${showControls(key.created_by)}`,
-            powersOf(key),
+            describePermissions(key),
           ]
         : []),
     ]);

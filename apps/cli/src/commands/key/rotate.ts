@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { ORG_FLAG, openOrganization } from "../account.ts";
 import { parseDurationUpTo, text } from "../parameters.ts";
-import { powersOf, printSecret } from "./create.ts";
+import { describePermissions, printSecret } from "./create.ts";
 
 interface Flags extends JsonFlag {
   readonly overlap?: number;
@@ -36,7 +36,7 @@ export const rotate = defineCommand<Flags, [name: string], CreatedKey>({
     return await client.call("keyRotate", { params: { org, name }, body }, { signal: ctx.signal });
   },
   render: (key, out) => {
-    out.line(`${showControls(key.name)}  (${powersOf(key)})`);
+    out.line(`${showControls(key.name)}  (${describePermissions(key)})`);
     out.line(
       key.previous_until === null
         ? "The previous secret is no longer valid."

@@ -46,7 +46,7 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
         const operation = await client.call("operationShow", input, { signal: ctx.signal });
         if (hasEnded(operation)) return operation;
         ctx.out.status(`${operation.kind} ${operation.target}: ${operation.state}`);
-        if (performance.now() >= ends) throw stillGoing(operation);
+        if (performance.now() >= ends) throw stillRunning(operation);
       }
     });
   },
@@ -54,7 +54,7 @@ export const wait = defineCommand<Flags, [id: string], Operation>({
   exitCode: ({ state }) => (state === "succeeded" ? EXIT.done : EXIT.failed),
 });
 
-function stillGoing({ id, kind, state, target }: Operation): Error {
+function stillRunning({ id, kind, state, target }: Operation): Error {
   return appError("operation_running", {
     detail: `The operation ${kind} of ${target} has not ended within the timeout. It is ${state} and continues.`,
     hint: `Show it: cli operations show ${id}`,

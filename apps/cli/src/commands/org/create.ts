@@ -36,7 +36,7 @@ export const create = defineCommand<Flags, [name: string], Org>({
     const org = await client
       .call("orgCreate", { body: { name, ...displayName } }, { signal: ctx.signal })
       .catch(async (error: unknown) => {
-        throw await explainTaken(ctx, client, name, error);
+        throw await explainNameTaken(ctx, client, name, error);
       });
     if (credential.kind === "api_key") {
       ctx.out.note(
@@ -52,7 +52,7 @@ export const create = defineCommand<Flags, [name: string], Org>({
 });
 
 /** If the taken name is an organization of the caller, suggests switching to it. */
-async function explainTaken(
+async function explainNameTaken(
   ctx: Pick<Context, "signal">,
   client: ControlClient,
   name: string,

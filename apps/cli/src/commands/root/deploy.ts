@@ -79,16 +79,16 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
     const plans = { database: planned.plan, ...(await planRest(deployment, planned.plan, preparation)) };
     if (!flags.json) printPlans(plans, ctx);
     const result = { ...plans, target: target.text, done: [] };
-    if (flags.dryRun || isAgreed(plans)) return { ...result, status: isAgreed(plans) ? null : "skipped" };
+    if (flags.dryRun || isInAgreement(plans)) return { ...result, status: isInAgreement(plans) ? null : "skipped" };
     refuseEarly(deployment, plans);
-    await agree(deployment, plans);
-    return { ...result, status: "applied", done: await carryOut(deployment, planned, plans) };
+    await confirmChanges(deployment, plans);
+    return { ...result, status: "applied", done: await executeDeploy(deployment, planned, plans) };
   },
   // The plans are already printed above: users read them before they are applied.
   render: ({ done, status, target }, out) => {
     if (status === "applied") out.note(`done: ${done.join(", ")} of ${target}`);
   },
-  exitCode: (result, flags) => (flags.dryRun && !isAgreed(result) ? EXIT.pending : EXIT.done),
+  exitCode: (result, flags) => (flags.dryRun && !isInAgreement(result) ? EXIT.pending : EXIT.done),
 });
 
 /**
@@ -128,7 +128,7 @@ function printPlans({ database, schema, services }: Plans, { out }: Pick<Context
   if (schema === null) out.line("All its tables and services are new. They are created after the database.");
 }
 
-function isAgreed({ database, schema, services }: Plans): boolean {
+function isInAgreement({ database, schema, services }: Plans): boolean {
   return database.in_agreement && schema?.in_agreement === true && services?.in_agreement === true;
 }
 
@@ -153,7 +153,10 @@ function refuseEarly({ file, flags, target }: Deployment, { database, schema, se
   });
 }
 
-async function agree({ ctx, file, flags, target }: Deployment, { database, schema, services }: Plans): Promise<void> {
+async function confirmChanges(
+  { ctx, file, flags, target }: Deployment,
+  { database, schema, services }: Plans,
+): Promise<void> {
   const parts = [
     database.in_agreement ? "" : count(database.summary.ops, "change"),
     schema === null || schema.in_agreement ? "" : "its tables",
@@ -170,9 +173,9 @@ async function agree({ ctx, file, flags, target }: Deployment, { database, schem
  * Records the previous state first, so that `cli rollback` can undo everything together. A new database has no previous
  * state.
  */
-async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: Plans): Promise<Step[]> {
+async function executeDeploy(deployment: Deployment, planned: RequestedPlan, plans: Plans): Promise<Step[]> {
   const { ctx, file, target } = deployment;
-  if (!plans.database.exists) return await carryOutSteps(deployment, planned, plans);
+  if (!plans.database.exists) return await executeSteps(deployment, planned, plans);
   const { database: db, organization: org } = target.uri;
   const { client } = await (await ctx.control()).open();
   const { app_file: appFile } = findApplication(ctx.cwd, file);
@@ -193,9 +196,9 @@ async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: P
     );
   };
   try {
-    const done = await carryOutSteps(deployment, planned, plans, async () => {
+    const done = await executeSteps(deployment, planned, plans, async () => {
       const { state } = await keep();
-      if (state !== "running") throw wasUndone(target.text);
+      if (state !== "running") throw deployUndone(target.text);
     });
     await end("done");
     return done;
@@ -213,7 +216,7 @@ async function carryOut(deployment: Deployment, planned: RequestedPlan, plans: P
  * Carries out the steps in order and checks `before` each whether to continue. A failure reports the completed steps
  * and how to continue.
  */
-async function carryOutSteps(
+async function executeSteps(
   deployment: Deployment,
   planned: RequestedPlan,
   plans: Plans,
@@ -286,7 +289,7 @@ async function bringServices(
   if (!json) printAppliedServices(plan, after, ctx.out);
 }
 
-function wasUndone(target: string): AppError {
+function deployUndone(target: string): AppError {
   return appError("deploy_moved", {
     detail: `This deployment to ${target} was undone because it was silent for a minute.`,
     hint: `See the events: cli events`,

@@ -55,11 +55,13 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
     }
     const cut = target.text.lastIndexOf("/");
     const work = await openWork(ctx, parseTarget(target.text.slice(0, cut)));
-    const asked = { table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit };
-    const tables = await work.errors(asked).catch((error: unknown) => {
+    const request = { table: target.text.slice(cut + 1), column: column?.toLowerCase(), limit };
+    const tables = await work.errors(request).catch((error: unknown) => {
       throw error instanceof AppError ? asTyped(error, target.text, typed) : error;
     });
-    return tables.map((one) => (one.table === target.text ? { ...one, table: shownTablePath(typed, one.table) } : one));
+    return tables.map((table) =>
+      table.table === target.text ? { ...table, table: shownTablePath(typed, table.table) } : table,
+    );
   },
   render: (tables, out) => {
     const failing = tables.filter((table) => table.rows > 0);
@@ -88,7 +90,7 @@ function printTable(table: TableErrors, out: Output): void {
     showControls(Object.values(error.key).map(String).join(", ")),
     error.column,
     error.errortype,
-    `${showControls(shorten(error.errormsg))}${whereOf(error)}`,
+    `${showControls(shorten(error.errormsg))}${locationOf(error)}`,
   ]);
   for (const line of alignColumns(cells)) out.line(`    ${line}`);
   const all = Object.values(table.counts).reduce((sum, cells) => sum + cells, 0);
@@ -96,7 +98,7 @@ function printTable(table: TableErrors, out: Output): void {
     out.note(`${all - table.errors.length} more: --limit ${all}`);
 }
 
-function whereOf({ function: name, cause }: CellErrorRecord): string {
+function locationOf({ function: name, cause }: CellErrorRecord): string {
   return name === null || cause !== null ? "" : `  (${shownFunction(name)})`;
 }
 

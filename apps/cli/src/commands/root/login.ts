@@ -42,16 +42,16 @@ export const login = defineCommand<Flags, [], LoginResult>({
       flags.server === undefined
         ? await access.findServer()
         : { url: flags.server, source: "--server", is_running: true };
-    if (isPlainAndFar(server.url)) {
+    if (isInsecureRemote(server.url)) {
       ctx.out.note(`warning: ${server.url} is not https: anyone who sees the traffic can take over the sign-in.`);
     }
     const { token, credential } = await access.signIn(server, listenerOf(ctx, flags, access.openBrowser));
     const who = await access.connect(server, credential).call("whoami", {}, { signal: ctx.signal });
     const session = { token, email: who.email ?? "", signed_in_at: new Date().toISOString() };
-    const former = access.keepSignIn(server, session);
+    const previous = access.keepSignIn(server, session);
     // the session could not be ended later, because its token is removed here
-    if (former !== undefined) await endSession(ctx, access.connect, server, former);
-    if (flags.server !== undefined) await keepServer(ctx, flags.server);
+    if (previous !== undefined) await endSession(ctx, access.connect, server, previous);
+    if (flags.server !== undefined) await storeServerAddress(ctx, flags.server);
     await warnOfKey(ctx, access, server);
     const { email, name, organization, organizations, expires_at: expiresAt } = who;
     return { server: server.url, email, name, organization, organizations, expires_at: expiresAt };
@@ -86,7 +86,7 @@ async function warnOfKey(ctx: Context, access: ControlAccess, server: ControlPla
   }
 }
 
-async function keepServer(ctx: Context, url: string): Promise<void> {
+async function storeServerAddress(ctx: Context, url: string): Promise<void> {
   const file = await (await ctx.control()).keepServer(url);
   ctx.out.note(`Commands talk to ${url} from now on (${file}).`);
   if (ctx.config.api_url !== undefined) {
@@ -94,7 +94,7 @@ async function keepServer(ctx: Context, url: string): Promise<void> {
   }
 }
 
-function isPlainAndFar(url: string): boolean {
+function isInsecureRemote(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }

@@ -24,8 +24,9 @@ export const logout = defineCommand<JsonFlag, [], LogoutResult>({
     if (signIn === undefined) return { server: server.url, signed_out: false, revoked: false };
     const revoked = await endSession(ctx, access.connect, server, signIn);
     access.keepSignIn(server, undefined);
-    const left = await access.findCredential(server);
-    if (left?.kind === "api_key") ctx.out.note(`warning: commands continue to use the API key of ${left.source}.`);
+    const credential = await access.findCredential(server);
+    if (credential?.kind === "api_key")
+      ctx.out.note(`warning: commands continue to use the API key of ${credential.source}.`);
     return { server: server.url, signed_out: true, revoked };
   },
   render: ({ signed_out: signedOut }, out) => out.line(signedOut ? "Signed out." : "Not signed in."),

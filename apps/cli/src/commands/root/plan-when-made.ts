@@ -21,7 +21,7 @@ export async function planWhenMade(ctx: Context, target: string, verb: string): 
       planned = planned === undefined ? await requestDatabasePlan(ctx, target, verb) : await planAgain(ctx, planned);
       if (planned.plan.state !== "PROVISIONING" || isLate) break;
     } catch (error) {
-      if (!isBeingMade(error) || isLate) throw error;
+      if (!isBeingProvisioned(error) || isLate) throw error;
     }
     ctx.out.status(`waiting: ${target} is being created`);
     await sleep(LOOK_MS, undefined, { signal: ctx.signal });
@@ -31,6 +31,6 @@ export async function planWhenMade(ctx: Context, target: string, verb: string): 
 }
 
 /** The server reports this for a `main` that does not exist yet. */
-function isBeingMade(error: unknown): boolean {
+function isBeingProvisioned(error: unknown): boolean {
   return error instanceof AppError && error.code === "database_not_available" && error.meta.state === "PROVISIONING";
 }

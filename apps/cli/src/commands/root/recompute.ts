@@ -89,13 +89,13 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     await confirm(ctx, {
       question: `Compute ${describe(plan)} again?`,
       force: flags.force,
-      again: commandLine([...wordsOf(flags, table, columns), "-f"]),
+      again: commandLine([...commandWords(flags, table, columns), "-f"]),
     });
-    const asked = { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null };
+    const recomputeRequest = { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null };
     const result = await work
-      .recompute(asked, showProgress(ctx.out, flags.json, "computing"))
+      .recompute(recomputeRequest, showProgress(ctx.out, flags.json, "computing"))
       .catch((error: unknown) => {
-        if (ctx.signal.aborted) throw goesOn(path.target.text, work.worker, error);
+        if (ctx.signal.aborted) throw jobContinues(path.target.text, work.worker, error);
         throw error instanceof AppError && error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
       });
     ctx.out.status("");
@@ -129,7 +129,7 @@ function describe(plan: RecomputePlan): string {
   return `${[...plan.columns, ...plan.cascade].join(", ")} of ${plan.table}`;
 }
 
-function wordsOf(flags: Flags, table: string, columns: readonly string[]): string[] {
+function commandWords(flags: Flags, table: string, columns: readonly string[]): string[] {
   return [
     "recompute",
     table,
@@ -162,7 +162,7 @@ function isResumed(target: string, cause: AppError): AppError {
   });
 }
 
-function goesOn(target: string, worker: string, cause: unknown): AppError {
+function jobContinues(target: string, worker: string, cause: unknown): AppError {
   return appError("interrupted", {
     detail: `The command was interrupted. The recompute continues in ${worker}.`,
     hint: `Check its progress, or cancel it: cli jobs list ${target}; cli jobs cancel ${target} <id>`,

@@ -45,7 +45,7 @@ export const rollback = defineCommand<Flags, [target: string], RollbackResult>({
     const plan = await client.call("deployRollbackPlan", { params }, options);
     const { deploy, ops } = plan;
     if (!json) {
-      ctx.out.line(`~ ${uri}  ${tellDeploy(deploy)}`);
+      ctx.out.line(`~ ${uri}  ${describeDeploy(deploy)}`);
       for (const op of ops) ctx.out.line(`    ${describeOp(op)}`);
       ctx.out.line("    tables and rows stay as they are: added columns and tables remain, dropped ones do not return");
       ctx.out.line();
@@ -95,7 +95,7 @@ function parseHosted(typed: string): DatabaseUri {
   });
 }
 
-function tellDeploy({ app_file: appFile, created_at: createdAt, created_by: createdBy, state }: Deploy): string {
+function describeDeploy({ app_file: appFile, created_at: createdAt, created_by: createdBy, state }: Deploy): string {
   const was = {
     done: "",
     failed: ", which failed",

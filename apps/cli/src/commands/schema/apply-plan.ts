@@ -25,14 +25,14 @@ export async function applyPlan(
     } catch (error) {
       if (!(error instanceof AppError && error.code === "catalog_moved") || tries === TRIES) throw error;
       const now = await target.plan(change);
-      if (!doTheSame(printed, now)) throw error;
+      if (!isSamePlan(printed, now)) throw error;
       catalogVersion = now.catalog_version;
     }
   }
 }
 
 /** Running jobs and failing cells are shown with a plan but do not affect it. */
-function doTheSame(one: SchemaPlan, other: SchemaPlan): boolean {
+function isSamePlan(one: SchemaPlan, other: SchemaPlan): boolean {
   const doing = ({ tables }: SchemaPlan) =>
     tables.map(({ path, exists, resolution, ops }) => ({ path, exists, resolution, ops }));
   return isDeepStrictEqual(doing(one), doing(other));

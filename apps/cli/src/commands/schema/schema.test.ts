@@ -19,7 +19,7 @@ function op(severity: PlanOp["severity"], description: string): PlanOp {
 }
 
 function table(resolution: TablePlan["resolution"], ops: PlanOp[] = []): TablePlan {
-  const destructive = ops.some((one) => one.destructive);
+  const destructive = ops.some((op) => op.destructive);
   return {
     path: "main/docs",
     model_cls: "Docs",

@@ -66,20 +66,20 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     if (isDone && plan.tables.length === 0) return plan;
     refuseUnsupported(plan);
     refuseOtherProjects(plan);
-    const given = [
+    const request = [
       ...(flags.python ? ["--python", flags.python] : []),
       ...(recompute ? ["--recompute"] : []),
       ...(flags.onError === "ignore" ? ["--on-error", "ignore"] : []),
       ...(flags.takeOver ? ["--take-over"] : []),
     ];
-    const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...given, ...more]);
+    const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...request, ...more]);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also without changes: the tables' functions use this Python and environment from now on.
     const { allowDestructive, onError, takeOver } = flags;
     const change = { allow_destructive: allowDestructive, recompute, on_error: onError, take_over: takeOver };
     const onProgress = showProgress(ctx.out, flags.json);
     const after = await applyPlan(opened, plan, change, onProgress).catch((error: unknown) => {
-      throw ctx.signal.aborted ? goesOn(opened, file, target, error) : error;
+      throw ctx.signal.aborted ? updateContinues(opened, file, target, error) : error;
     });
     ctx.out.status("");
     if (isDone) return plan;
@@ -103,7 +103,7 @@ function skipped(plan: SchemaPlan): SchemaPlan {
 }
 
 /** Ctrl-C ends only the watching: table changes are atomic, and fills run in the database. */
-function goesOn({ worker }: SchemaTarget, file: string, target: string, cause: unknown): AppError {
+function updateContinues({ worker }: SchemaTarget, file: string, target: string, cause: unknown): AppError {
   return appError("interrupted", {
     detail: `The command was interrupted. Work that started continues in ${worker}.`,
     hint: `Check its progress: ${commandLine(["schema", "diff", file, target])}`,

@@ -21,13 +21,13 @@ export const list = defineCommand<JsonFlag, [place?: string], SecretEntry[]>({
     },
   },
   run: async (ctx, _flags, typed) => {
-    const place = typed === undefined ? undefined : parseSecretAddress(typed);
-    const { client, org } = await openOrganization(ctx, place?.org);
+    const secretAddress = typed === undefined ? undefined : parseSecretAddress(typed);
+    const { client, org } = await openOrganization(ctx, secretAddress?.org);
     const options = { signal: ctx.signal };
     return await takeAll(
-      place?.db === undefined
+      secretAddress?.db === undefined
         ? client.each("secretList", { params: { org } }, options)
-        : client.each("databaseSecretList", { params: { org, db: place.db } }, options),
+        : client.each("databaseSecretList", { params: { org, db: secretAddress.db } }, options),
     );
   },
   render: (secrets, out) => {

@@ -25,9 +25,9 @@ export async function readValues(
 ): Promise<NamedValue[]> {
   const named = items.map(split);
   const bare = named.filter(({ value }) => value === undefined);
-  if (bare.length > 1) throw wrong(`${bare.map(({ name }) => name).join(" and ")} have no value.`, ONE_BY_ONE);
+  if (bare.length > 1) throw usageError(`${bare.map(({ name }) => name).join(" and ")} have no value.`, ONE_BY_ONE);
   if (file !== undefined && bare.length === 0) {
-    throw wrong(`--file ${file} needs a NAME without a value, and there is none.`, ONE_BY_ONE);
+    throw usageError(`--file ${file} needs a NAME without a value, and there is none.`, ONE_BY_ONE);
   }
   // Checked before anything is read or sent; otherwise the server would refuse it after some were set.
   for (const { name } of named) parseSecretName(name);
@@ -35,14 +35,14 @@ export async function readValues(
   for (const { name, value } of named) values.push({ name, value: value ?? (await readValue(ctx, name, file)) });
   for (const { name, value } of values) {
     if (value.length <= MAX_CHARACTERS) continue;
-    throw wrong(
+    throw usageError(
       `The value of ${name} has ${value.length} characters; the maximum is ${MAX_CHARACTERS}.`,
       "A secret becomes an environment variable. Store longer data in a file or a bucket, and its key as the secret.",
     );
   }
   const empty = values.find(({ value }) => value === "");
   if (empty !== undefined)
-    throw wrong(`The value of ${empty.name} is empty.`, "Delete a secret with: cli secret delete");
+    throw usageError(`The value of ${empty.name} is empty.`, "Delete a secret with: cli secret delete");
   return values;
 }
 
@@ -53,7 +53,7 @@ function split(item: string): { name: string; value: string | undefined } {
   const name = at < 0 ? item : item.slice(0, at);
   // The argument may be the value itself, so it is not printed.
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-    throw wrong(
+    throw usageError(
       "A secret's name consists of letters, digits and '_' and does not start with a digit, because it becomes an environment variable.",
       "Write: cli secret set cloud://acme:main OPENAI_API_KEY",
     );
@@ -69,7 +69,7 @@ async function readValue(
   if (file !== undefined) return decode(readFile(resolve(ctx.cwd, file), file), `The file ${file}`);
   if (ctx.readInput !== undefined) return decode(await ctx.readInput(), "What was piped in");
   if (ctx.prompt !== undefined) return await ctx.prompt.secret(`Value of ${name} (not shown)`);
-  throw wrong(`No terminal to ask for the value of ${name}.`, "Pipe the value in, or use a file: --file path");
+  throw usageError(`No terminal to ask for the value of ${name}.`, "Pipe the value in, or use a file: --file path");
 }
 
 function readFile(path: string, typed: string): Uint8Array {
@@ -98,6 +98,6 @@ function decode(bytes: Uint8Array, what: string): string {
   }
 }
 
-function wrong(detail: string, hint: string): AppError {
+function usageError(detail: string, hint: string): AppError {
   return appError("usage", { detail, hint });
 }

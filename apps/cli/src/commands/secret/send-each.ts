@@ -29,13 +29,13 @@ function withProgress(
 ): AppError {
   const done = before.map(({ name }) => name);
   const notDone = after.map(({ name }) => name);
-  const said = [
+  const status = [
     error.message,
     done.length === 0 ? `Nothing was ${verb.done}.` : `${capital(verb.done)} before: ${done.join(", ")}.`,
     `${capital(verb.not_done)}: ${notDone.join(", ")}.`,
   ];
   return appError(error.code, {
-    detail: said.join(" "),
+    detail: status.join(" "),
     hint: error.hint,
     errors: error.errors,
     meta: { ...error.meta, done, not_done: notDone },

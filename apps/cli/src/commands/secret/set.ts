@@ -33,7 +33,7 @@ export const set = defineCommand<Flags, string[], ChangedSecret[]>({
     },
   },
   run: async (ctx, flags, typed, ...items) => {
-    const { db, org, text: place } = parseSecretAddress(typed ?? "");
+    const { db, org, text: secretAddress } = parseSecretAddress(typed ?? "");
     const values = await readValues(ctx, items, flags.file);
     const { client } = await (await ctx.control()).open();
     const secrets = await sendEach(values, { done: "set", not_done: "not set" }, ({ name, value }) =>
@@ -42,7 +42,7 @@ export const set = defineCommand<Flags, string[], ChangedSecret[]>({
         : client.call("databaseSecretSet", { params: { org, db, name }, body: { value } }, { signal: ctx.signal }),
     );
     // pods read secrets when they start
-    ctx.out.note(`next: ${commandLine(["db", "restart", db === undefined ? `${place}:main` : place])}`);
+    ctx.out.note(`next: ${commandLine(["db", "restart", db === undefined ? `${secretAddress}:main` : secretAddress])}`);
     const services = [...new Set(secrets.flatMap(({ restart }) => restart))];
     if (services.length > 0) await offerRestart(ctx, services);
     return secrets;

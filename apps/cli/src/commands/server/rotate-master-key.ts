@@ -10,11 +10,11 @@ export const rotateMasterKey = defineCommand<JsonFlag, [], OperatorAnswer<"rotat
   ],
   parameters: {},
   run: (ctx) => ctx.operate({ act: "rotate-master-key" }),
-  render: ({ file, former, next }, out) => {
+  render: ({ file, former: previous, next }, out) => {
     out.line(`The new master key ${next} is in ${file}.`);
     out.note("Restart the server: it encrypts the keys again and moves the new key to server/master-key.");
     out.note(
-      `Keep a copy of the previous key ${former} with backups made before that restart. They cannot be opened with another key.`,
+      `Keep a copy of the previous key ${previous} with backups made before that restart. They cannot be opened with another key.`,
     );
   },
 });

@@ -49,15 +49,15 @@ export async function openHostedServices(
       planned ??= await plan();
       const { version } = planned;
       const body = { ...request, expected_version: version, allow_destructive: allowDestructive };
-      const asked = await client.call("serviceUpdate", { params, body }, { signal });
-      await waitForAll(ctx, control, params.org, asked.operations);
+      const answer = await client.call("serviceUpdate", { params, body }, { signal });
+      await waitForAll(ctx, control, params.org, answer.operations);
       const services = await listHostedServices(control, params, signal);
-      return describeApplied(asked.plan, (item) => services.find(({ name }) => name === nameWithinDatabase(item)));
+      return describeApplied(answer.plan, (item) => services.find(({ name }) => name === nameWithinDatabase(item)));
     },
     async prune(dryRun) {
-      const asked = await client.call("servicePrune", { params, body: { ...app, dry_run: dryRun } }, { signal });
-      await waitForAll(ctx, control, params.org, asked.operations);
-      return asked.plan;
+      const answer = await client.call("servicePrune", { params, body: { ...app, dry_run: dryRun } }, { signal });
+      await waitForAll(ctx, control, params.org, answer.operations);
+      return answer.plan;
     },
   };
 }
@@ -108,12 +108,12 @@ function nameWithinDatabase({ catalog_path: catalogPath, name }: ServicePlanItem
 function refuseLocalOptions({ file, port, python }: ServiceTargetInput, target: HostedTarget): void {
   if (port === undefined && python === undefined) return;
   const option = port === undefined ? "--python" : "--port";
-  const why =
+  const reason =
     option === "--port"
       ? "the server chooses the address of a hosted service"
       : `${target.text} uses the Python of its image`;
   throw appError("usage", {
-    detail: `${option} is for local services: ${why}.`,
+    detail: `${option} is for local services: ${reason}.`,
     hint: `Omit it: ${commandLine(["service", "update", file, target.text])}`,
   });
 }

@@ -51,10 +51,10 @@ export function chooseLocalServices(manifest: Manifest, named: string | undefine
     });
   }
   if (defined.includes(named)) return [named];
-  const near = nearestName(named, defined);
+  const suggestion = nearestName(named, defined);
   throw appError("service_not_found", {
     detail: `${manifest.app_file} does not define the service '${named}'; it defines ${defined.join(", ") || "none"}.`,
-    hint: near === undefined ? "Use one of these names." : `Did you mean: ${near}`,
+    hint: suggestion === undefined ? "Use one of these names." : `Did you mean: ${suggestion}`,
     meta: { service: named, defined },
   });
 }

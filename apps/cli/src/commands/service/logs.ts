@@ -126,16 +126,16 @@ function readHosted(
 
 /** @throws usage for options that the log of a local service does not support */
 function refuseHostedOptions({ text: name }: ServiceName, flags: Flags): void {
-  const given = Object.entries({
+  const hostedOptions = Object.entries({
     "--since": flags.since,
     "--search": flags.search,
     "--route": flags.route,
     "--request-id": flags.requestId,
     "--include-health": flags.includeHealth || undefined,
   }).flatMap(([option, value]) => (value === undefined ? [] : [option]));
-  if (given.length === 0) return;
+  if (hostedOptions.length === 0) return;
   throw appError("usage", {
-    detail: `${given.join(", ")}: for hosted services; ${name} is a local one, whose log is a file.`,
+    detail: `${hostedOptions.join(", ")}: for hosted services; ${name} is a local one, whose log is a file.`,
     hint: `Omit these options: cli service logs ${name}`,
     meta: { service: name },
   });

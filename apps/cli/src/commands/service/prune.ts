@@ -28,7 +28,7 @@ export const prune = defineCommand<Flags, [file: string, target: string], Servic
   run: async (ctx, flags, file, target) => {
     const opened = await openServiceTarget(ctx, { file, target, python: flags.python });
     const plan = await opened.prune(true);
-    const dropped = plan.ops.filter(isOurs);
+    const dropped = plan.ops.filter(isOwnService);
     if (flags.dryRun || dropped.length === 0) return plan;
     for (const op of dropped) ctx.out.note(`- ${op.name ?? op.description}`);
     await confirm(ctx, {
@@ -39,16 +39,16 @@ export const prune = defineCommand<Flags, [file: string, target: string], Servic
     return await opened.prune(false);
   },
   render: (plan, out, flags) => {
-    if (!plan.ops.some(isOurs)) out.line(`${plan.target}: nothing to prune`);
+    if (!plan.ops.some(isOwnService)) out.line(`${plan.target}: nothing to prune`);
     for (const op of plan.ops) {
-      if (!isOurs(op)) out.line(`left alone  ${op.name ?? ""}  (${op.description})`);
+      if (!isOwnService(op)) out.line(`left alone  ${op.name ?? ""}  (${op.description})`);
       else out.line(`${flags.dryRun ? "would stop" : "stopped"}  ${op.name ?? op.description}`);
     }
   },
-  exitCode: (plan, flags) => (flags.dryRun && plan.ops.some(isOurs) ? EXIT.pending : EXIT.done),
+  exitCode: (plan, flags) => (flags.dryRun && plan.ops.some(isOwnService) ? EXIT.pending : EXIT.done),
 });
 
 /** Services of another project stay. */
-function isOurs(op: PlanOp): boolean {
+function isOwnService(op: PlanOp): boolean {
   return op.severity !== "blocked";
 }

@@ -66,9 +66,9 @@ export const rollback = defineCommand<Flags, [name: string], RollbackResult>({
         ]),
       });
     }
-    const asked = await control.client.call("serviceRollback", { params, body: { release: plan.to } }, options);
-    if (asked.operation === null) return asked.service;
-    await waitForChange(ctx, control, { org: params.org, id: asked.operation.id });
+    const answer = await control.client.call("serviceRollback", { params, body: { release: plan.to } }, options);
+    if (answer.operation === null) return answer.service;
+    await waitForChange(ctx, control, { org: params.org, id: answer.operation.id });
     return await control.client.call("serviceShow", { params }, options);
   },
   // The plan is already printed above.

@@ -13,7 +13,7 @@ function item(resolution: ServicePlanItem["resolution"], ops: PlanOp[] = []): Se
     resolution,
     ops,
     status: null,
-    destructive: ops.some((one) => one.destructive),
+    destructive: ops.some((op) => op.destructive),
     requires_restart: resolution.startsWith("update"),
   };
 }

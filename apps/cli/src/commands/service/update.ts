@@ -70,7 +70,7 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
       ]);
     refuseBlocked(plan, commandLine(["schema", "update", file, target]));
     // A daemon that just started may still be starting its services, so the command waits.
-    const isStarting = plan.services.some((one) => one.state === "STARTING");
+    const isStarting = plan.services.some((service) => service.state === "STARTING");
     if (flags.dryRun || (plan.in_agreement && !isStarting)) return plan;
     if (!plan.in_agreement) {
       refuseDestructive(plan, flags, again(["--allow-destructive", "-f"]));

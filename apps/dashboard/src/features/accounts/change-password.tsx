@@ -51,7 +51,7 @@ function ChangePasswordDialog({ onClose, onDone }: { readonly onClose: () => voi
         <PasswordField
           label="New password"
           name="new_password"
-          fresh
+          isNew
           problem={fieldProblem(change.error, "/new_password")}
         />
         <div className="flex gap-2.5 text-sm">

@@ -7,19 +7,19 @@ interface PasswordFieldProps {
   readonly label?: string;
   readonly name?: string;
   /** Whether it is for a new password. */
-  readonly fresh?: boolean;
+  readonly isNew?: boolean;
   readonly problem?: string | undefined;
 }
 
-export function PasswordField({ label = "Password", name = "password", fresh = false, problem }: PasswordFieldProps) {
+export function PasswordField({ label = "Password", name = "password", isNew = false, problem }: PasswordFieldProps) {
   return (
     <Field
       label={label}
       name={name}
       type="password"
-      autoComplete={fresh ? "new-password" : "current-password"}
+      autoComplete={isNew ? "new-password" : "current-password"}
       required
-      {...(fresh ? { minLength: MIN_LENGTH, maxLength: 200, help: `At least ${MIN_LENGTH} characters.` } : {})}
+      {...(isNew ? { minLength: MIN_LENGTH, maxLength: 200, help: `At least ${MIN_LENGTH} characters.` } : {})}
       problem={problem}
     />
   );

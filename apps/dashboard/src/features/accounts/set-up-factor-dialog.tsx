@@ -15,7 +15,7 @@ export function SetUpFactorDialog({ onClose }: { readonly onClose: () => void })
   const begin = useAction((api, password: string, options) =>
     api.control.call("factorBegin", { body: { password } }, options),
   );
-  if (begin.result !== undefined) return <FirstCode begun={begin.result} onClose={onClose} />;
+  if (begin.result !== undefined) return <FirstCode startedFactor={begin.result} onClose={onClose} />;
   return (
     <Dialog title="Set up a second factor" onClose={onClose}>
       <Form error={begin.error} onSubmit={(value) => begin.run(value("password"))}>
@@ -32,7 +32,7 @@ export function SetUpFactorDialog({ onClose }: { readonly onClose: () => void })
   );
 }
 
-function FirstCode({ begun, onClose }: { readonly begun: BegunFactor; readonly onClose: () => void }) {
+function FirstCode({ startedFactor, onClose }: { readonly startedFactor: BegunFactor; readonly onClose: () => void }) {
   const enable = useAction(
     (api, code: string, options) => api.control.call("factorEnable", { body: { code } }, options),
     { changes: [KEYS.account] },
@@ -56,9 +56,9 @@ function FirstCode({ begun, onClose }: { readonly begun: BegunFactor; readonly o
       <p className="text-sm text-muted">Scan this picture with your authenticator app, or enter the secret.</p>
       {/* cameras need dark on light with a light margin in every theme: the picture includes both */}
       <div className="justify-self-center">
-        <QRCodeSVG value={begun.uri} size={208} marginSize={4} title="Secret for the authenticator app" />
+        <QRCodeSVG value={startedFactor.uri} size={208} marginSize={4} title="Secret for the authenticator app" />
       </div>
-      <CopyField label="Secret" what="the secret" text={begun.secret} />
+      <CopyField label="Secret" what="the secret" text={startedFactor.secret} />
       <Form error={enable.error} onSubmit={(value) => enable.run(value("code"))}>
         <CodeField label="Code from the app" app_only />
         <DialogButtons>

@@ -39,7 +39,7 @@ export function SignUpForm({ invitation }: SignUpFormProps) {
     >
       <EmailField fixed={invitation?.email} problem={fieldProblem(signUp.error, "/email")} />
       <Field label="Your name" name="name" autoComplete="name" required problem={fieldProblem(signUp.error, "/name")} />
-      <PasswordField fresh problem={fieldProblem(signUp.error, "/password")} />
+      <PasswordField isNew problem={fieldProblem(signUp.error, "/password")} />
       <Button type="submit" look="primary" busy={signUp.pending}>
         {invitation === undefined ? "Sign up" : `Sign up and join ${invitation.organization}`}
       </Button>

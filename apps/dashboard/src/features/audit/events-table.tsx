@@ -55,10 +55,10 @@ function clientOf({ client }: AuditEvent): string {
 
 /** Other details of the event in one line, without empty ones. */
 function Details({ detail }: { readonly detail: AuditEvent["detail"] }) {
-  const told = Object.entries(detail).filter(
+  const fields = Object.entries(detail).filter(
     ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
   );
-  if (told.length === 0) return null;
-  const texts = told.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  if (fields.length === 0) return null;
+  const texts = fields.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
   return <span className="block max-w-72 text-xs font-normal break-words text-muted">{texts.join(" · ")}</span>;
 }

@@ -13,8 +13,8 @@ interface Following {
   readonly error: Error | null;
 }
 
-/** Streams the audit log after the event `after`, while `wanted`. */
-export function useFollow(org: string, wanted: boolean, after: string | undefined): Following {
+/** Streams the audit log after the event `after`, while `isFollowing`. */
+export function useFollow(org: string, isFollowing: boolean, after: string | undefined): Following {
   const { control } = useApi();
   const [events, setEvents] = useState<readonly AuditEvent[]>([]);
   const [error, setError] = useState<Error | null>(null);
@@ -24,7 +24,7 @@ export function useFollow(org: string, wanted: boolean, after: string | undefine
   start.current = after;
 
   useEffect(() => {
-    if (!wanted) return;
+    if (!isFollowing) return;
     const stop = new AbortController();
     last.current ??= start.current;
     const follow = async () => {
@@ -46,7 +46,7 @@ export function useFollow(org: string, wanted: boolean, after: string | undefine
       stop.abort();
       setError(null);
     };
-  }, [control, org, wanted]);
+  }, [control, org, isFollowing]);
 
   return { events, error };
 }

@@ -78,7 +78,7 @@ function ActionItem({ database, action }: { readonly database: Database; readonl
   );
 }
 
-function whyNotDelete(org: DatabaseActionsProps["org"], name: string): string | undefined {
+function deleteRefusal(org: DatabaseActionsProps["org"], name: string): string | undefined {
   if (name === "main") return "The database main belongs to the organization and cannot be deleted.";
   return may(org, "database.delete") ? undefined : "Owners and admins of the organization can delete it.";
 }
@@ -87,7 +87,7 @@ function whyNotDelete(org: DatabaseActionsProps["org"], name: string): string | 
 function DeleteItem({ org, database }: DatabaseActionsProps) {
   const [deleting, setDeleting] = useState(false);
   const { name, uri } = database;
-  const reason = whyNotDelete(org, name);
+  const reason = deleteRefusal(org, name);
   if (reason !== undefined) {
     return (
       <Item what={reason}>

@@ -42,14 +42,14 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
               <Meter
                 label="Disk used"
                 value={usage.disk_bytes}
-                most={usage.disk_limit_bytes}
+                max={usage.disk_limit_bytes}
                 text={`${usage.disk_bytes === 0 ? "-" : formatBytes(usage.disk_bytes)} of ${formatBytes(usage.disk_limit_bytes)}`}
               />
               {usage.memory_bytes !== null && (
                 <Meter
                   label="Memory used"
                   value={usage.memory_bytes}
-                  most={resources.memory_mb * 1024 * 1024}
+                  max={resources.memory_mb * 1024 * 1024}
                   text={`${formatBytes(usage.memory_bytes)} of ${formatCount(resources.memory_mb)} MiB`}
                 />
               )}

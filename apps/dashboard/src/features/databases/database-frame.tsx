@@ -5,7 +5,7 @@ import { ProblemAlert } from "../../ui/alert.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { DatabaseStateBadge } from "./database-state.tsx";
-import { whyState } from "./why.ts";
+import { stateReason } from "./why.ts";
 
 const TABS = [
   { to: "/orgs/$org/databases/$db", title: "Overview", exact: true },
@@ -26,7 +26,7 @@ interface DatabaseFrameProps {
 /** A page of a database: name, state with its reason, and navigation. */
 export function DatabaseFrame({ database, error, about, actions, children }: DatabaseFrameProps) {
   const { name, organization, state, uri } = database;
-  const why = whyState(database);
+  const reason = stateReason(database);
   return (
     <Page
       title={name}
@@ -42,7 +42,7 @@ export function DatabaseFrame({ database, error, about, actions, children }: Dat
             <code className="text-sm break-all">{uri}</code>
             <CopyButton compact text={uri} what="the address" />
           </span>
-          {why && <span className="block text-sm">{why}</span>}
+          {reason && <span className="block text-sm">{reason}</span>}
         </>
       }
       actions={actions}

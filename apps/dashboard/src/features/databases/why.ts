@@ -1,7 +1,7 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
 
 /** Explains a database's state in a sentence. Undefined if its failure says more. */
-export function whyState({
+export function stateReason({
   state,
   awake_because: awakeBecause,
   wake_on_request: wakeOnRequest,

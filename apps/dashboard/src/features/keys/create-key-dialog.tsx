@@ -32,15 +32,15 @@ export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProp
     (api, body: KeyInput, options) => api.control.call("keyCreate", { params: { org: org.name }, body }, options),
     { changes: [KEYS.keys(org.name)], onDone: onCreated },
   );
-  const good = !limited || grants.every((grant) => isComplete(grant) && grantProblem(org.name, grant) === undefined);
-  const granted = limited && good ? grants.map((grant) => grantText(org.name, grant)) : [];
+  const isValid = !limited || grants.every((grant) => isComplete(grant) && grantProblem(org.name, grant) === undefined);
+  const granted = limited && isValid ? grants.map((grant) => grantText(org.name, grant)) : [];
   const flags = [...granted.map((grant) => ` --grant ${grant}`), expiry.flag, ` --org ${org.name}`].join("");
   return (
     <Dialog title="Create API key" onClose={onClose}>
       <Form
         error={create.error}
         onSubmit={() => {
-          if (good) create.run({ name, grants: granted, expires_in_s: expiry.seconds });
+          if (isValid) create.run({ name, grants: granted, expires_in_s: expiry.seconds });
         }}
       >
         <Field
@@ -84,7 +84,7 @@ export function CreateKeyDialog({ org, onClose, onCreated }: CreateKeyDialogProp
         </Select>
         <DialogButtons command={`cli key create ${name || "NAME"}${flags}`}>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={create.pending} disabled={!good}>
+          <Button type="submit" look="primary" busy={create.pending} disabled={!isValid}>
             Create key
           </Button>
         </DialogButtons>

@@ -8,7 +8,7 @@ const line = (text: string, level: LogLine["level"] = "info"): LogLine => ({
   level,
   line: text,
 });
-const texts = (lines: readonly LogLine[]) => lines.map((one) => one.line);
+const texts = (lines: readonly LogLine[]) => lines.map((line) => line.line);
 
 test("terminal colours and control characters are hidden", () => {
   const came = ["\u001b[1;31mred\u001b[0m", "\u001b]8;;http://x\u0007link\u001b]8;;\u0007", "50%\r100%", "a\tb\u0000"];
@@ -29,8 +29,8 @@ test("the newest lines are kept, with their positions", () => {
   );
   const both = addLines(first, [line("second 0"), line("second 1")]);
   expect(both).toHaveLength(MAX_LINES);
-  expect(both[0]).toMatchObject({ line: "first 2", place: 3 });
-  expect(both.at(-1)).toMatchObject({ line: "second 1", place: MAX_LINES + 2 });
+  expect(both[0]).toMatchObject({ line: "first 2", index: 3 });
+  expect(both.at(-1)).toMatchObject({ line: "second 1", index: MAX_LINES + 2 });
 });
 
 test("lines are filtered by level and by text in any case", () => {

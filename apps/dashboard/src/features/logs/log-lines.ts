@@ -3,9 +3,9 @@ import type { LogLine } from "@appdb/contract/routes/control-databases";
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const satisfies readonly LogLine["level"][];
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A displayed line. `place` increases by one for each line, independent of the log's own numbers. */
+/** A displayed line. `index` increases by one for each line, independent of the log's own numbers. */
 export interface ShownLine extends LogLine {
-  readonly place: number;
+  readonly index: number;
 }
 
 /** More than people read on a page. The download has all lines. */
@@ -13,18 +13,18 @@ export const MAX_LINES = 5_000;
 
 /** Appends new lines, and drops the oldest above the maximum. */
 export function addLines(lines: readonly ShownLine[], came: readonly LogLine[]): readonly ShownLine[] {
-  let place = lines.at(-1)?.place ?? 0;
-  const added = came.map((line) => ({ ...line, line: withoutControls(line.line), place: ++place }));
+  let index = lines.at(-1)?.index ?? 0;
+  const added = came.map((line) => ({ ...line, line: withoutControls(line.line), index: ++index }));
   return [...lines, ...added].slice(-MAX_LINES);
 }
 
 /** The lines of a level or above that contain the text in any case. */
 export function filterLines(lines: readonly ShownLine[], level: LogLevel, search: string): readonly ShownLine[] {
-  const least = LOG_LEVELS.indexOf(level);
-  const wanted = search.toLowerCase();
-  if (least === 0 && wanted === "") return lines;
+  const min = LOG_LEVELS.indexOf(level);
+  const needle = search.toLowerCase();
+  if (min === 0 && needle === "") return lines;
   return lines.filter(
-    (line) => LOG_LEVELS.indexOf(line.level) >= least && (wanted === "" || line.line.toLowerCase().includes(wanted)),
+    (line) => LOG_LEVELS.indexOf(line.level) >= min && (needle === "" || line.line.toLowerCase().includes(needle)),
   );
 }
 
@@ -33,7 +33,7 @@ export function groupLines(lines: readonly ShownLine[]): readonly (readonly Show
   const groups: ShownLine[][] = [];
   let number = -1;
   for (const line of lines) {
-    const of = Math.floor(line.place / 100);
+    const of = Math.floor(line.index / 100);
     if (of !== number) groups.push([]);
     number = of;
     groups.at(-1)?.push(line);

@@ -27,7 +27,7 @@ export function LogView(props: LogViewProps) {
   const shown = useMemo(() => filterLines(log.lines, level, search), [log.lines, level, search]);
   const groups = useMemo(() => groupLines(shown), [shown]);
   const { frame, is_at_end: isAtEnd, onScroll, toEnd } = useEnd(shown);
-  const isLeftOut = log.lines.length === MAX_LINES;
+  const isTruncated = log.lines.length === MAX_LINES;
   const whileEmpty = log.has_ended ? empty : "Waiting for lines ...";
   return (
     <div className="grid grid-cols-1 gap-2.5">
@@ -55,7 +55,7 @@ export function LogView(props: LogViewProps) {
             tall ? "h-[max(20rem,calc(100dvh-24rem))]" : "max-h-96",
           )}
         >
-          {isLeftOut && (
+          {isTruncated && (
             <p className="px-4 py-1 font-sans text-muted">
               The last {formatCount(MAX_LINES)} lines. Download the log to see all lines.
             </p>
@@ -66,7 +66,7 @@ export function LogView(props: LogViewProps) {
             </p>
           )}
           {groups.map((group) => (
-            <LineGroup key={group[0]?.place} lines={group} first={group[0]?.place} last={group.at(-1)?.place} />
+            <LineGroup key={group[0]?.index} lines={group} first={group[0]?.index} last={group.at(-1)?.index} />
           ))}
         </section>
         {!isAtEnd && (
@@ -98,9 +98,9 @@ function useEnd(shown: readonly ShownLine[]) {
   const onScroll = () => {
     const element = frame.current;
     if (element === null) return;
-    const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < 30;
+    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 30;
     // new lines change the height too: only scrolling up leaves the end
-    if (isNear) setAtEnd(true);
+    if (isAtEnd) setAtEnd(true);
     else if (element.scrollTop < top.current) setAtEnd(false);
     top.current = element.scrollTop;
   };
@@ -119,7 +119,7 @@ const LineGroup = memo(
     return (
       <div className="log-group">
         {lines.map((line) => (
-          <Line key={line.place} line={line} />
+          <Line key={line.index} line={line} />
         ))}
       </div>
     );

@@ -20,7 +20,7 @@ interface LogSource {
   /** Whether lines have numbers to resume after. Otherwise the log is read from the start again. */
   readonly is_numbered: boolean;
   /** Whether to reopen the log after its end, because more will follow. */
-  readonly goes_on: boolean;
+  readonly is_live: boolean;
 }
 
 export interface Log {
@@ -34,7 +34,7 @@ export interface Log {
 const NOTHING: Log = { lines: [], has_ended: false, error: null };
 
 /** Follows a log. Pauses while its page is hidden, because browsers allow few connections to one server. */
-export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: LogSource): Log {
+export function useLog({ key, open, is_numbered: isNumbered, is_live: isLive }: LogSource): Log {
   const { control } = useApi();
   const [log, setLog] = useState<Log & { readonly key: string }>({ ...NOTHING, key });
   const last = useRef({ key, number: 0 });
@@ -78,7 +78,7 @@ export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: 
           (cause: unknown) => (cause instanceof Error ? cause : new Error(String(cause))),
         );
         if (stop.signal.aborted) return;
-        const hasEnded = error === null ? !goesOn : isFinal(error);
+        const hasEnded = error === null ? !isLive : isFinal(error);
         show({ has_ended: hasEnded, error });
         if (hasEnded) return;
         await pause(PAUSE_MS, stop.signal);
@@ -89,7 +89,7 @@ export function useLog({ key, open, is_numbered: isNumbered, goes_on: goesOn }: 
       stop.abort();
       clearTimeout(timer);
     };
-  }, [control, key, isNumbered, goesOn, isVisible]);
+  }, [control, key, isNumbered, isLive, isVisible]);
 
   return log.key === key ? log : NOTHING;
 }

@@ -97,7 +97,7 @@ export function MembersTable({ org }: { readonly org: Org }) {
         <RemoveDialog
           org={org}
           member={leaving}
-          own={leaving.user_id === me.user_id}
+          isOwn={leaving.user_id === me.user_id}
           onClose={() => setLeaving(undefined)}
         />
       )}
@@ -108,11 +108,11 @@ export function MembersTable({ org }: { readonly org: Org }) {
 interface RemoveDialogProps {
   readonly org: Org;
   readonly member: Member;
-  readonly own: boolean;
+  readonly isOwn: boolean;
   readonly onClose: () => void;
 }
 
-function RemoveDialog({ org, member, own, onClose }: RemoveDialogProps) {
+function RemoveDialog({ org, member, isOwn, onClose }: RemoveDialogProps) {
   const navigate = useNavigate();
   const keys = useList(KEYS.keys(org.name), (api, query, options) =>
     api.control.call("keyList", { params: { org: org.name }, query }, options),
@@ -121,19 +121,19 @@ function RemoveDialog({ org, member, own, onClose }: RemoveDialogProps) {
   const remove = useAction(
     (api, id: string, options) => api.control.call("memberRemove", { params: { org: org.name, id } }, options),
     {
-      changes: own ? [] : [KEYS.members(org.name), KEYS.keys(org.name)],
-      onDone: () => (own ? void navigate({ to: "/" }) : onClose()),
+      changes: isOwn ? [] : [KEYS.members(org.name), KEYS.keys(org.name)],
+      onDone: () => (isOwn ? void navigate({ to: "/" }) : onClose()),
     },
   );
   return (
     <ConfirmDialog
-      title={own ? `Leave ${org.name}?` : `Remove ${member.name} from ${org.name}?`}
-      verb={own ? "Leave" : "Remove"}
+      title={isOwn ? `Leave ${org.name}?` : `Remove ${member.name} from ${org.name}?`}
+      verb={isOwn ? "Leave" : "Remove"}
       action={remove}
       onConfirm={() => remove.run(member.id)}
       onClose={onClose}
     >
-      {own
+      {isOwn
         ? "You lose access at once, and API keys that act as you end."
         : `${member.email} loses access at once, and API keys that act as them end.`}{" "}
       A new invitation restores access, but not the keys.

@@ -20,7 +20,7 @@ export function OperationLog({ org, operation, tall = false }: OperationLogProps
   const log = useLog({
     key: operation.id,
     is_numbered: true,
-    goes_on: false,
+    is_live: false,
     open: (client, after, signal) => client.lines("operationLog", { params, query: { after, follow: "1" } }, signal),
   });
   const download = () => {

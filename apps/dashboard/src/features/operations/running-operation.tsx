@@ -29,7 +29,7 @@ function Shown({ database, id, onClose }: ShownProps) {
   const { operation, error } = useOperation(org, id);
   if (operation === undefined) return error && <ProblemAlert error={error} />;
   const has_ended = hasEnded(operation);
-  const told = [failure?.detail, lastBuild?.error?.detail];
+  const messages = [failure?.detail, lastBuild?.error?.detail];
   return (
     <Section
       title={has_ended ? "Just done" : "Under way"}
@@ -50,7 +50,7 @@ function Shown({ database, id, onClose }: ShownProps) {
           {timeOf(operation)}, requested by {operation.actor}
         </span>
       </p>
-      {operation.error && !told.includes(operation.error.detail) && (
+      {operation.error && !messages.includes(operation.error.detail) && (
         <Alert kind="problem" title={operation.error.detail}>
           {operation.error.hint && <p>{operation.error.hint}</p>}
         </Alert>

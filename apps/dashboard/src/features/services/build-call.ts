@@ -55,9 +55,9 @@ export function buildCall(form: RouteForm, filled: Filled): Built {
       if (printed !== undefined) members.push(`  ${JSON.stringify(field.name)}: ${printed}`);
     }
   }
-  const made = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
+  const literal = members.length === 0 ? "{}" : `{\n${members.join(",\n")}\n}`;
   const hasFields = form.fields.some(({ place }) => place === "body");
-  const body = !form.has_body ? null : (filled.body ?? (hasFields ? made : ""));
+  const body = !form.has_body ? null : (filled.body ?? (hasFields ? literal : ""));
   if (filled.body !== undefined && filled.body.trim() !== "" && !isJson(filled.body)) problems.set("body", NO_JSON);
   return {
     problems,

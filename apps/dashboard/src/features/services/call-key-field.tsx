@@ -15,7 +15,7 @@ interface CallKeyFieldProps {
 
 /** The key of the call, pasted or created here. */
 export function CallKeyField({ service, state: { key, make, set }, problem }: CallKeyFieldProps) {
-  if (key.made !== null) return <MadeKey made={key.made} problem={problem} onForget={() => set("")} />;
+  if (key.created !== null) return <MadeKey created={key.created} problem={problem} onForget={() => set("")} />;
   return (
     <div className="grid gap-2.5">
       <div className="grid items-start gap-2.5 sm:grid-cols-[minmax(0,1fr)_auto]">
@@ -51,12 +51,12 @@ export function CallKeyField({ service, state: { key, make, set }, problem }: Ca
 }
 
 interface MadeKeyProps {
-  readonly made: NonNullable<CallKeyState["key"]["made"]>;
+  readonly created: NonNullable<CallKeyState["key"]["created"]>;
   readonly problem: string | undefined;
   readonly onForget: () => void;
 }
 
-function MadeKey({ made: { expires_at: expiresAt, name }, problem, onForget }: MadeKeyProps) {
+function MadeKey({ created: { expires_at: expiresAt, name }, problem, onForget }: MadeKeyProps) {
   return (
     <div className="grid gap-1.5" role="status">
       <p className="text-sm font-medium">API key</p>

@@ -14,13 +14,13 @@ const PLACES = { path: "in the path", query: "in the address", header: "a header
 /** The input of one value. Invalid values are accepted, because the service explains them better. */
 export function FieldInput({ field, value, problem, onChange }: FieldInputProps) {
   const { choices, is_nullable: isNullable, is_required: isRequired, kind, name, place } = field;
-  const told = [PLACES[place], field.help, isRequired ? "" : "optional", isNullable ? "may be null" : ""];
+  const notes = [PLACES[place], field.help, isRequired ? "" : "optional", isNullable ? "may be null" : ""];
   const shared = {
     label: name,
     name: fieldKey(field),
     value,
     problem,
-    help: told.filter((part) => part !== "").join(", "),
+    help: notes.filter((part) => part !== "").join(", "),
   };
   if (kind === "boolean" || kind === "choice") {
     return (

@@ -45,8 +45,8 @@ function isFieldError(error: unknown): error is FieldError {
 
 /** The service's error for one value of the request. */
 export function problemOf(refusal: Refusal | undefined, name: string): string | undefined {
-  const told = refusal?.errors.filter(({ pointer }) => fieldOf(pointer) === name) ?? [];
-  return told.length === 0 ? undefined : told.map(({ detail }) => detail).join(" ");
+  const issues = refusal?.errors.filter(({ pointer }) => fieldOf(pointer) === name) ?? [];
+  return issues.length === 0 ? undefined : issues.map(({ detail }) => detail).join(" ");
 }
 
 /** The field of a pointer: `/meta/0` is in `meta`, `/0/title` of a row in a list is in `title`. */

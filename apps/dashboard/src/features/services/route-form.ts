@@ -78,8 +78,8 @@ function bodyFields(document: Schema, body: Schema): RouteField[] {
 
 function fieldOf(name: string, place: RouteField["place"], schema: Schema, isRequired: boolean): RouteField {
   const variants = listOf(schema["anyOf"]).map(objectOf);
-  const isNullable = typesOf(schema).includes("null") || variants.some((one) => one["type"] === "null");
-  const [only = schema, ...others] = variants.filter((one) => one["type"] !== "null");
+  const isNullable = typesOf(schema).includes("null") || variants.some((variant) => variant["type"] === "null");
+  const [only = schema, ...others] = variants.filter((variant) => variant["type"] !== "null");
   const value = others.length === 0 ? only : {};
   const choices = listOf(value["enum"]).filter((choice) => typeof choice === "string");
   const kind = choices.length > 0 && choices.length === listOf(value["enum"]).length ? "choice" : kindOf(value, place);

@@ -9,7 +9,7 @@ const LIFE_S = 3_600;
 export interface CallKey {
   readonly text: string;
   /** Set if the key was created for the form. Null if it was pasted. */
-  readonly made: { readonly name: string; readonly at: number; readonly expires_at: string | null } | null;
+  readonly created: { readonly name: string; readonly at: number; readonly expires_at: string | null } | null;
 }
 
 export interface CallKeyState {
@@ -19,19 +19,19 @@ export interface CallKeyState {
   readonly make: Action<undefined, unknown>;
 }
 
-const NONE: CallKey = { text: "", made: null };
+const NONE: CallKey = { text: "", created: null };
 
 /** The key shared by a service's forms. */
 export function useCallKey({ database, name, organization }: HostedService): CallKeyState {
   const queries = useQueryClient();
-  const place = ["call_key", organization, database, name];
+  const storageKey = ["call_key", organization, database, name];
   const { data = NONE } = useQuery({
-    queryKey: place,
-    queryFn: () => queries.getQueryData<CallKey>(place) ?? NONE,
+    queryKey: storageKey,
+    queryFn: () => queries.getQueryData<CallKey>(storageKey) ?? NONE,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   });
-  const keep = (key: CallKey) => void queries.setQueryData(place, key);
+  const keep = (key: CallKey) => void queries.setQueryData(storageKey, key);
   const make = useAction(
     (api, _: undefined, options) => {
       const grants = [`access:cloud://${organization}:${database}/services/${name}`];
@@ -40,11 +40,14 @@ export function useCallKey({ database, name, organization }: HostedService): Cal
     },
     {
       changes: [KEYS.keys(organization)],
-      onDone: (made) =>
-        keep({ text: made.api_key, made: { name: made.name, at: Date.now(), expires_at: made.expires_at } }),
+      onDone: (created) =>
+        keep({
+          text: created.api_key,
+          created: { name: created.name, at: Date.now(), expires_at: created.expires_at },
+        }),
     },
   );
-  return { key: data, set: (text) => keep({ text, made: null }), make };
+  return { key: data, set: (text) => keep({ text, created: null }), make };
 }
 
 const NAME_CHARACTERS = 40;

@@ -25,7 +25,7 @@ export function useCall(service: HostedService): Action<CallInput, Called> {
   return useAction(async (api, { call, key }: CallInput) => {
     for (;;) {
       const answer = await send(api, service, call, key);
-      const isNew = key.made !== null && Date.now() - key.made.at < NEW_MS;
+      const isNew = key.created !== null && Date.now() - key.created.at < NEW_MS;
       // it was refused before it reached the service, so a retry is safe
       if (answer.status !== 401 || !isNew) return { call, answer };
       await pause(PAUSE_MS, new AbortController().signal);

@@ -38,7 +38,7 @@ export function InsertDialog({ database, table, onClose, onInserted }: InsertDia
   const path = `/v1/orgs/${organization}/databases/${name}/tables/${encodeURIComponent(table.path)}/rows`;
   const curl = curlCommand(address + path, row);
   return (
-    <Dialog title={`Insert a row into ${table.path}`} wide onClose={onClose}>
+    <Dialog title={`Insert a row into ${table.path}`} isWide onClose={onClose}>
       <Form
         error={insert.error}
         onSubmit={() => {

@@ -27,13 +27,13 @@ function unreadable(): Error {
 }
 
 /** The error of a cell, or that it is pending. Undefined for a value. */
-export function cellTrouble(row: ExactObject, column: string): string | undefined {
+export function cellFailure(row: ExactObject, column: string): string | undefined {
   const errors = row.get("_errors");
-  const trouble = isObject(errors) ? errors.get(column) : undefined;
-  if (trouble === undefined || trouble === null) return undefined;
-  if (trouble === "pending") return "pending";
-  if (!isObject(trouble)) return "it failed";
-  const [type, message] = [textOf(trouble.get("type")), textOf(trouble.get("message"))];
+  const failure = isObject(errors) ? errors.get(column) : undefined;
+  if (failure === undefined || failure === null) return undefined;
+  if (failure === "pending") return "pending";
+  if (!isObject(failure)) return "it failed";
+  const [type, message] = [textOf(failure.get("type")), textOf(failure.get("message"))];
   return [type, message].filter((part) => part !== "").join(": ") || "it failed";
 }
 

@@ -5,7 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { type ExactJson, type ExactObject, printExact } from "./exact-json.ts";
-import { cellTrouble } from "./read-rows.ts";
+import { cellFailure } from "./read-rows.ts";
 import { FullValue } from "./value.tsx";
 
 interface RowDialogProps {
@@ -18,7 +18,7 @@ interface RowDialogProps {
 /** A whole row, column by column. */
 export function RowDialog({ table, row, title = `A row of ${table.path}`, onClose }: RowDialogProps) {
   return (
-    <Dialog title={title} wide onClose={onClose}>
+    <Dialog title={title} isWide onClose={onClose}>
       <dl className="grid divide-y divide-line border-y border-line">
         {table.columns.map((column) => (
           <div
@@ -60,9 +60,9 @@ function CopyJson({ row }: { readonly row: ExactObject }) {
 }
 
 function Value({ row, column }: { readonly row: ExactObject; readonly column: string }) {
-  const trouble = cellTrouble(row, column);
-  if (trouble === "pending") return <Badge tone="accent">pending: it is being computed</Badge>;
-  if (trouble !== undefined) return <Alert kind="warn" title={trouble} />;
+  const failure = cellFailure(row, column);
+  if (failure === "pending") return <Badge tone="accent">pending: it is being computed</Badge>;
+  if (failure !== undefined) return <Alert kind="warn" title={failure} />;
   return <FullValue value={row.get(column)} />;
 }
 

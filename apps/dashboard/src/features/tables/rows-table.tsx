@@ -7,7 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Empty, Loading } from "../../ui/table.tsx";
 import type { ExactObject } from "./exact-json.ts";
-import { cellTrouble } from "./read-rows.ts";
+import { cellFailure } from "./read-rows.ts";
 import { RowDialog } from "./row-dialog.tsx";
 import { useRows } from "./use-tables.ts";
 import { CellValue, shortText } from "./value.tsx";
@@ -83,8 +83,8 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
   const { columns, path } = table;
   const keys = columns.filter((column) => column.is_key);
   const others = columns.filter((column) => !column.is_key);
-  const keyOf = (row: ExactObject, place: number) =>
-    keys.length === 0 ? `${place}` : keys.map(({ name }) => shortText(row.get(name) ?? null)).join(", ");
+  const keyOf = (row: ExactObject, index: number) =>
+    keys.length === 0 ? `${index}` : keys.map(({ name }) => shortText(row.get(name) ?? null)).join(", ");
   return (
     <section
       aria-label={`Rows of ${path}`}
@@ -165,9 +165,9 @@ function Head({ title, type, is_first: isFirst = false }: HeadProps) {
 }
 
 function Cell({ row, column }: { readonly row: ExactObject; readonly column: string }) {
-  const trouble = cellTrouble(row, column);
-  if (trouble === "pending") return <Badge tone="accent">pending</Badge>;
-  if (trouble !== undefined) return <Badge tone="danger">failed</Badge>;
+  const failure = cellFailure(row, column);
+  if (failure === "pending") return <Badge tone="accent">pending</Badge>;
+  if (failure !== undefined) return <Badge tone="danger">failed</Badge>;
   return <CellValue value={row.get(column)} />;
 }
 

@@ -2,10 +2,10 @@ import type { DataTable } from "@appdb/contract/routes/pod";
 
 /** A sample row as JSON, without computed columns and generated keys. */
 export function sampleRow({ columns }: DataTable): string {
-  const given = columns.filter(
+  const required = columns.filter(
     ({ is_computed: isComputed, is_key: isKey, type }) => !isComputed && !(isKey && type === "UUID"),
   );
-  const members = given.map(({ name, type }) => `  ${JSON.stringify(name)}: ${sampleOf(type)}`);
+  const members = required.map(({ name, type }) => `  ${JSON.stringify(name)}: ${sampleOf(type)}`);
   return `{\n${members.join(",\n")}\n}`;
 }
 

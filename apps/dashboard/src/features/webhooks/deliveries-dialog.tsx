@@ -33,7 +33,7 @@ export function DeliveriesDialog({ org, webhook, onClose }: DeliveriesDialogProp
     { changes: [key] },
   );
   return (
-    <Dialog title="Deliveries" wide onClose={onClose}>
+    <Dialog title="Deliveries" isWide onClose={onClose}>
       <p className="text-sm break-all text-muted">{webhook.url}</p>
       {replay.error && <ProblemAlert error={replay.error} />}
       <ListTable

@@ -52,7 +52,7 @@ async function runRoute(
   request: FastifyRequest,
 ): Promise<Response> {
   const principal = await callerOf(identity, route, request);
-  refuseForeignSite(site, request.method, request.headers, principal?.shown === "cookie");
+  refuseForeignSite(site, request.method, request.headers, principal?.credential === "cookie");
   const call = {
     body: parseInput<unknown>(AUTH_BODIES[route], withOwnPath(request.body, site), "body"),
     principal,

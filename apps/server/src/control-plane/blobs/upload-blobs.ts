@@ -2,10 +2,10 @@ import { appError } from "@appdb/contract/errors";
 import type { BlobStore } from "@appdb/system/blobs/blob-store";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
-import { announceBlobs, forgetAnnounced, recordBlobs } from "../../storage/blob-store.ts";
-import { demandDisk } from "../../storage/disk-floor.ts";
+import { announceBlobs, deleteAnnouncements, recordBlobs } from "../../storage/blob-store.ts";
+import { requireDiskSpace } from "../../storage/disk-floor.ts";
 import { readBlobs, type SentBlob } from "../../storage/read-blobs.ts";
-import { demandStorage } from "../../storage/storage-use.ts";
+import { requireStorageQuota } from "../../storage/storage-use.ts";
 
 /** Blobs written concurrently: each write mostly waits for the disk. */
 const AT_ONCE = 8;
@@ -78,13 +78,13 @@ async function storeBatch(
   const { blobs, db } = deps;
   const sent = [...new Map(batch.map((blob) => [blob.digest, blob])).values()];
   await deps.recheck();
-  await demandDisk(deps);
+  await requireDiskSpace(deps);
   await reserve(deps, orgId, sent);
   const stored: { digest: string; bytes: number }[] = [];
   const failures: { readonly digest: string; readonly error: unknown }[] = [];
-  const left = [...sent];
+  const pending = [...sent];
   const lane = async () => {
-    for (let blob = left.shift(); blob !== undefined; blob = left.shift()) {
+    for (let blob = pending.shift(); blob !== undefined; blob = pending.shift()) {
       const { bytes, digest } = blob;
       try {
         await blobs.put(orgId, digest, [bytes]);
@@ -94,13 +94,13 @@ async function storeBatch(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, left.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, pending.length) }, lane));
   await recordBlobs(db, orgId, stored);
   total.stored += stored.length;
   total.bytes += stored.reduce((sum, { bytes }) => sum + bytes, 0);
   const [first] = failures;
   if (first === undefined) return;
-  await forgetAnnounced(
+  await deleteAnnouncements(
     db,
     orgId,
     failures.map(({ digest }) => digest),
@@ -111,18 +111,18 @@ async function storeBatch(
 /** @throws payload_too_large, storage_quota */
 async function reserve({ config, db }: UploadDeps, orgId: string, sent: readonly SentBlob[]): Promise<void> {
   const named = sent.map(({ bytes, digest }) => ({ digest, bytes: bytes.length }));
-  const { most_upload_bytes: mostUploadBytes } = config.pods;
+  const { max_upload_bytes: mostUploadBytes } = config.pods;
   await db.transaction().execute(async (tx) => {
     await announceBlobs(tx, orgId, named);
-    const { uploads } = await demandStorage(tx, orgId, config.quotas.storage, "The upload");
-    if (uploads.bytes > mostUploadBytes) throw tooMuch(mostUploadBytes, uploads);
+    const { uploads } = await requireStorageQuota(tx, orgId, config.quotas.storage, "The upload");
+    if (uploads.bytes > mostUploadBytes) throw uploadTooLarge(mostUploadBytes, uploads);
   });
 }
 
-function tooMuch(mostBytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
+function uploadTooLarge(maxBytes: number, { bytes, files }: { readonly bytes: number; readonly files: number }): Error {
   return appError("payload_too_large", {
-    detail: `The uploaded files of the organization would take ${bytes} bytes in ${files} pieces; the maximum is ${mostBytes} (SERVICE_MAX_UPLOADS_GB).`,
+    detail: `The uploaded files of the organization would take ${bytes} bytes in ${files} pieces; the maximum is ${maxBytes} (SERVICE_MAX_UPLOADS_GB).`,
     hint: "Leave out large files with exclude in service.toml. Files that no database uses are removed after a week.",
-    meta: { bytes, most_bytes: mostBytes },
+    meta: { bytes, most_bytes: maxBytes },
   });
 }

@@ -1,6 +1,12 @@
 import { DATABASE_STATES, type DatabaseState } from "@appdb/contract/routes/control-databases";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { leftBehind, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../../testing/databases.ts";
+import {
+  makeDatabase,
+  makeFiles,
+  NO_PACKAGES,
+  openDatabaseStage,
+  readDatabaseRecords,
+} from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
@@ -94,7 +100,7 @@ describe("a request", () => {
     expect(status, text).toBe(202);
     expect(json).toMatchObject({ database: { state: next, generation: 2, operation: { kind } }, operation: { kind } });
     expect(json.database.operation).toEqual(json.operation);
-    expect(await leftBehind(server, id)).toEqual({
+    expect(await readDatabaseRecords(server, id)).toEqual({
       state: next,
       generation: 2,
       desired: expect.objectContaining(desired),
@@ -120,7 +126,12 @@ describe("a request", () => {
       const name = `${route.slice(8).toLowerCase()}-${state.toLowerCase()}`;
       const id = await makeDatabase(server, stage.org, { name, state });
       expect((await ask(route, stage, name)).json, name).toMatchObject({ database: { state }, operation: null });
-      expect(await leftBehind(server, id), name).toMatchObject({ state, generation: 1, operations: [], jobs: 0 });
+      expect(await readDatabaseRecords(server, id), name).toMatchObject({
+        state,
+        generation: 1,
+        operations: [],
+        jobs: 0,
+      });
     }
   });
 
@@ -133,7 +144,13 @@ describe("a request", () => {
       expect([status, json.code]).toEqual([409, "database_not_available"]);
       expect(json.detail).toBe(`cloud://${stage.org.name}:main is ${state}; it must be AVAILABLE to be restarted.`);
       expect(json.hint).toContain(`cloud://${stage.org.name}:main`);
-      expect(await leftBehind(server, id)).toMatchObject({ state, generation: 1, operations: [], jobs: 0, events: [] });
+      expect(await readDatabaseRecords(server, id)).toMatchObject({
+        state,
+        generation: 1,
+        operations: [],
+        jobs: 0,
+        events: [],
+      });
     },
   );
 
@@ -143,7 +160,7 @@ describe("a request", () => {
     await ask("databaseStart", stage, "extra");
     await ask("databaseStop", stage, "extra");
     await ask("databaseDelete", stage, "extra");
-    expect(await leftBehind(server, id)).toMatchObject({
+    expect(await readDatabaseRecords(server, id)).toMatchObject({
       state: "DELETING",
       generation: 4,
       operations: [
@@ -161,7 +178,7 @@ describe("a request", () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => ask("databaseStop", stage, "main")));
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
     expect(answers.filter(({ json }) => json.operation !== null)).toHaveLength(1);
-    expect(await leftBehind(server, id)).toMatchObject({ generation: 2, jobs: 1 });
+    expect(await readDatabaseRecords(server, id)).toMatchObject({ generation: 2, jobs: 1 });
   });
 
   test("repeated with its Idempotency-Key is the same request", async () => {
@@ -174,7 +191,10 @@ describe("a request", () => {
     };
     const answers = [await server.ask("databaseRestart", input), await server.ask("databaseRestart", input)];
     expect(answers[1]?.text).toBe(answers[0]?.text);
-    expect(await leftBehind(server, id)).toMatchObject({ generation: 2, operations: [{ kind: "database.restart" }] });
+    expect(await readDatabaseRecords(server, id)).toMatchObject({
+      generation: 2,
+      operations: [{ kind: "database.restart" }],
+    });
   });
 });
 
@@ -184,7 +204,7 @@ describe("a deletion", () => {
     const id = await makeDatabase(server, stage.org, { name: "extra" });
     expect((await ask("databaseDelete", stage, "extra")).json.database.purged_at).toMatch(/^\d{4}-/);
     expect((await ask("databaseDelete", stage, "extra", { now: "1" })).json.operation).not.toBeNull();
-    expect(await leftBehind(server, id)).toMatchObject({ state: "DELETING", purged_in_s: 0, generation: 3 });
+    expect(await readDatabaseRecords(server, id)).toMatchObject({ state: "DELETING", purged_in_s: 0, generation: 3 });
     const late = await ask("databaseUndelete", stage, "extra");
     expect(late.json).toMatchObject({ code: "database_state", detail: expect.stringContaining("is being removed") });
   });
@@ -194,7 +214,7 @@ describe("a deletion", () => {
     const stage = await openOrgStage(other);
     const id = await makeDatabase(other, stage.org, { name: "extra" });
     await other.ask("databaseDelete", { as: stage.owner, params: { org: stage.org.name, db: "extra" } });
-    expect(await leftBehind(other, id)).toMatchObject({ purged_in_s: 86_400 });
+    expect(await readDatabaseRecords(other, id)).toMatchObject({ purged_in_s: 86_400 });
   });
 });
 
@@ -244,7 +264,7 @@ describe("a build", () => {
     const { json, status, text } = await build(stage, "extra", { settings, files, environment });
     expect(status, text).toBe(202);
     expect(json.operation.kind).toBe("database.build");
-    const left = await leftBehind(server, id);
+    const left = await readDatabaseRecords(server, id);
     expect(left).toMatchObject({ state: "PROVISIONING", generation: 2, jobs: 1 });
     expect(left?.desired).toMatchObject({
       builds: 1,
@@ -261,11 +281,11 @@ describe("a build", () => {
     const files = await makeFiles(server, stage.org, { "app.py": "x = 2\n" });
     const sent = { settings: { memory_mb: 2_048 }, files, environment: NO_PACKAGES };
     expect((await build(stage, "extra", sent)).status).toBe(202);
-    const left = await leftBehind(server, id);
+    const left = await readDatabaseRecords(server, id);
     expect(left).toMatchObject({ state: "UPDATING", desired: { resources: { memory_mb: 1_024 } } });
     const same = await makeDatabase(server, stage.org, { name: "same", desired: { tree: left?.desired.tree ?? null } });
     expect((await build(stage, "same", sent)).json).toMatchObject({ operation: null });
-    expect(await leftBehind(server, same)).toMatchObject({ state: "AVAILABLE", generation: 1, jobs: 0 });
+    expect(await readDatabaseRecords(server, same)).toMatchObject({ state: "AVAILABLE", generation: 1, jobs: 0 });
   });
 
   test("without the bytes of its files is refused, also for a sleeping database", async () => {
@@ -275,7 +295,7 @@ describe("a build", () => {
     const files = await makeFiles(server, stage.org, { "app.py": "x = 3\n" }, []);
     const sent = { settings: {}, files, environment };
     expect((await build(stage, "extra", sent)).json.code).toBe("blobs_missing");
-    expect(await leftBehind(server, id)).toMatchObject({ state: "FAILED", generation: 1 });
+    expect(await readDatabaseRecords(server, id)).toMatchObject({ state: "FAILED", generation: 1 });
     expect((await build(stage, "asleep", sent)).json.code).toBe("database_state");
   });
 });

@@ -1,7 +1,7 @@
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
-import { demandRecentProof } from "../../identity/second-factor/recent-proof.ts";
+import { requireRecentProof } from "../../identity/second-factor/recent-proof.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { findDatabase, findRow, listDatabases } from "./databases-store.ts";
 import { deleteDatabase } from "./delete-database.ts";
@@ -63,8 +63,8 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
     routes.change(name, async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, verb));
   }
   routes.change("databaseDelete", async (call, tx) => {
-    await demandRecentProof(tx, call.principal, deps.config.identity.confirm_s);
-    const asked = { name: call.params.db, is_now: call.query.now === "1" };
-    return await deleteDatabase({ tx, recordEvent, undelete_days: undeleteDays }, call, asked);
+    await requireRecentProof(tx, call.principal, deps.config.identity.confirm_s);
+    const request = { name: call.params.db, is_now: call.query.now === "1" };
+    return await deleteDatabase({ tx, recordEvent, undelete_days: undeleteDays }, call, request);
   });
 }

@@ -4,7 +4,7 @@ import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { databasePod } from "../../pods/database-paths.ts";
-import { type DatabaseAddress, notReached } from "../../pods/pod-client.ts";
+import { type DatabaseAddress, podUnreachable } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
 import { type DatabaseRow, databaseNotFound, findRow, type OrgOfDatabases } from "./databases-store.ts";
@@ -40,7 +40,7 @@ export async function findPod(
   const states: readonly DatabaseState[] = STATES[what];
   if (!states.includes(row.state)) throw notAvailable(uri, row.state, what);
   const token = await findPodToken(deps, row.id);
-  if (token === undefined) throw notReached(uri);
+  if (token === undefined) throw podUnreachable(uri);
   const { api } = await deps.pod_access.endpoints(databasePod(row.id));
   return { pod: { uri, endpoint: api, token }, row };
 }

@@ -1,7 +1,7 @@
 import type { TenantDocuments } from "@appdb/python-runtime/documents/tenant-documents";
 import type { ServerConfig } from "../../config/config.ts";
 import type { KnownPods } from "../../pods/host-runtime.ts";
-import { demandDisk } from "../../storage/disk-floor.ts";
+import { requireDiskSpace } from "../../storage/disk-floor.ts";
 import type { PlanBounds } from "./read-plan.ts";
 
 export interface PlanBoundsDeps {
@@ -15,7 +15,7 @@ export function planBounds({ config, documents, pods }: PlanBoundsDeps): PlanBou
   return {
     bounds: config.pods.bounds,
     quotas: config.quotas,
-    demandDisk: () => demandDisk({ config }),
+    requireDiskSpace: () => requireDiskSpace({ config }),
     checkBuild: async (environment, organizationId) => {
       await documents.check(environment, organizationId);
       await pods.checkEnvironment?.(environment, organizationId);

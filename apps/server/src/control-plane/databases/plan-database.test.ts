@@ -64,7 +64,7 @@ function plan({ environment = locked("iniconfig==2.0"), files = [file("app.py")]
     uri: URI,
     row: row === null ? undefined : { ...known, ...row },
     request: databasePlanRequestSchema.parse({ settings: given.settings ?? {}, files, environment }),
-    wanted: { tree: "t1", environment: "e1", ...given.wanted },
+    requestedState: { tree: "t1", environment: "e1", ...given.wanted },
     stored: {
       environment: locked("iniconfig==2.0"),
       files: [file("app.py")],
@@ -262,7 +262,7 @@ describe("a database that does not exist", () => {
       uri: URI,
       row: undefined,
       bounds: small,
-      wanted: { tree: "t", environment: null },
+      requestedState: { tree: "t", environment: null },
       request: databasePlanRequestSchema.parse({ settings: {}, files: [], environment: BASE }),
       stored: { environment: null, files: undefined, is_built: false, missing: [], missing_bytes: 0 },
     });

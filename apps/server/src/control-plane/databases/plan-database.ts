@@ -50,7 +50,7 @@ export interface DatabasePlanInput {
   /** Undefined if the database does not exist. */
   readonly row: PlannedRow | undefined;
   readonly request: PlanRequest;
-  readonly wanted: Wanted;
+  readonly requestedState: Wanted;
   readonly stored: Stored;
   readonly bounds: ResourceBounds;
 }
@@ -66,7 +66,7 @@ export interface MadeDatabasePlan {
  * @throws resources_refused, invalid_request
  */
 export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
-  const { bounds, request, row, stored, uri, wanted } = input;
+  const { bounds, request, row, stored, uri, requestedState } = input;
   const { settings } = request;
   checkSettings(settings);
   const base = row === undefined ? firstDesired(usualResources(bounds)) : baseOf(row);
@@ -74,14 +74,14 @@ export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
   checkResources(settings, bounds, { uri, disk_bytes: row?.usage?.disk_bytes, current });
   const desired: DesiredDatabase = {
     ...base,
-    ...wanted,
+    ...requestedState,
     resources: mergeResources(base.resources, settings),
     settings: mergeSettings(base.settings, settings),
     is_awake: true,
   };
   const image = planImage(
     { hash: base.environment, document: stored.environment },
-    { hash: wanted.environment, document: request.environment, is_built: stored.is_built },
+    { hash: requestedState.environment, document: request.environment, is_built: stored.is_built },
     row !== undefined,
   );
   const ops = [
@@ -108,7 +108,7 @@ export function baseOf({
 }
 
 /** Whether the database runs the last requested state, or will do so after the open operation. */
-export function isCarriedOut(row: Pick<PlannedRow, "desired" | "observed" | "state">): boolean {
+export function isApplied(row: Pick<PlannedRow, "desired" | "observed" | "state">): boolean {
   const parts = ({ environment, resources, settings, tree, builds }: DesiredDatabase) => {
     const vars = Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1));
     const { cpu, disk_gb: diskGb, memory_mb: memoryMb, workers } = resources;
@@ -151,8 +151,8 @@ function creation(desired: DesiredDatabase): DatabaseOp {
   };
 }
 
-function filesOf({ request, row, stored, wanted }: DatabasePlanInput, base: DesiredDatabase): DatabaseOp[] {
-  if (base.tree === wanted.tree) return [];
+function filesOf({ request, row, stored, requestedState }: DatabasePlanInput, base: DesiredDatabase): DatabaseOp[] {
+  if (base.tree === requestedState.tree) return [];
   const op = planFiles(row === undefined ? undefined : (stored.files ?? []), request.files);
   return op === undefined ? [] : [op];
 }
@@ -188,7 +188,7 @@ function warnOf(uri: string, row: PlannedRow): string[] {
     return [`Generation ${row.generation} is in progress (${row.operation}); this plan compares with its result.`];
   }
   if (row.state === "FAILED" && row.failure !== null) return [`It has failed: ${row.failure.detail}`];
-  if (isCarriedOut(row)) return [];
+  if (isApplied(row)) return [];
   const error = row.last_build?.state === "failed" ? row.last_build.error : null;
   return error === null
     ? [`Generation ${row.generation} was not carried out; the database still runs its previous state.`]

@@ -9,11 +9,11 @@ export function planFiles(
   before: readonly TreeEntry[] | undefined,
   after: readonly TreeEntry[],
 ): DatabaseOp | undefined {
-  const former = new Map((before ?? []).map((entry) => [entry.path, entry]));
+  const previous = new Map((before ?? []).map((entry) => [entry.path, entry]));
   const now = new Map(after.map((entry) => [entry.path, entry]));
-  const added = after.filter(({ path }) => !former.has(path));
-  const changed = after.filter((entry) => isOther(former.get(entry.path), entry));
-  const removed = [...former.values()].filter(({ path }) => !now.has(path));
+  const added = after.filter(({ path }) => !previous.has(path));
+  const changed = after.filter((entry) => isDifferent(previous.get(entry.path), entry));
+  const removed = [...previous.values()].filter(({ path }) => !now.has(path));
   const counts = { added: added.length, changed: changed.length, removed: removed.length };
   if (counts.added + counts.changed + counts.removed === 0) return undefined;
   const paths = [
@@ -45,7 +45,7 @@ function describe(isFirst: boolean, counts: { added: number; changed: number; re
   return `the project files will change: ${parts.map(([what, count]) => `${count} ${what}`).join(", ")}`;
 }
 
-function isOther(before: TreeEntry | undefined, after: TreeEntry): boolean {
+function isDifferent(before: TreeEntry | undefined, after: TreeEntry): boolean {
   return before !== undefined && contentOf(before) !== contentOf(after);
 }
 

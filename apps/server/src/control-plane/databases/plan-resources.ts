@@ -11,8 +11,8 @@ const GIGABYTE = 1024 ** 3;
 export type WantedResources = { readonly [name in keyof Resources]?: number | undefined };
 
 /** The default resources within the operator's bounds. */
-export function usualResources({ least, most }: ResourceBounds): Resources {
-  const within = (name: keyof Resources) => Math.min(Math.max(USUAL[name], least[name]), most[name]);
+export function usualResources({ least: min, most: max }: ResourceBounds): Resources {
+  const within = (name: keyof Resources) => Math.min(Math.max(USUAL[name], min[name]), max[name]);
   return {
     cpu: within("cpu"),
     memory_mb: within("memory_mb"),
@@ -22,22 +22,22 @@ export function usualResources({ least, most }: ResourceBounds): Resources {
 }
 
 /** The current resources with those of an entry. Missing ones stay. */
-export function mergeResources(current: Resources, wanted: WantedResources): Resources {
+export function mergeResources(current: Resources, requested: WantedResources): Resources {
   return {
-    cpu: wanted.cpu ?? current.cpu,
-    memory_mb: wanted.memory_mb ?? current.memory_mb,
-    disk_gb: wanted.disk_gb ?? current.disk_gb,
-    workers: wanted.workers ?? current.workers,
+    cpu: requested.cpu ?? current.cpu,
+    memory_mb: requested.memory_mb ?? current.memory_mb,
+    disk_gb: requested.disk_gb ?? current.disk_gb,
+    workers: requested.workers ?? current.workers,
   };
 }
 
 /** The current resources, raised to those of an entry. */
-export function growResources(current: Resources, wanted: WantedResources): Resources {
+export function growResources(current: Resources, requested: WantedResources): Resources {
   return {
-    cpu: Math.max(wanted.cpu ?? 0, current.cpu),
-    memory_mb: Math.max(wanted.memory_mb ?? 0, current.memory_mb),
-    disk_gb: Math.max(wanted.disk_gb ?? 0, current.disk_gb),
-    workers: Math.max(wanted.workers ?? 0, current.workers),
+    cpu: Math.max(requested.cpu ?? 0, current.cpu),
+    memory_mb: Math.max(requested.memory_mb ?? 0, current.memory_mb),
+    disk_gb: Math.max(requested.disk_gb ?? 0, current.disk_gb),
+    workers: Math.max(requested.workers ?? 0, current.workers),
   };
 }
 
@@ -46,28 +46,27 @@ export function growResources(current: Resources, wanted: WantedResources): Reso
  * @throws resources_refused with the bound and the operator's setting, or with the used size
  */
 export function checkResources(
-  wanted: WantedResources,
+  requested: WantedResources,
   bounds: ResourceBounds,
-  holds: { readonly uri: string; readonly disk_bytes: number | undefined; readonly current: Resources | undefined },
+  current: { readonly uri: string; readonly disk_bytes: number | undefined; readonly current: Resources | undefined },
 ): void {
   const errors: FieldError[] = [];
   const add = (name: keyof Resources, detail: string) => errors.push({ pointer: `/settings/${name}`, detail });
   for (const name of NAMES) {
-    const value = wanted[name];
-    if (value === undefined || value === holds.current?.[name]) continue;
-    const [least, most] = [bounds.least[name], bounds.most[name]];
-    if (value < least)
-      add(name, `${name} is ${value}; at least ${least} (${BOUND_SETTINGS[name].least} of the server)`);
-    if (value > most) add(name, `${name} is ${value}; at most ${most} (${BOUND_SETTINGS[name].most} of the server)`);
+    const value = requested[name];
+    if (value === undefined || value === current.current?.[name]) continue;
+    const [min, max] = [bounds.least[name], bounds.most[name]];
+    if (value < min) add(name, `${name} is ${value}; at least ${min} (${BOUND_SETTINGS[name].least} of the server)`);
+    if (value > max) add(name, `${name} is ${value}; at most ${max} (${BOUND_SETTINGS[name].most} of the server)`);
   }
-  const { disk_bytes: diskBytes = 0 } = holds;
-  if (wanted.disk_gb !== undefined && wanted.disk_gb * GIGABYTE < diskBytes) {
+  const { disk_bytes: diskBytes = 0 } = current;
+  if (requested.disk_gb !== undefined && requested.disk_gb * GIGABYTE < diskBytes) {
     const used = (diskBytes / GIGABYTE).toFixed(2);
-    add("disk_gb", `disk_gb is ${wanted.disk_gb}; the database holds ${used} GB already`);
+    add("disk_gb", `disk_gb is ${requested.disk_gb}; the database holds ${used} GB already`);
   }
   if (errors.length === 0) return;
   throw appError("resources_refused", {
-    detail: `${holds.uri} cannot have these resources: ${errors.map(({ detail }) => detail).join("; ")}.`,
+    detail: `${current.uri} cannot have these resources: ${errors.map(({ detail }) => detail).join("; ")}.`,
     hint: "Correct the database's entry in service.toml. The operator sets the bounds.",
     errors,
   });

@@ -17,21 +17,21 @@ const MAX_BYTES = 65_536;
 const MAX_DESTINATION = 2_000;
 
 /** The current settings with those of an entry. Missing ones stay. */
-export function mergeSettings(current: Settings, wanted: WantedSettings): Settings {
+export function mergeSettings(current: Settings, requested: WantedSettings): Settings {
   return {
-    sleep_after: wanted.sleep_after ?? current.sleep_after,
-    wake_on_request: wanted.wake_on_request ?? current.wake_on_request,
-    vars: wanted.vars ?? current.vars,
-    db_input_media_dest: wanted.db_input_media_dest ?? current.db_input_media_dest,
-    db_output_media_dest: wanted.db_output_media_dest ?? current.db_output_media_dest,
+    sleep_after: requested.sleep_after ?? current.sleep_after,
+    wake_on_request: requested.wake_on_request ?? current.wake_on_request,
+    vars: requested.vars ?? current.vars,
+    db_input_media_dest: requested.db_input_media_dest ?? current.db_input_media_dest,
+    db_output_media_dest: requested.db_output_media_dest ?? current.db_output_media_dest,
   };
 }
 
 /** @throws invalid_request for variables that no process can have */
-export function checkSettings(wanted: WantedSettings): void {
+export function checkSettings(requested: WantedSettings): void {
   const errors = [
-    ...findVariableProblems(wanted.vars ?? {}),
-    ...RESTARTS.flatMap((name) => findTextProblem(wanted, name)),
+    ...findVariableProblems(requested.vars ?? {}),
+    ...RESTARTS.flatMap((name) => findTextProblem(requested, name)),
   ];
   if (errors.length === 0) return;
   throw appError("invalid_request", {
@@ -46,14 +46,14 @@ export function planSettings(before: Settings, after: Settings): DatabaseOp[] {
   const changes = [...LIVE, ...RESTARTS].filter((name) => before[name] !== after[name]);
   const ops = changes.map((name): DatabaseOp => {
     const restarts = (RESTARTS as readonly string[]).includes(name);
-    const former = before[name] === null ? "" : ` rather than ${before[name]}`;
+    const previousText = before[name] === null ? "" : ` rather than ${before[name]}`;
     return {
       target: "settings",
       op: "change",
       severity: "additive",
       lines: [],
       requires_restart: restarts,
-      description: `${name} will be ${after[name]}${former}${restarts ? ", which restarts the database" : ""}`,
+      description: `${name} will be ${after[name]}${previousText}${restarts ? ", which restarts the database" : ""}`,
       details: { name, from: before[name], to: after[name] },
     };
   });
@@ -108,8 +108,8 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
   return errors.slice(0, 20);
 }
 
-function findTextProblem(wanted: WantedSettings, name: (typeof RESTARTS)[number]): FieldError[] {
-  const text = wanted[name];
+function findTextProblem(requested: WantedSettings, name: (typeof RESTARTS)[number]): FieldError[] {
+  const text = requested[name];
   if (text === undefined || (text.length <= MAX_DESTINATION && !/\p{Cc}/u.test(text))) return [];
   return [{ pointer: `/settings/${name}`, detail: `${name} has control characters or more than ${MAX_DESTINATION}` }];
 }

@@ -24,7 +24,7 @@ import {
 import { refuseSums, type SumInput } from "./resource-sums.ts";
 
 export interface ReadPlan extends MadeDatabasePlan {
-  readonly wanted: Wanted;
+  readonly requestedState: Wanted;
 }
 
 /** This server's limits for databases. */
@@ -32,7 +32,7 @@ export interface PlanBounds {
   readonly bounds: ResourceBounds;
   readonly quotas: QuotasConfig;
   /** @throws disk_full when organizations may not write */
-  demandDisk(): Promise<void>;
+  requireDiskSpace(): Promise<void>;
   /** @throws environment_refused, system_packages_refused, build_failed if no image can be built from it */
   checkBuild(environment: EnvironmentDocument, organizationId: string): Promise<void>;
 }
@@ -88,16 +88,16 @@ export async function readPlan(
   if (row === undefined) await refuseFull(db, org, uri);
   checkTree(request.files);
   checkEnvironmentParts(request.environment, request.files);
-  const wanted: Wanted = {
+  const requestedState: Wanted = {
     tree: digestOfTree(request.files),
     environment: isBaseEnvironment(request.environment) ? null : hashEnvironment(request.environment, BUILDER_VERSION),
   };
-  const stored = await readStored(db, org, row, request, wanted);
+  const stored = await readStored(db, org, row, request, requestedState);
   const operation = row === undefined ? null : await findOpenKind(db, row.id);
   const planned = row === undefined ? undefined : { ...row, operation };
-  const made = planDatabase({ uri, row: planned, request, wanted, stored, bounds });
-  await refuseSums(db, org, sumsOf(input, made));
-  return { ...made, wanted };
+  const databasePlan = planDatabase({ uri, row: planned, request, requestedState, stored, bounds });
+  await refuseSums(db, org, sumsOf(input, databasePlan));
+  return { ...databasePlan, requestedState };
 }
 
 /** The resources that a plan needs from its organization. */
@@ -124,10 +124,10 @@ async function readStored(
   org: OrgOfDatabases,
   row: DatabaseRow | undefined,
   request: PlanRequest,
-  wanted: Wanted,
+  requestedState: Wanted,
 ): Promise<Stored> {
   const base = row === undefined ? undefined : baseOf(row);
-  const hashes = [base?.environment, wanted.environment].filter((hash) => typeof hash === "string");
+  const hashes = [base?.environment, requestedState.environment].filter((hash) => typeof hash === "string");
   const images = await db
     .selectFrom("control.images")
     .select(["hash", "state", "environment"])
@@ -148,7 +148,7 @@ async function readStored(
   return {
     environment: images.find(({ hash }) => hash === base?.environment)?.environment ?? null,
     files: tree?.entries,
-    is_built: images.some(({ hash, state }) => hash === wanted.environment && state === "ready"),
+    is_built: images.some(({ hash, state }) => hash === requestedState.environment && state === "ready"),
     missing: findMissingFiles(request.files, sizes),
     missing_bytes: countMissing(request.files, sizes),
   };

@@ -32,9 +32,9 @@ export async function requestBuild(
   const state = requestState(databaseUriOf(org.name, row.name), row.state, "build_image");
   const settings = row.state === "FAILED" ? request.settings : {};
   const planned = await readPlan(tx, org, { ...deps, name, row, request: { ...request, settings } });
-  const { plan, wanted } = planned;
+  const { plan, requestedState } = planned;
   // the base library alone needs no build
-  if (row.state === "AVAILABLE" && wanted.environment === null && plan.in_agreement) {
+  if (row.state === "AVAILABLE" && requestedState.environment === null && plan.in_agreement) {
     return await nothingToDo(deps, caller, row.name);
   }
   await storeDesired(deps, org.id, request, planned);
@@ -45,7 +45,7 @@ export async function requestBuild(
     state,
     desired: {
       ...desired,
-      ...wanted,
+      ...requestedState,
       is_awake: true,
       builds: desired.builds + 1,
       resources: growResources(desired.resources, settings),

@@ -34,18 +34,18 @@ export async function requestChange(
   const row = await lockDatabase(deps.tx, org.id, name);
   if (row === undefined) throw databaseNotFound(org, name);
   const state = requestState(databaseUriOf(org.name, row.name), row.state, verb);
-  if (isAsAsked(row, verb, state)) return await nothingToDo(deps, caller, row.name);
+  if (isInRequestedState(row, verb, state)) return await nothingToDo(deps, caller, row.name);
   if (verb === "undelete") await refusePurged(deps, row, databaseUriOf(org.name, row.name));
-  return await writeChange(deps, caller, row, { kind: KINDS[verb], state, desired: wish(row.desired, verb) });
+  return await writeChange(deps, caller, row, { kind: KINDS[verb], state, desired: nextDesired(row.desired, verb) });
 }
 
-function isAsAsked(row: DatabaseRow, verb: DatabaseVerb, next: DatabaseRow["state"]): boolean {
+function isInRequestedState(row: DatabaseRow, verb: DatabaseVerb, next: DatabaseRow["state"]): boolean {
   // the base library alone needs no build
   if (verb === "build_image" && row.state === "AVAILABLE") return row.desired.environment === null;
   return next === row.state;
 }
 
-function wish(desired: DesiredDatabase, verb: DatabaseVerb): DesiredDatabase {
+function nextDesired(desired: DesiredDatabase, verb: DatabaseVerb): DesiredDatabase {
   switch (verb) {
     case "build_image":
       return { ...desired, is_awake: true, builds: desired.builds + 1 };
@@ -62,12 +62,12 @@ function wish(desired: DesiredDatabase, verb: DatabaseVerb): DesiredDatabase {
 
 /** @throws database_state once parts of its storage may be removed */
 async function refusePurged({ tx }: DatabaseChangeDeps, row: DatabaseRow, uri: string): Promise<void> {
-  const { is_over: isOver } = await tx
+  const { is_over: isEnded } = await tx
     .selectFrom("control.databases")
     .select(sql<boolean>`purge_at <= now()`.as("is_over"))
     .where("id", "=", row.id)
     .executeTakeFirstOrThrow();
-  if (!isOver) return;
+  if (!isEnded) return;
   throw appError("database_state", {
     detail: `The storage of ${uri} is being removed; it can no longer be undeleted.`,
     hint: `Create it again when it is deleted: cli db update ${uri}`,

@@ -7,7 +7,7 @@ import {
   RESOURCES,
 } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { mostOfOrganization } from "./resource-sums.ts";
+import { organizationLimit } from "./resource-sums.ts";
 
 const ENV = {
   SERVICE_MAX_CPU: "4",
@@ -92,8 +92,8 @@ test("another organization's databases do not count", async () => {
 });
 
 test("by default an organization has room for its databases with default sizes", () => {
-  const least = { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 };
-  const bounds = { least, most: { cpu: 2, memory_mb: 2_048, disk_gb: 100, workers: 16 } };
-  expect(mostOfOrganization({ bounds, sums: {} }, 3)).toEqual({ cpu: 4, memory_mb: 4_096, disk_gb: 200 });
-  expect(mostOfOrganization({ bounds, sums: { cpu: 1 } }, 50)).toEqual({ cpu: 1, memory_mb: 51_200, disk_gb: 500 });
+  const min = { cpu: 0.1, memory_mb: 256, disk_gb: 1, workers: 1 };
+  const bounds = { least: min, most: { cpu: 2, memory_mb: 2_048, disk_gb: 100, workers: 16 } };
+  expect(organizationLimit({ bounds, sums: {} }, 3)).toEqual({ cpu: 4, memory_mb: 4_096, disk_gb: 200 });
+  expect(organizationLimit({ bounds, sums: { cpu: 1 } }, 50)).toEqual({ cpu: 1, memory_mb: 51_200, disk_gb: 500 });
 });

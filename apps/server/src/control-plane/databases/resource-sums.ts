@@ -25,13 +25,13 @@ export interface SumInput {
  * The operator's maximum for an organization. By default, twice the maximum of one database, or the default size for
  * every database in the quota if that is more.
  */
-export function mostOfOrganization(
+export function organizationLimit(
   { bounds, sums }: Pick<SumInput, "bounds" | "sums">,
   databaseQuota: number,
 ): OrgResources {
   const usual = usualResources(bounds);
-  const most = (name: keyof OrgResources) => sums[name] ?? Math.max(2 * bounds.most[name], databaseQuota * usual[name]);
-  return { cpu: most("cpu"), memory_mb: most("memory_mb"), disk_gb: most("disk_gb") };
+  const max = (name: keyof OrgResources) => sums[name] ?? Math.max(2 * bounds.most[name], databaseQuota * usual[name]);
+  return { cpu: max("cpu"), memory_mb: max("memory_mb"), disk_gb: max("disk_gb") };
 }
 
 /**
@@ -44,26 +44,26 @@ export async function refuseSums(db: ControlDatabase | Tx, org: OrgOfDatabases, 
   const grown = NAMES.filter((one) => before === undefined || after[one] > before[one]);
   if (grown.length === 0) return;
   const { quota, used } = await readSums(db, org, name, bounds);
-  const most = mostOfOrganization(input, quota);
+  const max = organizationLimit(input, quota);
   const errors: FieldError[] = [];
   for (const one of grown) {
-    if (round(used[one] + after[one]) <= most[one]) continue;
+    if (round(used[one] + after[one]) <= max[one]) continue;
     errors.push({
       pointer: `/settings/${one}`,
-      detail: `${one} is ${after[one]}, the other databases have ${round(used[one])}; the maximum together is ${most[one]} (${ORG_SETTINGS[one]} of the server)`,
+      detail: `${one} is ${after[one]}, the other databases have ${round(used[one])}; the maximum together is ${max[one]} (${ORG_SETTINGS[one]} of the server)`,
     });
   }
   if (errors.length === 0) return;
   throw appError("resources_quota", {
     detail: `${databaseUriOf(org.name, name)} requests more than ${org.name} has left: ${errors.map(({ detail }) => detail).join("; ")}.`,
     hint: "Request less in the database's entry in service.toml, shrink or delete another database, or ask the operator for more.",
-    meta: { used, asked: after, most },
+    meta: { used, asked: after, most: max },
     errors,
   });
 }
 
 /** Like `refuseSums`, and locks the organization's resources until the transaction ends. @throws resources_quota */
-export async function demandSums(tx: Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
+export async function requireResourceQuota(tx: Tx, org: OrgOfDatabases, input: SumInput): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.resources ' || ${org.id}::text, 0))`.execute(tx);
   await refuseSums(tx, org, input);
 }

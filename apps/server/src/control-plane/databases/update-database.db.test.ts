@@ -4,11 +4,11 @@ import { BUILDER_VERSION, hashEnvironment } from "@appdb/python-runtime/environm
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type DatabaseStage,
-  leftBehind,
   makeDatabase,
   makeFiles,
   NO_PACKAGES,
   openDatabaseStage,
+  readDatabaseRecords,
 } from "../../testing/databases.ts";
 import { openServer, type TestAnswer, type TestServer } from "../../testing/open-server.ts";
 import type { OrgStage, TestPerson } from "../../testing/people.ts";
@@ -117,7 +117,11 @@ describe("a plan", () => {
       generation: 0,
       resolution: "create",
     });
-    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [], jobs: 0 });
+    expect(await readDatabaseRecords(server, stage.database_id)).toMatchObject({
+      generation: 1,
+      operations: [],
+      jobs: 0,
+    });
     const databases = await server.deps.db
       .selectFrom("control.databases")
       .where("org_id", "=", stage.org.id)
@@ -148,7 +152,7 @@ describe("a plan", () => {
     } finally {
       pods.checkEnvironment = undefined;
     }
-    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [] });
+    expect(await readDatabaseRecords(server, stage.database_id)).toMatchObject({ generation: 1, operations: [] });
   });
 });
 
@@ -168,7 +172,7 @@ describe("an update", () => {
       database: { state: "UPDATING", generation: 2, resources: { cpu: 1 }, desired_resources: { cpu: 0.5 } },
       operation: { kind: "database.update" },
     });
-    const left = await leftBehind(server, stage.database_id);
+    const left = await readDatabaseRecords(server, stage.database_id);
     expect(left).toMatchObject({
       state: "UPDATING",
       desired: { resources: { cpu: 0.5, memory_mb: 1_024 }, settings: { sleep_after: "15m" } },
@@ -204,7 +208,7 @@ describe("an update", () => {
       operation: null,
       database: { state: "AVAILABLE", last_build: null },
     });
-    expect(await leftBehind(server, id)).toMatchObject({
+    expect(await readDatabaseRecords(server, id)).toMatchObject({
       generation: 1,
       operations: [],
       jobs: 0,
@@ -221,7 +225,7 @@ describe("an update", () => {
       meta: { files: 1 },
       detail: expect.stringContaining('"b.py"'),
     });
-    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 1, operations: [] });
+    expect(await readDatabaseRecords(server, stage.database_id)).toMatchObject({ generation: 1, operations: [] });
     const lies = files.slice(0, 1).map((entry) => ({ ...entry, size: 9 }));
     expect((await update(stage, "main", { files: lies })).json).toMatchObject({
       code: "tree_invalid",
@@ -261,7 +265,7 @@ describe("an update", () => {
     expect(lost?.json).toMatchObject({ code: "generation_moved", meta: { expected: 1, generation: 2 } });
     expect(lost?.json.detail).toContain(`${winner.email} updated it at `);
     expect(lost?.json.detail).toContain("cpu will be 2 rather than 1");
-    expect(await leftBehind(server, stage.database_id)).toMatchObject({ generation: 2, jobs: 1 });
+    expect(await readDatabaseRecords(server, stage.database_id)).toMatchObject({ generation: 2, jobs: 1 });
   });
 });
 
@@ -278,7 +282,7 @@ describe("a new database", () => {
       database: { name: "extra", state: "PROVISIONING", generation: 1, desired_resources: { disk_gb: 2, cpu: 1 } },
       operation: { kind: "database.provision" },
     });
-    expect(await leftBehind(server, json.database.id)).toMatchObject({
+    expect(await readDatabaseRecords(server, json.database.id)).toMatchObject({
       operations: [{ kind: "database.provision", state: "pending" }],
       jobs: 1,
       generation: 1,

@@ -13,9 +13,9 @@ import { storeTree } from "../../storage/store-tree.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { staleGeneration } from "./database-conflicts.ts";
 import { type DatabaseRow, lockDatabase } from "./databases-store.ts";
-import { isCarriedOut } from "./plan-database.ts";
+import { isApplied } from "./plan-database.ts";
 import { type PlanBounds, parseDatabaseName, type ReadPlan, readPlan, sumsOf } from "./read-plan.ts";
-import { demandSums } from "./resource-sums.ts";
+import { requireResourceQuota } from "./resource-sums.ts";
 import { requestState } from "./state.ts";
 import { createChange, type DatabaseChangeDeps, nothingToDo, writeChange } from "./write-change.ts";
 
@@ -42,26 +42,26 @@ export async function updateDatabase(
   const row = (await lockDatabase(tx, org.id, name)) ?? (await lockName(tx, org.id, name));
   const uri = databaseUriOf(org.name, name);
   const planned = await readPlan(tx, org, { ...deps, name, row, request });
-  const { desired, plan, wanted } = planned;
+  const { desired, plan, requestedState } = planned;
   if (request.expected_generation !== plan.generation)
     throw await staleGeneration(tx, uri, row, request.expected_generation);
   if (row === undefined) {
-    await demandSums(tx, org, sumsOf({ ...deps, name, row }, planned));
+    await requireResourceQuota(tx, org, sumsOf({ ...deps, name, row }, planned));
     await storeDesired(deps, org.id, request, planned);
     return await createChange(deps, caller, { name, desired, detail: describeOps(plan) });
   }
   const state = requestState(uri, row.state, "update");
   if (plan.in_agreement) {
-    if (!isCarriedOut(row)) await clearPendingUpdate(tx, row, desired);
+    if (!isApplied(row)) await clearPendingUpdate(tx, row, desired);
     return await nothingToDo(deps, caller, name);
   }
   refuseDestructive(uri, plan, request.allow_destructive);
-  await demandSums(tx, org, sumsOf({ ...deps, name, row }, planned));
+  await requireResourceQuota(tx, org, sumsOf({ ...deps, name, row }, planned));
   await storeDesired(deps, org.id, request, planned);
   return await writeChange(deps, caller, row, {
     kind: "database.update",
     state,
-    desired: { ...desired, ...wanted },
+    desired: { ...desired, ...requestedState },
     detail: describeOps(plan),
   });
 }
@@ -74,15 +74,15 @@ async function lockName(tx: Tx, orgId: string, name: string): Promise<DatabaseRo
 
 /** Stores the environment document and the files. @throws blobs_missing, tree_invalid, storage_quota, disk_full */
 export async function storeDesired(
-  { demandDisk, quotas, tx }: Pick<UpdateDeps, "demandDisk" | "quotas" | "tx">,
+  { requireDiskSpace, quotas, tx }: Pick<UpdateDeps, "requireDiskSpace" | "quotas" | "tx">,
   orgId: string,
   request: Pick<UpdateRequest, "environment" | "files">,
-  { wanted }: Pick<ReadPlan, "wanted">,
+  { requestedState }: Pick<ReadPlan, "requestedState">,
 ): Promise<void> {
-  await demandDisk();
-  if (wanted.environment !== null) {
+  await requireDiskSpace();
+  if (requestedState.environment !== null) {
     await sql`insert into control.images (org_id, hash, state, environment)
-      values (${orgId}, ${wanted.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
+      values (${orgId}, ${requestedState.environment}, 'building', ${JSON.stringify(request.environment)}::jsonb)
       on conflict (org_id, hash) do update set used_at = now()`.execute(tx);
   }
   await storeTree(tx, orgId, request.files, quotas.storage);

@@ -67,9 +67,9 @@ export async function writeChange(
 export async function createChange(
   deps: DatabaseChangeDeps,
   caller: Caller,
-  made: { readonly name: string; readonly desired: DesiredDatabase; readonly detail: string },
+  change: { readonly name: string; readonly desired: DesiredDatabase; readonly detail: string },
 ): Promise<DatabaseChange> {
-  const { desired, detail, name } = made;
+  const { desired, detail, name } = change;
   const { id } = await deps.tx
     .insertInto("control.databases")
     .values({ org_id: caller.org.id, name, state: "PROVISIONING", desired: JSON.stringify(desired) })

@@ -35,14 +35,14 @@ export function addDeployRoutes(routes: ControlRoutes, deps: DeployRouteDeps): v
   routes.changePrepared(
     "deployRollbackPlan",
     async ({ org, params, reply }) => checkFormerReleases(deps, org, params.db, endOf(reply)),
-    async (call, tx, former) => planRollback({ tx, recordEvent }, call, call.params.db, former),
+    async (call, tx, previous) => planRollback({ tx, recordEvent }, call, call.params.db, previous),
   );
   routes.changePrepared(
     "deployRollback",
     async ({ org, params, reply }) => checkFormerReleases(deps, org, params.db, endOf(reply)),
-    async (call, tx, former) => {
-      const asked = { database: call.params.db, deploy: call.body.deploy };
-      return await rollBackDeploy({ ...plans, tx, recordEvent }, call, asked, former);
+    async (call, tx, previous) => {
+      const request = { database: call.params.db, deploy: call.body.deploy };
+      return await rollBackDeploy({ ...plans, tx, recordEvent }, call, request, previous);
     },
   );
 }

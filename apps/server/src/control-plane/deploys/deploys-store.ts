@@ -31,7 +31,7 @@ export async function beginDeploy(
   const { content, database } = await lockContent(tx, org, name);
   const last = await findLastDeploy(tx, database.id);
   if (last !== undefined) await refuseUnderWay(tx, databaseUriOf(org.name, database.name), last);
-  const made = await tx
+  const created = await tx
     .insertInto("control.deploys")
     .values({
       org_id: org.id,
@@ -46,7 +46,7 @@ export async function beginDeploy(
     (select id from control.deploys where database_id = ${database.id} order by id desc limit ${KEPT_DEPLOYS})`.execute(
     tx,
   );
-  return toDeploy(made);
+  return toDeploy(created);
 }
 
 /** Records a heartbeat and returns the deployment's state. @throws database_not_found, deploy_not_found */

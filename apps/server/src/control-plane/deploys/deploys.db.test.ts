@@ -4,7 +4,7 @@ import { endOperation, startOperation } from "../../operations/run-operation.ts"
 import { NO_PACKAGES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
-import { leftOfService, makeService, openServiceStage, type ServiceStage } from "../../testing/services.ts";
+import { makeService, openServiceStage, readServiceRecords, type ServiceStage } from "../../testing/services.ts";
 import { addRelease } from "../services/releases.ts";
 
 let server: TestServer;
@@ -219,7 +219,7 @@ test("a deployment is undone in order: services first, then files and image; tab
     "service.prune",
     "service.rollback",
   ]);
-  expect(await leftOfService(server, ingest)).toMatchObject({ state: "UPDATING", desired: { release: 1 } });
+  expect(await readServiceRecords(server, ingest)).toMatchObject({ state: "UPDATING", desired: { release: 1 } });
 
   // continues the rollback that was cut off here
   await runs(ingest, 1);

@@ -9,14 +9,14 @@ import type { DeployContent } from "../../database/service-tables.ts";
 import { planResources } from "../databases/plan-resources.ts";
 import { planSettings } from "../databases/plan-settings.ts";
 import type { PlanBounds } from "../databases/read-plan.ts";
-import { demandSums } from "../databases/resource-sums.ts";
+import { requireResourceQuota } from "../databases/resource-sums.ts";
 import { requestState } from "../databases/state.ts";
 import { writeChange } from "../databases/write-change.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { planReturn, refuseHindered } from "../services/check-release.ts";
+import { planReturn, refuseIncompatible } from "../services/check-release.ts";
 import type { LockedService } from "../services/lock-services.ts";
 import { listReleaseNumbers } from "../services/releases.ts";
-import { demandAwake } from "../services/request-service.ts";
+import { requireAwake } from "../services/request-service.ts";
 import { requestServiceState } from "../services/state.ts";
 import { writeService } from "../services/write-service.ts";
 import type { FormerReleases } from "./check-former-releases.ts";
@@ -47,14 +47,14 @@ export async function planRollback(
   { tx }: DeployDeps,
   { org }: Caller,
   name: string,
-  former: FormerReleases,
+  previous: FormerReleases,
 ): Promise<DeployRollbackPlan> {
   const locked = await lockContent(tx, org, name);
   const uri = databaseUriOf(org.name, locked.database.name);
-  const deploy = await demandLast({ tx }, uri, locked);
+  const deploy = await requireLastDeploy({ tx }, uri, locked);
   return {
     deploy: toDeploy(deploy),
-    ops: [...planServices(locked, deploy, former, uri), ...planDatabase(locked, deploy)],
+    ops: [...planServices(locked, deploy, previous, uri), ...planDatabase(locked, deploy)],
   };
 }
 
@@ -68,18 +68,18 @@ export async function planRollback(
 export async function rollBackDeploy(
   deps: RollBackDeps,
   caller: Caller,
-  asked: { readonly database: string; readonly deploy: string },
-  former: FormerReleases,
+  request: { readonly database: string; readonly deploy: string },
+  previous: FormerReleases,
 ): Promise<{ deploy: ReturnType<typeof toDeploy>; operations: BegunWork[] }> {
   const { tx } = deps;
   const { org } = caller;
-  const locked = await lockContent(tx, org, asked.database);
+  const locked = await lockContent(tx, org, request.database);
   const uri = databaseUriOf(org.name, locked.database.name);
-  const deploy = await demandLast(deps, uri, locked);
-  if (deploy.id !== asked.deploy) throw moved(uri, "another deployment started");
-  demandAwake(org, locked.database);
+  const deploy = await requireLastDeploy(deps, uri, locked);
+  if (deploy.id !== request.deploy) throw stateChanged(uri, "another deployment started");
+  requireAwake(org, locked.database);
   const operations =
-    (await undoServices(deps, caller, locked, deploy, former)) ?? (await undoDatabase(deps, caller, locked, deploy));
+    (await undoServices(deps, caller, locked, deploy, previous)) ?? (await undoDatabase(deps, caller, locked, deploy));
   const state = operations.length === 0 ? "rolled_back" : "rolling_back";
   const now = await tx
     .updateTable("control.deploys")
@@ -94,14 +94,14 @@ export async function rollBackDeploy(
   return { deploy: toDeploy(now), operations };
 }
 
-async function demandLast({ tx }: Pick<DeployDeps, "tx">, uri: string, { content, database }: LockedContent) {
+async function requireLastDeploy({ tx }: Pick<DeployDeps, "tx">, uri: string, { content, database }: LockedContent) {
   const deploy = await findLastDeploy(tx, database.id);
   if (deploy === undefined) throw deployNotFound(uri);
   await refuseUnderWay(tx, uri, deploy);
   // the outcome of a deployment that was cut off is unknown
   if (deploy.after === null || deploy.state === "rolling_back") return deploy;
   const parts = partsThatDiffer(deploy.after, content);
-  if (parts.length > 0) throw moved(uri, `${parts.join(", ")} changed`);
+  if (parts.length > 0) throw stateChanged(uri, `${parts.join(", ")} changed`);
   return deploy;
 }
 
@@ -126,7 +126,7 @@ function partsThatDiffer(deployed: DeployContent, now: DeployContent): string[] 
   return areSame ? parts : [...parts, "its services"];
 }
 
-function moved(uri: string, what: string): Error {
+function stateChanged(uri: string, what: string): Error {
   return appError("deploy_moved", {
     detail: `Since the last deployment to ${uri} ${what}. Undoing the deployment would also undo that.`,
     hint: `Roll back services one by one: cli service rollback ${uri}/<service>   or deploy the version you want`,
@@ -137,25 +137,25 @@ function moved(uri: string, what: string): Error {
 interface ServiceStep {
   readonly row: LockedService;
   /** The service before the deployment. Undefined if the deployment created it. */
-  readonly former: DeployContent["services"][number] | undefined;
+  readonly previous: DeployContent["services"][number] | undefined;
 }
 
 /** Services whose release differs, or that should run it but do not. A service stopped by someone needs no step. */
 function stepsOf({ services }: LockedContent, { before }: DeployRow): ServiceStep[] {
-  const former = new Map(before.services.map((service) => [service.name, service]));
+  const previous = new Map(before.services.map((service) => [service.name, service]));
   return services
-    .map((row) => ({ row, former: former.get(row.name) }))
-    .filter(({ former, row: { desired, observed } }) => {
-      if (former?.release !== desired.release) return true;
+    .map((row) => ({ row, previous: previous.get(row.name) }))
+    .filter(({ previous, row: { desired, observed } }) => {
+      if (previous?.release !== desired.release) return true;
       return desired.is_running && observed?.release !== desired.release;
     });
 }
 
 function planServices(locked: LockedContent, deploy: DeployRow, checked: FormerReleases, uri: string): PlanOp[] {
-  return stepsOf(locked, deploy).flatMap(({ former, row }) => {
+  return stepsOf(locked, deploy).flatMap(({ previous, row }) => {
     const { desired, name } = row;
-    if (former !== undefined) {
-      return planReturn(row, { from: desired.release, to: former.release }, checked.get(name), uri);
+    if (previous !== undefined) {
+      return planReturn(row, { from: desired.release, to: previous.release }, checked.get(name), uri);
     }
     const text = `service '${name}', which was deployed, will be stopped and removed`;
     return [{ ...op("drop", "service", "destructive", text), name }];
@@ -182,23 +182,23 @@ async function undoServices(
 ): Promise<BegunWork[] | undefined> {
   const uri = databaseUriOf(caller.org.name, locked.database.name);
   const begun: BegunWork[] = [];
-  for (const { former, row } of stepsOf(locked, deploy)) {
+  for (const { previous, row } of stepsOf(locked, deploy)) {
     const compared = checked.get(row.name);
-    if (compared !== undefined) refuseHindered(caller.org, locked.database.name, row, compared);
+    if (compared !== undefined) refuseIncompatible(caller.org, locked.database.name, row, compared);
     const target = `${uri}/${row.name}`;
-    const ends = former === undefined || !former.is_running;
-    if (former !== undefined && !(await listReleaseNumbers(deps.tx, row.id)).includes(former.release)) {
-      throw releaseGone(uri, row, former.release);
+    const ends = previous === undefined || !previous.is_running;
+    if (previous !== undefined && !(await listReleaseNumbers(deps.tx, row.id)).includes(previous.release)) {
+      throw releaseGone(uri, row, previous.release);
     }
     const operation = await writeService(
       deps,
       caller,
       { ...row, database: locked.database.name },
       {
-        kind: former === undefined ? "service.prune" : "service.rollback",
+        kind: previous === undefined ? "service.prune" : "service.rollback",
         state: requestServiceState(target, row.state, ends ? "stop" : "update"),
-        desired: { ...row.desired, release: former?.release ?? row.desired.release, is_running: !ends },
-        is_pruned: former === undefined,
+        desired: { ...row.desired, release: previous?.release ?? row.desired.release, is_running: !ends },
+        is_pruned: previous === undefined,
       },
     );
     begun.push({ ...operation, target });
@@ -214,15 +214,15 @@ async function undoDatabase(
 ): Promise<BegunWork[]> {
   if (DATABASE_PARTS.every(({ part }) => isSame(part, before, content))) return [];
   const { environment, resources, settings, tree } = before;
-  const former: Pick<DeployContent, DatabasePart> = { environment, resources, settings, tree };
+  const previous: Pick<DeployContent, DatabasePart> = { environment, resources, settings, tree };
   const target = databaseUriOf(caller.org.name, database.name);
   const { bounds, quotas, tx } = deps;
   const sums = { name: database.name, before: content.resources, after: resources, bounds, sums: quotas.sums };
-  await demandSums(tx, caller.org, sums);
+  await requireResourceQuota(tx, caller.org, sums);
   const { operation } = await writeChange(deps, caller, database, {
     kind: "database.update",
     state: requestState(target, database.state, "update"),
-    desired: { ...database.desired, ...former },
+    desired: { ...database.desired, ...previous },
     detail: `back to its state before ${appFile} was deployed`,
   });
   return operation === null ? [] : [{ id: operation.id, kind: operation.kind, target }];

@@ -31,8 +31,8 @@ export class EventStreams {
   /** Streams the events after `last-event-id`, or only new ones. @throws invalid_cursor */
   async serve(request: FastifyRequest, reply: FastifyReply, orgId: string): Promise<void> {
     const { db, notifications } = this.#deps;
-    const wanted = request.headers["last-event-id"];
-    const resume = wanted === undefined ? undefined : parseEventId(String(wanted), "last-event-id");
+    const lastEventId = request.headers["last-event-id"];
+    const resume = lastEventId === undefined ? undefined : parseEventId(String(lastEventId), "last-event-id");
     const ended = new AbortController();
     let wake = () => {};
     let isDue = true;

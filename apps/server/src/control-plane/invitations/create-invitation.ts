@@ -9,7 +9,7 @@ import type { MailMessage } from "../../identity/mail.ts";
 import type { Site } from "../../identity/tokens/csrf.ts";
 import { hashToken, makeToken } from "../../identity/tokens/tokens.ts";
 import type { CallOrg } from "../../requests/checked-route.ts";
-import { demandOwner } from "../members/change-members.ts";
+import { requireOwner } from "../members/change-members.ts";
 import { toInvitation } from "./invitations-store.ts";
 
 /** Lifetime of an invitation. */
@@ -40,7 +40,7 @@ export async function createInvitation(
   input: z.output<typeof invitationCreateSchema>,
 ): Promise<CreatedInvitation> {
   const { tx, site } = deps;
-  if (input.role === "owner") demandOwner(org);
+  if (input.role === "owner") requireOwner(org);
   const email = input.email.toLowerCase();
   await refuseMember(tx, org, email);
   const token = makeToken();
@@ -51,7 +51,7 @@ export async function createInvitation(
     created_at: sql<Date>`now()`,
     expires_at: sql<Date>`now() + make_interval(days => ${OPEN_DAYS})`,
   };
-  const made = await tx
+  const created = await tx
     .insertInto("control.invitations")
     .values({ org_id: org.id, email, ...values })
     .onConflict((conflict) => conflict.columns(["org_id", "email"]).doUpdateSet(values))
@@ -69,7 +69,7 @@ export async function createInvitation(
     subject: `An invitation to ${org.name}`,
     text: `${principal.email ?? "Someone"} invites you to the organization ${org.name} at ${site.url}.\n\nJoin it here, within ${OPEN_DAYS} days:\n${url}\n`,
   });
-  return { ...toInvitation({ ...made, invited_by: principal.email }), url, mailed: deps.mailLater !== undefined };
+  return { ...toInvitation({ ...created, invited_by: principal.email }), url, mailed: deps.mailLater !== undefined };
 }
 
 async function refuseMember(tx: Tx, org: CallOrg, email: string): Promise<void> {

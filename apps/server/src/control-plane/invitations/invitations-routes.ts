@@ -6,7 +6,7 @@ import { isUuid } from "../../database/uuid.ts";
 import type { Mail } from "../../identity/mail.ts";
 import { person } from "../../identity/person.ts";
 import type { Attempts } from "../../identity/second-factor/attempts.ts";
-import { demandRecentProof } from "../../identity/second-factor/recent-proof.ts";
+import { requireRecentProof } from "../../identity/second-factor/recent-proof.ts";
 import type { Site } from "../../identity/tokens/csrf.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { acceptInvitation } from "./accept-invitation.ts";
@@ -28,7 +28,7 @@ export function addInvitationRoutes(routes: ControlRoutes, deps: InvitationRoute
   routes.add("invitationList", async ({ org, query }) => listInvitations(db, org.id, query));
   routes.change("invitationCreate", async ({ principal, org, client, body, afterCommit }, tx) => {
     // the answer contains the link: with a stolen session, an attacker could invite a new account
-    await demandRecentProof(tx, principal, config.identity.confirm_s);
+    await requireRecentProof(tx, principal, config.identity.confirm_s);
     const mailLater =
       mail === undefined
         ? undefined

@@ -39,7 +39,7 @@ export async function createKey(
   const grants = [...new Set(input.grants.map((text) => parseGrantOf(org.name, text)))];
   const id = makeKeyId();
   const { text, hash } = makeKeyText(id);
-  const made = await tx
+  const created = await tx
     .insertInto("control.api_keys")
     .values({
       id,
@@ -55,7 +55,7 @@ export async function createKey(
     .onConflict((conflict) => conflict.columns(["org_id", "name"]).doNothing())
     .returning("id")
     .executeTakeFirst();
-  if (made === undefined) throw taken(org.name, name);
+  if (created === undefined) throw nameTaken(org.name, name);
   const key = toKey(await readKey(tx, id));
   refuseOutliving(principal, key.expires_at);
   await deps.recordEvent(tx, {
@@ -87,7 +87,7 @@ function refuseOutliving(principal: Principal, expiresAt: string | null): void {
   });
 }
 
-function taken(org: string, name: string): Error {
+function nameTaken(org: string, name: string): Error {
   return appError("key_taken", {
     detail: `${org} already has an API key ${name}.`,
     hint: `Choose another name, or give that key a new secret: cli key rotate ${name}`,

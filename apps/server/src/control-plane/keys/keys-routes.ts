@@ -1,7 +1,7 @@
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
-import { demandRecentProof } from "../../identity/second-factor/recent-proof.ts";
+import { requireRecentProof } from "../../identity/second-factor/recent-proof.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { createKey } from "./create-key.ts";
 import { deleteKey } from "./delete-key.ts";
@@ -22,12 +22,12 @@ export function addKeyRoutes(routes: ControlRoutes, deps: KeyRoutesDeps): void {
     const { grants } = call.body;
     // this access would outlast the session
     const isStrong = grants.length === 0 || grants.some((grant) => !grant.startsWith("access:"));
-    if (isStrong) await demandRecentProof(tx, call.principal, confirmS);
+    if (isStrong) await requireRecentProof(tx, call.principal, confirmS);
     return await createKey({ tx, recordEvent }, call, call.body);
   });
   routes.change("keyDelete", async (call, tx) => deleteKey({ tx, recordEvent }, call, call.params.name));
   routes.change("keyRotate", async (call, tx) => {
-    await demandRecentProof(tx, call.principal, confirmS);
+    await requireRecentProof(tx, call.principal, confirmS);
     return await rotateKey({ tx, recordEvent }, call, { name: call.params.name, overlap_s: call.body.overlap_s });
   });
 }

@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { readKeyText } from "@appdb/contract/control/key-text";
 import { hashKey } from "@appdb/system/keys/key-hash";
 import { sql } from "kysely";
-import { type ControlDatabase, writtenOnce } from "../../database/pool.ts";
+import { type ControlDatabase, prepareByValue } from "../../database/pool.ts";
 import type { KeyUses } from "../../edge/key-uses.ts";
 import { type KeyPrincipal, suspensionOf, type VerifyKey } from "../../identity/principal.ts";
 
@@ -21,10 +21,10 @@ export function createVerifyKey({ db, uses }: VerifyKeyDeps): VerifyKey {
     const read = readKeyText(text);
     if (read === undefined) return undefined;
     const row = await findKey(read.id);
-    const shown = Buffer.from(hashKey(text), "hex");
+    const received = Buffer.from(hashKey(text), "hex");
     if (row === undefined) return undefined;
-    const isFormer = row.previous_hash !== null && row.is_overlapping === true && isSame(shown, row.previous_hash);
-    if (!isSame(shown, row.hash) && !isFormer) return undefined;
+    const isFormer = row.previous_hash !== null && row.is_overlapping === true && isSame(received, row.previous_hash);
+    if (!isSame(received, row.hash) && !isFormer) return undefined;
     uses.note(row.id);
     return toPrincipal(row);
   };
@@ -46,7 +46,7 @@ function toPrincipal(row: FoundKey): KeyPrincipal {
 }
 
 function findKeyIn(db: ControlDatabase) {
-  return writtenOnce(db, (db, id) =>
+  return prepareByValue(db, (db, id) =>
     db
       .selectFrom("control.api_keys as k")
       .innerJoin("control.organizations as o", "o.id", "k.org_id")
@@ -75,6 +75,6 @@ function findKeyIn(db: ControlDatabase) {
   );
 }
 
-function isSame(shown: Buffer, stored: Buffer): boolean {
-  return shown.length === stored.length && timingSafeEqual(shown, stored);
+function isSame(received: Buffer, stored: Buffer): boolean {
+  return received.length === stored.length && timingSafeEqual(received, stored);
 }

@@ -14,12 +14,12 @@ export async function openChannelListener(
 ): Promise<ChannelListener> {
   let hasRung = false;
   let wake = () => {};
-  const heard = (found: string | undefined) => {
+  const onMessage = (found: string | undefined) => {
     if (found !== undefined && payload !== undefined && found !== payload) return;
     hasRung = true;
     wake();
   };
-  const stops = await Promise.all(channels.map((channel) => notifications.listen(channel, heard)));
+  const stops = await Promise.all(channels.map((channel) => notifications.listen(channel, onMessage)));
   return {
     async wait(signal) {
       const over = () => wake();

@@ -29,12 +29,12 @@ export async function* readOperationLog(
   let last = after;
   while (!signal.aborted) {
     // read the state first: an operation writes all lines before it ends
-    const isOver = !follow || hasEnded(await findOperation(db, operation.org_id, operation.id));
+    const isEnded = !follow || hasEnded(await findOperation(db, operation.org_id, operation.id));
     const lines = await readOperationLines(db, operation.id, last);
     yield* lines;
     last = lines.at(-1)?.number ?? last;
     if (lines.length > 0) continue;
-    if (isOver) return;
+    if (isEnded) return;
     await bell.wait(signal);
   }
 }

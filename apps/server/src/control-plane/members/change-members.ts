@@ -5,7 +5,7 @@ import { doneBy, type RecordEvent } from "../../audit/event.ts";
 import type { CallClient, Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import { type CallOrg, demand, recheckCaller } from "../../requests/checked-route.ts";
-import { findMember, keepAnOwner, lockMembers } from "./members-store.ts";
+import { findMember, lockMembers, requireAnotherOwner } from "./members-store.ts";
 
 /** Maximum names of remaining keys in an event. */
 const MAX_NAMED = 50;
@@ -28,8 +28,8 @@ export async function updateMember(deps: MembersDeps, change: MemberChange, role
   const { id } = change;
   const org = await lockAsCaller(deps.tx, change, "member.change");
   const member = await findMember(deps.tx, org.id, id);
-  if (member.role === "owner" || role === "owner") demandOwner(org);
-  if (role !== "owner") await keepAnOwner(deps.tx, org, member);
+  if (member.role === "owner" || role === "owner") requireOwner(org);
+  if (role !== "owner") await requireAnotherOwner(deps.tx, org, member);
   await deps.tx.updateTable("control.members").set({ role }).where("id", "=", id).execute();
   const invitationsWithdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, role);
   await record(deps, change, "member.update", member, {
@@ -48,9 +48,9 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
   const isSelf = member.user_id === principal.user_id;
   if (!isSelf) {
     demand(org, "member.change");
-    if (member.role === "owner") demandOwner(org);
+    if (member.role === "owner") requireOwner(org);
   }
-  await keepAnOwner(deps.tx, org, member);
+  await requireAnotherOwner(deps.tx, org, member);
   // keys that act as the person are deleted with the membership
   const keys = await deps.tx
     .selectFrom("control.api_keys")
@@ -60,7 +60,7 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     .orderBy("name")
     .execute();
   // keys with grants stay, and the event names them: the remover may not know of them
-  const left = await deps.tx
+  const removed = await deps.tx
     .selectFrom("control.api_keys")
     .select("name")
     .where("org_id", "=", org.id)
@@ -69,7 +69,7 @@ export async function removeMember(deps: MembersDeps, change: MemberChange): Pro
     .orderBy("name")
     .limit(MAX_NAMED)
     .execute();
-  const keysLeft = left.map(({ name }) => name);
+  const keysLeft = removed.map(({ name }) => name);
   await deps.tx.deleteFrom("control.members").where("id", "=", id).execute();
   const invitationsWithdrawn = await withdrawInvitations(deps.tx, org.id, member.user_id, undefined);
   await record(deps, change, "member.remove", member, {
@@ -107,7 +107,7 @@ async function lockAsCaller(tx: Tx, { principal, org }: MemberChange, permission
 }
 
 /** @throws forbidden if the caller is not an owner */
-export function demandOwner(org: CallOrg): void {
+export function requireOwner(org: CallOrg): void {
   if (org.role === "owner") return;
   throw appError("forbidden", {
     detail: `Only owners of ${org.name} can add, change or remove owners. Your role is ${org.role}.`,

@@ -41,7 +41,7 @@ export async function lockMembers(tx: Tx, orgId: string): Promise<void> {
 }
 
 /** @throws last_owner if this member is the organization's only owner */
-export async function keepAnOwner(
+export async function requireAnotherOwner(
   tx: Tx,
   org: { readonly id: string; readonly name: string },
   member: Member,

@@ -19,14 +19,14 @@ export async function cancelOperation(deps: OperationDeps, caller: Caller, id: s
   const found = await findOperation(tx, org.id, id);
   if (found.user_id === null || found.user_id !== principal.user_id) demand(org, "operation.cancel");
   if (hasEnded(found) || !found.is_cancellable) throw notCancellable(found);
-  const gone = await tx
+  const deleted = await tx
     .updateTable("control.operations")
     .set({ state: "cancelled", ended_at: sql<Date>`now()` })
     .where("id", "=", found.id)
     .where("state", "in", ["pending", "running"])
     .executeTakeFirst();
   // it ended between the two statements
-  if (gone.numUpdatedRows === 0n) throw notCancellable(await findOperation(tx, org.id, id));
+  if (deleted.numUpdatedRows === 0n) throw notCancellable(await findOperation(tx, org.id, id));
   if (found.database_id !== null) await enqueueReconcileDatabase(tx, found.database_id);
   await deps.recordEvent(tx, {
     action: "operation.cancel",

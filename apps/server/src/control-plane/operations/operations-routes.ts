@@ -3,7 +3,7 @@ import type { Notifications } from "../../database/notifications.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { cancelOperation } from "./cancel-operation.ts";
-import { demandGranted, listOperations } from "./operations-store.ts";
+import { listOperations, requireGrant } from "./operations-store.ts";
 import { waitOperation } from "./wait-operation.ts";
 
 export interface OperationRouteDeps {
@@ -18,13 +18,13 @@ export function addOperationRoutes(routes: ControlRoutes, deps: OperationRouteDe
   const { db, recordEvent } = deps;
   routes.add("operationList", async ({ org, query }) => listOperations(db, org, query));
   routes.add("operationShow", async ({ org, params, principal, query, reply }) => {
-    await demandGranted(db, org.id, params.id, principal);
-    const gone = new AbortController();
-    const left = () => gone.abort();
-    reply.raw.once("close", left);
-    const signal = AbortSignal.any([gone.signal, deps.stopping]);
-    const wanted = { org_id: org.id, id: params.id, wait_ms: query.wait_ms };
-    const operation = await waitOperation(deps, wanted, signal);
+    await requireGrant(db, org.id, params.id, principal);
+    const aborted = new AbortController();
+    const onDisconnect = () => aborted.abort();
+    reply.raw.once("close", onDisconnect);
+    const signal = AbortSignal.any([aborted.signal, deps.stopping]);
+    const request = { org_id: org.id, id: params.id, wait_ms: query.wait_ms };
+    const operation = await waitOperation(deps, request, signal);
     // otherwise the server waits for the connection's next request before it stops
     if (deps.stopping.aborted) reply.header("connection", "close");
     return operation;

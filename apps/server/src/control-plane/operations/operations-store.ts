@@ -32,7 +32,7 @@ export async function listOperations(
 }
 
 /** A key with grants sees only operations of services that it may manage. @throws operation_not_found for others */
-export async function demandGranted(
+export async function requireGrant(
   db: ControlDatabase,
   orgId: string,
   id: string,

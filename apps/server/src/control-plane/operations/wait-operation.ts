@@ -11,35 +11,35 @@ export interface WaitOperationDeps {
 /** Returns an operation when it ends, after `wait_ms`, or when the caller disconnects.  @throws operation_not_found */
 export async function waitOperation(
   deps: WaitOperationDeps,
-  wanted: { readonly org_id: string; readonly id: string; readonly wait_ms: number },
+  request: { readonly org_id: string; readonly id: string; readonly wait_ms: number },
   signal: AbortSignal,
 ): Promise<Operation> {
-  const read = () => findOperation(deps.db, wanted.org_id, wanted.id);
+  const read = () => findOperation(deps.db, request.org_id, request.id);
   const first = await read();
-  if (hasEnded(first) || wanted.wait_ms === 0) return toOperation(first);
+  if (hasEnded(first) || request.wait_ms === 0) return toOperation(first);
   let wake = () => {};
   let isDue = false;
-  const told = () => {
+  const onEvent = () => {
     isDue = true;
     wake();
   };
-  let isOver = false;
+  let isEnded = false;
   const end = () => {
-    isOver = true;
+    isEnded = true;
     wake();
   };
-  const timer = setTimeout(end, wanted.wait_ms);
+  const timer = setTimeout(end, request.wait_ms);
   signal.addEventListener("abort", end);
   const stop = await deps.notifications.listen("control_operations", (id) => {
-    if (id === undefined || id === first.id) told();
+    if (id === undefined || id === first.id) onEvent();
   });
   try {
     // read again: changes before the listener started were not notified
     let row = await read();
-    while (!hasEnded(row) && !isOver && !signal.aborted) {
+    while (!hasEnded(row) && !isEnded && !signal.aborted) {
       await new Promise<void>((resolve) => {
         wake = resolve;
-        if (isDue || isOver) resolve();
+        if (isDue || isEnded) resolve();
       });
       isDue = false;
       row = await read();

@@ -18,7 +18,7 @@ export interface CreateOrganizationDeps {
   readonly database_quota: number;
   readonly orgs_per_person: number;
   /** @throws disk_full: the organization also gets a database */
-  demandDisk(): Promise<void>;
+  requireDiskSpace(): Promise<void>;
   /** Whether the pod driver isolates organizations. Undefined if this server does not know. */
   readonly isolates: boolean | undefined;
 }
@@ -38,29 +38,32 @@ export async function createOrganization(
   const name = parseName("organization", input.name);
   const displayName = input.display_name ?? name;
   await refuseManyOrganizations(tx, owner.user_id, deps.orgs_per_person);
-  await deps.demandDisk();
-  const made = await tx
+  await deps.requireDiskSpace();
+  const created = await tx
     .insertInto("control.organizations")
     .values({ name, display_name: displayName, database_quota: deps.database_quota, created_by: owner.user_id })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .returning("id")
     .executeTakeFirst();
-  if (made === undefined) throw taken(name);
-  if (deps.isolates === false) await refuseSecond(tx, made.id);
-  await tx.insertInto("control.members").values({ org_id: made.id, user_id: owner.user_id, role: "owner" }).execute();
-  await switchOrg(tx, owner.session_id, made.id);
-  await enqueueProvisionMain(tx, made.id);
+  if (created === undefined) throw nameTaken(name);
+  if (deps.isolates === false) await refuseSecond(tx, created.id);
+  await tx
+    .insertInto("control.members")
+    .values({ org_id: created.id, user_id: owner.user_id, role: "owner" })
+    .execute();
+  await switchOrg(tx, owner.session_id, created.id);
+  await enqueueProvisionMain(tx, created.id);
   await deps.recordEvent(tx, {
     action: "org.create",
     target: name,
-    org_id: made.id,
+    org_id: created.id,
     actor: owner.email,
     principal: owner,
     ...client,
     outcome: "succeeded",
     detail: { display_name: displayName },
   });
-  return await readOrganization(tx, { id: made.id, name, role: "owner" });
+  return await readOrganization(tx, { id: created.id, name, role: "owner" });
 }
 
 /** Plain processes do not isolate organizations. Serializes requests. @throws pods_one_organization */
@@ -80,7 +83,7 @@ async function refuseSecond(tx: Tx, id: string): Promise<void> {
   });
 }
 
-function taken(name: string): Error {
+function nameTaken(name: string): Error {
   return appError("organization_taken", {
     detail: `The name ${name} is taken: names of organizations are unique on a server.`,
     hint: "Choose another name, or ask a member of that organization for an invitation.",

@@ -19,7 +19,7 @@ const principal: Principal = {
   key: null,
   organization: null,
   expires_at: null,
-  shown: "bearer",
+  credential: "bearer",
 };
 
 /** The operator as the caller of a change to an organization. */

@@ -7,7 +7,7 @@ import type { Tx } from "../../database/pool.ts";
  * limit. Serializes a person's requests until the transaction ends.
  * @throws organization_quota
  */
-export async function refuseManyOrganizations(tx: Tx, userId: string, most: number): Promise<void> {
+export async function refuseManyOrganizations(tx: Tx, userId: string, max: number): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('control.organizations of ' || ${userId}::text, 0))`.execute(
     tx,
   );
@@ -17,10 +17,10 @@ export async function refuseManyOrganizations(tx: Tx, userId: string, most: numb
           select from control.members m where m.org_id = o.id and m.user_id = ${userId} and m.role = 'owner'))) as made,
       ${userId} = (select id from identity.users order by created_at, id limit 1) as is_operator`.execute(tx);
   const [found] = rows;
-  if (found === undefined || found.is_operator || found.made < most) return;
+  if (found === undefined || found.is_operator || found.made < max) return;
   throw appError("organization_quota", {
-    detail: `You have created ${found.made} organizations. The maximum per person is ${most} (SERVICE_ORGS_PER_PERSON of the server).`,
+    detail: `You have created ${found.made} organizations. The maximum per person is ${max} (SERVICE_ORGS_PER_PERSON of the server).`,
     hint: "Have a member of an existing organization invite you, or ask the operator of the server for more.",
-    meta: { made: found.made, most },
+    meta: { made: found.made, most: max },
   });
 }

@@ -4,7 +4,7 @@ import type { ControlDatabase } from "../../database/pool.ts";
 import { person } from "../../identity/person.ts";
 import type { KnownPods } from "../../pods/host-runtime.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
-import { type DiskFloorDeps, demandDisk } from "../../storage/disk-floor.ts";
+import { type DiskFloorDeps, requireDiskSpace } from "../../storage/disk-floor.ts";
 import { createOrganization } from "./create-organization.ts";
 import { listOrganizations, readOrganization } from "./organizations-store.ts";
 import { updateOrganization } from "./update-organization.ts";
@@ -25,7 +25,7 @@ export function addOrganizationRoutes(routes: ControlRoutes, deps: OrganizationR
         recordEvent: deps.recordEvent,
         database_quota: deps.config.database_quota,
         orgs_per_person: deps.config.quotas.orgs_per_person,
-        demandDisk: () => demandDisk(deps),
+        requireDiskSpace: () => requireDiskSpace(deps),
         isolates: deps.pods.isolates,
       },
       person(principal),

@@ -32,7 +32,7 @@ export async function suspendOrganization(
     .where("id", "=", org.id)
     .execute();
   const done = await stopAll(write, org);
-  await tellGateways(tx, org.id);
+  await notifyGateways(tx, org.id);
   await recordEvent(tx, {
     action: "org.suspend",
     target: org.name,
@@ -71,7 +71,7 @@ export async function resumeOrganization(write: OperatorTx, name: string): Promi
     .set({ stopped_by_suspension: false })
     .where("org_id", "=", org.id)
     .execute();
-  await tellGateways(tx, org.id);
+  await notifyGateways(tx, org.id);
   await recordEvent(tx, {
     action: "org.resume",
     target: org.name,
@@ -130,7 +130,7 @@ async function lockDatabases(tx: Tx, org: Org): Promise<DatabaseRow[]> {
 }
 
 /** Makes gateways read these databases' routes again. Sleeping ones change nothing else. */
-async function tellGateways(tx: Tx, orgId: string): Promise<void> {
+async function notifyGateways(tx: Tx, orgId: string): Promise<void> {
   await sql`select pg_notify('control_service_routes', id::text) from control.databases where org_id = ${orgId}`.execute(
     tx,
   );

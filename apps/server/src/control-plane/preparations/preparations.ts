@@ -67,7 +67,7 @@ export async function beginPreparation(
       database_id: row.id,
       operation_id: operationId,
       app_file: appFile,
-      ...planned.wanted,
+      ...planned.requestedState,
       resources: JSON.stringify(resources),
       settings: JSON.stringify(settings),
     })
@@ -121,22 +121,22 @@ export type PreparedApplication = Pick<PreparationRow, "app_file" | "environment
 export async function findPrepared(
   db: ControlDatabase,
   org: OrgOfDatabases,
-  wanted: { readonly id: string; readonly database_id: string; readonly app_file: string; readonly uri: string },
+  request: { readonly id: string; readonly database_id: string; readonly app_file: string; readonly uri: string },
 ): Promise<PreparedApplication> {
   const found = await db
     .selectFrom("control.preparations")
     .select(["app_file", "environment", "manifest", "resources", "tree"])
-    .where("id", "=", wanted.id)
+    .where("id", "=", request.id)
     .where("org_id", "=", org.id)
-    .where("database_id", "=", wanted.database_id)
-    .where("app_file", "=", wanted.app_file)
+    .where("database_id", "=", request.database_id)
+    .where("app_file", "=", request.app_file)
     .where("created_at", ">", sql<Date>`now() - ${KEPT}::interval`)
     .executeTakeFirst();
   if (found !== undefined && found.manifest !== null) return { ...found, manifest: found.manifest };
   throw appError("preparation_not_found", {
-    detail: `No usable preparation ${wanted.id} of ${wanted.app_file} for ${wanted.uri}: it is missing, unfinished or too old.`,
-    hint: `Deploy again: cli deploy ${wanted.app_file} ${wanted.uri}`,
-    meta: { uri: wanted.uri, id: wanted.id },
+    detail: `No usable preparation ${request.id} of ${request.app_file} for ${request.uri}: it is missing, unfinished or too old.`,
+    hint: `Deploy again: cli deploy ${request.app_file} ${request.uri}`,
+    meta: { uri: request.uri, id: request.id },
   });
 }
 

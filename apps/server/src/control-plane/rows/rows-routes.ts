@@ -26,7 +26,10 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   });
   routes.add("rowList", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    await handOn(await podClient(pod).open("rowList", { params: { table }, query }, { signal: endOf(reply) }), reply);
+    await forwardAnswer(
+      await podClient(pod).open("rowList", { params: { table }, query }, { signal: endOf(reply) }),
+      reply,
+    );
     return undefined;
   });
   routes.add("rowInsert", async ({ org, params, reply, request }) => {
@@ -41,21 +44,24 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     try {
       const rows = { params: { table: params.table }, sent: request.raw };
       const signal = AbortSignal.any([endOf(reply), lost.signal]);
-      await handOn(await podClient(pod).open("rowInsert", rows, { signal, headers: passedOn(request) }), reply);
+      await forwardAnswer(
+        await podClient(pod).open("rowInsert", rows, { signal, headers: forwardedHeaders(request) }),
+        reply,
+      );
     } finally {
       clearInterval(timer);
     }
   });
 }
 
-function passedOn({ headers }: FastifyRequest): Record<string, string> {
+function forwardedHeaders({ headers }: FastifyRequest): Record<string, string> {
   return Object.fromEntries(
     PASSED.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
   );
 }
 
 /** Sends the answer's bytes as JSON only: a pod's data comes from untrusted callers. */
-async function handOn({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
+async function forwardAnswer({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
   const type = body.headers["content-type"]?.startsWith(NDJSON) === true ? NDJSON : "application/json; charset=utf-8";
   await reply.code(status).type(type).send(body);
 }

@@ -31,18 +31,18 @@ export async function planHostedSchema(
   const { app_file: appFile, file_digests: fileDigests, files, folders, preparation, recompute } = body;
   const found = await findPod(deps, org, name, "changed");
   const ask = async (tree: string, manifest?: Manifest) => {
-    const asked = {
+    const request = {
       app_file: appFile,
       files: tree,
       folders,
       recompute,
       ...(manifest === undefined ? {} : { manifest }),
     };
-    return await podClient(found.pod).call("schemaPlan", { body: asked }, { signal });
+    return await podClient(found.pod).call("schemaPlan", { body: request }, { signal });
   };
   if (preparation !== undefined) {
-    const wanted = { id: preparation, database_id: found.row.id, app_file: appFile, uri: found.pod.uri };
-    const { manifest, tree } = await findPrepared(deps.db, org, wanted);
+    const preparedRequest = { id: preparation, database_id: found.row.id, app_file: appFile, uri: found.pod.uri };
+    const { manifest, tree } = await findPrepared(deps.db, org, preparedRequest);
     return { plan: (await ask(tree, manifest)).plan };
   }
   if (files !== null) return { plan: (await ask(await stageUpload(deps, org, found, files, signal))).plan };
@@ -62,7 +62,7 @@ export interface BegunApply {
 }
 
 /**
- * Starts an update of the tables from the database's own files. Calls `told` right before.
+ * Starts an update of the tables from the database's own files. Calls `recordPending` right before.
  * @throws as planHostedSchema
  */
 export async function beginApply(
@@ -70,7 +70,7 @@ export async function beginApply(
   org: OrgOfDatabases,
   name: string,
   body: z.output<typeof hostedSchemaApplyRequestSchema>,
-  told: (uri: string) => Promise<void>,
+  recordPending: (uri: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<BegunApply> {
   const { app_file: appFile, file_digests: fileDigests, ...rest } = body;
@@ -83,7 +83,7 @@ export async function beginApply(
     .call("manifest", { body: { app_file: appFile, files: own.digest } }, { signal })
     .catch((error: unknown) => explainError(pod.uri, own.entries, fileDigests, error));
   checkImported(pod.uri, imported, fileDigests);
-  await told(pod.uri);
-  const asked = { body: { ...rest, app_file: appFile, files: own.digest } };
-  return { pod, events: await client.events("schemaApply", asked, { signal }) };
+  await recordPending(pod.uri);
+  const request = { body: { ...rest, app_file: appFile, files: own.digest } };
+  return { pod, events: await client.events("schemaApply", request, { signal }) };
 }

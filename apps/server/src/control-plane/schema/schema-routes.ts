@@ -19,8 +19,8 @@ export function addSchemaRoutes(routes: ControlRoutes, deps: SchemaRouteDeps): v
   routes.add("schemaApply", async (call) => {
     const { principal, request, reply } = call;
     const org = await recheckCaller(deps.db, { principal, org: call.org, permission: "database.update" });
-    const told = (uri: string) => record(deps, call, uri, "pending");
-    const { events, pod } = await beginApply(deps, org, call.params.db, call.body, told, endOf(reply));
+    const recordPending = (uri: string) => record(deps, call, uri, "pending");
+    const { events, pod } = await beginApply(deps, org, call.params.db, call.body, recordPending, endOf(reply));
     const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
     await deps.line_streams.serve(request, reply, () => recordedLines(events, ended));
   });

@@ -25,13 +25,13 @@ export interface SecretScope extends Owner {
 export async function setSecret(
   deps: SecretDeps,
   caller: Caller,
-  place: SecretScope,
+  scope: SecretScope,
   input: { readonly name: string; readonly value: string },
 ): Promise<ChangedSecret> {
   const { tx } = deps;
   const name = parseSecretName(input.name);
   checkValue(name, input.value);
-  const owner = { org_id: place.org_id, database_id: place.database_id };
+  const owner = { org_id: scope.org_id, database_id: scope.database_id };
   const sealed = await deps.envelope.seal(tx, owner, name, input.value);
   const setBy = actorOf(caller.principal);
   await tx
@@ -43,31 +43,31 @@ export async function setSecret(
         .doUpdateSet({ ...sealed, set_by: setBy, updated_at: sql<Date>`now()` }),
     )
     .execute();
-  await refuseTooMany(deps, owner, place.uri);
+  await refuseTooMany(deps, owner, scope.uri);
   const secret = await readSecret(tx, owner, name);
-  await recordSecret(deps, caller, place, "secret.set", name);
+  await recordSecret(deps, caller, scope, "secret.set", name);
   return { ...secret, restart: await listAffected(tx, caller.org.name, owner, name) };
 }
 
 /** Deletes a secret. @throws invalid_name, secret_reserved, secret_not_found */
-export async function deleteSecret(deps: SecretDeps, caller: Caller, place: SecretScope, text: string): Promise<void> {
+export async function deleteSecret(deps: SecretDeps, caller: Caller, scope: SecretScope, text: string): Promise<void> {
   const name = parseSecretName(text);
-  const gone = await deps.tx
+  const deleted = await deps.tx
     .deleteFrom("control.secrets")
-    .where("org_id", "=", place.org_id)
-    .where("database_id", "is not distinct from", place.database_id)
+    .where("org_id", "=", scope.org_id)
+    .where("database_id", "is not distinct from", scope.database_id)
     .where("name", "=", name)
     .executeTakeFirst();
-  if (gone.numDeletedRows === 0n) throw secretNotFound(name);
-  await recordSecret(deps, caller, place, "secret.delete", name);
+  if (deleted.numDeletedRows === 0n) throw secretNotFound(name);
+  await recordSecret(deps, caller, scope, "secret.delete", name);
 }
 
-async function recordSecret(deps: SecretDeps, caller: Caller, place: SecretScope, action: string, name: string) {
+async function recordSecret(deps: SecretDeps, caller: Caller, scope: SecretScope, action: string, name: string) {
   await deps.recordEvent(deps.tx, {
     action,
-    target: `${place.uri} ${name}`,
-    ...doneBy({ org: { id: place.org_id }, principal: caller.principal, client: caller.client }),
-    detail: { name, scope: place.database_id === null ? "organization" : "database" },
+    target: `${scope.uri} ${name}`,
+    ...doneBy({ org: { id: scope.org_id }, principal: caller.principal, client: caller.client }),
+    detail: { name, scope: scope.database_id === null ? "organization" : "database" },
   });
 }
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await openServer();
   people = await openOrgStage(server);
   const { runtime_base: runtimeBase } = server.deps.config;
-  gateway = await openGatewayStage(server, { deps: { place: { home: server.home, runtime_base: runtimeBase } } });
+  gateway = await openGatewayStage(server, { deps: { paths: { home: server.home, runtime_base: runtimeBase } } });
   const database = await gateway.makeDatabase(people.org);
   const place = { org: people.org, database_id: database.id, digest: digestOf("tree") };
   const manifest = anApplication(
@@ -148,7 +148,7 @@ describe("traffic of a service", () => {
     expect(only.total.requests).toBe(103);
     expect(Math.abs(only.total.p50_ms - 10)).toBeLessThan(1);
     expect(Math.abs(only.total.p99_ms - 1_000)).toBeLessThan(100);
-    expect(only.minutes.map((one: { requests: number }) => one.requests).slice(-4)).toEqual(
+    expect(only.minutes.map((minute: { requests: number }) => minute.requests).slice(-4)).toEqual(
       told.minutes.at(-1).at === new Date(minute).toISOString() ? [0, 101, 0, 2] : [101, 0, 2, 0],
     );
   });

@@ -29,10 +29,10 @@ export async function callService(
 ): Promise<ServiceCallAnswer> {
   if (caller.endpoint === null) throw noGateway();
   const { host, pathname, protocol } = new URL(caller.endpoint);
-  const isOver = AbortSignal.timeout(MAX_MS);
-  const signal = AbortSignal.any([caller.signal, isOver]);
+  const timeout = AbortSignal.timeout(MAX_MS);
+  const signal = AbortSignal.any([caller.signal, timeout]);
   const startedAt = performance.now();
-  const asked = request({
+  const sending = request({
     socketPath: localDoor(config),
     // a connection for this request only
     agent: false,
@@ -50,10 +50,10 @@ export async function callService(
     signal,
   });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    asked.once("response", resolve);
-    asked.on("error", (cause) => reject(isOver.aborted ? tooLong(cause) : noGateway(cause)));
+    sending.once("response", resolve);
+    sending.on("error", (cause) => reject(timeout.aborted ? tooLong(cause) : noGateway(cause)));
   });
-  asked.end(call.body ?? undefined);
+  sending.end(call.body ?? undefined);
   const answer = await answered;
   const read = await readAnswer(answer);
   const ms = Math.round((performance.now() - startedAt) * 1_000) / 1_000;

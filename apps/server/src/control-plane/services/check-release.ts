@@ -65,7 +65,7 @@ export function planReturn(
 }
 
 /** Refuses a release that could not start or store rows. @throws schema_mismatch with the differences */
-export function refuseHindered(
+export function refuseIncompatible(
   org: OrgOfDatabases,
   database: string,
   { app_file: appFile, name }: Pick<LockedService, "app_file" | "name">,

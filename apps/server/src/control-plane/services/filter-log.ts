@@ -22,11 +22,11 @@ export function wantsLine(
   if (search !== undefined && !line.toLowerCase().includes(search)) return false;
   if (hasHealth && route === undefined && requestId === undefined) return true;
   const fields = readFields(line);
-  if (route !== undefined) return fields.route === route.replaceAll(PART, ":$1") && isAsked(fields.req, requestId);
-  return (hasHealth || fields.health !== true) && isAsked(fields.req, requestId);
+  if (route !== undefined) return fields.route === route.replaceAll(PART, ":$1") && isRequested(fields.req, requestId);
+  return (hasHealth || fields.health !== true) && isRequested(fields.req, requestId);
 }
 
-function isAsked(req: unknown, requestId: string | undefined): boolean {
+function isRequested(req: unknown, requestId: string | undefined): boolean {
   return requestId === undefined || req === requestId;
 }
 

@@ -62,13 +62,13 @@ function folderOf(name: string): string {
 
 function toPresent({ application, database, endpointOf }: HostedPlanInput, row: LockedService): PresentService {
   const { app_file: appFile, entries, target } = application;
-  const isThere = row.app_file !== appFile && entries.some(({ path }) => path === row.app_file);
+  const isConflict = row.app_file !== appFile && entries.some(({ path }) => path === row.app_file);
   return {
     name: row.name.slice(row.name.lastIndexOf("/") + 1),
     manifest: sortMembers(row.manifest),
     state: row.state,
     endpoint: endpointOf(row.name),
-    owner: isThere ? { app_file: row.app_file, place: target } : null,
+    owner: isConflict ? { app_file: row.app_file, place: target } : null,
     changes: [...compareProjects(application, database, row), ...compareWorkers(database, row)],
   };
 }

@@ -3,7 +3,7 @@ import type { hostedServiceUpdateAnswerSchema } from "@appdb/contract/routes/con
 import { findService, op } from "@appdb/engine/services/compare-routes";
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import type * as z from "zod";
-import { demandManage } from "../../requests/manage-grants.ts";
+import { requireManageGrant } from "../../requests/manage-grants.ts";
 import { databaseNotFound, lockDatabase } from "../databases/databases-store.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { type LockedService, lockServices } from "./lock-services.ts";
@@ -37,7 +37,7 @@ export async function pruneServices(
       row.name === fullName(folders, shortName(row)) &&
       findService(manifest, shortName(row)) === undefined,
   );
-  demandManage(
+  requireManageGrant(
     caller.principal,
     database,
     extras.map(({ name }) => name),

@@ -63,9 +63,9 @@ export async function readDeployedApplication(
   } = input.preparation === undefined
     ? await readByPod(deps, org, found, input, signal)
     : await takePrepared(deps, org, found, { app_file: appFile, id: input.preparation });
-  refuseUnkept(appFile, manifest);
-  const asked = { app_file: appFile, files: tree, folders: [...target.folders] };
-  const body = input.preparation === undefined ? asked : { ...asked, manifest };
+  refuseUnstorableText(appFile, manifest);
+  const request = { app_file: appFile, files: tree, folders: [...target.folders] };
+  const body = input.preparation === undefined ? request : { ...request, manifest };
   const { plan } = await podClient(pod).call("schemaPlan", { body }, { signal });
   return {
     app_file: appFile,
@@ -102,14 +102,14 @@ async function readByPod(
       : { digest: await stageUpload(deps, org, found, sent, signal), entries: sent };
   checkAppFile(pod.uri, tree.entries, appFile, fileDigests);
   const files = tree.digest;
-  const asked = { body: { app_file: appFile, files } };
-  const made = await podClient(pod)
-    .call("manifest", asked, { signal })
+  const request = { body: { app_file: appFile, files } };
+  const manifestAnswer = await podClient(pod)
+    .call("manifest", request, { signal })
     .catch((error: unknown) => explainError(pod.uri, tree.entries, fileDigests, error));
-  checkImported(pod.uri, made.imported, fileDigests);
+  checkImported(pod.uri, manifestAnswer.imported, fileDigests);
   return {
     entries: tree.entries,
-    manifest: made.manifest,
+    manifest: manifestAnswer.manifest,
     tree: files,
     will_follow: sent !== null,
     row: row.observed === null ? row : { ...row, observed: { ...row.observed, tree: files } },
@@ -140,7 +140,7 @@ function differs(resolution: TablePlan["resolution"], willFollow: boolean): bool
 const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** Releases are stored in PostgreSQL, whose texts cannot hold these. @throws app_invalid */
-function refuseUnkept(appFile: string, manifest: Manifest): void {
+function refuseUnstorableText(appFile: string, manifest: Manifest): void {
   if (!UNKEPT.test(JSON.stringify(manifest))) return;
   throw appError("app_invalid", {
     detail: `A text declared in ${appFile} contains a NUL character or a lone surrogate, which a release cannot store.`,

@@ -21,40 +21,40 @@ export interface ServiceRequestDeps extends ServiceChangeDeps, Pick<ServiceStore
 export async function requestService(
   deps: ServiceRequestDeps,
   caller: Caller,
-  place: { readonly database: string; readonly name: string },
+  target: { readonly database: string; readonly name: string },
   verb: ServiceVerb,
 ): Promise<HostedServiceChange> {
   const { org } = caller;
-  const { database, service } = await lockTarget(deps, org, place);
+  const { database, service } = await lockTarget(deps, org, target);
   const uri = serviceUriOf(org.name, database.name, service.name);
   const state = requestServiceState(uri, service.state, verb);
   if (verb === "stop" && service.state === "STOPPED" && !service.desired.is_running)
-    return await answerChange(deps, org, place, null);
-  if (verb !== "stop") demandAwake(org, database);
+    return await answerChange(deps, org, target, null);
+  if (verb !== "stop") requireAwake(org, database);
   const { desired } = service;
   const isRunning = verb !== "stop";
   const restarts = desired.restarts + (isRunning ? 1 : 0);
   const named = { ...service, database: database.name };
   const change = { kind: `service.${verb}`, state, desired: { ...desired, is_running: isRunning, restarts } };
-  return await answerChange(deps, org, place, await writeService(deps, caller, named, change));
+  return await answerChange(deps, org, target, await writeService(deps, caller, named, change));
 }
 
 /** Locks a database and one of its services. @throws database_not_found; service_not_found, also during its removal */
 export async function lockTarget(
   { tx }: Pick<ServiceChangeDeps, "tx">,
   org: OrgOfDatabases,
-  place: { readonly database: string; readonly name: string },
+  target: { readonly database: string; readonly name: string },
 ): Promise<{ readonly database: DatabaseRow; readonly service: LockedService }> {
-  const database = await lockDatabase(tx, org.id, place.database);
-  if (database === undefined) throw databaseNotFound(org, place.database);
-  const service = await lockService(tx, database.id, place.name);
+  const database = await lockDatabase(tx, org.id, target.database);
+  if (database === undefined) throw databaseNotFound(org, target.database);
+  const service = await lockService(tx, database.id, target.name);
   if (service === undefined || service.is_pruned)
-    throw serviceNotFound(databaseUriOf(org.name, database.name), place.name);
+    throw serviceNotFound(databaseUriOf(org.name, database.name), target.name);
   return { database, service };
 }
 
 /** @throws database_not_available with the next command */
-export function demandAwake(org: OrgOfDatabases, { name, state }: Pick<DatabaseRow, "name" | "state">): void {
+export function requireAwake(org: OrgOfDatabases, { name, state }: Pick<DatabaseRow, "name" | "state">): void {
   if (state === "AVAILABLE") return;
   const uri = databaseUriOf(org.name, name);
   throw appError("database_not_available", {

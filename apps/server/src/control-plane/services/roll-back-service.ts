@@ -5,10 +5,10 @@ import type { Tx } from "../../database/pool.ts";
 import { findRow, type OrgOfDatabases } from "../databases/databases-store.ts";
 import type { FindPodDeps } from "../databases/find-pod.ts";
 import type { Caller } from "../keys/create-key.ts";
-import { type CheckedRelease, checkRelease, planReturn, refuseHindered, releaseOf } from "./check-release.ts";
+import { type CheckedRelease, checkRelease, planReturn, refuseIncompatible, releaseOf } from "./check-release.ts";
 import { type LockedService, readService } from "./lock-services.ts";
 import { findReleaseBefore, listReleaseNumbers } from "./releases.ts";
-import { answerChange, demandAwake, lockTarget, type ServiceRequestDeps } from "./request-service.ts";
+import { answerChange, lockTarget, requireAwake, type ServiceRequestDeps } from "./request-service.ts";
 import { requestServiceState } from "./state.ts";
 import { writeService } from "./write-service.ts";
 
@@ -26,14 +26,14 @@ export async function checkRollback(
   deps: FindPodDeps,
   org: OrgOfDatabases,
   { database: name, name: serviceName }: ServicePlace,
-  wanted: number | null,
+  releaseNumber: number | null,
   signal: AbortSignal,
 ): Promise<CheckedRelease | undefined> {
   const database = await findRow(deps.db, org.id, name);
   if (database?.state !== "AVAILABLE") return undefined;
   const service = await readService(deps.db, database.id, serviceName);
   if (service === undefined) return undefined;
-  const number = wanted ?? (await findReleaseBefore(deps.db, service.id, releaseOf(service)));
+  const number = releaseNumber ?? (await findReleaseBefore(deps.db, service.id, releaseOf(service)));
   if (number === undefined || isServed(service, number)) return undefined;
   return await checkRelease(deps, org, name, service, number, signal);
 }
@@ -45,17 +45,17 @@ export async function checkRollback(
 export async function planServiceRollback(
   deps: Pick<ServiceRequestDeps, "tx" | "config">,
   { org }: Caller,
-  place: ServicePlace,
+  target: ServicePlace,
   release: number | null,
   checked: CheckedRelease | undefined,
 ): Promise<HostedServiceRollbackPlan> {
-  const { database, service } = await lockTarget(deps, org, place);
+  const { database, service } = await lockTarget(deps, org, target);
   const uri = serviceUriOf(org.name, database.name, service.name);
-  demandAwake(org, database);
+  requireAwake(org, database);
   const from = releaseOf(service);
   const to = await chooseRelease(deps.tx, uri, service, release);
   if (isServed(service, to)) return { from, to, ops: [] };
-  if (checked?.release !== to) throw moved(uri);
+  if (checked?.release !== to) throw stateChanged(uri);
   return { from, to, ops: planReturn(service, { from, to }, checked, databaseUriOf(org.name, database.name)) };
 }
 
@@ -67,19 +67,19 @@ export async function planServiceRollback(
 export async function rollBackService(
   deps: ServiceRequestDeps,
   caller: Caller,
-  place: ServicePlace,
+  target: ServicePlace,
   release: number | null,
   checked: CheckedRelease | undefined,
 ): Promise<HostedServiceChange> {
   const { org } = caller;
-  const { database, service } = await lockTarget(deps, org, place);
+  const { database, service } = await lockTarget(deps, org, target);
   const uri = serviceUriOf(org.name, database.name, service.name);
-  demandAwake(org, database);
+  requireAwake(org, database);
   const number = await chooseRelease(deps.tx, uri, service, release);
   const { desired } = service;
-  if (isServed(service, number)) return await answerChange(deps, org, place, null);
-  if (checked?.release !== number) throw moved(uri);
-  refuseHindered(org, database.name, service, checked);
+  if (isServed(service, number)) return await answerChange(deps, org, target, null);
+  if (checked?.release !== number) throw stateChanged(uri);
+  refuseIncompatible(org, database.name, service, checked);
   const state = requestServiceState(uri, service.state, "update");
   const named = { ...service, database: database.name };
   const operation = await writeService(deps, caller, named, {
@@ -88,21 +88,26 @@ export async function rollBackService(
     desired: { ...desired, release: number, is_running: true },
     detail: `from release ${releaseOf(service)} to release ${number}`,
   });
-  return await answerChange(deps, org, place, operation);
+  return await answerChange(deps, org, target, operation);
 }
 
-async function chooseRelease(tx: Tx, uri: string, service: LockedService, wanted: number | null): Promise<number> {
+async function chooseRelease(
+  tx: Tx,
+  uri: string,
+  service: LockedService,
+  releaseNumber: number | null,
+): Promise<number> {
   const current = releaseOf(service);
-  const kept = await listReleaseNumbers(tx, service.id);
-  const chosen = wanted ?? (await findReleaseBefore(tx, service.id, current));
-  if (chosen !== undefined && kept.includes(chosen)) return chosen;
+  const releases = await listReleaseNumbers(tx, service.id);
+  const chosen = releaseNumber ?? (await findReleaseBefore(tx, service.id, current));
+  if (chosen !== undefined && releases.includes(chosen)) return chosen;
   throw appError("release_not_found", {
     detail:
-      wanted === null
+      releaseNumber === null
         ? `${uri} has no release before release ${current} that ever served.`
-        : `${uri} has no release ${wanted}; it has ${kept.join(", ")}.`,
+        : `${uri} has no release ${releaseNumber}; it has ${releases.join(", ")}.`,
     hint: `List its releases: cli service releases ${uri}`,
-    meta: { uri, release: wanted, kept },
+    meta: { uri, release: releaseNumber, kept: releases },
   });
 }
 
@@ -110,7 +115,7 @@ function isServed({ desired, observed }: LockedService, release: number): boolea
   return desired.release === release && observed?.release === release && desired.is_running;
 }
 
-function moved(uri: string): Error {
+function stateChanged(uri: string): Error {
   return appError("generation_moved", {
     detail: `${uri} or its database changed while the previous release was compared with the tables.`,
     hint: `See its current release: cli service releases ${uri}`,

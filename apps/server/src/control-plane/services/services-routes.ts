@@ -70,12 +70,12 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
   const compareRelease = async ({ org, params, body, reply }: Call<"serviceRollback" | "serviceRollbackPlan">) =>
     checkRollback(deps, org, { database: params.db, name: params.service }, body.release, endOf(reply));
   routes.changePrepared("serviceRollbackPlan", compareRelease, async (call, tx, checked) => {
-    const place = { database: call.params.db, name: call.params.service };
-    return await planServiceRollback({ tx, config }, call, place, call.body.release, checked);
+    const target = { database: call.params.db, name: call.params.service };
+    return await planServiceRollback({ tx, config }, call, target, call.body.release, checked);
   });
   routes.changePrepared("serviceRollback", compareRelease, async (call, tx, checked) => {
-    const place = { database: call.params.db, name: call.params.service };
-    return await rollBackService({ tx, config, recordEvent }, call, place, call.body.release, checked);
+    const target = { database: call.params.db, name: call.params.service };
+    return await rollBackService({ tx, config, recordEvent }, call, target, call.body.release, checked);
   });
   routes.add("releaseList", async ({ org, params, query }) => {
     const { id } = await findServiceIds(db, org, params.db, params.service);

@@ -9,7 +9,7 @@ import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
-import { anApplication, leftOfService, makeService, openServiceStage } from "../../testing/services.ts";
+import { anApplication, makeService, openServiceStage, readServiceRecords } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
 
 let server: TestServer;
@@ -49,7 +49,7 @@ const OTHER = { db: "main", service: "other" };
 const key = (stage: Stage) => ({ api_key: stage.key });
 /** The expected row of the serving service after a request. */
 const becomes = (expected: object) => async (_server: TestServer, stage: Stage) => {
-  expect(await leftOfService(server, stage.service_id)).toMatchObject(expected);
+  expect(await readServiceRecords(server, stage.service_id)).toMatchObject(expected);
 };
 const untouched = becomes({ generation: 1, operations: [], jobs: 0 });
 
@@ -284,7 +284,7 @@ test("a service rolls back only to the last release that served and fits the tab
       hint: expect.stringContaining(`cli deploy app.py ${target}`),
     },
   ]);
-  expect(await leftOfService(server, id)).toMatchObject({
+  expect(await readServiceRecords(server, id)).toMatchObject({
     state: "AVAILABLE",
     operations: [],
     desired: { release: 4 },
@@ -308,7 +308,7 @@ test("a service rolls back only to the last release that served and fits the tab
     "route 'POST /added' will be removed",
   ]);
   expect((await rollBack(null)).status).toBe(202);
-  expect(await leftOfService(server, id)).toMatchObject({
+  expect(await readServiceRecords(server, id)).toMatchObject({
     state: "UPDATING",
     desired: { release: 2 },
     releases: [1, 2, 3, 4],

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import {
   anApplication,
-  leftOfService,
   makeService,
   openServiceStage,
+  readServiceRecords,
   type ServiceStage,
 } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
@@ -78,7 +78,7 @@ test("an update creates a service with its first release, which a job starts", a
     ],
     operation: { kind: "service.update" },
   });
-  expect(await leftOfService(server, service?.id ?? "")).toMatchObject({
+  expect(await readServiceRecords(server, service?.id ?? "")).toMatchObject({
     releases: [1],
     jobs: 1,
     desired: { release: 1, is_running: true },
@@ -92,7 +92,7 @@ test("a service that matches its file stays unchanged", async () => {
   const { id } = (await list(stage))[0] ?? { id: "" };
   const { json } = await update(stage);
   expect(json).toMatchObject({ plan: { in_agreement: true, status: "skipped" }, operations: [] });
-  expect(await leftOfService(server, id)).toMatchObject({ generation: 1, releases: [1], operations: [{}] });
+  expect(await readServiceRecords(server, id)).toMatchObject({ generation: 1, releases: [1], operations: [{}] });
 });
 
 test("a text that releases cannot store is refused before anything is written", async () => {
@@ -116,7 +116,7 @@ test("an update moves a service to a new release and cancels its running operati
       { resolution: "update_additive", ops: [{ description: "app.py changed" }] },
     ]);
   }
-  expect(await leftOfService(server, id)).toMatchObject({
+  expect(await readServiceRecords(server, id)).toMatchObject({
     state: "UPDATING",
     generation: 3,
     releases: [1, 2, 3],
@@ -183,7 +183,7 @@ test("a breaking change for clients is refused unless allowed", async () => {
     code: "destructive_refused",
     hint: expect.stringContaining("--allow-destructive"),
   });
-  expect(await leftOfService(server, id)).toMatchObject({ generation: 1, releases: [1] });
+  expect(await readServiceRecords(server, id)).toMatchObject({ generation: 1, releases: [1] });
   expect((await update(stage, { allow_destructive: true })).status).toBe(202);
 });
 
@@ -270,7 +270,7 @@ test("services in folders are separate from others, also in their files", async 
 test("ten releases and the serving one are kept", async () => {
   await using stage = await openServiceStage(server);
   const id = await makeService(server, stage, { releases: 12, desired: { release: 1 } });
-  expect((await leftOfService(server, id))?.releases).toEqual([1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  expect((await readServiceRecords(server, id))?.releases).toEqual([1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
 });
 
 test("a database cannot have more services than its maximum", async () => {
@@ -286,12 +286,16 @@ test("prune removes services that the file does not define; a dry run only names
   const elsewhere = await makeService(server, stage, { name: "reports/old" });
   const dry = await ask(stage, "servicePrune", { dry_run: true });
   expect(dry.json).toMatchObject({ plan: { extras: ["old"], ops: [{ name: "old", op: "drop" }] }, operations: [] });
-  expect(await leftOfService(server, gone)).toMatchObject({ generation: 1 });
+  expect(await readServiceRecords(server, gone)).toMatchObject({ generation: 1 });
   const { json } = await ask(stage, "servicePrune", { dry_run: false });
   expect(json.operations).toMatchObject([{ kind: "service.prune", service: "old" }]);
-  expect(await leftOfService(server, gone)).toMatchObject({ is_pruned: true, state: "STOPPING", jobs: 1 });
-  for (const id of [kept, elsewhere]) expect(await leftOfService(server, id)).toMatchObject({ generation: 1 });
+  expect(await readServiceRecords(server, gone)).toMatchObject({ is_pruned: true, state: "STOPPING", jobs: 1 });
+  for (const id of [kept, elsewhere]) expect(await readServiceRecords(server, id)).toMatchObject({ generation: 1 });
   stage.manifest = anApplication(["ingest", "old"]);
   expect((await update(stage, { service: "old" })).json.plan.services).toMatchObject([{ resolution: "create" }]);
-  expect(await leftOfService(server, gone)).toMatchObject({ is_pruned: false, state: "STARTING", releases: [1, 2] });
+  expect(await readServiceRecords(server, gone)).toMatchObject({
+    is_pruned: false,
+    state: "STARTING",
+    releases: [1, 2],
+  });
 });

@@ -13,14 +13,14 @@ import { actorOf } from "../../audit/event.ts";
 import type { Principal } from "../../audit/principal.ts";
 import type { Tx } from "../../database/pool.ts";
 import { serviceEndpoint } from "../../edge/address.ts";
-import { demandManage, mayManageSome } from "../../requests/manage-grants.ts";
+import { mayManageSome, requireManageGrant } from "../../requests/manage-grants.ts";
 import { type DatabaseRow, databaseNotFound, lockDatabase } from "../databases/databases-store.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { type LockedService, lockServices, readServices } from "./lock-services.ts";
 import { fullName, planHostedServices, planVersion } from "./plan-hosted.ts";
 import type { DeployedApplication } from "./read-deployed-application.ts";
 import { addRelease } from "./releases.ts";
-import { demandAwake, type ServiceRequestDeps } from "./request-service.ts";
+import { requireAwake, type ServiceRequestDeps } from "./request-service.ts";
 import { servicesMoved } from "./service-conflicts.ts";
 import { requestServiceState } from "./state.ts";
 import { type BegunOperation, beginWork, writeService } from "./write-service.ts";
@@ -44,7 +44,7 @@ export async function planOfServices(
   const input = { application, database, rows: await readServices(db, database.id) };
   const endpointOf = (name: string) => serviceEndpoint(config, database, name);
   const plan = planHostedServices({ ...input, service, endpointOf });
-  demandServices(principal, application, plan.services);
+  requireServices(principal, application, plan.services);
   const extras = knownExtras(principal, application, plan.extras);
   return { plan: summarizePlan({ ...plan, extras }), version: planVersion(input) };
 }
@@ -69,7 +69,7 @@ export async function updateServices(
   const { app_file: appFile, folders, target } = application;
   const database = await lockDatabase(tx, org.id, application.database.name);
   if (database === undefined) throw databaseNotFound(org, application.database.name);
-  demandAwake(org, database);
+  requireAwake(org, database);
   const rows = await lockServices(tx, database.id);
   const version = planVersion({ application, database, rows });
   const expected = request.expected_version;
@@ -77,7 +77,7 @@ export async function updateServices(
     throw await servicesMoved(tx, database.id, { target, app_file: appFile, expected, version });
   const endpointOf = (name: string) => serviceEndpoint(config, database, name);
   const plan = planHostedServices({ application, database, rows, service: request.service, endpointOf });
-  demandServices(caller.principal, application, plan.services);
+  requireServices(caller.principal, application, plan.services);
   refuseBlocked(plan);
   refuseDestructive(plan, request.allow_destructive);
   const changing = plan.services.filter(({ resolution }) => resolution !== "up_to_date");
@@ -86,7 +86,7 @@ export async function updateServices(
   const operations: UpdateAnswer["operations"] = [];
   for (const item of changing) {
     const name = fullName(folders, item.name);
-    const row = rows.find((one) => one.name === name);
+    const row = rows.find((row) => row.name === name);
     const begun = await moveService(deps, caller, { application, database, row, name, item });
     operations.push({ ...begun, service: name });
   }
@@ -134,18 +134,18 @@ async function moveService(
   }
   const state = requestServiceState(`${application.target}/${item.name}`, row.state, "update");
   const number = await addRelease(tx, row.id, release);
-  const wish = { ...row.desired, release: number, is_running: true };
-  return await writeService(deps, caller, { ...place, id: row.id }, { kind, state, desired: wish, detail });
+  const nextDesired = { ...row.desired, release: number, is_running: true };
+  return await writeService(deps, caller, { ...place, id: row.id }, { kind, state, desired: nextDesired, detail });
 }
 
 /** @throws forbidden for services outside the key's grants */
-function demandServices(
+function requireServices(
   principal: Principal,
   { database, folders }: DeployedApplication,
   services: readonly Pick<ServicePlanItem, "name">[],
 ): void {
   const names = services.map(({ name }) => fullName(folders, name));
-  demandManage(principal, database.name, names);
+  requireManageGrant(principal, database.name, names);
 }
 
 /** Hides services outside the key's grants. */
@@ -158,8 +158,8 @@ function knownExtras(
 }
 
 /** Whether the manifest still belongs to the database's current files and image. */
-function isSameProject({ database: asked }: DeployedApplication, { observed }: DatabaseRow): boolean {
-  return asked.observed?.tree === observed?.tree && asked.observed?.environment === observed?.environment;
+function isSameProject({ database: requested }: DeployedApplication, { observed }: DatabaseRow): boolean {
+  return requested.observed?.tree === observed?.tree && requested.observed?.environment === observed?.environment;
 }
 
 function refuseTooMany(uri: string, count: number): void {

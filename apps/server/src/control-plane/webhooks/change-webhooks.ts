@@ -91,11 +91,11 @@ export async function resumeWebhook(deps: WebhookDeps, caller: Caller, id: strin
 export async function replayDelivery(
   deps: WebhookDeps,
   caller: Caller,
-  wanted: { readonly id: string; readonly delivery: string },
+  request: { readonly id: string; readonly delivery: string },
 ): Promise<Delivery> {
   const { tx } = deps;
-  const webhook = await findWebhook(tx, caller.org.id, wanted.id);
-  const { id } = await findDelivery(tx, webhook.id, wanted.delivery);
+  const webhook = await findWebhook(tx, caller.org.id, request.id);
+  const { id } = await findDelivery(tx, webhook.id, request.delivery);
   const row = await tx
     .updateTable("control.deliveries")
     .set({ state: "pending", next_attempt_at: sql<Date>`now()`, give_up_at: sql<Date>`now() + interval '3 days'` })

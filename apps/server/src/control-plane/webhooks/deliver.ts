@@ -67,11 +67,11 @@ async function deliver(deps: DeliverDeps, delivery: WaitingDelivery, signal: Abo
     signal.throwIfAborted();
     deps.log.info({ delivery: id, status: result.status }, "could not deliver a webhook");
   }
-  await keepResult(deps, delivery, result);
+  await recordResult(deps, delivery, result);
   return result.is_delivered;
 }
 
-async function keepResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingDelivery, result: PostResult) {
+async function recordResult(deps: DeliverDeps, { attempts, id, webhook }: WaitingDelivery, result: PostResult) {
   const after = (failures: number) => sql<Date>`now() + make_interval(secs => ${backoffSeconds(failures)}::float8)`;
   const { error, is_delivered: isDelivered, status } = result;
   await deps.db.transaction().execute(async (tx) => {

@@ -18,11 +18,11 @@ export interface WaitingDelivery {
 const isOpen = sql<boolean>`paused_at is null and (retry_at is null or retry_at <= now())`;
 
 /** Ids of webhooks with due deliveries, least recently tried first. */
-export async function findDueWebhooks(db: ControlDatabase, orgId: string, most: number): Promise<string[]> {
+export async function findDueWebhooks(db: ControlDatabase, orgId: string, max: number): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`select w.id from control.webhooks w
     where w.org_id = ${orgId} and ${isOpen} and exists (
       select from control.deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now())
-    order by w.tried_at nulls first, w.id limit ${most}`.execute(db);
+    order by w.tried_at nulls first, w.id limit ${max}`.execute(db);
   return rows.map(({ id }) => id);
 }
 

@@ -152,15 +152,15 @@ describe("a webhook", () => {
     const stage = await openOrgStage(server);
     const hook = await addHook(stage, "/well");
     await addEvents(stage, 1);
-    const copy = async (state: string, most: number) => {
+    const copy = async (state: string, max: number) => {
       await sql`insert into control.events (org_id, action, target, actor, outcome, detail)
-        select ${stage.org.id}, 'org.update', 'x', 'a test', 'succeeded', '{}' from generate_series(1, ${most}::int)`.execute(
+        select ${stage.org.id}, 'org.update', 'x', 'a test', 'succeeded', '{}' from generate_series(1, ${max}::int)`.execute(
         server.deps.db,
       );
       await sql`insert into control.deliveries (webhook_id, event_id, state)
         select ${hook}, e.id, ${state} from control.events e where e.org_id = ${stage.org.id}
           and not exists (select from control.deliveries d where d.webhook_id = ${hook} and d.event_id = e.id)
-        order by e.id desc limit ${most}`.execute(server.deps.db);
+        order by e.id desc limit ${max}`.execute(server.deps.db);
     };
     await copy("pending", MAX_WAITING);
     await addEvents(stage, 1);

@@ -27,9 +27,9 @@ export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void 
     const { pod, row } = await findPod(deps, org, params.db, "changed");
     const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
     await record(deps, call, pod.uri, "pending");
-    const asked = { body: { ...body, files: row.observed?.tree ?? null } };
+    const workRequest = { body: { ...body, files: row.observed?.tree ?? null } };
     const events = await podClient(pod)
-      .events("recompute", asked, { signal: endOf(reply) })
+      .events("recompute", workRequest, { signal: endOf(reply) })
       .catch(async (error: unknown) => {
         await ended("failed");
         throw error;

@@ -94,9 +94,9 @@ export async function openAcmeOrders(config: AcmeConfig): Promise<AcmeOrders> {
       return { chain, key: key.toString() };
     },
     async makeProof(host, { key_authorization: keyAuthorization }) {
-      const wanted = { identifier: { type: "dns", value: host } } as Authorization;
+      const authorization = { identifier: { type: "dns", value: host } } as Authorization;
       const own = await crypto.createPrivateEcdsaKey(CURVE);
-      const [key, chain] = await crypto.createAlpnCertificate(wanted, keyAuthorization, own);
+      const [key, chain] = await crypto.createAlpnCertificate(authorization, keyAuthorization, own);
       return { chain: chain.toString(), key: key.toString() };
     },
     [Symbol.dispose]: () => agent.destroy(),

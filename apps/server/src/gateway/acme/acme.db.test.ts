@@ -7,7 +7,7 @@ import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls"
 import { Secret } from "@appdb/system/secret";
 import { eventually } from "@appdb/testkit/eventually";
 import { aManifest } from "@appdb/testkit/manifest-builder";
-import { findFreePorts, PEBBLE_BINDING, type Pebble, startPebble, whyNoPebble } from "@appdb/testkit/pebble";
+import { findFreePorts, PEBBLE_BINDING, type Pebble, pebbleProblem, startPebble } from "@appdb/testkit/pebble";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -21,7 +21,7 @@ import { openServer, type TestServer, testMasterKey } from "../../testing/open-s
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
 
 const DOMAIN = "apps.test";
-const why = whyNoPebble();
+const why = pebbleProblem();
 const METRICS_TOKEN = "a-token-of-the-operator-that-is-long-enough";
 
 describe.skipIf(why !== undefined)("ordered certificates", () => {
@@ -178,7 +178,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     const host = before?.host ?? "";
     await using stage = await openGatewayStage(server, {
       config: settings(passing, { http_port: httpPort, with_binding: true }),
-      deps: { log: said, certificates: { retry: { first_s: 0.2, most_s: 0.5 } } },
+      deps: { log: said, certificates: { retry: { first_s: 0.2, max_s: 0.5 } } },
     });
     const look = (rejectUnauthorized = true) => shown(host, { ca: passing.root, rejectUnauthorized });
     let latest = await eventually(() => look(), { timeout_ms: 30_000, interval_ms: 100 });

@@ -12,7 +12,7 @@ export interface CertificateCounts {
 
 interface Seen {
   readonly hosts: HostCertificates;
-  readonly wanted: readonly CertifiedHost[];
+  readonly desiredHosts: readonly CertifiedHost[];
   readonly now: number;
 }
 
@@ -20,9 +20,9 @@ interface Seen {
 export function countCertificates(registry: Registry, see: () => Seen): CertificateCounts {
   const registers = [registry];
   const count = () => {
-    const { hosts, now, wanted } = see();
+    const { hosts, now, desiredHosts } = see();
     const found = { good: 0, ended: 0, missing: 0 };
-    for (const { host } of wanted) {
+    for (const { host } of desiredHosts) {
       const shown = hosts.get(host);
       if (shown === undefined) found.missing += 1;
       else found[shown.ends_at <= now ? "ended" : "good"] += 1;

@@ -78,18 +78,18 @@ export class CertificateStore {
 
   /** Publishes a challenge to all gateways. */
   async showChallenge({ database_id: databaseId, host }: CertifiedHost, challenge: Challenge): Promise<void> {
-    const told: HostChallenge = { ...challenge, host };
+    const shown: HostChallenge = { ...challenge, host };
     await sql`insert into control.gateway_certificates as c (database_id, host, directory, asked_directory, challenge)
-      values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, ${JSON.stringify(told)})
+      values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, ${JSON.stringify(shown)})
       on conflict (database_id) do update set challenge = excluded.challenge, version = c.version + 1`.execute(
       this.#deps.db,
     );
   }
 
   /** Stores a certificate. Allows no order before `wait_s`, whatever a clock shows: authorities limit orders. */
-  async keep(
+  async store(
     { database_id: databaseId, host, org_id: orgId }: CertifiedHost,
-    made: KeyedCertificate,
+    certificate: KeyedCertificate,
     waitS: number,
   ): Promise<void> {
     const { db, envelope } = this.#deps;
@@ -98,11 +98,11 @@ export class CertificateStore {
         tx,
         { org_id: orgId, database_id: databaseId },
         NAME,
-        made.key,
+        certificate.key,
       );
       await sql`insert into control.gateway_certificates as c
           (database_id, host, directory, asked_directory, chain, data_key_id, sealed_key, next_order_at)
-        values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, ${made.chain}, ${dataKeyId}, ${sealed},
+        values (${databaseId}, ${host}, ${this.#directory}, ${this.#directory}, ${certificate.chain}, ${dataKeyId}, ${sealed},
           now() + ${waitS} * interval '1 s')
         on conflict (database_id) do update set host = excluded.host, directory = excluded.directory, chain = excluded.chain,
           data_key_id = excluded.data_key_id, sealed_key = excluded.sealed_key, next_order_at = excluded.next_order_at,
@@ -113,12 +113,12 @@ export class CertificateStore {
 
   /**
    * Records a failed order, and an event for the first failure after a success, in one transaction. The next order is
-   * allowed after `first_s`, doubled with each failure up to `most_s`. Returns the wait in s.
+   * allowed after `first_s`, doubled with each failure up to `max_s`. Returns the wait in s.
    */
   async fail(
     { database_id: databaseId, host }: CertifiedHost,
     failure: string,
-    { first_s: firstS, most_s: mostS }: { readonly first_s: number; readonly most_s: number },
+    { first_s: firstS, max_s: mostS }: { readonly first_s: number; readonly max_s: number },
     tellFirst: (tx: Tx) => Promise<void>,
   ): Promise<number> {
     return await this.#deps.db.transaction().execute(async (tx) => {
@@ -137,8 +137,8 @@ export class CertificateStore {
   async findAccountKey(make: () => Promise<string>): Promise<string> {
     const { db, master_key: masterKey } = this.#deps;
     return await db.transaction().execute(async (tx) => {
-      const kept = await this.#readAccount(tx);
-      if (kept !== undefined) return kept;
+      const stored = await this.#readAccount(tx);
+      if (stored !== undefined) return stored;
       const key = await make();
       const wrapped = masterKey.wrap(Buffer.from(key), `${ACCOUNT_BOUND} ${this.#directory}`);
       await sql`insert into control.acme_accounts (directory, master_key_id, wrapped)
@@ -160,7 +160,7 @@ export class CertificateStore {
   }
 
   /** Runs the work unless another process does. Returns whether it ran. Always releases the lock. */
-  async whileAlone(work: () => Promise<void>): Promise<boolean> {
+  async withExclusiveLock(work: () => Promise<void>): Promise<boolean> {
     return await this.#deps.db.connection().execute(async (connection) => {
       const [group, one] = LOCK;
       const { rows } = await sql<{ got: boolean }>`select pg_try_advisory_lock(${group}, ${one}) as got`.execute(

@@ -56,7 +56,7 @@ export function watchCertificate(deps: WatchCertificateDeps, first: Certificate)
   let current = first;
   const say = () => {
     saidAt = now();
-    tellProblems(log, current, deps.domain, saidAt);
+    logProblems(log, current, deps.domain, saidAt);
   };
   say();
   const timer = setInterval(() => {
@@ -93,7 +93,7 @@ function stampOf({ cert_file: certFile, key_file: keyFile }: CertificateFiles): 
     .join(" ");
 }
 
-function tellProblems(log: Logger, { cert }: Certificate, domain: string, nowMs: number): void {
+function logProblems(log: Logger, { cert }: Certificate, domain: string, nowMs: number): void {
   const read = new X509Certificate(cert);
   const leftMs = Date.parse(read.validTo) - nowMs;
   const fields = { ends_at: read.validTo };

@@ -26,11 +26,11 @@ export interface CertificatesDeps {
   readonly metrics: Registry;
   readonly recordEvent: RecordEvent;
   /** Certificates by host, used until PostgreSQL was read. */
-  readonly kept?: Readonly<Record<string, KeyedCertificate>>;
+  readonly stored?: Readonly<Record<string, KeyedCertificate>>;
   /** Called when a certificate changes. */
   readonly keep?: (certificates: Readonly<Record<string, KeyedCertificate>>) => void;
   /** Delay before a failed order is retried, doubled with each failure up to the maximum. */
-  readonly retry?: { readonly first_s: number; readonly most_s: number };
+  readonly retry?: { readonly first_s: number; readonly max_s: number };
   /** Time in ms since 1970, for validity periods. */
   readonly now?: () => number;
 }
@@ -40,13 +40,13 @@ export interface Certificates extends AsyncDisposable {
   /** The response to an http-01 request. Undefined for an unknown token. */
   findToken(token: string): string | undefined;
   /** Orders missing certificates. Call it when databases or their services change. */
-  look(): void;
+  reload(): void;
   /** Problems for the operator, without names of tenants. */
   problems(): HealthProblem[];
 }
 
 const MAX_REASON = 1_000;
-const RETRY = { first_s: 60, most_s: 21_600 } as const;
+const RETRY = { first_s: 60, max_s: 21_600 } as const;
 /** Recovers from lost notifications and changed clocks. */
 const LOOK_MS = 30_000;
 const MIN_POLL_MS = 50;
@@ -64,16 +64,16 @@ const HANDSHAKE_WAIT_MS = 8_000;
  */
 export async function startCertificates(deps: CertificatesDeps): Promise<Certificates> {
   const { domain, log, orders, store, table, now = Date.now } = deps;
-  const wanted = () => wantedHosts(table, domain);
+  const desiredHosts = () => certifiedHosts(table, domain);
   const isExpected = (host: string) => (findByHost(table, domain, host)?.services.length ?? 0) > 0;
   const hosts = createHostCertificates({ isExpected, wait_ms: HANDSHAKE_WAIT_MS });
   const known = new Map<string, StoredCertificate>();
   /** By the database's id. */
-  const asked = new Map<string, HostChallenge>();
+  const challenges = new Map<string, HostChallenge>();
   /** When each host is checked next, by the monotonic clock. */
   const next = new Map<string, number>();
-  const counts = countCertificates(deps.metrics, () => ({ hosts, wanted: wanted(), now: now() }));
-  for (const [host, certificate] of Object.entries(deps.kept ?? {})) show(host, certificate);
+  const counts = countCertificates(deps.metrics, () => ({ hosts, desiredHosts: desiredHosts(), now: now() }));
+  for (const [host, certificate] of Object.entries(deps.stored ?? {})) show(host, certificate);
 
   function show(host: string, certificate: KeyedCertificate): void {
     const shown = hosts.set(host, certificate);
@@ -89,13 +89,13 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     if (row.chain !== null && key !== undefined && hosts.get(row.host)?.chain !== row.chain) {
       show(row.host, { chain: row.chain, key: key.reveal() });
     }
-    const former = asked.get(row.database_id);
+    const previous = challenges.get(row.database_id);
     const { challenge } = row;
-    if (former?.token === challenge?.token) return;
-    if (former !== undefined) hosts.setProof(former.host, undefined);
-    asked.delete(row.database_id);
+    if (previous?.token === challenge?.token) return;
+    if (previous !== undefined) hosts.setProof(previous.host, undefined);
+    challenges.delete(row.database_id);
     if (challenge === null) return;
-    asked.set(row.database_id, challenge);
+    challenges.set(row.database_id, challenge);
     hosts.setProof(challenge.host, await orders.makeProof(challenge.host, challenge));
   }
   // one read at a time: an older result must not replace a newer one
@@ -134,7 +134,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     const fields = { host, db: databaseId };
     try {
       const accountKey = await store.findAccountKey(orders.makeAccountKey);
-      const made = await within(
+      const ordered = await withTimeout(
         ORDER_MS,
         orders.order({
           account_key: accountKey,
@@ -145,8 +145,8 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
           },
         }),
       );
-      const { begins_at: beginsAt, ends_at: endsAt } = readCertificateDates(made);
-      await store.keep(needed, made, Math.floor((endsAt - beginsAt) / 3_000));
+      const { begins_at: beginsAt, ends_at: endsAt } = readCertificateDates(ordered);
+      await store.store(needed, ordered, Math.floor((endsAt - beginsAt) / 3_000));
       await read(databaseId);
       counts.issued();
       log.info({ ...fields, ends_at: new Date(endsAt).toISOString() }, "a host has a new certificate");
@@ -186,11 +186,11 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
     }
   };
   const round = async () => {
-    if (isStopped || !wanted().some(isDue)) return true;
-    return await store.whileAlone(async () => {
+    if (isStopped || !desiredHosts().some(isDue)) return true;
+    return await store.withExclusiveLock(async () => {
       // another gateway may have been faster
       await read();
-      for (const needed of wanted().filter(isDue)) {
+      for (const needed of desiredHosts().filter(isDue)) {
         if (isStopped) return;
         const row = known.get(needed.database_id);
         if (row?.may_order === false && row.host === needed.host) next.set(needed.host, performance.now() + LOOK_MS);
@@ -201,17 +201,17 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
 
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
-  let isAsked = false;
+  let isRequested = false;
   let isLost = false;
-  const look = () => {
-    isAsked = true;
+  const reload = () => {
+    isRequested = true;
     running ??= run().finally(() => {
       running = undefined;
-      if (isAsked && !isStopped) look();
+      if (isRequested && !isStopped) reload();
     });
   };
   const run = async () => {
-    isAsked = false;
+    isRequested = false;
     clearTimeout(timer);
     let isAlone = true;
     try {
@@ -222,10 +222,10 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
       if (!isLost) log.warn({ err: error }, "cannot order certificates: PostgreSQL does not answer");
       isLost = true;
     }
-    const soonest = Math.min(...wanted().map(({ host }) => next.get(host) ?? 0));
-    const least = isAlone ? MIN_POLL_MS : OTHER_ORDERS_MS;
-    const wait = isLost ? LOOK_MS : Math.max(least, Math.min(LOOK_MS, soonest - performance.now()));
-    if (!isStopped) timer = setTimeout(look, wait);
+    const soonest = Math.min(...desiredHosts().map(({ host }) => next.get(host) ?? 0));
+    const min = isAlone ? MIN_POLL_MS : OTHER_ORDERS_MS;
+    const wait = isLost ? LOOK_MS : Math.max(min, Math.min(LOOK_MS, soonest - performance.now()));
+    if (!isStopped) timer = setTimeout(reload, wait);
   };
   const listen = () =>
     deps.notifications.listen("control_certificates", (id) => {
@@ -241,8 +241,8 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
   });
   return {
     hosts,
-    findToken: (token) => [...asked.values()].find((one) => one.token === token)?.key_authorization,
-    look,
+    findToken: (token) => [...challenges.values()].find((one) => one.token === token)?.key_authorization,
+    reload,
     problems: () => counts.problems(),
     async [Symbol.asyncDispose]() {
       isStopped = true;
@@ -261,7 +261,7 @@ function findByHost(table: Pick<RoutingTable, "byLabel">, domain: string, host: 
 }
 
 /** The hosts of databases with services. Others serve nothing. */
-function wantedHosts(table: Pick<RoutingTable, "all">, domain: string): CertifiedHost[] {
+function certifiedHosts(table: Pick<RoutingTable, "all">, domain: string): CertifiedHost[] {
   return [...table.all()]
     .filter(({ services }) => services.length > 0)
     .map(({ id, label, org_id: orgId }) => ({ database_id: id, org_id: orgId, host: `${label}.${domain}` }));
@@ -277,10 +277,10 @@ function renewAt({ begins_at: beginsAt, ends_at: endsAt }: ShownCertificate): nu
   return beginsAt + ((endsAt - beginsAt) * 2) / 3;
 }
 
-async function within<T>(mostMs: number, work: Promise<T>): Promise<T> {
+async function withTimeout<T>(maxMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`The authority did not answer within ${mostMs / 1_000} s.`)), mostMs);
+    timer = setTimeout(() => reject(new Error(`The authority did not answer within ${maxMs / 1_000} s.`)), maxMs);
   });
   try {
     return await Promise.race([work, late]);

@@ -29,7 +29,7 @@ export interface HostCertificates {
   /** For the server: the protocol. */
   readonly ALPNCallback: (
     this: TLSSocket,
-    asked: { readonly servername: string; readonly protocols: readonly string[] },
+    hello: { readonly servername: string; readonly protocols: readonly string[] },
   ) => string | undefined;
 }
 
@@ -61,14 +61,14 @@ export function createHostCertificates({ isExpected, wait_ms: waitMs }: HostCert
     get: (host) => shown.get(host),
     all: () => shown.entries(),
     set(host, certificate) {
-      const made = {
+      const entry = {
         ...certificate,
         ...readCertificateDates(certificate),
         context: createSecureContext({ cert: certificate.chain, key: certificate.key, minVersion: "TLSv1.2" }),
       };
-      shown.set(host, made);
+      shown.set(host, entry);
       for (const resume of [...(waiting.get(host) ?? [])]) resume();
-      return made;
+      return entry;
     },
     forget(host) {
       shown.delete(host);

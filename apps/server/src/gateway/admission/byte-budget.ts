@@ -8,54 +8,54 @@ const SHARE = 4;
 /** Counts bytes of bodies and answers in the gateway's memory, by owner: the id of an organization, or `STRANGERS`. */
 export interface ByteBudget {
   /** Counted bytes of all owners. */
-  readonly held: number;
+  readonly usedBytes: number;
   /** Maximum bytes of one owner. */
   readonly share_bytes: number;
   /** Reserves bytes. Returns false, reserving none, if the owner's share or the whole budget is too small. */
-  take(owner: string, bytes: number): boolean;
+  tryReserve(owner: string, bytes: number): boolean;
   /** Counts bytes that are already in memory and cannot be refused. */
   add(owner: string, bytes: number): void;
-  /** Releases bytes that `take` or `add` counted. */
+  /** Releases bytes that `tryReserve` or `add` counted. */
   give(owner: string, bytes: number): void;
 }
 
-/** Creates a budget of `mostBytes` for all owners. Each owner may use a quarter. */
-export function createByteBudget(mostBytes: number): ByteBudget {
+/** Creates a budget of `maxBytes` for all owners. Each owner may use a quarter. */
+export function createByteBudget(maxBytes: number): ByteBudget {
   const owners = new Map<string, number>();
-  const shareBytes = Math.floor(mostBytes / SHARE);
-  let held = 0;
+  const shareBytes = Math.floor(maxBytes / SHARE);
+  let usedBytes = 0;
   const add = (owner: string, bytes: number) => {
-    held += bytes;
+    usedBytes += bytes;
     owners.set(owner, (owners.get(owner) ?? 0) + bytes);
   };
   return {
-    get held() {
-      return held;
+    get usedBytes() {
+      return usedBytes;
     },
     share_bytes: shareBytes,
-    take(owner, bytes) {
-      if (held + bytes > mostBytes || (owners.get(owner) ?? 0) + bytes > shareBytes) return false;
+    tryReserve(owner, bytes) {
+      if (usedBytes + bytes > maxBytes || (owners.get(owner) ?? 0) + bytes > shareBytes) return false;
       add(owner, bytes);
       return true;
     },
     add,
     give(owner, bytes) {
-      held -= bytes;
-      const left = (owners.get(owner) ?? 0) - bytes;
-      if (left === 0) owners.delete(owner);
-      else owners.set(owner, left);
+      usedBytes -= bytes;
+      const remaining = (owners.get(owner) ?? 0) - bytes;
+      if (remaining === 0) owners.delete(owner);
+      else owners.set(owner, remaining);
     },
   };
 }
 
 /** Adds the counted bytes to the metrics. */
-export function addBudgetMetrics(registry: Registry, budget: Pick<ByteBudget, "held">): void {
+export function addBudgetMetrics(registry: Registry, budget: Pick<ByteBudget, "usedBytes">): void {
   new Gauge({
     name: "appdb_gateway_held_bytes",
     help: "Bytes of bodies and answers in the gateway's memory.",
     registers: [registry],
     collect() {
-      this.set(budget.held);
+      this.set(budget.usedBytes);
     },
   });
 }

@@ -31,7 +31,7 @@ export function createRateLimits(rate: number, now: () => number = () => perform
       const at = now();
       let bucket = databases.get(databaseId)?.get(keyId);
       if (bucket === undefined) {
-        if (count >= FORGET_AT) count -= forgetFull(databases, rate, at);
+        if (count >= FORGET_AT) count -= dropFullBuckets(databases, rate, at);
         bucket = { tokens: rate, at };
         const buckets = databases.get(databaseId) ?? new Map();
         databases.set(databaseId, buckets.set(keyId, bucket));
@@ -52,7 +52,7 @@ export function createRateLimits(rate: number, now: () => number = () => perform
 }
 
 /** A key without requests for a second equals an unknown one. Returns how many were removed. */
-function forgetFull(databases: Map<string, Buckets>, rate: number, at: number): number {
+function dropFullBuckets(databases: Map<string, Buckets>, rate: number, at: number): number {
   let forgotten = 0;
   for (const [databaseId, buckets] of databases) {
     for (const [keyId, bucket] of buckets) {

@@ -15,12 +15,12 @@ export const STRANGER_TIMES = 2;
 
 /** Limits requests that need no key: health checks, preflights and the docs page. They use no slot of a service. */
 export interface Strangers {
-  /** Counts a request until its answer has left, its client disconnects, or `mostMs` have passed. @throws overloaded */
+  /** Counts a request until its answer has left, its client disconnects, or `maxMs` have passed. @throws overloaded */
   begin(exchange: Pick<Exchange, "res" | "client_address" | "database">): void;
 }
 
-/** @param mostMs maximum duration, including the answer; then the connection or stream is closed */
-export function createStrangers(mostMs: number): Strangers {
+/** @param maxMs maximum duration, including the answer; then the connection or stream is closed */
+export function createStrangers(maxMs: number): Strangers {
   const addresses = new Map<string, number>();
   const organizations = new Map<string, number>();
   let total = 0;
@@ -48,7 +48,7 @@ export function createStrangers(mostMs: number): Strangers {
         res.destroy();
         // a response queued behind others of its connection emits no event on failure
         end();
-      }, mostMs);
+      }, maxMs);
       res.once("close", end);
     },
   };

@@ -46,19 +46,23 @@ export function createReadForwarded(proxies: readonly string[]): ReadForwarded {
     if (!isBelieved(peer)) return undefined;
     const { headers } = req;
     const proto = lastOf(headers["x-forwarded-proto"]);
-    const asked = lastOf(headers["x-forwarded-host"]);
+    const forwardedHost = lastOf(headers["x-forwarded-host"]);
     return {
       address: clientOf(peer, headers["x-forwarded-for"], isBelieved),
       is_secure: proto === "https" || (proto !== "http" && isSecure),
-      host: asked !== undefined && HOST.test(asked) ? asked : host,
+      host: forwardedHost !== undefined && HOST.test(forwardedHost) ? forwardedHost : host,
     };
   };
 }
 
 /** From the right: each proxy appends its peer, and everything left of the first untrusted address may be forged. */
-function clientOf(peer: string, said: string | string[] | undefined, isBelieved: (address: string) => boolean): string {
+function clientOf(
+  peer: string,
+  forwardedFor: string | string[] | undefined,
+  isBelieved: (address: string) => boolean,
+): string {
   let client = peer;
-  for (const entry of String(said ?? "")
+  for (const entry of String(forwardedFor ?? "")
     .split(",")
     .reverse()) {
     const address = plainAddress(entry.trim());

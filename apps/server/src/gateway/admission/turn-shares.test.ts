@@ -12,8 +12,8 @@ test("each owner has a share of each turn", async () => {
 test("waiting streams continue in order, some in each turn", async () => {
   const shares = createTurnShares(131_072);
   const seen: string[] = [];
-  for (const name of ["1", "2", "3"]) shares.whenNext("a", () => seen.push(name));
-  shares.whenNext("b", () => seen.push("b"));
+  for (const name of ["1", "2", "3"]) shares.onNextTurn("a", () => seen.push(name));
+  shares.onNextTurn("b", () => seen.push("b"));
   await nextTurn();
   expect(seen).toEqual(["1", "2", "b"]);
   await nextTurn();

@@ -8,7 +8,7 @@ export interface TurnShares {
   /** Counts bytes of an owner's stream. False if its share of this turn is used up. */
   count(owner: string, bytes: number): boolean;
   /** Calls back in a turn in which the owner has a share left, in order. */
-  whenNext(owner: string, goOn: () => void): void;
+  onNextTurn(owner: string, resume: () => void): void;
 }
 
 interface Share {
@@ -36,7 +36,7 @@ export function createTurnShares(turnBytes = TURN_BYTES): TurnShares {
       if (waiting.length === 0) continue;
       const going = waiting.splice(0, Math.max(1, Math.floor(turnBytes / PIECE_BYTES)));
       if (waiting.length > 0) shareOf(owner).waiting.push(...waiting);
-      for (const goOn of going) goOn();
+      for (const resume of going) resume();
     }
   };
   return {
@@ -45,6 +45,6 @@ export function createTurnShares(turnBytes = TURN_BYTES): TurnShares {
       share.bytes += bytes;
       return share.bytes < turnBytes;
     },
-    whenNext: (owner, goOn) => void shareOf(owner).waiting.push(goOn),
+    onNextTurn: (owner, resume) => void shareOf(owner).waiting.push(resume),
   };
 }

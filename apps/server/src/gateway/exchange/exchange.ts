@@ -58,7 +58,7 @@ export interface Exchange {
 }
 
 /** Whether the client has disconnected. */
-export function isGone({ req, res }: Pick<Exchange, "req" | "res">): boolean {
+export function isDisconnected({ req, res }: Pick<Exchange, "req" | "res">): boolean {
   return res.destroyed || ("stream" in req && req.stream.destroyed);
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Logger } from "@appdb/engine/ports";
 import { withinTime } from "@appdb/system/processes/within-time";
 import { sql } from "kysely";
-import { type ControlDatabase, sayError } from "../../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../../database/pool.ts";
 import type { CountedRoute } from "../../database/service-tables.ts";
 import { bucketOf } from "../../edge/latencies.ts";
 
@@ -76,7 +76,7 @@ export function createTraffic({ db, log, now = Date.now }: TrafficDeps): Gateway
       isLost = false;
     } catch (error) {
       isChanged = true;
-      if (!isLost) log.warn(sayError(error), "cannot write traffic counts; they are kept for some minutes");
+      if (!isLost) log.warn(errorFields(error), "cannot write traffic counts; they are kept for some minutes");
       isLost = true;
     }
   };

@@ -47,16 +47,16 @@ export function keyNotGranted(service: string): Error {
   });
 }
 
-export function tooLarge(mostBytes: number): Error {
-  const most = mostBytes >= 1_073_741_824 ? `${mostBytes / 1_073_741_824} GiB` : `${mostBytes / 1_048_576} MiB`;
+export function tooLarge(maxBytes: number): Error {
+  const max = maxBytes >= 1_073_741_824 ? `${maxBytes / 1_073_741_824} GiB` : `${maxBytes / 1_048_576} MiB`;
   return appError("payload_too_large", {
-    detail: `The body is larger than ${most}, the maximum for its content type.`,
+    detail: `The body is larger than ${max}, the maximum for its content type.`,
     hint: "Send it in parts.",
-    meta: { most_bytes: mostBytes },
+    meta: { most_bytes: maxBytes },
   });
 }
 
-export function noBodyOfStrangers(): Error {
+export function keylessBodyRefused(): Error {
   return appError("payload_too_large", {
     detail: "A request without an API key cannot have a body here.",
     hint: "Send it without a body, or with an API key.",
@@ -64,19 +64,19 @@ export function noBodyOfStrangers(): Error {
   });
 }
 
-export function tooManyAtOnce(service: string, most: number): Error {
+export function tooManyAtOnce(service: string, max: number): Error {
   return appError("overloaded", {
-    detail: `The service ${service} has ${most} requests in progress, the maximum.`,
+    detail: `The service ${service} has ${max} requests in progress, the maximum.`,
     hint: "Send the request again in a moment.",
-    meta: { most, retry_after_s: 1 },
+    meta: { most: max, retry_after_s: 1 },
   });
 }
 
-export function tooManyOfOrganization(most: number): Error {
+export function tooManyOfOrganization(max: number): Error {
   return appError("overloaded", {
-    detail: `The services of the organization have ${most} requests in progress, the maximum.`,
+    detail: `The services of the organization have ${max} requests in progress, the maximum.`,
     hint: "Send the request again in a moment.",
-    meta: { most, retry_after_s: 1 },
+    meta: { most: max, retry_after_s: 1 },
   });
 }
 
@@ -97,7 +97,7 @@ export function noMemory(shareBytes: number): Error {
   });
 }
 
-export function tooOften(rate: number, retryAfterS: number): Error {
+export function rateLimited(rate: number, retryAfterS: number): Error {
   return appError("rate_limited", {
     detail: `The API key sent more than ${rate} requests in a second.`,
     hint: "Send fewer requests at once. RateLimit headers show how many are left.",

@@ -42,7 +42,7 @@ export function createRequestCounts(limits: Pick<GatewayLimits, "in_flight" | "o
 
 /** Decrements a count and removes a name at zero. */
 export function countDown(counts: Map<string, number>, name: string): void {
-  const left = (counts.get(name) ?? 1) - 1;
-  if (left === 0) counts.delete(name);
-  else counts.set(name, left);
+  const remaining = (counts.get(name) ?? 1) - 1;
+  if (remaining === 0) counts.delete(name);
+  else counts.set(name, remaining);
 }

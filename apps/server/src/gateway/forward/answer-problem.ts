@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import { AppError, toProblem } from "@appdb/contract/errors";
 import { corsHeaders, preflightHeaders } from "@appdb/http/cors";
 import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
-import { type Exchange, isGone } from "../exchange/exchange.ts";
+import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 
 /** How long a refused body may continue: a client that writes without reading would miss the answer otherwise. */
 const LINGER_MS = 2_000;
@@ -16,7 +16,7 @@ export function answerProblem(
   const problem = toProblem(error, id);
   exchange.code = problem.code;
   const cors = corsOf(exchange);
-  if (res.headersSent || isGone(exchange)) {
+  if (res.headersSent || isDisconnected(exchange)) {
     res.destroy();
     return problem.status;
   }
@@ -36,7 +36,7 @@ export function answerProblem(
   if (hasMore && req.httpVersionMajor === 1) headers["connection"] = "close";
   res.writeHead(problem.status, headers);
   res.end(body);
-  if (hasMore) endLate(exchange);
+  if (hasMore) endUnreadRequest(exchange);
   return problem.status;
 }
 
@@ -61,7 +61,7 @@ function corsOf({ cors, req }: Pick<Exchange, "cors" | "req">): Record<string, s
   return cors == null || origin === undefined ? {} : corsHeaders(origin, cors);
 }
 
-function endLate({ req }: Pick<Exchange, "req">): void {
+function endUnreadRequest({ req }: Pick<Exchange, "req">): void {
   const { socket } = req;
   if ("stream" in req) {
     req.resume();

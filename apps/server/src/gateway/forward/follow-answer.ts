@@ -1,6 +1,6 @@
 import type { GatewayLimits } from "../../config/config-gateway.ts";
 import { type ByteBudget, STRANGERS } from "../admission/byte-budget.ts";
-import { type Exchange, isGone } from "../exchange/exchange.ts";
+import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 
 /** Minimum pace at which a client must read the rest of an answer. */
 const BYTES_A_MS = 16;
@@ -21,10 +21,10 @@ export function followAnswer(
 ): void {
   const { res } = exchange;
   // usually true for short answers over HTTP/1.1
-  if (res.writableFinished || isGone(exchange)) return;
+  if (res.writableFinished || isDisconnected(exchange)) return;
   const bytes = res.writableLength;
   const owner = ownerOf(exchange);
-  if (!budget.take(owner, bytes)) {
+  if (!budget.tryReserve(owner, bytes)) {
     res.destroy();
     return;
   }

@@ -74,9 +74,9 @@ export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, stri
 function dropDashboardCookies(headers: { cookie?: OutgoingHttpHeader | undefined }): void {
   const { cookie } = headers;
   if (cookie === undefined) return;
-  const kept = withoutDashboardCookies(String(cookie));
-  if (kept === undefined) delete headers.cookie;
-  else headers.cookie = kept;
+  const remaining = withoutDashboardCookies(String(cookie));
+  if (remaining === undefined) delete headers.cookie;
+  else headers.cookie = remaining;
 }
 
 /** The headers for a client, from a service's answer. */
@@ -94,9 +94,9 @@ export function answerHeaders(
   if (cookies !== undefined) sent["set-cookie"] = ownCookies([cookies].flat().map(String), host);
   const forgotten = sent[SITE_DATA];
   if (forgotten !== undefined) {
-    const kept = ownSiteData(String(forgotten));
-    if (kept === undefined) delete sent[SITE_DATA];
-    else sent[SITE_DATA] = kept;
+    const remaining = ownSiteData(String(forgotten));
+    if (remaining === undefined) delete sent[SITE_DATA];
+    else sent[SITE_DATA] = remaining;
   }
   return Object.assign(sent, own);
 }
@@ -118,8 +118,8 @@ export function flatAnswerHeaders(
     if (lower === "content-length") continue;
     if (lower === "set-cookie") for (const cookie of ownCookies([value], host)) sent.push(name, cookie);
     else {
-      const kept = lower === SITE_DATA ? ownSiteData(value) : value;
-      if (kept !== undefined) sent.push(name, kept);
+      const remaining = lower === SITE_DATA ? ownSiteData(value) : value;
+      if (remaining !== undefined) sent.push(name, remaining);
     }
   }
   for (const name in own) sent.push(name, own[name] ?? "");

@@ -5,14 +5,14 @@ import { ownerOf } from "./follow-answer.ts";
 
 type Held = Pick<Exchange, "caller" | "database" | "held_bytes">;
 
-/** Counts the bytes of a request's body until `letGoOfBody`. @throws overloaded */
+/** Counts the bytes of a request's body until `releaseBody`. @throws overloaded */
 export function holdBody(exchange: Held, budget: ByteBudget, bytes: number): void {
-  if (!budget.take(ownerOf(exchange), bytes)) throw noMemory(budget.share_bytes);
+  if (!budget.tryReserve(ownerOf(exchange), bytes)) throw noMemory(budget.share_bytes);
   exchange.held_bytes += bytes;
 }
 
 /** Ends the count. Safe to repeat. */
-export function letGoOfBody(exchange: Held, budget: ByteBudget): void {
+export function releaseBody(exchange: Held, budget: ByteBudget): void {
   if (exchange.held_bytes === 0) return;
   budget.give(ownerOf(exchange), exchange.held_bytes);
   exchange.held_bytes = 0;

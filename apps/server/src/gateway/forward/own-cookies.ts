@@ -24,8 +24,8 @@ export function ownCookies(cookies: readonly string[], host: string): string[] {
  * clearing them would sign people out of the dashboard. Undefined if nothing is left.
  */
 export function ownSiteData(value: string): string | undefined {
-  const kept = value.split(",").filter((part) => !/^\s*"?(cookies|\*)"?\s*$/i.test(part));
-  return kept.length === 0 ? undefined : kept.join(",").trim();
+  const remaining = value.split(",").filter((part) => !/^\s*"?(cookies|\*)"?\s*$/i.test(part));
+  return remaining.length === 0 ? undefined : remaining.join(",").trim();
 }
 
 function isAbove(attribute: string, own: string): boolean {

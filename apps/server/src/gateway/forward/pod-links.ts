@@ -46,7 +46,7 @@ interface Kept {
 export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLinks {
   const links = new Map<PodEndpoint, Kept>();
   const leaving = new Set<Link>();
-  const connect = async (kept: Kept, endpoint: PodEndpoint, service: OwnedService, instance: number) => {
+  const connect = async (entry: Kept, endpoint: PodEndpoint, service: OwnedService, instance: number) => {
     const { org_id: orgId } = service;
     try {
       const token = await findToken(service, instance);
@@ -56,13 +56,13 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
         token,
         log,
         memory: {
-          take: (bytes) => budget.take(orgId, bytes),
+          take: (bytes) => budget.tryReserve(orgId, bytes),
           add: (bytes) => budget.add(orgId, bytes),
           give: (bytes) => budget.give(orgId, bytes),
         },
       });
-      if (links.get(endpoint) !== kept) link[Symbol.dispose]();
-      else kept.open = { link, routes: routesOf(link.about) };
+      if (links.get(endpoint) !== entry) link[Symbol.dispose]();
+      else entry.open = { link, routes: routesOf(link.about) };
     } catch (error) {
       log.debug({ err: error, service: service.id }, "no link to a pod; its requests use HTTP");
     }
@@ -76,12 +76,12 @@ export function createPodLinks({ budget, findToken, log }: PodLinksDeps): PodLin
   }, LOOK_MS).unref();
   return {
     find(endpoint, service, instance) {
-      const kept = links.get(endpoint);
-      if (kept?.open?.link.is_open === true) return kept.open;
+      const entry = links.get(endpoint);
+      if (entry?.open?.link.is_open === true) return entry.open;
       const now = performance.now();
-      if (kept !== undefined && now < kept.next_try_at) return undefined;
+      if (entry !== undefined && now < entry.next_try_at) return undefined;
       const anew: Kept = { open: undefined, next_try_at: now + TRY_AGAIN_MS };
-      if (kept?.open !== undefined) leaving.add(kept.open.link);
+      if (entry?.open !== undefined) leaving.add(entry.open.link);
       links.set(endpoint, anew);
       void connect(anew, endpoint, service, instance);
       return undefined;

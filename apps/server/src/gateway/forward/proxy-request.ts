@@ -106,13 +106,13 @@ function onConnected(upstream: ClientRequest, begin: () => void): void {
 function sendBody(
   { req, res, awaits_continue: awaitsContinue }: Exchange,
   upstream: ClientRequest,
-  { body_bytes: mostBytes, client_ms: clientMs, holding, share_bytes: shareBytes, turns }: ProxyLimits,
+  { body_bytes: maxBytes, client_ms: clientMs, holding, share_bytes: shareBytes, turns }: ProxyLimits,
   giveUp: (error: Error) => void,
 ): () => void {
   let bytes = 0;
   const count = (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > mostBytes) giveUp(tooLarge(mostBytes));
+    if (bytes > maxBytes) giveUp(tooLarge(maxBytes));
   };
   let seen = -1;
   const timer = setInterval(() => {

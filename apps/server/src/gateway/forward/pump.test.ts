@@ -37,7 +37,7 @@ test("many bodies of one owner share its part of a turn, and all arrive", async 
     });
   const turns = {
     count: (count: number) => shares.count("a", count),
-    whenNext: (goOn: () => void) => shares.whenNext("a", goOn),
+    onNextTurn: (goOn: () => void) => shares.onNextTurn("a", goOn),
   };
   const ends = Array.from({ length: 20 }, async () => {
     const from = bodyOf(20);

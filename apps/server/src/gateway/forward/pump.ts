@@ -10,7 +10,7 @@ export interface Holding {
 export interface LoopShare {
   /** False when this turn's share is used up. */
   count(bytes: number): boolean;
-  whenNext(goOn: () => void): void;
+  onNextTurn(resume: () => void): void;
 }
 
 export interface PumpInput {
@@ -27,20 +27,20 @@ export interface PumpInput {
  * bytes. Returns a function that stops the pump and its count.
  */
 export function pump({ from, to, holding, refused, turns }: PumpInput): () => void {
-  let held = 0;
+  let bufferedBytes = 0;
   let isStopped = false;
   let isWaiting = false;
   const waitForTurn = () => {
     isWaiting = true;
     from.pause();
-    turns.whenNext(() => {
+    turns.onNextTurn(() => {
       isWaiting = false;
-      if (!isStopped && held === 0) from.resume();
+      if (!isStopped && bufferedBytes === 0) from.resume();
     });
   };
   const letGo = () => {
-    holding.give(held);
-    held = 0;
+    holding.give(bufferedBytes);
+    bufferedBytes = 0;
   };
   const onData = (piece: Buffer) => {
     const mayGoOn = turns.count(piece.length);
@@ -50,11 +50,11 @@ export function pump({ from, to, holding, refused, turns }: PumpInput): () => vo
       return;
     }
     from.pause();
-    if (held > 0) return;
+    if (bufferedBytes > 0) return;
     // a paused stream fills up to its high-water mark
     const bytes = to.writableLength + from.readableHighWaterMark;
     if (holding.take(bytes)) {
-      held = bytes;
+      bufferedBytes = bytes;
       return;
     }
     stop();

@@ -2,12 +2,12 @@ import { AppError } from "@appdb/contract/errors";
 import { type LinkAnswer, LinkBroken } from "@appdb/pods/link/link";
 import type { GatewayLimits } from "../../config/config-gateway.ts";
 import type { ByteBudget } from "../admission/byte-budget.ts";
-import { type Exchange, isGone } from "../exchange/exchange.ts";
+import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 import { bodyTooSlow, broken, noMemory, serviceTimedOut } from "../exchange/refusals.ts";
 import { beginAnswer } from "./begin-answer.ts";
 import { ownerOf } from "./follow-answer.ts";
 import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
-import { holdBody, letGoOfBody } from "./hold-body.ts";
+import { holdBody, releaseBody } from "./hold-body.ts";
 import type { OpenPodLink } from "./pod-links.ts";
 import type { Sent } from "./proxy-request.ts";
 
@@ -44,7 +44,7 @@ export async function sendByLink(
       holdBody(exchange, budget, Number(req.headers["content-length"]));
       exchange.body = await readBody(exchange, clientMs);
     }
-    if (isGone(exchange)) return { outcome: "gone" };
+    if (isDisconnected(exchange)) return { outcome: "gone" };
     const query = exchange.path.indexOf("?");
     const call = link.start({
       method: req.method ?? "GET",
@@ -57,7 +57,7 @@ export async function sendByLink(
     });
     if (exchange.body !== undefined && req.method !== "GET") {
       exchange.body = undefined;
-      letGoOfBody(exchange, budget);
+      releaseBody(exchange, budget);
     }
     const timer = setTimeout(() => {
       call.cancel(serviceTimedOut(exchange.service, requestMs));
@@ -92,10 +92,10 @@ const GONE = new Error("The client disconnected.");
 const EMPTY = Buffer.alloc(0);
 
 /** Reads a body with a declared length, which Node enforces. @throws GONE, body_timeout */
-function readBody({ req }: Exchange, mostMs: number): Promise<Buffer> {
+function readBody({ req }: Exchange, maxMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
-    const timer = setTimeout(() => reject(bodyTooSlow()), mostMs);
+    const timer = setTimeout(() => reject(bodyTooSlow()), maxMs);
     let hasEnded = false;
     req.on("data", (piece: Buffer) => pieces.push(piece));
     req.once("end", () => {
@@ -163,12 +163,12 @@ async function sendStream(
   writeHead(exchange, status, headers, undefined);
   try {
     for await (const piece of body) {
-      if (isGone(exchange)) break;
+      if (isDisconnected(exchange)) break;
       if (!res.write(piece)) {
-        const held = res.writableLength;
-        if (!budget.take(owner, held)) throw noMemory(budget.share_bytes);
+        const bufferedBytes = res.writableLength;
+        if (!budget.tryReserve(owner, bufferedBytes)) throw noMemory(budget.share_bytes);
         await drained(exchange);
-        budget.give(owner, held);
+        budget.give(owner, bufferedBytes);
       }
       wentOn();
     }
@@ -182,7 +182,7 @@ async function sendStream(
 
 function drained(exchange: Exchange): Promise<void> {
   const { res } = exchange;
-  if (isGone(exchange)) return Promise.resolve();
+  if (isDisconnected(exchange)) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
       res.off("drain", done);

@@ -5,7 +5,7 @@ import type { RecordEvent } from "../../audit/event.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { startOperation } from "../../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
-import { type Exchange, isGone } from "../exchange/exchange.ts";
+import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 import * as refusals from "../exchange/refusals.ts";
 import {
   type RoutedDatabase,
@@ -58,22 +58,22 @@ export function createWaking(deps: WakingDeps): Waking {
       const count = waiting.get(database.id) ?? 0;
       if (count >= MAX_WAITING) throw refusals.tooManyAtOnce(name, MAX_WAITING);
       waiting.set(database.id, count + 1);
-      const began = performance.now();
+      const startedAt = performance.now();
       try {
         for (;;) {
           const now = deps.table.byId(database.id);
-          const service = now?.services.find((one) => one.id === id);
+          const service = now?.services.find((service) => service.id === id);
           if (now === undefined || service === undefined) throw refusals.noService(`/${name}`);
-          if (servingInstance(service) !== undefined || isGone(exchange)) return;
-          const mostMs = waitTime(now, service);
-          if (performance.now() - began >= mostMs) throw refusal(now, service);
+          if (servingInstance(service) !== undefined || isDisconnected(exchange)) return;
+          const maxMs = waitTime(now, service);
+          if (performance.now() - startedAt >= maxMs) throw refusal(now, service);
           if (now.state === "STOPPED") wakeOnce(now);
           await deps.table.changed(now.id, LOOK_MS);
         }
       } finally {
-        const left = (waiting.get(database.id) ?? 1) - 1;
-        if (left === 0) waiting.delete(database.id);
-        else waiting.set(database.id, left);
+        const remaining = (waiting.get(database.id) ?? 1) - 1;
+        if (remaining === 0) waiting.delete(database.id);
+        else waiting.set(database.id, remaining);
       }
     },
   };

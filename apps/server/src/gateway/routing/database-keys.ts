@@ -17,7 +17,7 @@ export interface DatabaseKeysDeps {
   readonly snapshots: Pick<KeySnapshots, "publicKey" | "follow">;
   readonly log: Logger;
   /** Saved keys for a start without PostgreSQL. */
-  readonly kept?: Pick<KeptState, "findKeys" | "keepKeys"> | undefined;
+  readonly stored?: Pick<KeptState, "findKeys" | "keepKeys"> | undefined;
 }
 
 /** Checks keys of the requested databases in memory. */
@@ -66,7 +66,7 @@ interface Followed {
   stop(): void;
 }
 
-function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedDatabase): Followed {
+function follow({ snapshots, log, stored }: DatabaseKeysDeps, database: RoutedDatabase): Followed {
   const { id, organization, name, org_id: orgId } = database;
   let verifier: KeyVerifier | undefined;
   let isLive = false;
@@ -76,12 +76,12 @@ function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedData
   let nextTry = 0;
   const open = async () => {
     const publicKey = await snapshots.publicKey();
-    const made = verifierOf(publicKey, organization, name);
+    const keyVerifier = verifierOf(publicKey, organization, name);
     const shown = publicKey.export({ type: "spki", format: "der" }).toString("base64");
     const stop = await snapshots.follow({ org_id: orgId, organization, database: name }, (snapshot) => {
-      if (made.apply(snapshot, "live") === "applied") kept?.keepKeys(id, { public_key: shown, snapshot });
+      if (keyVerifier.apply(snapshot, "live") === "applied") stored?.keepKeys(id, { public_key: shown, snapshot });
     });
-    verifier = made;
+    verifier = keyVerifier;
     isLive = true;
     if (isStopped) stop();
     else stopFollowing = stop;
@@ -96,14 +96,14 @@ function follow({ snapshots, log, kept }: DatabaseKeysDeps, database: RoutedData
   };
   const openOrKept = async (key: string): Promise<Verified> => {
     await withinTime(openOnce(), OPEN_MS);
-    const found = kept?.findKeys(id);
+    const found = stored?.findKeys(id);
     if (verifier === undefined && found !== undefined) {
-      const made = verifierOf(
+      const keyVerifier = verifierOf(
         createPublicKey({ key: Buffer.from(found.public_key, "base64"), type: "spki", format: "der" }),
         organization,
         name,
       );
-      if (made.apply(found.snapshot, "kept") === "applied") verifier = made;
+      if (keyVerifier.apply(found.snapshot, "kept") === "applied") verifier = keyVerifier;
     }
     return verifier?.verify(key) ?? { outcome: "stale" };
   };

@@ -19,8 +19,8 @@ export interface DatabasePortsDeps {
 export interface DatabasePorts {
   /** Opens and closes servers to match the routing table. Resolves when done. */
   follow(): Promise<void>;
-  /** Refuses new requests. Resolves when the running ones have ended, or after `mostMs`. */
-  stop(mostMs: number): Promise<void>;
+  /** Refuses new requests. Resolves when the running ones have ended, or after `maxMs`. */
+  stop(maxMs: number): Promise<void>;
 }
 
 /** A database keeps its first port. If another program uses the port, the database gets a new one. */
@@ -48,26 +48,26 @@ export function createDatabasePorts(deps: DatabasePortsDeps): DatabasePorts {
   };
   return {
     follow: () => (last = last.then(look)),
-    stop: async (mostMs) => {
+    stop: async (maxMs) => {
       isStopped = true;
       await last;
-      await Promise.all([...servers.values()].map((server) => endServer(server, mostMs)));
+      await Promise.all([...servers.values()].map((server) => endServer(server, maxMs)));
     },
   };
 }
 
-async function endServer(server: Server, mostMs: number): Promise<void> {
+async function endServer(server: Server, maxMs: number): Promise<void> {
   const ended = new Promise<void>((resolve) => void server.close(() => resolve()));
   server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), mostMs);
+  const timer = setTimeout(() => server.closeAllConnections(), maxMs);
   await ended;
   clearTimeout(timer);
 }
 
 async function openPort(deps: DatabasePortsDeps, { id, port }: RoutedDatabase): Promise<Server | undefined> {
   if (port !== null) {
-    const kept = await listen(deps, id, port);
-    if (kept !== undefined) return kept;
+    const listener = await listen(deps, id, port);
+    if (listener !== undefined) return listener;
     deps.log.warn({ db: id, port }, "a database gets another port: its own is in use by another program");
   }
   for (let attempt = 0; attempt < TRIES; attempt += 1) {

@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import type { Notifications } from "../../database/notifications.ts";
-import { type ControlDatabase, sayError } from "../../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../../database/pool.ts";
 import { readRoutes } from "./read-routes.ts";
 import type { RoutingTable } from "./routing-table.ts";
 
@@ -34,7 +34,7 @@ export async function followRoutes(deps: FollowRoutesDeps): Promise<AsyncDisposa
       if (isLost) log.info({}, "the gateway reads routes again");
       isLost = false;
     } catch (error) {
-      if (!isLost) log.warn(sayError(error), "the gateway uses its last known routes: PostgreSQL does not answer");
+      if (!isLost) log.warn(errorFields(error), "the gateway uses its last known routes: PostgreSQL does not answer");
       isLost = true;
     }
   };

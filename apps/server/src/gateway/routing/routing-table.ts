@@ -52,9 +52,9 @@ export interface RoutingTable {
   /** Replaces all databases. */
   replace(databases: readonly RoutedDatabase[]): void;
   /** Calls back with the database's id after each change. */
-  onChange(heard: (id: string) => void): void;
-  /** Resolves after the database's next change, or after `mostMs`. */
-  changed(id: string, mostMs: number): Promise<void>;
+  onChange(listener: (id: string) => void): void;
+  /** Resolves after the database's next change, or after `maxMs`. */
+  changed(id: string, maxMs: number): Promise<void>;
 }
 
 export function createRoutingTable(): RoutingTable {
@@ -63,7 +63,7 @@ export function createRoutingTable(): RoutingTable {
   const listeners = new Set<(id: string) => void>();
   const waiting = new Map<string, Set<() => void>>();
   const tell = (id: string) => {
-    for (const heard of listeners) heard(id);
+    for (const listener of listeners) listener(id);
     const woken = waiting.get(id);
     waiting.delete(id);
     for (const resume of woken ?? []) resume();
@@ -97,8 +97,8 @@ export function createRoutingTable(): RoutingTable {
       for (const id of [...databases.keys()]) if (!known.has(id)) set(id, undefined);
       for (const database of all) set(database.id, database);
     },
-    onChange: (heard) => void listeners.add(heard),
-    changed: (id, mostMs) =>
+    onChange: (listener) => void listeners.add(listener),
+    changed: (id, maxMs) =>
       new Promise((resolve) => {
         const set = waiting.get(id) ?? new Set();
         waiting.set(id, set);
@@ -106,7 +106,7 @@ export function createRoutingTable(): RoutingTable {
           set.delete(resume);
           if (set.size === 0 && waiting.get(id) === set) waiting.delete(id);
           resolve();
-        }, mostMs);
+        }, maxMs);
         const resume = () => {
           clearTimeout(timer);
           resolve();

@@ -25,8 +25,8 @@ export function createKnownDevice(secret: Secret, secure: () => boolean): KnownD
   return {
     read(header, email) {
       const [id = "", signature = ""] = (findCookie(header, name()) ?? "").split(".");
-      const [shown, good] = [Buffer.from(signature), Buffer.from(sign(id, email))];
-      return shown.length === good.length && timingSafeEqual(shown, good) ? id : undefined;
+      const [received, expected] = [Buffer.from(signature), Buffer.from(sign(id, email))];
+      return received.length === expected.length && timingSafeEqual(received, expected) ? id : undefined;
     },
     write(email) {
       const id = randomBytes(ID_BYTES).toString("base64url");

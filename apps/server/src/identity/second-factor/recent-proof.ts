@@ -8,7 +8,7 @@ import type { ControlDatabase, Tx } from "../../database/pool.ts";
  * are exempt: they cannot confirm, and their permissions are limited.
  * @throws reauthentication_required
  */
-export async function demandRecentProof(
+export async function requireRecentProof(
   db: ControlDatabase | Tx,
   principal: Principal,
   confirmS: number,
@@ -29,7 +29,7 @@ export async function demandRecentProof(
 }
 
 /** Records a proof of identity for the session. Returns its expiry. */
-export async function noteProof(db: ControlDatabase | Tx, sessionId: string, confirmS: number): Promise<Date> {
+export async function recordProof(db: ControlDatabase | Tx, sessionId: string, confirmS: number): Promise<Date> {
   const { until } = await db
     .updateTable("identity.sessions")
     .set({ authenticated_at: sql`now()` })

@@ -69,7 +69,7 @@ export async function enableSecondFactor(
   const codes = Array.from({ length: RECOVERY_CODES }, makeRecoveryCode);
   await tx
     .insertInto("identity.recovery_codes")
-    .values(codes.map((one) => ({ user_id: userId, code_hash: hashRecoveryCode(one) })))
+    .values(codes.map((code) => ({ user_id: userId, code_hash: hashRecoveryCode(code) })))
     .execute();
   return codes;
 }
@@ -83,7 +83,7 @@ export async function removeSecondFactor(tx: Tx, userId: string): Promise<void> 
  * Checks a code of an account's second factor. Each code works once. Wrong codes count for `countedAs`.
  * @throws second_factor_required without a code, second_factor_wrong, too_many_attempts
  */
-export async function demandSecondFactor(
+export async function requireSecondFactor(
   deps: SecondFactorDeps,
   userId: string,
   code: string | undefined,
@@ -98,10 +98,10 @@ export async function demandSecondFactor(
     });
   }
   await deps.attempts.take("second_factor_account", countedAs);
-  const isGood = TOTP_CODE.test(code)
+  const isValid = TOTP_CODE.test(code)
     ? await useTotp(deps, deps.db, factor, code)
     : await useRecovery(deps.db, userId, code);
-  if (!isGood) throw wrongCode();
+  if (!isValid) throw wrongCode();
   await deps.attempts.forget("second_factor_account", countedAs);
 }
 

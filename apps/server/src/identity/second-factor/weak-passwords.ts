@@ -46,13 +46,13 @@ export function findWeakness(password: string, email: string): string | undefine
   const words = new Set([...COMMON_WORDS, PRODUCT, ...(name.length < SHORTEST_NAME ? [] : [name])]);
   const bare = text.replaceAll(/[^\p{L}\p{N}]/gu, "");
   const forms = [text, bare].flatMap((form) =>
-    [unleet(form, "i"), unleet(form, "l")].map((letters) => ({ form, letters })),
+    [undoSubstitutions(form, "i"), undoSubstitutions(form, "l")].map((letters) => ({ form, letters })),
   );
   if (forms.every(({ form, letters }) => countParts(form, letters, words) > MAX_PARTS)) return undefined;
   return "it is little more than common words, names and rows of keys";
 }
 
-function unleet(text: string, one: "i" | "l"): string {
+function undoSubstitutions(text: string, one: "i" | "l"): string {
   return [...text].map((character) => (character === "1" ? one : (LEET[character] ?? character))).join("");
 }
 
@@ -68,16 +68,16 @@ function isRepeated(text: string): boolean {
 function countParts(text: string, letters: string, words: ReadonlySet<string>): number {
   const longest = Math.max(...[...words].map((word) => word.length), ...RUNS.map((run) => run.length));
   // least[end]: the minimum for the first `end` characters
-  const least = [0];
+  const min = [0];
   for (let end = 1; end <= text.length; end++) {
-    let best = (least[end - 1] ?? 0) + 1;
+    let best = (min[end - 1] ?? 0) + 1;
     for (let start = Math.max(0, end - longest); start < end - 1; start++) {
       const is_part = words.has(letters.slice(start, end)) || isPart(text.slice(start, end), words);
-      if (is_part) best = Math.min(best, (least[start] ?? 0) + 1);
+      if (is_part) best = Math.min(best, (min[start] ?? 0) + 1);
     }
-    least.push(best);
+    min.push(best);
   }
-  return least[text.length] ?? 0;
+  return min[text.length] ?? 0;
 }
 
 function isPart(part: string, words: ReadonlySet<string>): boolean {

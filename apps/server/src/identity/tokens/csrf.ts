@@ -17,10 +17,10 @@ export function refuseForeignSite(site: Site, method: string, headers: IncomingH
   if (SAFE_METHODS.has(method)) return;
   const { origin } = headers;
   const from = headers["sec-fetch-site"];
-  const isOurs = origin === undefined ? from === "same-origin" : origin === site.url;
+  const isSameSite = origin === undefined ? from === "same-origin" : origin === site.url;
   // without a cookie there is no session to abuse: refuse only explicit foreign origins, for example at sign-in
   const isSilent = origin === undefined && (from === undefined || from === "none");
-  if (isOurs || (!byCookie && isSilent)) return;
+  if (isSameSite || (!byCookie && isSilent)) return;
   throw appError("csrf_refused", {
     detail: `The request comes from ${describe(origin, from)}, not from a page of ${site.url}.`,
     hint: `Open ${site.url} in the browser. Programs must send a key in X-api-key or a session in Authorization.`,

@@ -25,39 +25,39 @@ export function hashCredentials(adapter: DBAdapter): DBAdapter {
 
 function hashIn(adapter: DBTransactionAdapter): Omit<DBTransactionAdapter, "id"> {
   return {
-    async create<T extends Record<string, unknown>, R = T>(given: Parameters<typeof adapter.create<T, R>>[0]) {
-      const field = CREDENTIALS[given.model];
-      const data: Row = given.data;
+    async create<T extends Record<string, unknown>, R = T>(query: Parameters<typeof adapter.create<T, R>>[0]) {
+      const field = CREDENTIALS[query.model];
+      const data: Row = query.data;
       const token = field === undefined ? undefined : data[field];
-      if (field === undefined || typeof token !== "string") return await adapter.create<T, R>(given);
-      const stored = { ...data, [field]: hashCredential(token) } as typeof given.data;
-      const made = await adapter.create<T, R>({ ...given, data: stored });
-      return { ...made, [field]: token };
+      if (field === undefined || typeof token !== "string") return await adapter.create<T, R>(query);
+      const stored = { ...data, [field]: hashCredential(token) } as typeof query.data;
+      const created = await adapter.create<T, R>({ ...query, data: stored });
+      return { ...created, [field]: token };
     },
-    async findOne<T>(given: Parameters<typeof adapter.findOne>[0]) {
-      const found = await adapter.findOne<T>({ ...given, where: hashWhere(given.model, given.where) });
-      return withCredential(given, found);
+    async findOne<T>(query: Parameters<typeof adapter.findOne>[0]) {
+      const found = await adapter.findOne<T>({ ...query, where: hashWhere(query.model, query.where) });
+      return withCredential(query, found);
     },
-    findMany: (given) => adapter.findMany({ ...given, ...hashedWhere(given) }),
-    count: (given) => adapter.count({ ...given, ...hashedWhere(given) }),
-    async update<T>(given: Parameters<typeof adapter.update>[0]) {
-      refuseChange(given.model, given.update);
-      const found = await adapter.update<T>({ ...given, where: hashWhere(given.model, given.where) });
-      return withCredential(given, found);
+    findMany: (query) => adapter.findMany({ ...query, ...hashedWhere(query) }),
+    count: (query) => adapter.count({ ...query, ...hashedWhere(query) }),
+    async update<T>(query: Parameters<typeof adapter.update>[0]) {
+      refuseChange(query.model, query.update);
+      const found = await adapter.update<T>({ ...query, where: hashWhere(query.model, query.where) });
+      return withCredential(query, found);
     },
-    async updateMany(given) {
-      refuseChange(given.model, given.update);
-      return await adapter.updateMany({ ...given, where: hashWhere(given.model, given.where) });
+    async updateMany(query) {
+      refuseChange(query.model, query.update);
+      return await adapter.updateMany({ ...query, where: hashWhere(query.model, query.where) });
     },
-    delete: (given) => adapter.delete({ ...given, where: hashWhere(given.model, given.where) }),
-    deleteMany: (given) => adapter.deleteMany({ ...given, where: hashWhere(given.model, given.where) }),
-    async consumeOne<T>(given: Parameters<typeof adapter.consumeOne>[0]) {
-      const found = await adapter.consumeOne<T>({ ...given, where: hashWhere(given.model, given.where) });
-      return withCredential(given, found);
+    delete: (query) => adapter.delete({ ...query, where: hashWhere(query.model, query.where) }),
+    deleteMany: (query) => adapter.deleteMany({ ...query, where: hashWhere(query.model, query.where) }),
+    async consumeOne<T>(query: Parameters<typeof adapter.consumeOne>[0]) {
+      const found = await adapter.consumeOne<T>({ ...query, where: hashWhere(query.model, query.where) });
+      return withCredential(query, found);
     },
-    async incrementOne<T>(given: Parameters<typeof adapter.incrementOne>[0]) {
-      const found = await adapter.incrementOne<T>({ ...given, where: hashWhere(given.model, given.where) });
-      return withCredential(given, found);
+    async incrementOne<T>(query: Parameters<typeof adapter.incrementOne>[0]) {
+      const found = await adapter.incrementOne<T>({ ...query, where: hashWhere(query.model, query.where) });
+      return withCredential(query, found);
     },
   };
 }
@@ -67,8 +67,8 @@ interface Asked {
   readonly where?: Where[] | undefined;
 }
 
-function hashedWhere(given: Asked): { where?: Where[] } {
-  return given.where === undefined ? {} : { where: hashWhere(given.model, given.where) };
+function hashedWhere(query: Asked): { where?: Where[] } {
+  return query.where === undefined ? {} : { where: hashWhere(query.model, query.where) };
 }
 
 function hashWhere(model: string, where: Where[]): Where[] {
@@ -86,9 +86,9 @@ function hashValue(value: Where["value"]): Where["value"] {
 /** Puts the credential of the lookup into the row. */
 function withCredential<T>({ model, where = [] }: Asked, found: T | null): T | null {
   const field = CREDENTIALS[model];
-  const asked = where.find((one) => one.field === field);
-  if (found === null || field === undefined || typeof asked?.value !== "string") return found;
-  return { ...found, [field]: asked.value };
+  const condition = where.find((one) => one.field === field);
+  if (found === null || field === undefined || typeof condition?.value !== "string") return found;
+  return { ...found, [field]: condition.value };
 }
 
 function refuseChange(model: string, update: Row): void {

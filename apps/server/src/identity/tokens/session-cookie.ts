@@ -32,8 +32,8 @@ export function createSessionCookie(secret: Secret, secure: () => boolean): Sess
       const dot = value?.lastIndexOf(".") ?? -1;
       if (value === undefined || dot < 1) return undefined;
       const token = value.slice(0, dot);
-      const [shown, good] = [Buffer.from(value.slice(dot + 1)), Buffer.from(sign(token))];
-      return shown.length === good.length && timingSafeEqual(shown, good) ? token : undefined;
+      const [received, expected] = [Buffer.from(value.slice(dot + 1)), Buffer.from(sign(token))];
+      return received.length === expected.length && timingSafeEqual(received, expected) ? token : undefined;
     },
     write(token, maxAgeS) {
       const value = token === "" ? "" : encodeURIComponent(`${token}.${sign(token)}`);

@@ -34,7 +34,7 @@ export interface Prolonged {
 }
 
 /** Extends a session after use, up to its absolute end. */
-export async function prolongSession(
+export async function extendSession(
   db: ControlDatabase,
   id: string,
   lives: SessionLives,

@@ -28,25 +28,28 @@ export async function collectBlobs({ blobs, db }: Pick<ReconcileDeps, "blobs" | 
     db,
   );
   let removed = 0;
-  const turns = takeTurns(rows);
+  const turns = interleaveByOrganization(rows);
   for (let at = 0; at < turns.length; at += BATCH) {
     const batch = turns.slice(at, at + BATCH);
     await db.transaction().execute(async (tx) => {
       // a newer tree has marked each of its blobs as used
-      const gone = await sql<{ org_id: string; digest: string }>`delete from control.blobs where (org_id, digest) in (
+      const deleted = await sql<{
+        org_id: string;
+        digest: string;
+      }>`delete from control.blobs where (org_id, digest) in (
         select b.org_id, b.digest from control.blobs b
         join unnest(${batch.map(({ org_id: orgId }) => orgId)}::uuid[], ${batch.map(({ digest }) => digest)}::text[]) old (org_id, digest)
           on b.org_id = old.org_id and b.digest = old.digest
         where (${isStale} or ${isAbandoned}) for update of b skip locked) returning org_id, digest`.execute(tx);
-      await mapBounded(gone.rows, AT_ONCE, async ({ org_id: orgId, digest }) => blobs.delete(orgId, digest));
-      removed += gone.rows.length;
+      await mapBounded(deleted.rows, AT_ONCE, async ({ org_id: orgId, digest }) => blobs.delete(orgId, digest));
+      removed += deleted.rows.length;
     });
   }
   return removed;
 }
 
 /** Interleaves organizations, so that none waits for all blobs of another. */
-export function takeTurns<Row extends { readonly org_id: string }>(rows: readonly Row[]): Row[] {
+export function interleaveByOrganization<Row extends { readonly org_id: string }>(rows: readonly Row[]): Row[] {
   const counts = new Map<string, number>();
   const ranked = rows.map((row) => {
     const rank = counts.get(row.org_id) ?? 0;

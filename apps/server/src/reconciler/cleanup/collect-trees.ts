@@ -8,7 +8,7 @@ import { databasePod, NO_FILES } from "../../pods/database-paths.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { removeReadOnly } from "../../storage/materialize-tree.ts";
 import { readStorageUse } from "../../storage/storage-use.ts";
-import { countedFolders, forgetUnpacked, recountUnpacked } from "../../storage/unpacked.ts";
+import { countedFolders, deleteUnpacked, recountUnpacked } from "../../storage/unpacked.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { isNamed, isStale, UNUSED_MS } from "./unused.ts";
 
@@ -37,30 +37,30 @@ export async function collectTrees(deps: CollectTreesDeps): Promise<number> {
   const unusedMs = await readUnusedMs(deps, [...new Set(rows.map(({ org_id: orgId }) => orgId))]);
   let removed = 0;
   for (const row of rows) {
-    const folder = join(machine.place.home, SERVER_PATHS.files, row.id);
+    const folder = join(machine.paths.home, SERVER_PATHS.files, row.id);
     const counted = await countedFolders(db, row.id);
     const names = (await awaitIfExists(readdir(folder))) ?? [];
     await recountUnpacked(db, row, counted, names);
     if (names.length === 0) continue;
     const needed = row.observed === null ? [] : ((await askNeeded(deps, row.id)) ?? row.needed_trees);
-    const kept = new Set([
+    const used = new Set([
       NO_FILES,
       row.desired.tree,
       row.observed?.tree,
       ...(await treesOfReleases(db, row.id)),
       ...(needed ?? names.filter((name) => !name.startsWith(DRAFT))),
     ]);
-    const left: string[] = [];
+    const leftovers: string[] = [];
     for (const name of names) {
       const oldMs = name.startsWith(DRAFT) ? DRAFT_MS : (unusedMs.get(row.org_id) ?? UNUSED_MS);
-      if (kept.has(name) || !(await takeAway(folder, name, oldMs))) {
-        left.push(name);
+      if (used.has(name) || !(await moveAside(folder, name, oldMs))) {
+        leftovers.push(name);
         continue;
       }
-      await forgetUnpacked(db, { database_id: row.id, folder: name });
+      await deleteUnpacked(db, { database_id: row.id, folder: name });
       removed += 1;
     }
-    await sql`update control.trees set used_at = now() where org_id = ${row.org_id} and digest = any(${left})`.execute(
+    await sql`update control.trees set used_at = now() where org_id = ${row.org_id} and digest = any(${leftovers})`.execute(
       db,
     );
   }
@@ -78,7 +78,7 @@ async function readUnusedMs(
   const found = new Map<string, number>();
   for (const orgId of orgIds) {
     const { total } = await readStorageUse(db, orgId);
-    const share = Math.max(total.bytes / storage.most_bytes, total.files / storage.most_files);
+    const share = Math.max(total.bytes / storage.max_bytes, total.files / storage.max_files);
     found.set(orgId, share > CROWDED_SHARE ? CROWDED_MS : UNUSED_MS);
   }
   return found;
@@ -108,13 +108,13 @@ export async function askNeeded(
 }
 
 /** Removes a folder that is old, by renaming it first. Puts it back if it was used meanwhile. */
-async function takeAway(folder: string, name: string, oldMs: number): Promise<boolean> {
+async function moveAside(folder: string, name: string, oldMs: number): Promise<boolean> {
   const path = join(folder, name);
   const away = join(folder, `${DRAFT}${randomBytes(8).toString("hex")}`);
-  if (!(await isOld(path, oldMs))) return false;
+  if (!(await isOlderThan(path, oldMs))) return false;
   await rename(path, away);
   const isBack =
-    !(await isOld(away, oldMs)) &&
+    !(await isOlderThan(away, oldMs)) &&
     (await rename(away, path).then(
       () => true,
       // it was written again meanwhile
@@ -125,7 +125,7 @@ async function takeAway(folder: string, name: string, oldMs: number): Promise<bo
 }
 
 /** By the time of its write or last use (`materializeTree`). */
-async function isOld(path: string, oldMs: number): Promise<boolean> {
+async function isOlderThan(path: string, oldMs: number): Promise<boolean> {
   const found = await awaitIfExists(lstat(path));
   return found !== undefined && found.mtimeMs < Date.now() - oldMs;
 }

@@ -46,5 +46,5 @@ async function readUse({ db, machine }: Pick<ReconcileDeps, "db" | "machine">): 
       oldestPods.set(labels.organization_id, started);
     }
   }
-  return { wanted: new Set(rows.map(({ org_id: orgId, hash }) => `${orgId}/${hash}`)), oldest_pods: oldestPods };
+  return { desired: new Set(rows.map(({ org_id: orgId, hash }) => `${orgId}/${hash}`)), oldest_pods: oldestPods };
 }

@@ -25,8 +25,8 @@ export interface ReconcilerSpec<S extends Snapshot, Event extends string, Work e
   failStart(deps: ReconcileDeps, snapshot: S, failure: OperationError, signal: AbortSignal): Promise<Outcome>;
   /** Whether the error of a start means only that another job has to try later. That job is enqueued here. */
   postpone?(deps: ReconcileDeps, snapshot: S, error: unknown): Promise<boolean>;
-  whenGone?(deps: ReconcileDeps, id: string): Promise<void>;
-  whenIdle?(deps: ReconcileDeps, snapshot: S): Promise<void>;
+  onDeleted?(deps: ReconcileDeps, id: string): Promise<void>;
+  onIdle?(deps: ReconcileDeps, snapshot: S): Promise<void>;
 }
 
 export interface ReconcileInput {
@@ -48,9 +48,9 @@ export function createReconciler<S extends Snapshot, Event extends string, Work 
     for (;;) {
       input.signal.throwIfAborted();
       const snapshot = await spec.resource.loadSnapshot(deps.db, input.id);
-      if (snapshot === undefined) return await spec.whenGone?.(deps, input.id);
+      if (snapshot === undefined) return await spec.onDeleted?.(deps, input.id);
       const work = spec.chooseWork(snapshot);
-      if (work === undefined) return await spec.whenIdle?.(deps, snapshot);
+      if (work === undefined) return await spec.onIdle?.(deps, snapshot);
       if ((await dispatch(spec, deps, snapshot, work, input)) === "later") return;
     }
   };
@@ -144,9 +144,9 @@ export async function watchChannels(
     if (await isStale()) stale.abort(new Error("Something else is asked for."));
   };
   const stops: (() => void)[] = [];
-  for (const [channel, wanted] of channels) {
+  for (const [channel, jobNames] of channels) {
     const stop = await notifications.listen(channel, (payload) => {
-      if (payload !== undefined && payload !== wanted) return;
+      if (payload !== undefined && payload !== jobNames) return;
       // the transaction that records the result checks too
       check().catch((error) => log.warn({ err: error, ...logFields }, "a change was not checked"));
     });

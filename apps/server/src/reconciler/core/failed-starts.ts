@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Tx } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
 import type { Outcome } from "./create-reconciler.ts";
-import { inSeconds, retryAfter } from "./failures.ts";
+import { retryAfter, secondsFromNow } from "./failures.ts";
 import type { ReconcileDeps, ReconcileStep, ServiceStep } from "./reconcile-deps.ts";
 import { applyChange, countFailedStart, type Resource, type ResourceColumns, type Snapshot } from "./resource.ts";
 
@@ -26,7 +26,7 @@ export interface StartPolicy<S extends Snapshot> {
   endPods(deps: ReconcileDeps, snapshot: S): Promise<void>;
   /** Columns of a resource that is FAILED. */
   failedColumns(snapshot: S): ResourceColumns;
-  whenFailed(tx: Tx, deps: ReconcileDeps, snapshot: S, reason: string): Promise<void>;
+  onFailed(tx: Tx, deps: ReconcileDeps, snapshot: S, reason: string): Promise<void>;
 }
 
 /** Handles a failed start: starts again after a pause, or gives up after too many failures or one that is permanent. */
@@ -46,7 +46,7 @@ export async function failStart<S extends Snapshot, Event extends string>(
   const failedStarts = await countFailedStart(resource, deps, snapshot);
   if (failedStarts === undefined) return "moved";
   const pauseS = findPause(policy, failedStarts, code, snapshot.open.length > 0);
-  if (pauseS === undefined) return await giveUp(resource, policy, deps, snapshot, failure, failedStarts);
+  if (pauseS === undefined) return await abandonStart(resource, policy, deps, snapshot, failure, failedStarts);
   await policy.endStart(deps, snapshot);
   deps.log.warn({ [resource.log_key]: id, failed_starts: failedStarts, code, detail }, "a pod did not start");
   if (pauseS > SHORT_S) {
@@ -69,7 +69,7 @@ function findPause(
   return failedStarts >= maxTries ? undefined : PAUSES_S.waited_for[failedStarts - 1];
 }
 
-async function giveUp<S extends Snapshot, Event extends string>(
+async function abandonStart<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   policy: StartPolicy<S>,
   deps: ReconcileDeps,
@@ -85,8 +85,8 @@ async function giveUp<S extends Snapshot, Event extends string>(
   await applyChange(resource, deps, snapshot, {
     event: "start_failed",
     end: { state: "failed", error: failure },
-    set: { ...policy.failedColumns(snapshot), failure: JSON.stringify(failure), retry_at: inSeconds(retryS) },
-    also: (tx) => policy.whenFailed(tx, deps, snapshot, detail),
+    set: { ...policy.failedColumns(snapshot), failure: JSON.stringify(failure), retry_at: secondsFromNow(retryS) },
+    also: (tx) => policy.onFailed(tx, deps, snapshot, detail),
   });
   await deps.reconcileStepDone?.(policy.ended_step);
   return "moved";

@@ -68,7 +68,7 @@ export function retryAfter(kind: "database" | "service", code: string, failedSta
 }
 
 /** That time by the database's clock. Null for never. */
-export function inSeconds(seconds: number | undefined): RawBuilder<Date> | null {
+export function secondsFromNow(seconds: number | undefined): RawBuilder<Date> | null {
   return seconds === undefined ? null : sql<Date>`now() + make_interval(secs => ${seconds}::float8)`;
 }
 

@@ -41,14 +41,20 @@ export async function markPodLost<S extends Snapshot, Event extends string>(
 ): Promise<boolean> {
   const { pause_ms: pauseMs, pod_id: podId, reason } = pod;
   const { id } = serving.row;
-  const isLost = await leaveServing(resource, deps, serving, { event: "lost", reason, set: {} }, async (tx) => {
-    await tx
-      .updateTable("control.pods")
-      .set({ state: "NOT_READY", reason, memory_bytes: null, restarts: sql<number>`restarts + 1` })
-      .where("id", "=", podId)
-      .execute();
-    await resource.enqueue(tx, id, pauseMs < SHORT_MS ? 0 : pauseMs / 1_000);
-  });
+  const isLost = await recordLossWhileServing(
+    resource,
+    deps,
+    serving,
+    { event: "lost", reason, set: {} },
+    async (tx) => {
+      await tx
+        .updateTable("control.pods")
+        .set({ state: "NOT_READY", reason, memory_bytes: null, restarts: sql<number>`restarts + 1` })
+        .where("id", "=", podId)
+        .execute();
+      await resource.enqueue(tx, id, pauseMs < SHORT_MS ? 0 : pauseMs / 1_000);
+    },
+  );
   if (isLost) {
     const fields = { [resource.log_key]: id, uri: serving.uri, reason, pause_ms: pauseMs };
     deps.log.warn(fields, `a ${resource.kind} was lost; ${describeNext(pod)}`);
@@ -69,9 +75,15 @@ export async function markFailedByLosses<S extends Snapshot, Event extends strin
 ): Promise<boolean> {
   const { row, uri } = serving;
   const set = { ...failed.set, failure: JSON.stringify(failed.failure), retry_at: null };
-  const hasLeft = await leaveServing(resource, deps, serving, { event: "start_failed", reason, set }, async (tx) => {
-    await failed.also?.(tx);
-  });
+  const hasLeft = await recordLossWhileServing(
+    resource,
+    deps,
+    serving,
+    { event: "start_failed", reason, set },
+    async (tx) => {
+      await failed.also?.(tx);
+    },
+  );
   if (hasLeft) deps.log.error({ [resource.log_key]: row.id, uri, reason }, `a ${resource.kind} has failed`);
   return hasLeft;
 }
@@ -114,7 +126,7 @@ export async function judgeHealth(
   return health.state === "ready" ? "ready" : "starting";
 }
 
-async function leaveServing<S extends Snapshot, Event extends string>(
+async function recordLossWhileServing<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   { db, recordEvent }: LossDeps,
   { row, uri }: ServingResource,

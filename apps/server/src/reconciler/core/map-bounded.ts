@@ -4,9 +4,9 @@ export async function mapBounded<Item>(
   atOnce: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
-  const left = [...items];
+  const remaining = [...items];
   const one = async () => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item);
+    for (let item = remaining.shift(); item !== undefined; item = remaining.shift()) await work(item);
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, left.length) }, one));
+  await Promise.all(Array.from({ length: Math.min(atOnce, remaining.length) }, one));
 }

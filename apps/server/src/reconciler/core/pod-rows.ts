@@ -15,7 +15,7 @@ export interface PodToKeep {
 }
 
 /** Stores the state of a database's pod, for people. */
-export async function keepPod(db: ControlDatabase | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
+export async function upsertPodRow(db: ControlDatabase | Tx, databaseId: string, pod: PodToKeep): Promise<void> {
   const values = {
     state: pod.state,
     reason: pod.reason === null ? null : pod.reason.slice(0, MAX_REASON),

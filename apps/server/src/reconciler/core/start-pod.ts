@@ -4,7 +4,7 @@ import { describeExit } from "@appdb/pods/driver/loss-policy";
 import type { PodDriver, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
 import type { Tx } from "../../database/pool.ts";
 import { logOf } from "../../pods/service-paths.ts";
-import { keepPod, type PodToKeep } from "./pod-rows.ts";
+import { type PodToKeep, upsertPodRow } from "./pod-rows.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
 import type { Snapshot } from "./resource.ts";
 
@@ -23,7 +23,7 @@ export async function startPod(
   if (before?.state === "running") return;
   const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
-  await keepPod(db, databaseId, { id: spec.id, kind, state: "STARTING", started_at: startedAt, reason });
+  await upsertPodRow(db, databaseId, { id: spec.id, kind, state: "STARTING", started_at: startedAt, reason });
 }
 
 export interface ReadyPolicy {
@@ -54,10 +54,10 @@ export async function waitReady(
   ask: () => Promise<{ readonly state: string } | undefined>,
   signal: AbortSignal,
 ): Promise<PodStatus> {
-  const begun = performance.now();
-  let inspected = begun - INSPECT_MS;
+  const startedAt = performance.now();
+  let inspected = startedAt - INSPECT_MS;
   let status: PodStatus | undefined;
-  for (let heard = begun; ; ) {
+  for (let heard = startedAt; ; ) {
     signal.throwIfAborted();
     if (performance.now() - inspected >= INSPECT_MS) {
       inspected = performance.now();
@@ -67,10 +67,10 @@ export async function waitReady(
     const health = await ask();
     if (health?.state === "ready" && status !== undefined) return status;
     if (health !== undefined) heard = performance.now();
-    const waitedMs = performance.now() - begun;
+    const waitedMs = performance.now() - startedAt;
     if (performance.now() - heard > policy.silent_ms || waitedMs > policy.starting_ms) {
       throw appError("pod_failed", {
-        detail: `${policy.pod} runs and does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await lastWords(driver, spec, policy, status)}`,
+        detail: `${policy.pod} runs and does not ${policy.verb} after ${Math.round(waitedMs / 1_000)} s.${await readLastOutput(driver, spec, policy, status)}`,
         hint: policy.hints.silent,
       });
     }
@@ -88,15 +88,15 @@ async function toEndedError(
 ): Promise<Error> {
   const { exit = null } = status ?? {};
   const isOutOfMemory = exit?.is_out_of_memory === true;
-  const why = isOutOfMemory ? policy.memory(spec.limits.memory_mb) : describeExit(exit);
+  const reason = isOutOfMemory ? policy.memory(spec.limits.memory_mb) : describeExit(exit);
   return appError("pod_failed", {
-    detail: `${policy.pod} did not start: ${why}.${await lastWords(driver, spec, policy, status)}`,
+    detail: `${policy.pod} did not start: ${reason}.${await readLastOutput(driver, spec, policy, status)}`,
     hint: isOutOfMemory ? policy.hints.memory : policy.hints.ended,
     meta: { code: exit?.code ?? null, signal: exit?.signal ?? null, is_out_of_memory: isOutOfMemory },
   });
 }
 
-async function lastWords(
+async function readLastOutput(
   driver: ReadsLog,
   { id, labels }: PodSpec,
   policy: ReadyPolicy,

@@ -8,7 +8,7 @@ import { type Outcome, type ReconcileInput, watchSnapshot } from "../core/create
 import { nameDatabase, toFailure, unexpected } from "../core/failures.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, currentOperation, isUnchanged } from "../core/resource.ts";
-import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "../images/make-image.ts";
+import { isImageThere, makeImage, recordBuiltImage, recordFailedBuild } from "../images/make-image.ts";
 import { openOperationLines } from "../images/operation-lines.ts";
 import { chooseDatabaseWork, DATABASES, type DatabaseSnapshot, desiredSpec } from "./database-resource.ts";
 
@@ -18,18 +18,21 @@ const MAX_ATTEMPTS = 2;
 export async function needsBuild(
   { db, machine }: Pick<ReconcileDeps, "db" | "machine">,
   snapshot: DatabaseSnapshot,
-  wanted: ObservedDatabase,
+  desired: ObservedDatabase,
 ): Promise<boolean> {
-  if (wanted.environment === null) return false;
-  return isForced(snapshot, wanted) || !(await isImageThere({ db, machine }, snapshot.row.org_id, wanted.environment));
+  if (desired.environment === null) return false;
+  return (
+    isRebuildRequested(snapshot, desired) ||
+    !(await isImageThere({ db, machine }, snapshot.row.org_id, desired.environment))
+  );
 }
 
 /** A rebuild was requested, and this operation has not built it yet. */
-function isForced(snapshot: DatabaseSnapshot, wanted: ObservedDatabase): boolean {
+function isRebuildRequested(snapshot: DatabaseSnapshot, desired: ObservedDatabase): boolean {
   const { observed, last_build: lastBuild } = snapshot.row;
   const operation = currentOperation(snapshot);
   const isMade = lastBuild?.state === "succeeded" && lastBuild.operation_id === operation?.id;
-  return operation !== undefined && wanted.builds !== (observed?.builds ?? 0) && !isMade;
+  return operation !== undefined && desired.builds !== (observed?.builds ?? 0) && !isMade;
 }
 
 /** Adds a separate job for the build, which takes minutes and must not delay starts of other databases. */
@@ -55,14 +58,14 @@ export async function buildImage(
 ): Promise<void> {
   const snapshot = await DATABASES.loadSnapshot(deps.db, databaseId);
   if (snapshot === undefined || chooseDatabaseWork(snapshot) !== "run") return;
-  const wanted = desiredSpec(snapshot);
-  if (!(await needsBuild(deps, snapshot, wanted))) return await enqueueReconcileDatabase(deps.db, databaseId);
+  const desired = desiredSpec(snapshot);
+  if (!(await needsBuild(deps, snapshot, desired))) return await enqueueReconcileDatabase(deps.db, databaseId);
   await using watch = await watchSnapshot(DATABASES, deps, snapshot);
   const either = AbortSignal.any([signal, watch.signal]);
   try {
-    const built = await build(deps, snapshot, wanted, either);
+    const built = await build(deps, snapshot, desired, either);
     await deps.reconcileStepDone?.("image_there");
-    await succeed(deps, snapshot, wanted, built);
+    await succeed(deps, snapshot, desired, built);
     await deps.reconcileStepDone?.("built");
   } catch (error) {
     // the build is no longer needed; the reconciler decides what is next
@@ -70,50 +73,50 @@ export async function buildImage(
     if (signal.aborted || isDatabaseLost(error)) throw error;
     if (!(error instanceof AppError) && attempt < MAX_ATTEMPTS) throw error;
     if (!(error instanceof AppError)) deps.log.error({ err: error, db: databaseId }, "an image could not be built");
-    await fail(deps, snapshot, wanted, toFailure(error instanceof AppError ? error : unexpected()));
+    await fail(deps, snapshot, desired, toFailure(error instanceof AppError ? error : unexpected()));
   }
 }
 
 async function build(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
-  wanted: ObservedDatabase,
+  desired: ObservedDatabase,
   signal: AbortSignal,
 ): Promise<ImageFacts> {
   const { id, org_id: orgId } = snapshot.row;
   await using lines = await openOperationLines(deps, currentOperation(snapshot)?.id);
-  const image = { org_id: orgId, database_id: id, hash: wanted.environment ?? "", tree: wanted.tree };
+  const image = { org_id: orgId, database_id: id, hash: desired.environment ?? "", tree: desired.tree };
   const add = (line: string) => lines.add("info", line);
-  return await makeImage(deps, { ...image, is_forced: isForced(snapshot, wanted) }, add, signal);
+  return await makeImage(deps, { ...image, is_forced: isRebuildRequested(snapshot, desired) }, add, signal);
 }
 
 async function succeed(
   { db, log }: ReconcileDeps,
   snapshot: DatabaseSnapshot,
-  wanted: ObservedDatabase,
+  desired: ObservedDatabase,
   built: ImageFacts,
 ): Promise<void> {
   const { id, org_id: orgId } = snapshot.row;
   await db.transaction().execute(async (tx) => {
-    await keepBuilt(tx, { org_id: orgId, hash: wanted.environment ?? "" }, built);
+    await recordBuiltImage(tx, { org_id: orgId, hash: desired.environment ?? "" }, built);
     if (!(await isUnchanged(DATABASES, tx, snapshot))) return;
     const lastBuild = buildOf(snapshot, "succeeded", null);
     await tx.updateTable("control.databases").set({ last_build: lastBuild }).where("id", "=", id).execute();
     await enqueueReconcileDatabase(tx, id);
   });
-  log.info({ db: id, image: wanted.environment, packages: built.packages.length, bytes: built.bytes }, "image built");
+  log.info({ db: id, image: desired.environment, packages: built.packages.length, bytes: built.bytes }, "image built");
 }
 
 /** A running database keeps its image. One that never ran fails. */
 async function fail(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
-  wanted: ObservedDatabase,
+  desired: ObservedDatabase,
   met: OperationError,
 ): Promise<void> {
   const { org_id: orgId, state } = snapshot.row;
   const error = adviseBuild(nameDatabase(met, snapshot.uri), snapshot);
-  deps.log.info({ db: snapshot.row.id, image: wanted.environment, code: error.code }, "an image was not built");
+  deps.log.info({ db: snapshot.row.id, image: desired.environment, code: error.code }, "an image was not built");
   await applyChange(DATABASES, deps, snapshot, {
     event: state === "STARTING" ? "start_failed" : "build_failed",
     end: { state: "failed", error },
@@ -121,7 +124,7 @@ async function fail(
       last_build: buildOf(snapshot, "failed", error),
       ...(state === "UPDATING" ? {} : { failure: JSON.stringify(error) }),
     },
-    also: (tx) => keepNotBuilt(tx, { org_id: orgId, hash: wanted.environment ?? "" }),
+    also: (tx) => recordFailedBuild(tx, { org_id: orgId, hash: desired.environment ?? "" }),
   });
 }
 

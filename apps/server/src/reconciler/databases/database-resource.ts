@@ -99,12 +99,12 @@ export function isCancelledCreation({ row, newest }: Pick<DatabaseSnapshot, "row
   return row.state === "PROVISIONING" && row.observed === null && newest?.state === "cancelled";
 }
 
-function toObserved({ is_awake: _, ...wanted }: DesiredDatabase): ObservedDatabase {
-  return wanted;
+function toObserved({ is_awake: _, ...desired }: DesiredDatabase): ObservedDatabase {
+  return desired;
 }
 
 /** Whether a running pod must restart: for another image, size or environment, or on request. Files need no restart. */
-export function needsRestart(observed: ObservedDatabase | null, wanted: ObservedDatabase): boolean {
+export function needsRestart(observed: ObservedDatabase | null, desired: ObservedDatabase): boolean {
   if (observed === null) return true;
   const partOf = ({ environment, builds, resources, restarts, settings }: ObservedDatabase) => [
     environment,
@@ -118,5 +118,5 @@ export function needsRestart(observed: ObservedDatabase | null, wanted: Observed
     resources.workers,
     Object.entries(settings.vars).sort(([a], [b]) => (a < b ? -1 : 1)),
   ];
-  return JSON.stringify(partOf(observed)) !== JSON.stringify(partOf(wanted));
+  return JSON.stringify(partOf(observed)) !== JSON.stringify(partOf(desired));
 }

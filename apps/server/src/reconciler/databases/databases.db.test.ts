@@ -32,7 +32,7 @@ describe("a database", () => {
       pods: [{ state: "READY", reason: null }],
       observed_generation: seen.generation,
     });
-    const told = stage.machine.pods.told(stage.pod);
+    const told = stage.machine.pods.specOf(stage.pod);
     expect(told).toMatchObject({ role: "database", database_id: stage.id, resources: RESOURCES, notices: [] });
     expect(existsSync(told.runtime.project_root)).toBe(true);
     expect(told.token.length).toBeGreaterThan(40);
@@ -56,7 +56,7 @@ describe("a database", () => {
       observed_generation: seen.generation,
     });
     expect(stage.machine.pods.starts(stage.pod)).toBe(2);
-    const told = stage.machine.pods.told(stage.pod);
+    const told = stage.machine.pods.specOf(stage.pod);
     expect(existsSync(join(told.files_folder, TREE))).toBe(true);
     expect(told.limits.workers).toBe(3);
     const { rows } = await sql`select number, line from control.operation_lines
@@ -129,7 +129,7 @@ describe("a database", () => {
   test("sleeps without a pod, keeps its data, and wakes with new secrets", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const { token } = stage.machine.pods.told(stage.pod);
+    const { token } = stage.machine.pods.specOf(stage.pod);
     await stage.ask("stop");
     expect(await stage.settles("STOPPED")).toMatchObject({ pods: [], awake_because: null });
     expect(stage.machine.pods.running()).toEqual([]);
@@ -148,7 +148,7 @@ describe("a database", () => {
     }
     await stage.ask("start");
     await stage.settles("AVAILABLE");
-    const told = stage.machine.pods.told(stage.pod);
+    const told = stage.machine.pods.specOf(stage.pod);
     expect(told.token).toBe(token);
     expect(told.runtime.env).toMatchObject({ OPENAI_API_KEY: "sk-1" });
     expect(Object.keys(told.runtime.env)).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(LD_|PYTHON)/)]));
@@ -184,7 +184,7 @@ describe("a database", () => {
   test("is deleted, undeleted, and then deleted with its files, secrets and row", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    const { data_folder: dataFolder, files_folder: filesFolder } = stage.machine.pods.told(stage.pod);
+    const { data_folder: dataFolder, files_folder: filesFolder } = stage.machine.pods.specOf(stage.pod);
     await stage.ask("delete");
     await stage.settles("DELETING");
     expect([stage.machine.pods.running(), existsSync(dataFolder)]).toEqual([[], true]);
@@ -244,7 +244,7 @@ describe("a request", () => {
   });
 
   test("stores why a pod does not start, with its last log lines", async () => {
-    stage.machine.pods.behave({ start: "exits", says: "the cluster is of a later version" });
+    stage.machine.pods.behave({ start: "exits", output: "the cluster is of a later version" });
     await using _reconciler = await stage.start();
     const seen = await stage.settles("FAILED");
     expect(seen.failure).toMatchObject({
@@ -252,7 +252,7 @@ describe("a request", () => {
       detail: expect.stringMatching(/did not start: it ended with code 1\. It said last: .*later version/),
     });
     expect(seen.pods).toMatchObject([{ state: "FAILED" }]);
-    expect(existsSync(databasePaths(stage.machine.place, stage.id).run_folder)).toBe(false);
+    expect(existsSync(databasePaths(stage.machine.paths, stage.id).run_folder)).toBe(false);
     expect(stage.machine.pods.starts(stage.pod)).toBe(5);
     stage.machine.pods.behave({
       start: "exits",
@@ -328,7 +328,7 @@ describe("a pod", () => {
   });
 
   test("leaves no socket folder if the server stops before its start", async () => {
-    const { run_folder: runFolder } = databasePaths(stage.machine.place, stage.id);
+    const { run_folder: runFolder } = databasePaths(stage.machine.paths, stage.id);
     let interrupt: (() => void) | undefined;
     const reconciler = await startReconciler({
       ...server.deps,

@@ -4,11 +4,11 @@ import type { Outcome } from "../core/create-reconciler.ts";
 import { failStart, type StartPolicy } from "../core/failed-starts.ts";
 import { nameDatabase } from "../core/failures.ts";
 import { type LostPod, markFailedByLosses, type ServingResource } from "../core/lost-pods.ts";
-import { keepPod, STOP_GRACE_MS } from "../core/pod-rows.ts";
+import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange } from "../core/resource.ts";
 import { endServicePods } from "../services/service-pods.ts";
-import { leaveServicesStopped } from "../services/services-of-database.ts";
+import { markServicesStopped } from "../services/services-of-database.ts";
 import { DATABASES, type DatabaseSnapshot, desiredSpec, isCancelledCreation } from "./database-resource.ts";
 import { endPods } from "./stop-database.ts";
 
@@ -22,9 +22,9 @@ const STARTS: StartPolicy<DatabaseSnapshot> = {
     const observed = isCancelledCreation(snapshot) ? {} : { observed: JSON.stringify(desiredSpec(snapshot)) };
     return { ...observed, awake_because: null };
   },
-  async whenFailed(tx, _deps, { row }, reason) {
-    await leaveServicesStopped(tx, row.id);
-    await keepPod(tx, row.id, { id: databasePod(row.id).id, kind: "database", state: "FAILED", reason });
+  async onFailed(tx, _deps, { row }, reason) {
+    await markServicesStopped(tx, row.id);
+    await upsertPodRow(tx, row.id, { id: databasePod(row.id).id, kind: "database", state: "FAILED", reason });
   },
 };
 
@@ -67,8 +67,8 @@ export async function failLostDatabase(
   const hasFailed = await markFailedByLosses(DATABASES, deps, serving, pod, {
     failure,
     async also(tx) {
-      await leaveServicesStopped(tx, row.id);
-      await keepPod(tx, row.id, { id: podId, kind: "database", state: "FAILED", reason });
+      await markServicesStopped(tx, row.id);
+      await upsertPodRow(tx, row.id, { id: podId, kind: "database", state: "FAILED", reason });
     },
   });
   if (!hasFailed) return;

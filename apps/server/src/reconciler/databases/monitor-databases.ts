@@ -3,7 +3,7 @@ import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
 import { type PodEvent, watchPods } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
-import { type ControlDatabase, sayError } from "../../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../../database/pool.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { logOf, parseServicePodId } from "../../pods/service-paths.ts";
@@ -52,13 +52,13 @@ async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<vo
   };
   for await (const event of watchPods(keeper, signal)) {
     const is_service = parseServicePodId(event.pod_id) !== undefined;
-    await (is_service ? services.hear(event) : hear(deps, event)).catch((error) =>
+    await (is_service ? services.hear(event) : handlePodEvent(deps, event)).catch((error) =>
       log.error({ err: error, pod: event.pod_id }, "could not handle the end of a pod"),
     );
   }
 }
 
-async function hear(deps: ReconcileDeps, event: PodEvent): Promise<void> {
+async function handlePodEvent(deps: ReconcileDeps, event: PodEvent): Promise<void> {
   // the job that started it waits for this
   if (event.event === "ready") return;
   const row = await readAwake(deps.db, event.database_id);
@@ -95,7 +95,7 @@ class DatabasePodMonitor {
     const verdict = await judgeHealth(this.#deps, pod.id, health, STOP_GRACE_MS);
     if (health === undefined || verdict !== "ready") return verdict;
     await this.#write(pod, page, health).catch((error) => {
-      log.warn({ ...sayError(error), db: databaseId }, "could not store the state of a database");
+      log.warn({ ...errorFields(error), db: databaseId }, "could not store the state of a database");
     });
     return verdict;
   }
@@ -119,7 +119,7 @@ class DatabasePodMonitor {
     const services = this.#services.useOf(pod.labels.database_id);
     const idleMs = Math.floor(Math.min(health.idle_ms, services?.idle_ms ?? health.idle_ms));
     const { sleep_after: sleepAfter } = row.desired.settings;
-    const busy = health.busy ?? sayRequests(services?.in_flight ?? 0);
+    const busy = health.busy ?? describeRequests(services?.in_flight ?? 0);
     const { because, is_due: isDue } = findAwake({ sleep_after: sleepAfter, busy, idle_ms: idleMs });
     if (isDue && (await sleepDatabase(deps, row))) {
       this.#pages.delete(pod.id);
@@ -171,7 +171,7 @@ class DatabasePodMonitor {
   }
 }
 
-function sayRequests(inFlight: number): string | null {
+function describeRequests(inFlight: number): string | null {
   if (inFlight === 0) return null;
   return inFlight === 1 ? "1 request runs" : `${inFlight} requests run`;
 }

@@ -47,7 +47,7 @@ function depsOf() {
     forget: async (id: string) => void calls.push(`forget ${id}`),
   };
   // the parts of a machine that a move uses
-  const machine = { place: { home, runtime_base: home }, pod_users: POD_USERS, driver } as unknown as HostRuntime;
+  const machine = { paths: { home, runtime_base: home }, pod_users: POD_USERS, driver } as unknown as HostRuntime;
   return { machine, log: createSilentLog() };
 }
 
@@ -69,8 +69,8 @@ function put(folder: string, files: Readonly<Record<string, string>>): void {
 
 function expectMoved(): void {
   const deps = depsOf();
-  const places = databasePaths(deps.machine.place, ID);
-  const ofService = servicePaths(deps.machine.place, { id: SERVICE, database_id: ID }, 1);
+  const places = databasePaths(deps.machine.paths, ID);
+  const ofService = servicePaths(deps.machine.paths, { id: SERVICE, database_id: ID }, 1);
   expect(readdirSync(places.folder).sort()).toEqual(["data", "log"]);
   expect(readdirSync(places.data_folder).sort()).toEqual(["manifests", "postgres"]);
   expect(readFileSync(join(places.log_folder, "pod.log"), "utf8")).toBe("line of the database");

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { UserRange } from "@appdb/pods/driver/pod-users";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { removeFolder } from "@appdb/system/files/remove-folder";
-import { inTenantFolder } from "@appdb/system/files/tenant-files";
+import { withTenantFolder } from "@appdb/system/files/tenant-files";
 import { SERVER_PATHS } from "../../config/config.ts";
 import { isUuid } from "../../database/uuid.ts";
 import { DATABASE_PARTS, databasePaths } from "../../pods/database-paths.ts";
-import { makePassage } from "../../pods/make-folder.ts";
+import { makeTraversable } from "../../pods/make-folder.ts";
 import { SERVICE_LOG } from "../../pods/service-paths.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { endPods } from "./stop-database.ts";
@@ -25,8 +25,8 @@ type MoveDeps = Pick<ReconcileDeps, "machine">;
 export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, "log">): Promise<number> {
   const { log, machine } = deps;
   const ids = new Set<string>();
-  for (const place of [SERVER_PATHS.databases, SERVER_PATHS.movingDatabases]) {
-    for (const name of (await awaitIfExists(readdir(join(machine.place.home, place)))) ?? [])
+  for (const folder of [SERVER_PATHS.databases, SERVER_PATHS.movingDatabases]) {
+    for (const name of (await awaitIfExists(readdir(join(machine.paths.home, folder)))) ?? [])
       if (isUuid(name)) ids.add(name);
   }
   let moved = 0;
@@ -46,17 +46,17 @@ export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, 
  * kill.
  */
 export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Promise<boolean> {
-  const { place, pod_users: podUsers } = deps.machine;
-  const { folder, services_folder: servicesFolder } = databasePaths(place, databaseId);
-  const moving = join(place.home, SERVER_PATHS.movingDatabases, databaseId);
+  const { paths, pod_users: podUsers } = deps.machine;
+  const { folder, services_folder: servicesFolder } = databasePaths(paths, databaseId);
+  const moving = join(paths.home, SERVER_PATHS.movingDatabases, databaseId);
   const data = join(moving, DATABASE_PARTS.data);
   const isMoving = (await awaitIfExists(lstat(moving))) !== undefined;
-  const is_former = await isFormer(folder, podUsers);
+  const is_former = await isPreviousLayout(folder, podUsers);
   if (!isMoving && !is_former) return false;
   await endPods(deps, databaseId);
   await mkdir(moving, { recursive: true, mode: 0o711 });
   if (is_former && (await awaitIfExists(lstat(data))) === undefined) await rename(folder, data);
-  await inTenantFolder(data, async (path) => {
+  await withTenantFolder(data, async (path) => {
     await takeFolder(path, DATABASE_PARTS.log, join(moving, DATABASE_PARTS.log));
     await takeServiceLogs(join(path, "services"), servicesFolder);
     // scratch files of ended instances
@@ -67,19 +67,19 @@ export async function moveFormerStorage(deps: MoveDeps, databaseId: string): Pro
 }
 
 /** Whether a pod owns the folder or it contains a cluster, which only the old layout has. */
-async function isFormer(folder: string, { count, first }: UserRange): Promise<boolean> {
+async function isPreviousLayout(folder: string, { count, first }: UserRange): Promise<boolean> {
   const found = await awaitIfExists(lstat(folder));
   if (found === undefined) return false;
   const hasCluster = (await awaitIfExists(lstat(join(folder, "postgres")))) !== undefined;
   return hasCluster || (found.uid >= first && found.uid < first + count);
 }
 
-async function takeServiceLogs(former: string, servicesFolder: string): Promise<void> {
-  await inTenantFolder(former, async (path) => {
+async function takeServiceLogs(previousFolder: string, servicesFolder: string): Promise<void> {
+  await withTenantFolder(previousFolder, async (path) => {
     for (const name of (await readdir(path)).filter(isUuid)) {
-      await inTenantFolder(join(path, name), async (service) => {
+      await withTenantFolder(join(path, name), async (service) => {
         if ((await awaitIfExists(lstat(join(service, SERVICE_LOG))))?.isDirectory() !== true) return;
-        for (const folder of [servicesFolder, join(servicesFolder, name)]) await makePassage(folder);
+        for (const folder of [servicesFolder, join(servicesFolder, name)]) await makeTraversable(folder);
         await takeFolder(service, SERVICE_LOG, join(servicesFolder, name, SERVICE_LOG));
       });
     }

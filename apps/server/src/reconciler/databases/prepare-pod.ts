@@ -21,11 +21,11 @@ export interface PreparedPod {
 export async function preparePod(
   deps: ReconcileDeps,
   snapshot: DatabaseSnapshot,
-  wanted: ObservedDatabase,
+  desired: ObservedDatabase,
   signal: AbortSignal,
 ): Promise<PreparedPod | OperationError> {
   try {
-    return await prepare(deps, snapshot, wanted, signal);
+    return await prepare(deps, snapshot, desired, signal);
   } catch (error) {
     if (error instanceof AppError && !signal.aborted) return toFailure(error);
     throw error;
@@ -35,7 +35,7 @@ export async function preparePod(
 async function prepare(
   deps: ReconcileDeps,
   { row, uri }: DatabaseSnapshot,
-  wanted: ObservedDatabase,
+  desired: ObservedDatabase,
   signal: AbortSignal,
 ): Promise<PreparedPod> {
   const { db, envelope, machine } = deps;
@@ -45,15 +45,15 @@ async function prepare(
   const [token, secrets, found] = await Promise.all([
     ensurePodToken({ db, envelope }, { id, org_id: orgId }),
     openSecrets(db, envelope, { org_id: orgId, database_id: id }),
-    machine.findRuntime({ org_id: orgId, hash: wanted.environment }),
+    machine.findRuntime({ org_id: orgId, hash: desired.environment }),
     machine.ensureTemplate(),
-    wanted.tree === null
+    desired.tree === null
       ? undefined
-      : machine.materializeTree({ org_id: orgId, database_id: id, digest: wanted.tree }, signal),
+      : machine.materializeTree({ org_id: orgId, database_id: id, digest: desired.tree }, signal),
   ]);
   const spec = databasePodSpec({
     database: { id, org_id: orgId, uri },
-    wanted,
+    desired,
     target: driver.target,
     template_folder: machine.template_folder,
     postgres_bin: machine.postgres_bin,

@@ -8,7 +8,7 @@ import { mapBounded } from "../core/map-bounded.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { endServicePod } from "../services/service-pods.ts";
-import { leaveServicesStarting } from "../services/services-of-database.ts";
+import { markServicesStarting } from "../services/services-of-database.ts";
 import { DATABASES } from "./database-resource.ts";
 import { endPods } from "./stop-database.ts";
 
@@ -112,14 +112,14 @@ export async function endAllPods(deps: ReconcileDeps): Promise<void> {
     );
   });
   // the next start detects the missing pods
-  await leaveStarting(deps, ended).catch((error) =>
+  await markStarting(deps, ended).catch((error) =>
     log.warn({ err: error }, "could not record that the pods were ended"),
   );
   if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");
 }
 
-async function leaveStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
-  await leaveServicesStarting(db, ended);
+async function markStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
+  await markServicesStarting(db, ended);
   if (ended.length > 0) {
     await db
       .updateTable("control.databases")

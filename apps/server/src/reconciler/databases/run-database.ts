@@ -1,5 +1,5 @@
 import type { Outcome } from "../core/create-reconciler.ts";
-import { keepPod, STOP_GRACE_MS } from "../core/pod-rows.ts";
+import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, currentOperation } from "../core/resource.ts";
 import { type ReadyPolicy, recordRecovery, startPod, waitReady } from "../core/start-pod.ts";
@@ -46,9 +46,9 @@ export async function runDatabase(
     return await failDatabaseStart(deps, snapshot, cancelledCreation(snapshot.uri), signal);
   if (!(await begin(DATABASES, deps, snapshot))) return "moved";
   await done("begun");
-  const wanted = desiredSpec(snapshot);
-  if (await needsBuild(deps, snapshot, wanted)) return await startBuild(deps, snapshot);
-  const pod = await preparePod(deps, snapshot, wanted, signal);
+  const desired = desiredSpec(snapshot);
+  if (await needsBuild(deps, snapshot, desired)) return await startBuild(deps, snapshot);
+  const pod = await preparePod(deps, snapshot, desired, signal);
   if ("code" in pod) {
     // the running pod was not changed yet
     return row.state === "UPDATING"
@@ -59,7 +59,7 @@ export async function runDatabase(
   if (!(await commit(deps, snapshot))) return "moved";
   await done("committed");
   const { address, spec } = pod;
-  if (needsRestart(row.observed, wanted)) {
+  if (needsRestart(row.observed, desired)) {
     await machine.driver.stop(spec.id, STOP_GRACE_MS);
     await done("pod_stopped");
   }
@@ -73,8 +73,8 @@ export async function runDatabase(
     event: "ready",
     end: { state: "succeeded" },
     set: {
-      observed: JSON.stringify(wanted),
-      observed_generation: isAllOf(snapshot, wanted) ? row.generation : row.observed_generation,
+      observed: JSON.stringify(desired),
+      observed_generation: isWholeDesiredState(snapshot, desired) ? row.generation : row.observed_generation,
       failure: null,
       failed_starts: 0,
       awake_because: "just started",
@@ -83,7 +83,7 @@ export async function runDatabase(
       needed_trees: null,
     },
     also: async (tx) => {
-      await keepPod(tx, row.id, {
+      await upsertPodRow(tx, row.id, {
         id: spec.id,
         kind: "database",
         state: "READY",
@@ -112,9 +112,9 @@ async function commit({ db }: Pick<ReconcileDeps, "db">, snapshot: DatabaseSnaps
 }
 
 /** Whether this is the complete desired state. */
-function isAllOf({ row }: DatabaseSnapshot, wanted: ReturnType<typeof desiredSpec>): boolean {
+function isWholeDesiredState({ row }: DatabaseSnapshot, spec: ReturnType<typeof desiredSpec>): boolean {
   const { is_awake: _, ...desired } = row.desired;
-  return JSON.stringify(desired) === JSON.stringify(wanted);
+  return JSON.stringify(desired) === JSON.stringify(spec);
 }
 
 function cancelledCreation(uri: string) {

@@ -65,9 +65,9 @@ export function findAwake(input: AwakeInput): { readonly because: string; readon
   const afterMs = readSleepAfter(input.sleep_after);
   if (afterMs === undefined) return { because: "it never sleeps automatically", is_due: false };
   const { idle_ms: idleMs } = input;
-  const idle = idleMs < MINUTE_MS ? "idle" : `idle ${sayTime(idleMs, Math.floor)}`;
+  const idle = idleMs < MINUTE_MS ? "idle" : `idle ${describeTime(idleMs, Math.floor)}`;
   return {
-    because: `${idle}; sleeps in ${sayTime(Math.max(0, afterMs - idleMs), Math.ceil)}`,
+    because: `${idle}; sleeps in ${describeTime(Math.max(0, afterMs - idleMs), Math.ceil)}`,
     is_due: idleMs >= afterMs,
   };
 }
@@ -80,7 +80,7 @@ function readSleepAfter(text: string): number | undefined {
 }
 
 /** Whole minutes, above two hours whole hours: each change of the text is stored. */
-function sayTime(ms: number, round: (value: number) => number): string {
+function describeTime(ms: number, round: (value: number) => number): string {
   const minutes = round(ms / MINUTE_MS);
   return minutes < 120 ? `${minutes}m` : `${round(minutes / 60)}h`;
 }

@@ -7,8 +7,8 @@ import type { Outcome } from "../core/create-reconciler.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, currentOperation } from "../core/resource.ts";
-import { drainServicePods, endServicePods, isDrainInTime, LOOK_AGAIN_S } from "../services/service-pods.ts";
-import { leaveServicesStopped } from "../services/services-of-database.ts";
+import { drainServicePods, endServicePods, isWithinDrainTime, LOOK_AGAIN_S } from "../services/service-pods.ts";
+import { markServicesStopped } from "../services/services-of-database.ts";
 import { DATABASES, type DatabaseSnapshot } from "./database-resource.ts";
 import { keepMetered } from "./keep-metered.ts";
 
@@ -21,18 +21,18 @@ export async function stopDatabase(
   if (!(await begin(DATABASES, deps, snapshot))) return "moved";
   await deps.reconcileStepDone?.("begun");
   const operation = currentOperation(snapshot);
-  const left = await drainServicePods(
+  const stillRunning = await drainServicePods(
     deps,
     snapshot.row.id,
     operation?.state === "running" ? "again" : "first",
     signal,
   );
-  if (left > 0 && operation !== undefined && (await isDrainInTime(deps, operation.id))) {
+  if (stillRunning > 0 && operation !== undefined && (await isWithinDrainTime(deps, operation.id))) {
     await enqueueReconcileDatabase(deps.db, snapshot.row.id, LOOK_AGAIN_S, { keeps_sooner: true });
     return "later";
   }
-  await keepNeeded(deps, snapshot.row.id);
-  await keepUsed(deps, snapshot.row.id);
+  await recordNeededTrees(deps, snapshot.row.id);
+  await recordUse(deps, snapshot.row.id);
   await endPods(deps, snapshot.row.id);
   await deps.reconcileStepDone?.("pod_stopped");
   await applyChange(DATABASES, deps, snapshot, {
@@ -46,7 +46,7 @@ export async function stopDatabase(
 }
 
 /** Stores the trees that its tables need, which cannot be asked for while it sleeps. */
-async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
+async function recordNeededTrees(deps: ReconcileDeps, id: string): Promise<void> {
   const needed = await askNeeded(deps, id);
   if (needed === undefined) return;
   const neededTrees = JSON.stringify(needed);
@@ -54,7 +54,7 @@ async function keepNeeded(deps: ReconcileDeps, id: string): Promise<void> {
 }
 
 /** Stores the usage of its pod, which would be lost with the pod. */
-async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
+async function recordUse({ db, envelope, machine }: ReconcileDeps, id: string): Promise<void> {
   const token = await findPodToken({ db, envelope }, id);
   if (token === undefined) return;
   const { api } = await machine.driver.endpoints(databasePod(id));
@@ -64,7 +64,7 @@ async function keepUsed({ db, envelope, machine }: ReconcileDeps, id: string): P
 
 /** Records that a database and its services have no pods. */
 export async function forgetPods(tx: Tx, databaseId: string): Promise<void> {
-  await leaveServicesStopped(tx, databaseId);
+  await markServicesStopped(tx, databaseId);
   await tx.deleteFrom("control.pods").where("database_id", "=", databaseId).execute();
 }
 

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import type { HostRuntime, ImageFacts } from "../../pods/host-runtime.ts";
 import { openSecrets } from "../../secrets/secret-store.ts";
-import { demandDisk } from "../../storage/disk-floor.ts";
+import { requireDiskSpace } from "../../storage/disk-floor.ts";
 import { releaseImage, reserveImage } from "../../storage/image-room.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 
@@ -39,11 +39,11 @@ export async function isImageThere(
  */
 export async function makeImage(
   { config, db, envelope, machine }: Pick<ReconcileDeps, "config" | "db" | "envelope" | "machine">,
-  wanted: WantedImage,
+  request: WantedImage,
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<ImageFacts> {
-  const { database_id: databaseId, hash, org_id: orgId } = wanted;
+  const { database_id: databaseId, hash, org_id: orgId } = request;
   const image = await db
     .selectFrom("control.images")
     .select("environment")
@@ -52,19 +52,19 @@ export async function makeImage(
     .executeTakeFirst();
   if (image === undefined) throw new Error(`The environment ${hash} of a database is not stored.`);
   const secrets = await openSecrets(db, envelope, { org_id: orgId, database_id: databaseId });
-  await demandDisk({ config });
-  const mostBytes = await reserveImage(db, config.quotas.storage, wanted);
+  await requireDiskSpace({ config });
+  const maxBytes = await reserveImage(db, config.quotas.storage, request);
   const { environment } = image;
   try {
-    return await machine.buildImage({ ...wanted, secrets, environment, most_bytes: mostBytes }, onLine, signal);
+    return await machine.buildImage({ ...request, secrets, environment, max_bytes: maxBytes }, onLine, signal);
   } catch (error) {
-    await releaseImage(db, wanted);
+    await releaseImage(db, request);
     throw error;
   }
 }
 
 /** Records that an image is complete, for all databases with its environment. */
-export async function keepBuilt(
+export async function recordBuiltImage(
   tx: Tx,
   { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,
   { bytes, files, packages, python }: ImageFacts,
@@ -88,7 +88,7 @@ export async function keepBuilt(
 }
 
 /** Records a failed build. An existing image stays. */
-export async function keepNotBuilt(
+export async function recordFailedBuild(
   tx: Tx,
   { hash, org_id: orgId }: Pick<WantedImage, "hash" | "org_id">,
 ): Promise<void> {

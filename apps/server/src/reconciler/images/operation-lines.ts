@@ -34,7 +34,7 @@ export async function openOperationLines(
   let number = await lastNumber(db, operationId);
   let waiting: Line[] = [];
   const late: Line[] = [];
-  let leftOut = 0;
+  let omittedCount = 0;
   let writing = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   const write = () => {
@@ -50,7 +50,7 @@ export async function openOperationLines(
       const line: Line = { level, line: clean(text), at: new Date() };
       if (number + waiting.length >= MAX_LINES) {
         late.push(line);
-        if (late.length > LAST_LINES && late.shift() !== undefined) leftOut += 1;
+        if (late.length > LAST_LINES && late.shift() !== undefined) omittedCount += 1;
         return;
       }
       waiting.push(line);
@@ -58,7 +58,8 @@ export async function openOperationLines(
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
-      if (leftOut > 0) waiting.push({ level: "warn", line: `(${leftOut} lines are left out here)`, at: new Date() });
+      if (omittedCount > 0)
+        waiting.push({ level: "warn", line: `(${omittedCount} lines are left out here)`, at: new Date() });
       waiting.push(...late);
       if (waiting.length > 0) write();
       await writing;
@@ -92,12 +93,12 @@ async function insert(db: ControlDatabase, lines: (Line & { operation_id: string
 export async function forgetOldLines(
   db: ControlDatabase,
   operationId: string,
-  mostBytes: number = MAX_LINE_BYTES,
+  maxBytes: number = MAX_LINE_BYTES,
 ): Promise<void> {
   await sql`with said as (
       select id, ended_at, sum(line_bytes) over (order by id desc) as bytes from control.operations
       where line_bytes > 0 and org_id = (select org_id from control.operations where id = ${operationId})),
-    old as (select id from said where bytes > ${mostBytes} and ended_at is not null and id <> ${operationId}),
+    old as (select id from said where bytes > ${maxBytes} and ended_at is not null and id <> ${operationId}),
     gone as (delete from control.operation_lines where operation_id in (select id from old))
     update control.operations set line_bytes = 0 where id in (select id from old)`.execute(db);
 }

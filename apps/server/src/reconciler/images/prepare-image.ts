@@ -7,7 +7,7 @@ import { openSecrets } from "../../secrets/secret-store.ts";
 import { type ReconcileInput, type Watch, watchChannels } from "../core/create-reconciler.ts";
 import { nameDatabase, toFailure, unexpected } from "../core/failures.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
-import { isImageThere, keepBuilt, keepNotBuilt, makeImage } from "./make-image.ts";
+import { isImageThere, makeImage, recordBuiltImage, recordFailedBuild } from "./make-image.ts";
 import { type OperationLines, openOperationLines } from "./operation-lines.ts";
 
 const MAX_ATTEMPTS = 2;
@@ -72,14 +72,14 @@ async function build(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, log } = deps;
-  const wanted = { ...image, is_forced: false };
+  const request = { ...image, is_forced: false };
   try {
-    const built = await makeImage(deps, wanted, (line) => lines.add("info", line), signal);
+    const built = await makeImage(deps, request, (line) => lines.add("info", line), signal);
     await deps.reconcileStepDone?.("image_there");
-    await db.transaction().execute((tx) => keepBuilt(tx, image, built));
+    await db.transaction().execute((tx) => recordBuiltImage(tx, image, built));
     log.info({ db: image.database_id, image: image.hash, bytes: built.bytes }, "image built ahead of its update");
   } catch (error) {
-    if (error instanceof AppError) await db.transaction().execute((tx) => keepNotBuilt(tx, image));
+    if (error instanceof AppError) await db.transaction().execute((tx) => recordFailedBuild(tx, image));
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import { servicePodId } from "../../pods/service-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import type { StartPolicy } from "../core/failed-starts.ts";
 import { type LostPod, markFailedByLosses } from "../core/lost-pods.ts";
-import { keepPod } from "../core/pod-rows.ts";
+import { upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange } from "../core/resource.ts";
 import { endInstance } from "./service-pods.ts";
@@ -16,7 +16,9 @@ export const SERVICE_STARTS: StartPolicy<ServiceSnapshot> = {
   max_tries: 2,
   ended_step: "service ended",
   fallBack: async (deps, snapshot, failure) =>
-    snapshot.row.observed !== null && needsInstance(snapshot) ? await keepPrevious(deps, snapshot, failure) : undefined,
+    snapshot.row.observed !== null && needsInstance(snapshot)
+      ? await restorePreviousRelease(deps, snapshot, failure)
+      : undefined,
   async endStart(deps, snapshot) {
     const { observed } = snapshot.row;
     if (observed === null) await endNewInstances(deps, snapshot);
@@ -29,14 +31,18 @@ export const SERVICE_STARTS: StartPolicy<ServiceSnapshot> = {
   },
   failedColumns: () => ({ observed: null }),
   // shows the reason until the next start
-  async whenFailed(tx, _deps, { row }, reason) {
+  async onFailed(tx, _deps, { row }, reason) {
     const podId = servicePodId(row.id, await lastInstance(tx, row.id));
-    await keepPod(tx, row.database_id, { id: podId, kind: "service", state: "FAILED", reason });
+    await upsertPodRow(tx, row.database_id, { id: podId, kind: "service", state: "FAILED", reason });
   },
 };
 
 /** Keeps the serving instance and makes its release the desired one. A lost instance is restarted instead. */
-async function keepPrevious(deps: ReconcileDeps, snapshot: ServiceSnapshot, error: OperationError): Promise<Outcome> {
+async function restorePreviousRelease(
+  deps: ReconcileDeps,
+  snapshot: ServiceSnapshot,
+  error: OperationError,
+): Promise<Outcome> {
   const { desired, id, observed, state } = snapshot.row;
   if (observed === null) throw new Error("There is no previous instance.");
   deps.log.warn({ service: id, code: error.code, detail: error.detail }, "a pod did not start");
@@ -66,6 +72,11 @@ export async function failLostService(
   };
   if (!(await markFailedByLosses(SERVICES, deps, snapshot, pod, { failure, set: { observed: null } }))) return false;
   if (row.observed !== null) await endInstance(deps, row, row.observed.instance);
-  await keepPod(deps.db, row.database_id, { id: pod.pod_id, kind: "service", state: "FAILED", reason: pod.reason });
+  await upsertPodRow(deps.db, row.database_id, {
+    id: pod.pod_id,
+    kind: "service",
+    state: "FAILED",
+    reason: pod.reason,
+  });
   return true;
 }

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { PodSpec } from "@appdb/pods/driver/pod-driver";
 import { databasePod } from "../../pods/database-paths.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
-import { type DatabaseAddress, notReached } from "../../pods/pod-client.ts";
+import { type DatabaseAddress, podUnreachable } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { servicePod } from "../../pods/service-paths.ts";
 import { servicePodSpec } from "../../pods/service-pod-spec.ts";
@@ -39,7 +39,7 @@ export async function prepareService(
   // the database's pod owns the folder of PostgreSQL's socket
   const ofPod = await driver.inspect(databasePod(databaseId).id);
   if (databaseToken === undefined || database.observed === null || ofPod?.state !== "running") {
-    throw notReached(database.uri);
+    throw podUnreachable(database.uri);
   }
   const ofDatabase = await driver.endpoints(databasePod(databaseId));
   const [secrets, found, publicKey, keySnapshot] = await Promise.all([

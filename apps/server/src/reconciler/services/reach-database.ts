@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "@appdb/contract/errors";
-import { notReached } from "../../pods/pod-client.ts";
+import { podUnreachable } from "../../pods/pod-client.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import type { PreparedService } from "./prepare-service.ts";
 import { loadServiceSnapshot, type ServiceSnapshot } from "./service-resource.ts";
@@ -53,10 +53,10 @@ async function awaitAvailable(
   until: number,
   signal: AbortSignal,
 ): Promise<void> {
-  let tell = () => {};
-  let told = new Promise<void>((resolve) => (tell = resolve));
+  let notify = () => {};
+  let notified = new Promise<void>((resolve) => (notify = resolve));
   const stop = await notifications.listen("control_databases", (id) => {
-    if (id === undefined || id === database.id) tell();
+    if (id === undefined || id === database.id) notify();
   });
   try {
     for (;;) {
@@ -64,10 +64,10 @@ async function awaitAvailable(
       const now = await loadServiceSnapshot(db, row.id);
       if (now === undefined || now.database.state !== "STARTING") return;
       const leftMs = until - performance.now();
-      if (leftMs <= 0) throw notReached(database.uri);
+      if (leftMs <= 0) throw podUnreachable(database.uri);
       // the loser of the race must not delay the server's stop
-      await Promise.race([told, sleep(leftMs, undefined, { signal, ref: false })]);
-      told = new Promise((resolve) => (tell = resolve));
+      await Promise.race([notified, sleep(leftMs, undefined, { signal, ref: false })]);
+      notified = new Promise((resolve) => (notify = resolve));
     }
   } finally {
     stop();

@@ -32,8 +32,8 @@ export const reconcileService = createReconciler({
   handlers: HANDLERS,
   failStart: (deps, snapshot, failure, signal) => failStart(SERVICES, SERVICE_STARTS, deps, snapshot, failure, signal),
   postpone: waitForDatabase,
-  whenGone: endGone,
-  async whenIdle(deps, snapshot) {
+  onDeleted: endDeletedService,
+  async onIdle(deps, snapshot) {
     // pods of an abandoned start
     if (snapshot.row.state === "STOPPED") await endInstances(deps, snapshot);
   },
@@ -83,7 +83,7 @@ async function wake(deps: ReconcileDeps, snapshot: ServiceSnapshot): Promise<Out
 }
 
 /** Ends what was started for a service whose database was deleted meanwhile. */
-async function endGone({ machine }: ReconcileDeps, serviceId: string): Promise<void> {
+async function endDeletedService({ machine }: ReconcileDeps, serviceId: string): Promise<void> {
   for (const { id, labels } of await machine.driver.list({ kind: "service" })) {
     const pod = parseServicePodId(id);
     if (pod?.service_id !== serviceId) continue;

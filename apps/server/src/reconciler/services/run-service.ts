@@ -1,7 +1,7 @@
 import { markServed } from "../../control-plane/services/releases.ts";
 import type { ObservedService } from "../../database/service-tables.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
-import { keepPod } from "../core/pod-rows.ts";
+import { upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, isUnchanged } from "../core/resource.ts";
 import { type ReadyPolicy, recordRecovery, startPod, waitReady } from "../core/start-pod.ts";
@@ -73,7 +73,7 @@ export async function runService(
     also: async (tx) => {
       const { id } = prepared.spec;
       const pod = { id, kind: "service", state: "READY", started_at: status.started_at, reason: null } as const;
-      await keepPod(tx, row.database_id, pod);
+      await upsertPodRow(tx, row.database_id, pod);
       await markServed(tx, row.id, observed.release);
       await recordRecovery(deps, tx, "service", snapshot);
     },

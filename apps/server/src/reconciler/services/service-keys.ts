@@ -33,18 +33,18 @@ export class ServiceKeys implements ServiceKeyPusher {
     const { id, name, org_id: orgId, organization } = database;
     let followed = this.#followed.get(id);
     if (followed === undefined) {
-      const made: Followed = {
+      const entry: Followed = {
         snapshot: undefined,
         stop: this.#deps.snapshots.follow({ org_id: orgId, organization, database: name }, (snapshot) => {
-          made.snapshot = snapshot;
-          this.#pushAll(id, made).catch((error) =>
+          entry.snapshot = snapshot;
+          this.#pushAll(id, entry).catch((error) =>
             this.#deps.log.warn({ err: error, db: id }, "could not push a snapshot of keys"),
           );
         }),
       };
-      followed = made;
-      this.#followed.set(id, made);
-      made.stop.catch(() => this.#followed.delete(id));
+      followed = entry;
+      this.#followed.set(id, entry);
+      entry.stop.catch(() => this.#followed.delete(id));
     }
     await followed.stop;
   }

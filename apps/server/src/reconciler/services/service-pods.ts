@@ -67,7 +67,7 @@ export async function retireInstances(
   if (pods.length === 0) return 0;
   const { fresh, in_time: inTime } = await markDraining(deps, pods);
   if (fresh.size > 0) await sleep(HEARD_MS, undefined, { signal });
-  const goOn = await Promise.all(
+  const stillDraining = await Promise.all(
     pods.map(async (pod) => {
       const waitMs = fresh.has(pod.id) ? MOMENT_MS : 0;
       if ((await drain(deps, service, pod, waitMs, signal)) && inTime.has(pod.id)) return true;
@@ -75,7 +75,7 @@ export async function retireInstances(
       return false;
     }),
   );
-  return goOn.filter(Boolean).length;
+  return stillDraining.filter(Boolean).length;
 }
 
 /** Records the start of drains. Returns the new ones, and those with time left by the database's clock. */
@@ -100,7 +100,7 @@ export async function drainServicePods(
   signal: AbortSignal,
 ): Promise<number> {
   const pods = await deps.machine.driver.list({ database_id: databaseId, kind: "service" });
-  const goOn = await Promise.all(
+  const stillDraining = await Promise.all(
     pods.map(async ({ id, state }) => {
       const pod = parseServicePodId(id);
       if (pod === undefined || state !== "running") return false;
@@ -114,11 +114,11 @@ export async function drainServicePods(
       );
     }),
   );
-  return goOn.filter(Boolean).length;
+  return stillDraining.filter(Boolean).length;
 }
 
 /** Whether the stop of a database began recently enough that its services may still finish their requests. */
-export async function isDrainInTime({ db }: Pick<PodsDeps, "db">, operationId: string): Promise<boolean> {
+export async function isWithinDrainTime({ db }: Pick<PodsDeps, "db">, operationId: string): Promise<boolean> {
   const { rows } = await sql`select from control.operations where id = ${operationId}
     and started_at between now() - make_interval(secs => ${STOP_DRAIN_MS / 1_000}::float8) and now()`.execute(db);
   return rows.length > 0;

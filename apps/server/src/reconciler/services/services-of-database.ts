@@ -18,7 +18,7 @@ export async function wakeServices(tx: ControlDatabase | Tx, databaseId: string)
 }
 
 /** Records that the services of a database have no pods. Their desired state stays. */
-export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<void> {
+export async function markServicesStopped(tx: Tx, databaseId: string): Promise<void> {
   const from = SERVICE_STATES.filter((state) => nextServiceState(state, "stopped") === "STOPPED");
   const rows = await tx
     .updateTable("control.services")
@@ -33,7 +33,7 @@ export async function leaveServicesStopped(tx: Tx, databaseId: string): Promise<
 }
 
 /** For services whose pods ended with the server: the next server starts them with their databases. */
-export async function leaveServicesStarting(db: ControlDatabase, databaseIds: readonly string[]): Promise<void> {
+export async function markServicesStarting(db: ControlDatabase, databaseIds: readonly string[]): Promise<void> {
   if (databaseIds.length === 0) return;
   await db
     .updateTable("control.services")

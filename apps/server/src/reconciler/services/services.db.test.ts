@@ -33,8 +33,8 @@ describe("a service", () => {
       pods: [{ id: service.pod(1), state: "READY" }],
     });
     const told = stage.machine.pods.toldService(service.pod(1));
-    const { run_folder: runFolder } = databasePaths(stage.machine.place, stage.id);
-    const folder = serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id });
+    const { run_folder: runFolder } = databasePaths(stage.machine.paths, stage.id);
+    const folder = serviceFolder(stage.machine.paths, { id: service.id, database_id: stage.id });
     // the database's pod measures it, possibly as another user
     expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(told).toMatchObject({
@@ -46,7 +46,7 @@ describe("a service", () => {
       dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}&password=[\w-]{43}$/),
       resources: { workers: 1 },
     });
-    expect(told.token).not.toBe(stage.machine.pods.told(stage.pod).token);
+    expect(told.token).not.toBe(stage.machine.pods.specOf(stage.pod).token);
     expect(told.run_folder).not.toBe(runFolder);
     expect(told.last_keys).toBeDefined();
     expect((await stage.see()).operations).toEqual(["database.provision succeeded"]);
@@ -79,7 +79,7 @@ describe("a service", () => {
     stage.machine.pods.say(service.pod(1), { in_flight: 0 });
     expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
     const { run_folder: runFolder, scratch_folder: scratchFolder } = servicePaths(
-      stage.machine.place,
+      stage.machine.paths,
       { id: service.id, database_id: stage.id },
       1,
     );
@@ -91,7 +91,7 @@ describe("a service", () => {
     await stage.settles("AVAILABLE");
     const service = await openTestService(stage);
     await service.settles("AVAILABLE");
-    stage.machine.pods.behave({ start: "exits", says: "ModuleNotFoundError: No module named 'tiny'" });
+    stage.machine.pods.behave({ start: "exits", output: "ModuleNotFoundError: No module named 'tiny'" });
     await service.ask("update", { tree: TREE });
     const seen = await service.settles("AVAILABLE");
     expect(seen).toMatchObject({
@@ -122,7 +122,7 @@ describe("a service", () => {
   test("is FAILED when its first instance never serves, and serves once it is fixed", async () => {
     await using _reconciler = await stage.start();
     await stage.settles("AVAILABLE");
-    stage.machine.pods.behave({ start: "exits", says: "SyntaxError: invalid syntax" });
+    stage.machine.pods.behave({ start: "exits", output: "SyntaxError: invalid syntax" });
     const service = await openTestService(stage);
     expect(await service.settles("FAILED")).toMatchObject({
       failure: { code: "pod_failed", detail: expect.stringContaining("SyntaxError") },
@@ -155,7 +155,7 @@ describe("a service", () => {
     await service.settles(undefined);
     expect(stage.machine.pods.running()).toEqual([stage.pod]);
     expect(stage.machine.roles()).toEqual([]);
-    expect(existsSync(serviceFolder(stage.machine.place, { id: service.id, database_id: stage.id }))).toBe(false);
+    expect(existsSync(serviceFolder(stage.machine.paths, { id: service.id, database_id: stage.id }))).toBe(false);
     const { rows } = await sql`select kind, state from control.operations where kind = 'service.prune'`.execute(
       server.deps.db,
     );

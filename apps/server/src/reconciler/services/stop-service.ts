@@ -20,7 +20,7 @@ export async function stopService(deps: ReconcileDeps, snapshot: ServiceSnapshot
   if (!(await begin(SERVICES, deps, snapshot))) return "moved";
   await endInstances(deps, snapshot);
   await deps.reconcileStepDone?.("service pod_stopped");
-  await leaveStopped(deps, snapshot, { state: "succeeded" });
+  await markStopped(deps, snapshot, { state: "succeeded" });
   await deps.reconcileStepDone?.("service ended");
   return "moved";
 }
@@ -31,7 +31,7 @@ export async function sleepService(deps: ReconcileDeps, snapshot: ServiceSnapsho
   await endInstances(deps, snapshot);
   const operation = currentOperation(snapshot);
   const error = toFailure(notAvailable(database.uri, database.state, "served"));
-  await leaveStopped(
+  await markStopped(
     deps,
     snapshot,
     operation?.kind === "service.stop" ? { state: "succeeded" } : { state: "failed", error },
@@ -95,8 +95,8 @@ export async function tidyService(
   const pods = await listServicePods(deps, snapshot.row);
   const over = pods.filter(({ instance }) => instance !== snapshot.row.observed?.instance);
   if (over.length === 0) return "later";
-  const left = await retireInstances(deps, snapshot.row, over, signal);
-  if (left > 0) await enqueueReconcileService(deps.db, snapshot.row.id, LOOK_AGAIN_S, { keeps_sooner: true });
+  const stillRunning = await retireInstances(deps, snapshot.row, over, signal);
+  if (stillRunning > 0) await enqueueReconcileService(deps.db, snapshot.row.id, LOOK_AGAIN_S, { keeps_sooner: true });
   else await deps.reconcileStepDone?.("service retired");
   return "later";
 }
@@ -127,7 +127,7 @@ export async function endInstances(deps: ReconcileDeps, { row }: ServiceSnapshot
   await Promise.all([...new Set(known)].map((instance) => endInstance(deps, row, instance)));
 }
 
-async function leaveStopped(
+async function markStopped(
   deps: ReconcileDeps,
   snapshot: ServiceSnapshot,
   end: NonNullable<Change<never>["end"]>,

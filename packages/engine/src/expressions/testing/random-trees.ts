@@ -34,7 +34,7 @@ export function randomCall(signature: Signature, depth: number, options: TreeOpt
 /** A tree of a kind: a column, a constant, or a call. */
 export function randomTree(kind: TypeKind, depth: number, options: TreeOptions): Expr {
   const { random, columns } = options;
-  const makers = options.signatures.filter((one) => one.kind === kind);
+  const makers = options.signatures.filter((signature) => signature.kind === kind);
   if (depth > 0 && makers.length > 0 && random.next() < 0.7) return randomCall(random.pick(makers), depth - 1, options);
   if (kind === "json" && random.next() < 0.6) return randomPath(options);
   if (kind !== "json" && random.next() < 0.25)

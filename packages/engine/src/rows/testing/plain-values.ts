@@ -80,9 +80,9 @@ export function randomText(random: Random): string {
 }
 
 export function randomInt(random: Random, bits: number): bigint {
-  const most = 2n ** BigInt(bits - 1);
+  const max = 2n ** BigInt(bits - 1);
   const pick = random.next();
-  if (pick < 0.2) return random.pick([0n, 1n, -1n, most - 1n, -most, most / 2n + 1n]);
+  if (pick < 0.2) return random.pick([0n, 1n, -1n, max - 1n, -max, max / 2n + 1n]);
   const wide = (BigInt(random.int(0, 2 ** 32 - 1)) << 32n) | BigInt(random.int(0, 2 ** 32 - 1));
   return BigInt.asIntN(bits, wide >> BigInt(random.int(0, 40)));
 }

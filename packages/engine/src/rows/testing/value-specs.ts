@@ -161,12 +161,12 @@ function arraySpec(dtype: ArrayDtype, shape: readonly (number | null)[] | null):
     const count = found.reduce((product, length) => product * length, 1);
     const elements = Array.from({ length: count }, () => element(dtype, random));
     const nested = nest(
-      elements.map((one) => one.plain),
+      elements.map((element) => element.plain),
       found,
     );
     const python = `a${dtype}(${found.join()})${shown(nested)}`;
     const dims = count === 0 ? "" : found.map((length) => `[1:${length}]`).join("");
-    const sql = `${dims}:${elements.map((one) => one.sql).join()}`;
+    const sql = `${dims}:${elements.map((element) => element.sql).join()}`;
     return { json: plainJson(nested), answer: readNested(dtype, plainJson(nested)), sql, python };
   };
   return {

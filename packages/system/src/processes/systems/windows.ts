@@ -37,9 +37,9 @@ export function createWindowsProcesses(deps: WindowsProcessesDeps = systemDeps()
       known.delete(pid);
       return undefined;
     }
-    const kept = known.get(pid);
+    const cached = known.get(pid);
     // this process keeps its pid while it runs
-    if (kept !== undefined && (pid === deps.own_pid || deps.now() - kept.read_at < FRESH_MS)) return kept.found;
+    if (cached !== undefined && (pid === deps.own_pid || deps.now() - cached.read_at < FRESH_MS)) return cached.found;
     const found = readAnswer(deps.powershell(cimScript(pid)))[0];
     known.set(pid, { read_at: deps.now(), found });
     return found;
@@ -80,11 +80,11 @@ function readAnswer(answer: string): WindowsProcess[] {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== "");
-  if (lines.pop() !== END) throw unanswered(`PowerShell answered '${answer.trim().slice(0, 200)}'`);
+  if (lines.pop() !== END) throw noReply(`PowerShell answered '${answer.trim().slice(0, 200)}'`);
   return lines.map((line) => {
     const [, pid, parent, started = "", encoded = ""] =
       /^(\d+) (\d+) (\d+) ?([A-Za-z0-9+/=]*)$/.exec(line) ?? ([] as (string | undefined)[]);
-    if (pid === undefined) throw unanswered(`PowerShell answered '${line.slice(0, 200)}'`);
+    if (pid === undefined) throw noReply(`PowerShell answered '${line.slice(0, 200)}'`);
     const number = Number(pid);
     const commandLine = Buffer.from(encoded, "base64").toString("utf8");
     // Windows has no process groups or sessions
@@ -107,7 +107,7 @@ function runPowerShell(script: string): string {
       stdio: ["ignore", "pipe", "ignore"],
     });
   } catch (cause) {
-    throw unanswered(`${program} failed (${cause instanceof Error ? cause.message.split("\n")[0] : cause})`, cause);
+    throw noReply(`${program} failed (${cause instanceof Error ? cause.message.split("\n")[0] : cause})`, cause);
   }
 }
 
@@ -126,7 +126,7 @@ function isPidUsed(pid: number): boolean {
   }
 }
 
-function unanswered(what: string, cause?: unknown): Error {
+function noReply(what: string, cause?: unknown): Error {
   return appError("daemon_failed", {
     detail: `Windows does not say which processes run: ${what}.`,
     hint: "Check that this runs in PowerShell: Get-CimInstance Win32_Process",
