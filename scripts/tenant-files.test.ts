@@ -48,7 +48,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/pods/isolation.ts": "looks at what the driver keeps",
   "apps/server/src/reconciler/databases/move-former-storage.ts":
     "renames, from descriptors that withTenantFolder opened",
-  "apps/server/src/reconciler/pods-home.ts": "reads a file of the server's own",
+  "apps/server/src/reconciler/reconciler.ts": "reads a file of the server's own",
   "apps/server/src/welcome.ts": "a file of the server's own",
   "packages/system/src/blobs/disk-blobs.ts": "uploads, in folders that no tenant sees",
   "packages/system/src/files/private-folder.ts": "makes folders of the person who runs the command",
@@ -93,7 +93,7 @@ const REASONS: Readonly<Record<string, string>> = {
     "what the driver keeps of a start; the mounted folders are compared with it",
   "packages/pods/src/sandbox/sandbox-task.ts": "what the driver keeps of a task",
   "packages/pods/src/driver/task-watch.ts": "asks a file system what is free",
-  "packages/system/src/processes/inherited-descriptors.ts": "reads /proc",
+  "packages/system/src/processes/run-main.ts": "reads /proc",
   "packages/system/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
   "packages/system/src/processes/private-files.ts": "files of the server's own",
   "packages/system/src/processes/process-table.ts": "reads /proc",

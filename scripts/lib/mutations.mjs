@@ -49,7 +49,7 @@ export const MUTATIONS = [
   },
   {
     takes: "an image that there is is not built again",
-    file: `${CONTROL}/databases/plan-image.ts`,
+    file: `${CONTROL}/databases/plan-database.ts`,
     from: "const needsBuild = after.hash !== null && !after.is_built;",
     to: "const needsBuild = after.hash !== null;",
     project: "unit",

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { CallOptions } from "@appdb/contract/clients/client";
 import { type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
@@ -9,10 +10,27 @@ import { signInByDevice } from "./device-sign-in.ts";
 import { type Credential, findCredential, sessionCredential } from "./find-credential.ts";
 import { type ControlPlaneAddress, findServer, stoppedServer } from "./find-server.ts";
 import { httpFetch } from "./http-fetch.ts";
-import { openBrowser } from "./open-browser.ts";
 import { checkSessions, readSession, type StoredSession, sessionsFile, writeSession } from "./sessions.ts";
 import { wakingClient } from "./wake-database.ts";
 import { writeApiUrl } from "./write-api-url.ts";
+
+const OPENERS: Readonly<Record<string, readonly [command: string, ...args: string[]]>> = {
+  darwin: ["open"],
+  // Not `cmd /c start`, which would interpret `&` in the address.
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+  linux: ["xdg-open"],
+};
+
+/**
+ * Asks the desktop to open an address, without confirmation. Does nothing where this is impossible, because the address
+ * is also printed.
+ */
+function openBrowser(url: string): void {
+  const [command, ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  const child = spawn(command, [...args, url], { detached: true, stdio: "ignore" });
+  child.on("error", () => undefined);
+  child.unref();
+}
 
 /** Creates a command's access to the control plane. */
 export function createControlAccess(deps: {

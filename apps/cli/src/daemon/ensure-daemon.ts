@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
+import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { compareVersions, VERSION } from "@appdb/contract/version";
@@ -9,7 +11,28 @@ import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
 import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daemon-files.ts";
 import { isDaemonAlive } from "./is-daemon-alive.ts";
-import { nodeFetch } from "./node-fetch.ts";
+
+/** `fetch` over node:http. The global one adds 25 ms to a command's start, this one 10 ms. */
+const nodeFetch: FetchLike = (url, init) =>
+  new Promise<Fetched>((resolve, reject) => {
+    const { method, headers, body, signal } = init;
+    const sent = request(url, {
+      method,
+      headers: body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      // There are only a few calls; a kept connection would delay the command's end.
+      agent: false,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    sent.on("response", (response) =>
+      resolve({
+        status: response.statusCode ?? 0,
+        body: response,
+        text: async () => Buffer.concat(await response.toArray()).toString("utf8"),
+      }),
+    );
+    sent.on("error", reject);
+    sent.end(body);
+  });
 
 export interface EnsureDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;

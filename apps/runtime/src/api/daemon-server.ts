@@ -1,13 +1,110 @@
+import { parseLocalTarget } from "@appdb/contract/names";
 import { LOCAL_API } from "@appdb/contract/routes/local-api";
-import { CLIENT_VERSION_HEADER } from "@appdb/contract/version";
+import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
+import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
+import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
-import { daemonHandlers } from "./daemon-routes.ts";
+import { findErrors } from "../databases/cell-errors.ts";
+import { openKnown } from "../databases/open-known.ts";
+import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
+import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
+import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
-import { jobHandlers } from "./job-routes.ts";
-import { createJsonApi, mountApi } from "./json-api.ts";
+import { createJsonApi, type Handlers, mountApi } from "./json-api.ts";
 import { schemaHandlers } from "./schema-routes.ts";
-import { serviceHandlers } from "./service-routes.ts";
+
+type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
+
+/** Routes for the home's services. */
+function serviceHandlers(deps: DaemonDeps): Pick<Handlers<typeof LOCAL_API>, `service${Names}`> {
+  const { services } = deps;
+  return {
+    servicePlan: async ({ body }) => ({ plan: await planServiceUpdate(deps, body) }),
+    serviceApply:
+      ({ body }) =>
+      async () => ({ plan: await updateLocalServices(deps, body) }),
+    servicePrune: async ({ body }) => ({ plan: await pruneLocalServices(deps, body) }),
+    serviceList: ({ query: { target } }) => ({
+      services: services.list(target === undefined ? undefined : parseLocalTarget(target).text),
+    }),
+    serviceRestart: ({ body }) => services.restart(services.resolve(body.name)),
+    serviceStop: ({ body }) => services.stop(services.resolve(body.name)),
+    serviceLogs: ({ query: { follow, name, tail } }) => {
+      const log = services.log(services.resolve(name));
+      return async (emit, signal) => {
+        for (const line of log.tail(tail)) emit({ event: "log", line });
+        if (follow === "1" && !signal.aborted) {
+          const unfollow = log.follow((line) => emit({ event: "log", line }));
+          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+          unfollow();
+        }
+        return {};
+      };
+    },
+  };
+}
+
+/** Health and stop, and operations on the home's databases. All requests except health and stop count as activity. */
+function daemonHandlers(
+  app: FastifyInstance,
+  deps: DaemonDeps,
+): Pick<Handlers<typeof LOCAL_API>, "databaseDelete" | "databaseList" | "health" | "stop"> {
+  let requests = 0;
+  app.addHook("onRequest", async (request, reply) => {
+    if (request.url.startsWith(LOCAL_ROUTES.health.path) || request.url.startsWith(LOCAL_ROUTES.stop.path)) return;
+    requests += 1;
+    // also when the client disconnects before its answer
+    reply.raw.once("close", () => {
+      requests -= 1;
+    });
+  });
+  return {
+    health: async () => {
+      const fills = await deps.databases.countFills();
+      return {
+        version: VERSION,
+        pid: process.pid,
+        home: deps.home,
+        started_at: deps.started_at,
+        postgres: deps.postgres.state(),
+        busy: requests + fills + deps.services.countRunning(),
+        services: deps.services.countRunning(),
+      };
+    },
+    stop: ({ reply }) => {
+      // the answer is sent before the listener closes
+      reply.raw.once("close", () => deps.requestStop());
+      return {};
+    },
+    databaseList: async () => ({ databases: await listLocalDatabases(deps) }),
+    databaseDelete: ({ body }) => deleteLocalDatabase(deps, body),
+  };
+}
+
+/** Routes for recomputes, failing cells and jobs. */
+function jobHandlers(
+  deps: DaemonDeps,
+): Pick<Handlers<typeof LOCAL_API>, "errors" | "jobCancel" | "jobList" | "recompute" | "recomputePlan"> {
+  const open = (text: string) => openKnown(deps, text);
+  return {
+    recomputePlan: async ({ body }) => ({ plan: await planTableRecompute({ open }, body) }),
+    recompute:
+      ({ body }) =>
+      async (emit, signal) => ({ result: await recomputeTable({ ...deps, open }, body, emit, signal) }),
+    errors: async ({ query }) => ({ tables: await findErrors(open, query) }),
+    jobList: async ({ query: { all, target: text } }) => {
+      const { sql, name, target } = await open(text);
+      const folder = target.folders.length === 0 ? null : folderSchema(target.text);
+      return { jobs: [...(await listJobs(sql, { database: name, folder, all: all === "1" }))] };
+    },
+    jobCancel: async ({ body: { id, target } }) => {
+      const { sql } = await open(target);
+      return await cancelJob(sql, deps.clock, id);
+    },
+  };
+}
 
 /**
  * The daemon's API (contract/routes/local-api.ts). Every request must send the home's token and the client's version.

@@ -1,13 +1,84 @@
 import { randomUUID } from "node:crypto";
-import { appError, toProblem } from "@appdb/contract/errors";
+import { appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
+import { MANIFEST_VERSION } from "@appdb/contract/manifest";
 import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
 import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
-import { type Call, mountRoute } from "@appdb/http/mount-api";
+import { type Call, endOf, mountRoute } from "@appdb/http/mount-api";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { z } from "zod";
 import { NO_SCHEMAS } from "../http/no-schemas.ts";
-import { answerEvents, type Emit } from "./event-streams.ts";
-import { parseRequest } from "./parse.ts";
+
+/** Writes one line of an NDJSON response. */
+type Emit = (line: object) => void;
+
+/**
+ * Responds with NDJSON: the lines that `work` emits, then one `done` line with its result or one `error` line. The
+ * signal aborts when the client disconnects.
+ */
+async function answerEvents(
+  deps: { readonly log: Logger },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: (emit: Emit, signal: AbortSignal) => Promise<object>,
+): Promise<void> {
+  const aborted = endOf(reply);
+  const emit: Emit = (line) => {
+    if (!aborted.aborted) reply.raw.write(`${JSON.stringify(line)}\n`);
+  };
+  reply.hijack();
+  reply.raw.writeHead(200, { ...headersOf(reply), "content-type": "application/x-ndjson" });
+  // send headers immediately, so that the client knows that its request was accepted
+  reply.raw.flushHeaders();
+  try {
+    emit({ event: "done", ...(await work(emit, aborted)) });
+  } catch (error) {
+    const problem = toProblem(error, request.id);
+    if (problem.code === "internal_error" && !aborted.aborted) {
+      deps.log.error({ err: error, req: request.id }, "a request failed");
+    }
+    emit({ event: "error", problem });
+  } finally {
+    reply.raw.end();
+  }
+}
+
+/** Headers that hooks have set; a hijacked reply must send them itself. */
+function headersOf(reply: FastifyReply): Record<string, string> {
+  const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));
+}
+
+const MAX_ERRORS = 20;
+
+/** Parses a client's input. @throws invalid_request, manifest_invalid, manifest_too_new */
+function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const code: ErrorCode = issues.every((issue) => issue.path[0] === "manifest")
+    ? "manifest_invalid"
+    : "invalid_request";
+  refuseNewerManifest(value);
+  const errors = issues.slice(0, MAX_ERRORS).map((issue) => ({
+    pointer: `/${issue.path.map(String).join("/")}`,
+    detail: issue.message,
+  }));
+  throw appError(code, {
+    detail: `The request is invalid: ${errors.map((error) => `${error.pointer}: ${error.detail}`).join("; ")}.`,
+    errors,
+  });
+}
+
+function refuseNewerManifest(value: unknown): void {
+  const version = (value as { manifest?: { manifest_version?: unknown } } | null)?.manifest?.manifest_version;
+  if (typeof version !== "number" || version <= MANIFEST_VERSION) return;
+  throw appError("manifest_too_new", {
+    detail: `The manifest has version ${version}; this daemon supports versions up to ${MANIFEST_VERSION}.`,
+    hint: "Upgrade the command: pip install --upgrade 'appdb[serve]', then cli daemon restart",
+    meta: { version, newest: MANIFEST_VERSION },
+  });
+}
 
 /** Far above a manifest with thousands of columns. */
 const BODY_BYTES = 64_000_000;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { endProcess } from "@appdb/system/processes/end-process";
 import type { ProcessIdentity } from "@appdb/system/processes/process-identity";
@@ -12,9 +13,31 @@ import { askAbout, askMetrics, followLog } from "./ask-gateway.ts";
 import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
 import { digestGateway } from "./settings-digest.ts";
-import { toStartError } from "./start-error.ts";
-import { adoptGateway, END_STEPS, type RunningGateway, startGatewayProcess } from "./start-gateway.ts";
+import {
+  adoptGateway,
+  END_STEPS,
+  type EndedGateway,
+  type RunningGateway,
+  startGatewayProcess,
+} from "./start-gateway.ts";
 import { ANSWER_MS, watchAnswers } from "./watch-answers.ts";
+
+const LINES_SAID = 12;
+
+/** The error of an ended gateway, with its own problem if it printed one. */
+export function toStartError({ code, errors, output, signal }: EndedGateway): AppError {
+  const problem = parseProblem(output.trim().split("\n").at(-1) ?? "");
+  if (problem !== undefined) return fromProblem(problem);
+  // the exit of a gateway that a previous server started is unknown
+  const status = code === null ? " for an unknown reason" : ` with status ${code}`;
+  const how = signal === null ? status : ` with signal ${signal}`;
+  const lastLines = errors.trim().split("\n").slice(-LINES_SAID).join("\n");
+  return appError("gateway_failed", {
+    detail: `The gateway ended${how}${lastLines === "" ? "." : `:\n${lastLines}`}`,
+    hint: "Read the log of the server. To start it without a gateway, set SERVICE_ROLES=control-plane,reconciler.",
+    meta: { code, signal },
+  });
+}
 
 const LOOK_MS = 20;
 /** A gateway that ends sooner counts as failing: the pause before the next start grows. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { claimPodsHome } from "../reconciler/pods-home.ts";
+import { claimPodsHome } from "../reconciler/reconciler.ts";
 import { openServer } from "../testing/open-server.ts";
 import { openOrgStage } from "../testing/people.ts";
 import { isolationReason, recordIsolation } from "./isolation.ts";

@@ -1,8 +1,16 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "@appdb/engine/ports";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { sql } from "kysely";
 import type pg from "pg";
+import { SERVER_PATHS } from "../config/config.ts";
 import { stopSuspended } from "../control-plane/organizations/suspend-organization.ts";
+import { forgetPreparations } from "../control-plane/preparations/preparations.ts";
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
-import { findDueOrganizations } from "../control-plane/webhooks/due-deliveries.ts";
-import { errorFields } from "../database/pool.ts";
+import { findDueOrganizations, forgetDeliveries } from "../control-plane/webhooks/due-deliveries.ts";
+import { type ControlDatabase, errorFields } from "../database/pool.ts";
 import type { HealthProblem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
 import type { HostRuntime } from "../pods/host-runtime.ts";
@@ -13,20 +21,81 @@ import { repeatJobs } from "../queue/repeat-jobs.ts";
 import { AT_ONCE } from "../queue/shares.ts";
 import { runWorkers, type Tasks, type WorkerPool } from "../queue/worker-pool.ts";
 import { cleanIdempotency } from "../requests/idempotency.ts";
-import { collect } from "./collect.ts";
+import { collectBlobs } from "./cleanup/collect-blobs.ts";
+import { collectTrees } from "./cleanup/collect-trees.ts";
+import { collectUnusedImages } from "./cleanup/collect-unused-images.ts";
 import { retryAtOnce } from "./core/failures.ts";
 import type { ReconcileDeps } from "./core/reconcile-deps.ts";
 import { buildImage } from "./databases/build-image.ts";
 import { monitorDatabases } from "./databases/monitor-databases.ts";
 import { moveAllFormerStorage } from "./databases/move-former-storage.ts";
 import { reconcileDatabase } from "./databases/reconcile-database.ts";
-import { endAllPods, endOrphans, findUnfinished, markMissingDatabasesLost } from "./databases/resume-databases.ts";
+import {
+  endAllPods,
+  endOrphans,
+  findUnfinished,
+  markMissingDatabasesLost,
+  removeOrphanStorage,
+} from "./databases/resume-databases.ts";
 import { prepareImage } from "./images/prepare-image.ts";
-import { claimPodsHome } from "./pods-home.ts";
 import { findMissingMains, provisionMain } from "./provision-main.ts";
 import { reconcileService } from "./services/reconcile-service.ts";
-import { findUnfinishedServices, markMissingServicesLost } from "./services/resume-services.ts";
+import { findUnfinishedServices, markMissingServicesLost, removeOrphanServices } from "./services/resume-services.ts";
 import { ServiceKeys } from "./services/service-keys.ts";
+
+/**
+ * Claims the control plane's pods for this home. They run on one machine. Returns false and logs it if another home has
+ * them; this reconciler must then leave databases alone.
+ */
+export async function claimPodsHome(
+  { db, log }: { readonly db: ControlDatabase; readonly log: Logger },
+  home: string,
+): Promise<boolean> {
+  const ownId = openHomeId(home);
+  await db
+    .insertInto("control.pods_home")
+    .values({ home_id: ownId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const { home_id: homeId, claimed_at: claimedAt } = await db
+    .selectFrom("control.pods_home")
+    .select(["home_id", "claimed_at"])
+    .executeTakeFirstOrThrow();
+  if (homeId === ownId) return true;
+  log.error(
+    { home, home_id: ownId, other_home_id: homeId, claimed_at: claimedAt },
+    "this reconciler leaves databases alone: their pods belong to another home, on the machine that first started them",
+  );
+  return false;
+}
+
+/** Reads or creates the home's permanent id. A copy of the home has the same id. */
+function openHomeId(home: string): string {
+  const path = join(home, SERVER_PATHS.homeId);
+  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  const homeId = randomUUID();
+  writePrivateFile(path, `${homeId}\n`);
+  return homeId;
+}
+
+const LINES = "30 days";
+
+/** Removes unused images, project files, blobs and storage, and old lines of operations. */
+async function collect(deps: ReconcileDeps): Promise<void> {
+  const images = await collectUnusedImages(deps);
+  const trees = await collectTrees(deps);
+  const blobs = await collectBlobs(deps);
+  await forgetPreparations(deps.db);
+  await forgetDeliveries(deps.db);
+  const databases = await removeOrphanStorage(deps);
+  const services = await removeOrphanServices(deps);
+  await sql`with old as (select id from control.operations where line_bytes > 0 and ended_at < now() - ${LINES}::interval),
+    gone as (delete from control.operation_lines where operation_id in (select id from old))
+    update control.operations set line_bytes = 0 where id in (select id from old)`.execute(deps.db);
+  if (images + trees + blobs + databases + services > 0) {
+    deps.log.info({ images, trees, blobs, databases, services }, "unused data was removed");
+  }
+}
 
 const LOOK_FOR_DEAD_MS = 2_000;
 const OTHER_HOME =

@@ -1,5 +1,8 @@
+import { performance } from "node:perf_hooks";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestService } from "@appdb/contract/manifest";
+import { limitVariable } from "@appdb/contract/service-limits";
+import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import { BackgroundRoutes, compileJobRoutes } from "../background/background-routes.ts";
 import { collectBackground } from "../background/background-store.ts";
 import { hasBackground } from "../background/describe-background.ts";
@@ -7,17 +10,84 @@ import type { BackgroundRunner } from "../background/run-background.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
 import { compileManifestChecks } from "../kinds/json-checks.ts";
 import type { OpenApiDocument } from "../openapi/schemas.ts";
-import type { QueryAnswerer } from "../ports.ts";
+import type { Logger, QueryAnswerer, RequestTracer } from "../ports.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
-import type { CompiledRoute } from "../routes/route.ts";
+import { readPreferences } from "../routes/prefer.ts";
+import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { type EndpointsDeps, type EndpointsInput, RouteContext } from "../routes/route-context.ts";
+import { Timing } from "../timing.ts";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
-import { withBound } from "./bounded-route.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
 import { describeService } from "./openapi.ts";
 import { haveHandlers, tableRouteId, tableService } from "./table-routes.ts";
-import { withTiming } from "./timing.ts";
+
+/**
+ * Wraps a route: with `Prefer: timing` the response has a `Server-Timing` header. It also records the times for the
+ * tracer, if any.
+ */
+function withTiming(route: CompiledRoute, tracer?: RequestTracer): CompiledRoute {
+  const handle = (request: RouteRequest): Promise<RouteAnswer> => {
+    const isWanted = request.headers.prefer !== undefined && readPreferences(request.headers).has("timing");
+    return isWanted ? handleTimed(route, request) : route.handle(request);
+  };
+  if (tracer === undefined) return { ...route, handle };
+  const traced = { service: route.service, method: route.method, route: route.path };
+  return {
+    ...route,
+    handle: async (request) => {
+      const trace = tracer.begin({ ...traced, id: request.id, headers: request.headers });
+      if (trace === undefined) return await handle(request);
+      // For a streaming response: until its head is available.
+      const answer = await handle({ ...request, timing: new Timing(trace.note) });
+      trace.end(answer.status);
+      return answer;
+    },
+  };
+}
+
+async function handleTimed(route: CompiledRoute, request: RouteRequest): Promise<RouteAnswer> {
+  const { timing = new Timing() } = request;
+  const since = performance.now();
+  const answer = await route.handle({ ...request, timing });
+  const total = performance.now() - since;
+  const shown = Object.entries({ db: timing.db, py: timing.py, total }).map(
+    ([name, ms]) => `${name};dur=${ms.toFixed(2)}`,
+  );
+  return { ...answer, headers: { ...answer.headers, "server-timing": shown.join(", ") } };
+}
+
+/**
+ * The route with a limit on concurrent requests. For a streaming route, a request counts until its head is sent.
+ * Requests above the limit fail at once with `overloaded`, so that a slow route does not block the service.
+ */
+export function withBound(route: CompiledRoute, max: number, log: Logger): CompiledRoute {
+  const { method, path } = route;
+  let waiting = 0;
+  const ended = (answer: RouteAnswer): RouteAnswer => {
+    waiting -= 1;
+    return answer;
+  };
+  return {
+    ...route,
+    handle(request) {
+      if (waiting >= max) {
+        return Promise.resolve(answerError(tooMany(`${method} ${path}`, max), request.id, log));
+      }
+      waiting += 1;
+      // The handler never rejects.
+      return route.handle(request).then(ended);
+    },
+  };
+}
+
+function tooMany(route: string, max: number): Error {
+  return appError("overloaded", {
+    detail: `${max} requests to ${route} are already in progress, the maximum of one route. Nothing was done.`,
+    hint: `Send the request again in a moment. To allow more concurrent requests, raise ${limitVariable("route_requests")}.`,
+    meta: { route, limit: "route_requests", value: max },
+  });
+}
 
 export interface Endpoints extends AsyncDisposable {
   readonly services: readonly string[];

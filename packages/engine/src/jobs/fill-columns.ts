@@ -1,6 +1,5 @@
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { SqlError } from "../ports.ts";
-import { createBatchPace } from "./batch-pace.ts";
+import { type Clock, SqlError } from "../ports.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobLost } from "./fill-context.ts";
 import { type Fill, type FillMode, planFill } from "./fill-plan.ts";
@@ -18,6 +17,38 @@ import {
   sliceRows,
 } from "./run-rows.ts";
 import { openUndoLog } from "./undo-log.ts";
+
+/** Target duration of a batch. A slow function must not delay finished rows or the shown progress. */
+const AIM_MS = 300;
+const FIRST_ROWS = 32;
+const MAX_ROWS = 5_000;
+/** Maximum change of the size by a single quick or slow batch. */
+const MAX_GROWTH = 4;
+
+interface BatchPace {
+  /** Rows of the next batch, 1 to 5,000. */
+  readonly rows: number;
+  /** Records the end of a batch with `rows` rows. */
+  batchDone(): void;
+}
+
+/** Sizes batches by the duration of the last one, so that each takes about 0.3 seconds. */
+export function createBatchPace(clock: Clock): BatchPace {
+  let rows = FIRST_ROWS;
+  let startedAt = clock.now();
+  return {
+    get rows() {
+      return rows;
+    },
+    batchDone() {
+      const now = clock.now();
+      const factor = AIM_MS / Math.max(1, now - startedAt);
+      const bounded = Math.min(MAX_GROWTH, Math.max(1 / MAX_GROWTH, factor));
+      rows = Math.min(MAX_ROWS, Math.max(1, Math.round(rows * bounded)));
+      startedAt = now;
+    },
+  };
+}
 
 /** Rows per transaction if SQL computes everything. */
 const SQL_BATCH = 5_000;

@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
-import { JOBS_CHANNEL } from "../catalog/load-catalog.ts";
-import { analyzeTable } from "./analyze-table.ts";
+import { JOBS_CHANNEL, loadCatalog } from "../catalog/load-catalog.ts";
+import { SqlError } from "../ports.ts";
+import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
@@ -9,6 +10,22 @@ import { fillColumns } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease } from "./job-store.ts";
+
+/**
+ * Updates PostgreSQL's planner statistics of a table, which autovacuum would do only after a minute or so. Until then
+ * it has no statistics of a new column or of a new index's columns, and scans whole tables.
+ */
+async function analyzeTable(deps: Pick<JobDeps, "sql" | "log">, tableId: number): Promise<void> {
+  const table = (await loadCatalog(deps.sql)).tables.find((candidate) => candidate.id === tableId);
+  if (table === undefined) return;
+  try {
+    await deps.sql.query({ text: `analyze ${quoteTable(table)}` });
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error;
+    // The table was dropped meanwhile, or is locked: autovacuum analyses it later.
+    deps.log.debug({ table: table.name, sqlstate: error.sqlstate }, "a table was not analysed");
+  }
+}
 
 /** Maximum delay until a job without a notification is found, such as that of a dead runner. */
 const POLL_MS = 1_000;

@@ -35,8 +35,29 @@ import { TableVersionGuard } from "../write/table-version-guard.ts";
 import type { WriteDeps } from "../write/write-pipeline.ts";
 import { Admission } from "./admission.ts";
 import { declaredTable } from "./declared-table.ts";
-import { createMemorySpool } from "./memory-spool.ts";
 import type { ConnectExport, SqlExport } from "./sql-export.ts";
+
+/** A spool in memory, for callers without a file system. */
+function createMemorySpool(): Spool {
+  let pieces: Uint8Array[] = [];
+  let bytes = 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    async write(piece) {
+      const written = Buffer.from(piece);
+      pieces.push(written);
+      bytes += written.length;
+    },
+    async *read() {
+      yield* pieces;
+    },
+    async [Symbol.asyncDispose]() {
+      pieces = [];
+    },
+  };
+}
 
 export interface EndpointsDeps {
   readonly sql: SqlPool;

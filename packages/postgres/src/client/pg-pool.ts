@@ -1,14 +1,56 @@
-import type { Logger, SqlConnection, SqlPool, SqlResult, SqlTransaction, Statement } from "@appdb/engine/ports";
-import { SqlError } from "@appdb/engine/ports";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import {
+  type Logger,
+  type SqlConnection,
+  SqlError,
+  type SqlPool,
+  type SqlResult,
+  type SqlTransaction,
+  type Statement,
+} from "@appdb/engine/ports";
 import { IN_SIGHT } from "@appdb/engine/queries/nearest-rows";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
-import { copyRows } from "./pg-copy.ts";
+import { from } from "pg-copy-streams";
 import { isConnectionLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { runBounded, runStatement } from "./pg-statement.ts";
 import { isNamedRead, PipelinedReads } from "./pipelined-reads.ts";
 import { RawRowReader } from "./raw-row-reader.ts";
 import { connectionOf, type PostgresAddress } from "./server-address.ts";
+
+/**
+ * Runs `COPY ... FROM STDIN` and returns the number of rows. An error of the row source ends the statement and is
+ * passed on.
+ * @throws SqlError, commit_unknown
+ */
+async function copyRows(
+  client: ClientBase,
+  text: string,
+  rows: Iterable<string> | AsyncIterable<string>,
+): Promise<number> {
+  const stream = client.query(from(text));
+  const source = { failed: false, error: undefined as unknown };
+  try {
+    await pipeline(Readable.from(captureErrors(rows, source), { objectMode: true, highWaterMark: 1 }), stream);
+    return stream.rowCount;
+  } catch (error) {
+    throw source.failed ? source.error : statementError(error);
+  }
+}
+
+async function* captureErrors(
+  rows: Iterable<string> | AsyncIterable<string>,
+  source: { failed: boolean; error: unknown },
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const text of rows) yield Buffer.from(text, "utf8");
+  } catch (error) {
+    source.failed = true;
+    source.error = error;
+    throw error;
+  }
+}
 
 export interface PgPoolOptions {
   /**

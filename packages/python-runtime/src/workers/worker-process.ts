@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { TypeKind } from "@appdb/contract/types";
 import {
@@ -12,7 +13,42 @@ import { HAS_GROUPS, killGroup } from "@appdb/system/processes/kill-group";
 import { createLineSplitter } from "@appdb/system/processes/output-lines";
 import { spawnPython } from "@appdb/system/processes/spawn-python";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
-import { familyMemoryBytes, ownMemoryBytes } from "./process-memory.ts";
+
+/** Like `ownMemoryBytes`, for a process and its descendants: with a launcher, Python is its child. */
+async function familyMemoryBytes(pid: number): Promise<number | undefined> {
+  const own = await ownMemoryBytes(pid);
+  if (own === undefined) return undefined;
+  const below = await Promise.all((await childrenOf(pid)).map(familyMemoryBytes));
+  return below.reduce<number>((sum, bytes) => sum + (bytes ?? 0), own);
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  try {
+    const text = await readFile(`/proc/${pid}/task/${pid}/children`, "latin1");
+    return text.split(" ").filter(Boolean).map(Number);
+  } catch {
+    // same as for the process itself
+    return [];
+  }
+}
+
+/**
+ * Memory in bytes that a process itself uses. Undefined where the system does not report it (not Linux, process gone).
+ * Mapped file pages are excluded, because the system can reclaim them.
+ */
+async function ownMemoryBytes(pid: number): Promise<number | undefined> {
+  try {
+    const status = await readFile(`/proc/${pid}/status`, "latin1");
+    return kilobytes(status, "RssAnon") * 1024 + kilobytes(status, "RssShmem") * 1024;
+  } catch {
+    // The process has ended or /proc is missing. Its end is noticed elsewhere, and the worker limits its own memory.
+    return undefined;
+  }
+}
+
+function kilobytes(status: string, field: string): number {
+  return Number(new RegExp(`^${field}:\\s*(\\d+) kB`, "m").exec(status)?.[1] ?? 0);
+}
 
 /** Timeout of a worker's import of the application's modules. */
 const START_TIMEOUT_MS = 120_000;

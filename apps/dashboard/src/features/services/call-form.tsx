@@ -1,5 +1,8 @@
-import type { HostedService } from "@appdb/contract/routes/control-services";
+import type { HostedService, ServiceCallAnswer } from "@appdb/contract/routes/control-services";
 import { useState } from "react";
+import type { Api } from "../../api/api.tsx";
+import { pause } from "../../api/pause.ts";
+import { type Action, useAction } from "../../api/use-action.ts";
 import { Alert } from "../../ui/alert.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -7,14 +10,46 @@ import { TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Card, Section } from "../../ui/page.tsx";
 import { AnswerView } from "./answer-view.tsx";
-import { buildCall, fieldKey } from "./build-call.ts";
+import { type BuiltCall, buildCall, fieldKey } from "./build-call.ts";
 import { callCommand } from "./call-command.ts";
 import { CallKeyField } from "./call-key-field.tsx";
 import { FieldInput } from "./field-input.tsx";
 import { problemOf, readRefusal } from "./read-answer.ts";
 import type { RouteForm } from "./route-form.ts";
-import { useCall } from "./use-call.ts";
-import { useCallKey } from "./use-call-key.ts";
+import { type CallKey, useCallKey } from "./use-call-key.ts";
+
+/** A gateway may not have a new key yet within this time. */
+const NEW_MS = 3_000;
+const PAUSE_MS = 200;
+
+interface CallInput {
+  readonly call: BuiltCall;
+  readonly key: CallKey;
+}
+
+/** The request and the answer of a call. */
+interface Called {
+  readonly call: BuiltCall;
+  readonly answer: ServiceCallAnswer;
+}
+
+/** Sends requests to a service through the control plane, like a client. */
+function useCall(service: HostedService): Action<CallInput, Called> {
+  return useAction(async (api, { call, key }: CallInput) => {
+    for (;;) {
+      const answer = await send(api, service, call, key);
+      const isNew = key.created !== null && Date.now() - key.created.at < NEW_MS;
+      // it was refused before it reached the service, so a retry is safe
+      if (answer.status !== 401 || !isNew) return { call, answer };
+      await pause(PAUSE_MS, new AbortController().signal);
+    }
+  });
+}
+
+async function send(api: Api, service: HostedService, call: BuiltCall, key: CallKey): Promise<ServiceCallAnswer> {
+  const params = { org: service.organization, db: service.database, service: service.name };
+  return await api.control.call("serviceCall", { params, body: { ...call, api_key: key.text } });
+}
 
 interface CallFormProps {
   readonly service: HostedService;

@@ -6,15 +6,51 @@ import type {
   databasePlanRequestSchema,
   EnvironmentDocument,
 } from "@appdb/contract/routes/control-databases";
+import { diffEnvironment } from "@appdb/python-runtime/environments/environment";
 import type * as z from "zod";
 import type { ResourceBounds } from "../../config/config-pods.ts";
-import type { DesiredDatabase } from "../../database/desired.ts";
-import { firstDesired } from "../../database/desired.ts";
+import { type DesiredDatabase, firstDesired } from "../../database/desired.ts";
 import type { DatabaseRow } from "./databases-store.ts";
-import { planFiles } from "./plan-files.ts";
-import { planImage } from "./plan-image.ts";
+import { planFiles, shortenLines } from "./plan-files.ts";
 import { checkResources, describeResources, mergeResources, planResources, usualResources } from "./plan-resources.ts";
 import { checkSettings, mergeSettings, planSettings } from "./plan-settings.ts";
+
+/** An environment and its image. The hash is null for the base library alone. */
+interface PlannedImage {
+  readonly hash: string | null;
+  readonly document: EnvironmentDocument | null;
+}
+
+/**
+ * Plans the change of the image. Undefined if the environment is the same. `is_built`: the organization has an image of
+ * the new environment. `runs`: pods must restart to use it.
+ */
+function planImage(
+  before: PlannedImage,
+  after: PlannedImage & { readonly document: EnvironmentDocument; readonly is_built: boolean },
+  runs: boolean,
+): DatabaseOp | undefined {
+  if (before.hash === after.hash) return undefined;
+  const diff = diffEnvironment(before.document, after.document);
+  const isFirst = before.hash === null;
+  const needsBuild = after.hash !== null && !after.is_built;
+  const because = isFirst ? `from ${after.document.source ?? "the base library"}` : `${diff.parts.join(", ")} changed`;
+  return {
+    target: "image",
+    op: needsBuild ? "build" : "change",
+    severity: "additive",
+    description: describe(after, because),
+    lines: isFirst ? [] : shortenLines(diff.lines),
+    requires_restart: runs,
+    details: { from: before.hash, to: after.hash, parts: diff.parts },
+  };
+}
+
+function describe(after: { readonly hash: string | null; readonly is_built: boolean }, because: string): string {
+  if (after.hash === null) return `the image will be the base library alone: ${because}`;
+  if (after.is_built) return `the image will be one that was built before: ${because}`;
+  return `the image will be built: ${because}`;
+}
 
 export type PlanRequest = z.output<typeof databasePlanRequestSchema>;
 

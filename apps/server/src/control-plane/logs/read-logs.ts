@@ -1,10 +1,46 @@
 import type { LogLine } from "@appdb/contract/routes/control-databases";
 import type { PodAccess } from "@appdb/pods/driver/pod-driver";
-import type { Notifications } from "../../database/notifications.ts";
+import type { Channel, Notifications } from "../../database/notifications.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { findOperation, hasEnded } from "../operations/operations-store.ts";
-import { openChannelListener } from "./channel-listener.ts";
 import { type BuildPosition, readBuildLines, readLastBuildLines, readOperationLines } from "./logs-store.ts";
+
+/** Wakes a waiting reader when its channel is notified. */
+interface ChannelListener extends AsyncDisposable {
+  /** Resolves after a notification since the last call, or when the signal aborts. */
+  wait(signal: AbortSignal): Promise<void>;
+}
+
+/** Listens on channels for one payload, or for any. Misses no notification after it resolves. */
+async function openChannelListener(
+  notifications: Notifications,
+  channels: readonly Channel[],
+  payload?: string,
+): Promise<ChannelListener> {
+  let hasRung = false;
+  let wake = () => {};
+  const onMessage = (found: string | undefined) => {
+    if (found !== undefined && payload !== undefined && found !== payload) return;
+    hasRung = true;
+    wake();
+  };
+  const stops = await Promise.all(channels.map((channel) => notifications.listen(channel, onMessage)));
+  return {
+    async wait(signal) {
+      const over = () => wake();
+      signal.addEventListener("abort", over);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (hasRung || signal.aborted) resolve();
+      });
+      signal.removeEventListener("abort", over);
+      hasRung = false;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const stop of stops) stop();
+    },
+  };
+}
 
 export interface LogDeps {
   readonly db: ControlDatabase;

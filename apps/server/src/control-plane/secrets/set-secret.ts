@@ -1,12 +1,29 @@
-import { parseSecretName } from "@appdb/contract/control/resource-names";
+import { parseSecretName, serviceUriOf } from "@appdb/contract/control/resource-names";
 import { appError } from "@appdb/contract/errors";
 import type { ChangedSecret } from "@appdb/contract/routes/control";
 import { sql } from "kysely";
 import { actorOf, doneBy } from "../../audit/event.ts";
+import type { Tx } from "../../database/pool.ts";
 import type { Envelope, Owner } from "../../secrets/envelope.ts";
 import { readSecret, secretNotFound } from "../../secrets/secret-store.ts";
 import type { Caller, KeyChangeDeps } from "../keys/create-key.ts";
-import { listAffected } from "./list-affected.ts";
+
+/** Addresses of running services that read the secret, unless their database overrides it. */
+async function listAffected(
+  tx: Tx,
+  org: string,
+  { database_id: databaseId, org_id: orgId }: Owner,
+  name: string,
+): Promise<string[]> {
+  const { rows } = await sql<{ database: string; service: string }>`
+    select d.name as database, s.name as service
+    from control.services s join control.databases d on d.id = s.database_id
+    where s.org_id = ${orgId} and (s.database_id = ${databaseId}::uuid or (${databaseId}::uuid is null and not exists (
+        select from control.secrets o where o.database_id = s.database_id and o.name = ${name})))
+      and s.observed is not null and (s.desired ->> 'is_running')::boolean and not s.is_pruned
+    order by d.name, s.name`.execute(tx);
+  return rows.map(({ database, service }) => serviceUriOf(org, database, service));
+}
 
 /** All secrets are in the environment of one process, which the system limits. */
 const MOST = 200;

@@ -5,7 +5,15 @@ import { op } from "@appdb/engine/services/compare-routes";
 import { type PresentService, planServices } from "@appdb/engine/services/plan-services";
 import type { LockedService } from "./lock-services.ts";
 import type { DeployedApplication } from "./read-deployed-application.ts";
-import { sortMembers } from "./sort-members.ts";
+
+/** Sorts the members of all objects, so that equal values have equal texts. */
+function sortMembers<T>(value: T): T;
+function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => sortMembers<unknown>(item));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, item]) => [name, sortMembers<unknown>(item)]));
+}
 
 export interface HostedPlanInput {
   readonly application: DeployedApplication;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toStartError } from "./start-error.ts";
+import { toStartError } from "./supervise-gateway.ts";
 
 test("an ended gateway is reported with its status, its signal, or an unknown reason", () => {
   const ended = { errors: "", output: "" };

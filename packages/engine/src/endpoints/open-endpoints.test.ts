@@ -2,7 +2,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { type RouteAnswer, wholeText } from "../answers/answers.ts";
 import type { CompiledRoute } from "../routes/route.ts";
-import { withBound } from "./bounded-route.ts";
+import { withBound } from "./open-endpoints.ts";
 
 test("requests above a route's limit are refused at once", async () => {
   const ends: ((answer: RouteAnswer) => void)[] = [];

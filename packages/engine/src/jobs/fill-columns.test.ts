@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createBatchPace } from "./batch-pace.ts";
+import { createBatchPace } from "./fill-columns.ts";
 
 test.each([
   ["80 ms", 80, 4],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createNameRoute } from "./name-route.ts";
+import { createNameRoute } from "./read-traffic.ts";
 
 const ROUTES = [
   "GET /a",

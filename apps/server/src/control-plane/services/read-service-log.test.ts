@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type LogFilter, wantsLine } from "./filter-log.ts";
+import { type LogFilter, wantsLine } from "./read-service-log.ts";
 
 const ALL: LogFilter = { search: undefined, route: undefined, request_id: undefined, has_health: true };
 const ANSWERED = 'request {"req":"r1","method":"POST","route":"/docs/:id","status":200,"ms":3,"key":"ci"}';
