@@ -169,7 +169,7 @@ describe("a user who serves an application from a hosted database", () => {
     expect(await insert("e")).toMatchObject({ status: 200 });
     await expectExit(place, 0, "db", "stop", MAIN);
     expect(await insert("e")).toMatchObject({ status: 503, json: { code: "database_asleep" } });
-    expect(await service()).toMatchObject({ state: "STOPPED", reason: expect.stringContaining("asleep") });
+    expect(await service()).toMatchObject({ state: "STOPPED", reason: expect.stringContaining("sleeps") });
     await expectExit(place, 0, "db", "start", MAIN);
     await eventually(async () => expect(await insert("e")).toMatchObject({ status: 200 }), { timeout_ms: 15_000 });
     await expectExit(place, 0, "db", "restart", MAIN);

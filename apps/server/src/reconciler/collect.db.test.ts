@@ -259,7 +259,7 @@ test("removes an unused image; an update that needs it at that moment builds it"
   expect([wanted, named, old].filter((hash) => existsSync(imageFolder(server.home, stage.org.id, hash)))).toEqual([
     named,
   ]);
-  expect(used).toMatchObject({ wanted: expect.any(Set), oldest_pods: new Map() });
+  expect(used).toMatchObject({ desired: expect.any(Set), oldest_pods: new Map() });
 });
 
 test("keeps what kept releases run with, and removes it with them", async () => {
