@@ -72,7 +72,7 @@ async function refusals(dsn: string, statements: readonly string[]): Promise<Rec
 
 /** Statements that escape from PostgreSQL or become its superuser. */
 const POWERS = [
-  "copy (select '') to program 'true'",
+  "copy (select '') to program 'cat >/dev/null'",
   "copy (select '') to '/tmp/appdb-out'",
   "create temp table passwords (line text); copy passwords from '/etc/passwd'",
   "select pg_read_file('/etc/passwd')",
