@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
+import { withinTime } from "@appdb/system/processes/within-time";
 import { WRITES_ALWAYS } from "../client/refuse-writes.ts";
 import { copyBeforeUpgrade, findFormats } from "./before-upgrade.ts";
 import { ensureCluster, removeUnfinished } from "./cluster.ts";
@@ -198,7 +199,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       ["SIGQUIT", IMMEDIATE_SHUTDOWN_MS],
     ] as const) {
       server.signal(signal);
-      if (await settlesWithin(server.ended, waitMs)) break;
+      if (await withinTime(server.ended, waitMs)) break;
       this.#options.log.warn({ signal }, "PostgreSQL does not stop");
     }
     if (server.end === undefined) server.signal("SIGKILL");
@@ -389,14 +390,6 @@ export class EmbeddedPostgres implements PostgresProvider {
       }
     }
   }
-}
-
-async function settlesWithin(work: Promise<unknown>, waitMs: number): Promise<boolean> {
-  const timer = new AbortController();
-  const timeout = sleep(waitMs, false, { signal: timer.signal }).catch(() => false);
-  const first = await Promise.race([work.then(() => true), timeout]);
-  timer.abort();
-  return first;
 }
 
 function stoppedMeanwhile(): Error {
