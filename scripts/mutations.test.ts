@@ -6,9 +6,13 @@ import { ROOT } from "./lib/paths.mjs";
 
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 
+/** The vitest project of a test file, by its suffix. */
+const projectOf = (file: string) => /\.(db|contract|e2e)\.test\.ts$/.exec(file)?.[1] ?? "unit";
+
 test("each fault has one place in its file and an existing test", () => {
-  const wrong = MUTATIONS.flatMap(({ file, from, takes, test: name, test_file: testFile, to }) => [
+  const wrong = MUTATIONS.flatMap(({ file, from, project, takes, test: name, test_file: testFile, to }) => [
     ...(read(file).split(from).length === 2 ? [] : [`${takes}: ${file} does not have this once: ${from}`]),
+    ...(projectOf(testFile) === project ? [] : [`${takes}: ${testFile} is not of the project ${project}`]),
     ...(from === to ? [`${takes}: nothing is planted`] : []),
     ...(read(testFile).includes(name) ? [] : [`${takes}: ${testFile} has no test "${name}"`]),
   ]);

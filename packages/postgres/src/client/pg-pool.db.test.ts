@@ -35,6 +35,19 @@ test("returns values as PostgreSQL writes them, in UTC and ISO format", async ()
   ]);
 });
 
+test("a new connection runs no function that the owner of the database planted", async () => {
+  await pool.query({ text: "create schema planted" });
+  await pool.query({
+    text: `create function planted.set_config(text, text, boolean) returns text language plpgsql as
+      $$ begin raise exception 'planted'; end $$`,
+  });
+  const [[name] = []] = (await pool.query({ text: "select current_database()" })).rows;
+  await pool.query({ text: `alter database "${name}" set search_path = planted, pg_catalog` });
+  await using other = createPgPool({ dsn: database.dsn, max: 1, application_name: "planted" });
+  expect((await other.query({ text: "show timezone" })).rows).toEqual([["UTC"]]);
+  await pool.query({ text: `alter database "${name}" reset search_path` });
+});
+
 test("prepares a named statement once and keeps its plan", async () => {
   await pool.withConnection(async (connection) => {
     for (const value of [1, 2, 3]) {

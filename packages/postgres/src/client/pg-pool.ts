@@ -216,7 +216,7 @@ class PgPool implements SqlPool {
     messenger.on("error", (error) => this.#recordLoss(error));
     try {
       await messenger.connect();
-      await messenger.query("select pg_cancel_backend($1)", [this.#backends.get(client)]);
+      await messenger.query("select pg_catalog.pg_cancel_backend($1)", [this.#backends.get(client)]);
     } catch (error) {
       // The statement then ends at its time limit at the latest.
       this.#options.log?.warn({ err: error }, "a statement could not be cancelled");
@@ -252,8 +252,9 @@ async function prepareSession(client: ClientBase, options: PgPoolOptions): Promi
     jit: "off",
     statement_timeout: Math.trunc(options.statement_timeout_ms ?? 0),
   };
-  const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
-  const { rows } = await client.query<{ pid: string }>(`select pg_backend_pid() as pid, ${set.join(", ")}`);
+  // qualified, because the owner of a database chooses its search path
+  const set = Object.entries(settings).map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', false)`);
+  const { rows } = await client.query<{ pid: string }>(`select pg_catalog.pg_backend_pid() as pid, ${set.join(", ")}`);
   return rows[0]?.pid ?? "";
 }
 

@@ -64,3 +64,14 @@ test("rejects a driver that does not read a connection by one listener of its st
   stream.on("data", () => {}).on("data", () => {});
   expect(() => new RawRowReader().filterStream(stream)).toThrow("This release of pg does not read");
 });
+
+test.each([-1, 0, 3])("a message of the length %i ends the stream", async (length) => {
+  const stream = new PassThrough();
+  stream.on("data", () => {});
+  new RawRowReader().filterStream(stream);
+  const ended = new Promise<Error>((resolve) => stream.once("error", resolve));
+  const bytes = Buffer.from("T....");
+  bytes.writeInt32BE(length, 1);
+  stream.emit("data", bytes);
+  expect((await ended).message).toContain("invalid length");
+});

@@ -56,7 +56,7 @@ export class RawRowReader {
       onread: {
         buffer,
         callback: (bytes) => {
-          this.#read(buffer.subarray(0, bytes), pass);
+          this.#read(buffer.subarray(0, bytes), pass, socket);
           return true;
         },
       },
@@ -75,7 +75,7 @@ export class RawRowReader {
     }
     const pass = (messages: Buffer) => void driver.call(stream, messages);
     stream.removeAllListeners("data");
-    stream.on("data", (chunk: Buffer) => this.#read(chunk, pass));
+    stream.on("data", (chunk: Buffer) => this.#read(chunk, pass, stream));
   }
 
   /** Whether the driver has prepared this statement on the connection. */
@@ -94,8 +94,8 @@ export class RawRowReader {
     return this.#undescribed;
   }
 
-  /** Takes what the stream brought; `pass` gives messages to the driver. */
-  #read(chunk: Buffer, pass: (messages: Buffer) => void): void {
+  /** Takes what the stream brought; `pass` gives messages to the driver. A length that cannot be ends the stream. */
+  #read(chunk: Buffer, pass: (messages: Buffer) => void, stream: Duplex): void {
     const bytes = this.#complete(chunk);
     if (bytes === undefined) return;
     let passed = 0;
@@ -103,6 +103,10 @@ export class RawRowReader {
     let size = HEADER;
     while (bytes.length - at >= HEADER) {
       size = 1 + readInt32(bytes, at + 1);
+      if (size < HEADER) {
+        stream.destroy(new Error("The server sent a message with an invalid length."));
+        return;
+      }
       if (bytes.length - at < size) break;
       if (this.#takes(bytes, at, at + size)) {
         if (passed < at) pass(this.#view(bytes.subarray(passed, at)));

@@ -24,6 +24,12 @@ test("reads the files of the first folder that exists, by number", () => {
   expect(read()[1]?.sql).toMatch(/select 10;/);
 });
 
+test("rejects two files of one number", () => {
+  write("0001_one.sql", "-- Why.\nselect 1;\n");
+  write("0001_other.sql", "-- Why.\nselect 2;\n");
+  expect(read).toThrow("0001_other.sql has the number of another migration");
+});
+
 test("names the folders when none exists", () => {
   expect(() => readMigrations([join(folder, "missing")])).toThrow(/in none of .*missing\.$/);
 });

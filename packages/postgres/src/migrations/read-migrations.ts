@@ -20,7 +20,10 @@ export function readMigrations(folders: readonly string[]): readonly Migration[]
   const folder = folders.find((place) => existsSync(place));
   if (folder === undefined) throw new Error(`The migrations are in none of ${folders.join(", ")}.`);
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-  return names.sort().map((name) => readMigration(folder, name));
+  const migrations = names.sort().map((name) => readMigration(folder, name));
+  const twice = migrations.find(({ number }, at) => migrations[at - 1]?.number === number);
+  if (twice !== undefined) throw new Error(`${join(folder, twice.name)} has the number of another migration.`);
+  return migrations;
 }
 
 function readMigration(folder: string, name: string): Migration {
