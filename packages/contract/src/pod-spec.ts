@@ -72,8 +72,8 @@ export type PodHealth = z.infer<typeof podHealthSchema>;
 
 /**
  * The start document of a service pod: `pod.js service-pod` with this document on its standard input. In `run_folder`
- * it listens on `pod.sock` (`SERVICE_POD_ROUTES`, with the token), `http.sock` (the routes by plain HTTP; it checks
- * keys itself) and `link.sock` (the link).
+ * it listens on `pod.sock` (`SERVICE_POD_ROUTES`, with the token), `link.sock` (the gateway's requests) and `http.sock`
+ * (the same routes by plain HTTP; it checks keys itself).
  */
 export const servicePodSpecSchema = z.strictObject({
   role: z.literal("service-pod"),
@@ -119,5 +119,7 @@ export const servicePodHealthSchema = z.object({
   in_flight: z.int(),
   /** Time since its last request ended, or since its start. */
   idle_ms: z.int().min(0),
+  /** Versions of the link that it supports. Pods of servers that knew only version 1 do not report any. */
+  link_versions: z.array(z.int()).readonly().default([]),
 });
 export type ServicePodHealth = z.infer<typeof servicePodHealthSchema>;

@@ -7,6 +7,7 @@ import { createLocalAccess } from "@appdb/pods/driver/local-access";
 import type { VolumeLayout } from "@appdb/pods/driver/local-driver";
 import type { PodDriver, PodEndpoint, PodExit, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
 import { specHash } from "@appdb/pods/driver/spec-hash";
+import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import type { Secret } from "@appdb/system/secret";
 
@@ -238,6 +239,7 @@ function serviceHealthOf({ health, is_draining: isDraining, pid, started_at: sta
     state: isDraining === true ? "draining" : "ready",
     in_flight: 0,
     idle_ms: Math.max(0, Date.now() - Date.parse(startedAt)),
+    link_versions: LINK_VERSIONS,
     ...(health as Partial<ServicePodHealth>),
   };
 }

@@ -31,7 +31,7 @@ export async function carryRequest(
   if (refusal !== undefined) throw refusal;
   const isStreamed = type !== undefined && route.streams?.includes(type) === true;
   if (!isStreamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
-  const signal = connections.signalOf(raw.socket);
+  const signal = connections.signalOf(raw);
   const stream = isStreamed ? new BodyStream(raw, signal) : undefined;
   const body = isStreamed ? "" : await readWholeBody(request, deps.body_bytes);
   reply.hijack();

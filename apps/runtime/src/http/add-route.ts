@@ -50,7 +50,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       }
       const { body, id, raw, headers } = request;
       const search = searchOf(request.url);
-      const signal = route.takes_signal ? connections.signalOf(raw.socket) : undefined;
+      const signal = route.takes_signal ? connections.signalOf(raw) : undefined;
       const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
       const place = route.takes_any_body ? placeOf(carrier, request) : undefined;
       const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller: request.caller });
@@ -86,7 +86,7 @@ async function carryStream(
   response: ServerResponse,
 ): Promise<void> {
   const { id, raw } = request;
-  const signal = carrier.connections.signalOf(raw.socket);
+  const signal = carrier.connections.signalOf(raw);
   const stream = new BodyStream(raw, signal);
   const answer = await route.handle({
     body: "",

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
+import { HttpOfLink } from "@appdb/pods/link/as-http";
 
 /** Open connections of a server. */
 export class Connections {
@@ -22,10 +23,12 @@ export class Connections {
   }
 
   /**
-   * Signal that aborts when the connection closes. All its requests share it, because a signal for each would cost as
-   * much as the request.
+   * Signal that aborts when the connection of a request closes. All its requests share it, because a signal for each
+   * would cost as much as the request.
    */
-  signalOf(connection: Socket): AbortSignal {
+  signalOf(request: IncomingMessage): AbortSignal {
+    if (request instanceof HttpOfLink) return request.signal;
+    const { socket: connection } = request;
     const known = this.#open.get(connection);
     if (known !== undefined) return known.signal;
     if (!this.#open.has(connection)) return AbortSignal.abort();

@@ -9,6 +9,7 @@ import { answerError } from "@appdb/engine/answers/answers";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { Logger } from "@appdb/engine/ports";
 import { preflightHeaders } from "@appdb/http/cors";
+import type { HttpListener } from "@appdb/pods/link/as-http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { addRoute } from "./add-route.ts";
 import { Connections } from "./connections.ts";
@@ -52,6 +53,8 @@ const SWEEP_MS = 20;
 const REFUSALS: ReadonlySet<string> = new Set(["unauthorized", "forbidden", "keys_unavailable"]);
 
 export interface ServedSocket extends AsyncDisposable {
+  /** Answers a request that did not arrive on the socket. */
+  readonly listen: HttpListener;
   /** Ends endless answers; everything else is still answered. */
   beginDrain(): void;
 }
@@ -76,6 +79,7 @@ export async function serveOnSocket(
   await server.listen({ path: options.socket });
   chmodSync(options.socket, 0o600);
   return {
+    listen: (request, response) => void server.server.emit("request", request, response),
     beginDrain: () => connections.beginDrain(),
     [Symbol.asyncDispose]: () => drain(server, connections),
   };

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
+import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import { commandLine, isProcessAlive } from "@appdb/system/processes/process-identity";
 import { eventually } from "@appdb/testkit/eventually";
@@ -200,7 +201,8 @@ test("survives a PostgreSQL outage and asks clients to retry", async () => {
       const answer = await insert({ id: 4, title: "Fourth" }, shown(good));
       return answer.status === 503 && answer.json().code === "database_unavailable";
     });
-    expect((await pod.ask("GET", "/v1/health")).status).toBe(200);
+    const health = await pod.ask("GET", "/v1/health");
+    expect([health.status, health.json().link_versions]).toEqual([200, LINK_VERSIONS]);
   } finally {
     process.kill(database.child.pid ?? 0, "SIGCONT");
   }

@@ -79,11 +79,13 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       needs_key: true,
       prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
     });
-    const carrier = new LinkCarrier(service.endpoints.routes, spec.limits.body_bytes, {
+    const carrier = new LinkCarrier(service.endpoints.routes, {
       traffic,
       metrics,
       logRequest,
-      log,
+      body_bytes: spec.limits.body_bytes,
+      prefix: `/${spec.service}`,
+      listen: http.listen,
     });
     await using link = await listenToGateway(spec, carrier, log);
     await Promise.race([service.startPython(), stop.requested]);
@@ -101,6 +103,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       log.warn({ after_ms: STOP_MS }, "running requests were cut off");
       process.exit(0);
     }, STOP_MS).unref();
+    await link.whenIdle();
   });
 }
 
@@ -109,9 +112,8 @@ async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: 
   const socket = join(spec.run_folder, "link.sock");
   // left by a killed pod
   rmSync(socket, { force: true });
-  const { about } = carrier;
   const token = new Secret(spec.token);
-  return await serveLink({ socket, token, about, log, handle: (...args) => carrier.handle(...args) });
+  return await serveLink({ socket, token, log, handle: (...args) => carrier.handle(...args) });
 }
 
 /** Answers requests until none arrive. */

@@ -67,7 +67,7 @@ function readPublicKey(base64: string) {
   }
 }
 
-function noKey(detail: string): Error {
+export function noKey(detail: string): Error {
   return appError("unauthorized", {
     detail,
     hint: "Send one: X-api-key: sk_... (made by: cli key create <name>)",

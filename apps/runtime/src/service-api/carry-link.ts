@@ -1,8 +1,7 @@
-import { appError } from "@appdb/contract/errors";
-import { answerError, FAILED_HEADER, type RouteAnswer } from "@appdb/engine/answers/answers";
-import type { Logger } from "@appdb/engine/ports";
+import { FAILED_HEADER, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
-import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/pods/link/link";
+import { answerAsHttp, type HttpListener } from "@appdb/pods/link/as-http";
+import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
 import type { LinkAsked } from "@appdb/pods/link/serve-link";
 import type { RequestLog } from "../daemon/logger.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -12,49 +11,54 @@ export interface CarryLinkDeps {
   readonly traffic: TrafficCounter;
   readonly metrics: RequestMetrics;
   readonly logRequest: RequestLog;
-  readonly log: Logger;
-}
-
-/** The pod's message to the gateway: requests that it may send by the link, `POST /docs`. */
-export interface LinkAbout {
-  readonly routes: readonly string[];
+  /** Maximum size of a request body. */
+  readonly body_bytes: number;
+  /** Public path of the service: `/ingest`. */
+  readonly prefix: string;
+  /** Answers requests that have no compiled route, or that need more than a head and a short JSON body. */
+  readonly listen: HttpListener;
 }
 
 const CLIENT_GONE = 499;
 
-/** Passes requests of the gateway, which has checked their keys, to the same routes as HTTP. */
+/**
+ * Answers requests of the gateway, which has checked their keys: short ones by their compiled routes, others by the
+ * HTTP server.
+ */
 export class LinkCarrier {
-  readonly about: LinkAbout;
   /** By method and path. */
   readonly #routes = new Map<string, Map<string, CompiledRoute>>();
   readonly #deps: CarryLinkDeps;
 
-  constructor(routes: readonly CompiledRoute[], bodyBytes: number, deps: CarryLinkDeps) {
-    // a service with a smaller body limit refuses bodies by HTTP
-    const linked = bodyBytes < LINK_BODY_BYTES ? [] : routes.filter(isLinked);
-    for (const route of linked) {
+  constructor(routes: readonly CompiledRoute[], deps: CarryLinkDeps) {
+    for (const route of routes.filter(isDirect)) {
       const { method, path } = route;
       const ofMethod = this.#routes.get(method) ?? new Map<string, CompiledRoute>();
       this.#routes.set(method, ofMethod.set(path, route));
     }
-    this.about = { routes: linked.map(({ method, path }) => `${method} ${path}`) };
     this.#deps = deps;
   }
 
-  /** Answers a request; never rejects. */
+  /** Answers a request. @throws Error for an answer that was aborted before its start */
   async handle(request: LinkRequest, link: LinkAsked): Promise<LinkAnswer> {
-    const { traffic } = this.#deps;
+    const { listen, prefix, traffic } = this.#deps;
     const { body, caller, headers, id, method, path, search } = request;
+    const route = this.#routes.get(method)?.get(path);
+    if (route === undefined || caller === null || !Buffer.isBuffer(body) || !this.#isPlain(body, headers)) {
+      return await answerAsHttp(request, link, prefix, listen);
+    }
     const startedAt = performance.now();
     traffic.begin();
-    const route = this.#routes.get(method)?.get(path);
-    if (route === undefined) {
-      const answer = answerError(noRoute(method, path), id, this.#deps.log);
-      return this.#toLinkAnswer(answer, { request, route, asked: link, started_at: startedAt });
-    }
     const signal = route.takes_signal ? link.signal : undefined;
-    const answer = await route.handle({ body, search, headers, id, caller: caller?.id, signal });
+    const answer = await route.handle({ body, search, headers, id, caller: caller.id, signal });
     return this.#toLinkAnswer(answer, { request, route, asked: link, started_at: startedAt });
+  }
+
+  /** Whether a request has a short JSON body or none, no page's origin, and asks for no stream. */
+  #isPlain({ length }: Buffer, headers: LinkRequest["headers"]): boolean {
+    if (headers.origin !== undefined || headers["content-encoding"] !== undefined) return false;
+    if (headers.accept?.includes("text/event-stream") === true || length > this.#deps.body_bytes) return false;
+    return length === 0 || JSON_TYPE.test(String(headers["content-type"]));
   }
 
   #toLinkAnswer(answer: RouteAnswer, carried: Carried): LinkAnswer {
@@ -76,20 +80,22 @@ export class LinkCarrier {
     traffic.end();
     const ms = performance.now() - startedAt;
     logRequest({ req: id, method, route: path, status, ms: Math.round(ms * 10) / 10, key: caller?.name });
-    metrics.observe({ method, route: route?.path ?? null, status, seconds: ms / 1_000, has_failed: hasFailed });
+    metrics.observe({ method, route: route.path, status, seconds: ms / 1_000, has_failed: hasFailed });
   }
 }
 
 /** A request in progress. */
 interface Carried {
   readonly request: LinkRequest;
-  readonly route: CompiledRoute | undefined;
+  readonly route: CompiledRoute;
   readonly asked: LinkAsked;
   readonly started_at: number;
 }
 
-/** Routes whose whole request consists of method, path, head and a short JSON body. */
-function isLinked({ method, path, streams, takes_any_body: takesAnyBody }: CompiledRoute): boolean {
+const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
+
+/** Whether a route needs only the method, path, head and a short JSON body of a request. */
+function isDirect({ method, path, streams, takes_any_body: takesAnyBody }: CompiledRoute): boolean {
   return method !== "ANY" && takesAnyBody !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
 }
 
@@ -99,12 +105,4 @@ async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () =>
   } finally {
     ended();
   }
-}
-
-/** The gateway knows the routes; an outdated one may request routes that a newer pod lacks. */
-function noRoute(method: string, path: string): Error {
-  return appError("not_found", {
-    detail: `There is no route ${method} ${path} on the link.`,
-    hint: "Send the request again.",
-  });
 }

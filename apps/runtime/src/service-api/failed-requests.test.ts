@@ -57,15 +57,19 @@ test("counts a request whose function raised as failed over the link", async () 
     } as const),
     handle: async () => raised(),
   };
-  const carrier = new LinkCarrier([route], 1_000_000_000, deps);
+  const listen = () => expect.unreachable("the route answers");
+  const carrier = new LinkCarrier([route], { ...deps, body_bytes: 1_000_000, prefix: "/ingest", listen });
   const request = {
     method: "POST",
     path: "/docs",
     search: "",
-    headers: {},
+    headers: { "content-type": "application/json" },
     body: Buffer.from("{}"),
     id: "r-1",
-    caller: null,
+    caller: { id: "k", name: "form" },
+    host: "x",
+    client_address: "127.0.0.1",
+    is_secure: false,
   };
   const answer = await carrier.handle(request, { signal: new AbortController().signal, is_gone: false });
   expect(answer.headers).toContain("x-failed");

@@ -3,6 +3,7 @@ import type { ServicePodHealth, ServicePodSpec } from "@appdb/contract/pod-spec"
 import { SERVICE_POD_API } from "@appdb/contract/routes/pod-api";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import type { Applied } from "@appdb/system/keys/key-verifier";
 import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
@@ -65,7 +66,14 @@ export function createServiceApi(deps: ServiceApiDeps): FastifyInstance {
 
 function readHealth({ lifecycle, traffic }: ServiceApiDeps): ServicePodHealth {
   const { in_flight: inFlight, idle_ms: idleMs } = traffic;
-  return { version: VERSION, pid: process.pid, state: lifecycle.state, in_flight: inFlight, idle_ms: idleMs };
+  return {
+    version: VERSION,
+    pid: process.pid,
+    state: lifecycle.state,
+    in_flight: inFlight,
+    idle_ms: idleMs,
+    link_versions: LINK_VERSIONS,
+  };
 }
 
 const WHY = {

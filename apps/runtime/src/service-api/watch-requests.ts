@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { FAILED_HEADER } from "@appdb/engine/answers/answers";
+import { HttpOfLink } from "@appdb/pods/link/as-http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RequestLog } from "../daemon/logger.ts";
-import type { CallerKeys } from "./caller-keys.ts";
+import { type CallerKeys, noKey } from "./caller-keys.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { TrafficCounter } from "./traffic-counter.ts";
 
@@ -44,7 +45,7 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
       return;
     }
     try {
-      const known = keys.check(raw.headers);
+      const known = raw instanceof HttpOfLink ? checked(raw) : keys.check(raw.headers);
       key = known.name;
       request.caller = known.id;
     } catch (error) {
@@ -55,6 +56,12 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
     reply.raw.once("close", () => traffic.end());
     done();
   });
+}
+
+/** The gateway has checked the key. @throws unauthorized */
+function checked({ caller }: HttpOfLink): NonNullable<HttpOfLink["caller"]> {
+  if (caller === null) throw noKey("The request shows no API key.");
+  return caller;
 }
 
 /** Browsers send preflight requests without a key. */

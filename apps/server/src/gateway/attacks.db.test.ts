@@ -4,17 +4,11 @@ import { rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2 } from "node:http2";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { pipeline } from "node:stream";
 import { FrameReader, FrameWriter, KIND } from "@appdb/pods/link/frames";
-import type { LinkAnswer } from "@appdb/pods/link/link";
-import { LINK_VERSIONS } from "@appdb/pods/link/link";
-import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
+import { LINK_VERSIONS, type LinkAnswer } from "@appdb/pods/link/link";
 import { eventually } from "@appdb/testkit/eventually";
-import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ensurePodToken } from "../pods/pod-token.ts";
-import { serviceTokenOf } from "../pods/service-token.ts";
-import { type Answer, type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
+import { type Answer, type GatewayStage, type LinkHandler, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../testing/people.ts";
 import type { GatewayRequest, GatewayResponse } from "./exchange/exchange.ts";
@@ -31,7 +25,6 @@ let people: OrgStage;
 let key: string;
 /** A service that is not attacked. */
 let other: string;
-const closing: (() => PromiseLike<void>)[] = [];
 
 beforeAll(async () => {
   server = await openServer();
@@ -41,38 +34,63 @@ beforeAll(async () => {
   other = (await openService()).url;
 });
 afterAll(async () => {
-  for (const close of closing) await close();
   await stage[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
 let count = 0;
-async function openService(answer?: Answer) {
+async function openPlace() {
   const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
-  const id = await stage.makeService(people.org, database.id, "ingest");
-  const pod = await stage.runPod({ id, database_id: database.id }, 1, answer);
-  const token = async () => {
-    const sealed = await ensurePodToken(server.deps, { id: database.id, org_id: people.org.id });
-    return serviceTokenOf(sealed, id, 1);
+  const service = { id: await stage.makeService(people.org, database.id, "ingest"), database_id: database.id };
+  const serve = async () => {
+    await stage.serve(service.id, 1);
+    await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
   };
-  await stage.serve(id, 1);
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
-  return { url: `${database.url}/ingest`, pod, token };
+  return { url: `${database.url}/ingest`, service, serve };
 }
 
-/** A service whose pod answers `POST /docs` over the link. */
-async function openLinked(handle: () => Promise<LinkAnswer>, answer?: Answer) {
-  const service = await openService(answer);
-  const link: LinkServer = await serveLink({
-    socket: service.pod.link_socket,
-    token: await service.token(),
-    log: createSilentLog(),
-    about: { routes: ["POST /docs", "GET /docs"] },
-    handle: async (asked) => (asked.path === "/docs" && asked.search === "warm" ? WARM : await handle()),
-  });
-  closing.push(() => link[Symbol.asyncDispose]());
-  await eventually(async () => expect((await call(`${service.url}/docs?warm`, POST)).text).toBe("warm"));
-  return { ...service, link };
+async function openService(answer?: Answer) {
+  const { serve, service, url } = await openPlace();
+  const pod = await stage.runPod(service, 1, answer);
+  await serve();
+  return { url, pod };
+}
+
+/** A service whose pod answers requests of the link, and WARM to `/docs?warm`. */
+async function openLinked(handle: LinkHandler) {
+  const { serve, service, url } = await openPlace();
+  const pod = await stage.runLinkPod(service, 1, async (asked, more) =>
+    asked.path === "/docs" && asked.search === "warm" ? WARM : await handle(asked, more),
+  );
+  await serve();
+  return { url, pod };
+}
+
+/** A service whose pod sends handwritten frames: `say` runs for the first request of each link. */
+async function openLiar(say: (writer: FrameWriter, socket: Socket, number: number) => void) {
+  const { serve, service, url } = await openPlace();
+  const { link_socket: linkSocket } = await stage.placePod(service, 1);
+  const sockets = new Set<Socket>();
+  const liar: Server = createServer((socket) => {
+    sockets.add(socket);
+    const reader = new FrameReader();
+    const writer = new FrameWriter(socket);
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => {
+      reader.read(chunk, (kind, number) => {
+        if (kind === KIND.hello) writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version: LINK_VERSIONS[0] })));
+        else if (kind === KIND.request) say(writer, socket, number);
+      });
+    });
+  }).listen(linkSocket);
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    liar.close();
+    await once(liar, "close");
+    rmSync(linkSocket, { force: true });
+  };
+  await serve();
+  return { url, close, service };
 }
 const WARM: LinkAnswer = { status: 200, headers: [], body: Buffer.from("warm") };
 const POST = { method: "POST", body: "{}", headers: JSON_TYPE } as const;
@@ -102,28 +120,35 @@ function openRaw(url: string) {
 }
 
 describe("a malformed answer of a pod", () => {
-  const bodies: Record<string, string | Buffer> = {
-    "a status below 100": "HTTP/1.1 042 x\r\nContent-Length: 2\r\n\r\n{}",
-    "a status that switches protocols": "HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n{}",
-    "a status above 999": "HTTP/1.1 1200 x\r\nContent-Length: 2\r\n\r\n{}",
-    "a control character": "HTTP/1.1 200 x\r\nx-a: a\u0001b\r\nContent-Length: 2\r\n\r\n{}",
-    "endless headers": `HTTP/1.1 200 x\r\n${"x-a: b\r\n".repeat(100_000)}`,
-    "two lengths": "HTTP/1.1 200 x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-    "no HTTP": randomBytes(5_000),
+  const EMPTY = Buffer.alloc(0);
+  const answers: Record<string, (writer: FrameWriter, socket: Socket, number: number) => void> = {
+    "a status below 200": (writer, _, number) => writer.sendHead(KIND.answer, number, [42, true, []], EMPTY),
+    "a status that switches protocols": (writer, _, number) =>
+      writer.sendHead(KIND.answer, number, [101, true, []], EMPTY),
+    "a status above 999": (writer, _, number) => writer.sendHead(KIND.answer, number, [1200, true, []], EMPTY),
+    "a control character": (writer, _, number) =>
+      writer.sendHead(KIND.answer, number, [200, true, ["x-a", "a\u0001b"]], EMPTY),
+    "endless headers": (writer, _, number) =>
+      writer.sendHead(KIND.answer, number, [200, true, Array(400_000).fill("x-a")], EMPTY),
+    "no head": (writer, _, number) => writer.send(KIND.answer, number, EMPTY),
+    "a frame length above the maximum": (_, socket) => void socket.write(Buffer.alloc(9, 255)),
+    "no frames": (_, socket) => void socket.write(Buffer.concat([Buffer.from([255, 255]), randomBytes(5_000)])),
+    "a closed connection": (_, socket) => void socket.destroy(),
   };
 
-  test("over HTTP is reported as broken, and other requests are served", async () => {
-    const { url } = await openService((req, res) => {
-      res.socket?.end(bodies[decodeURIComponent((req.url ?? "").slice(1))] ?? "");
-    });
-    for (const name of Object.keys(bodies)) {
-      const { status, text } = await call(`${url}/${encodeURIComponent(name)}`, POST);
-      expect([status, JSON.parse(text).code], name).toEqual([502, "service_broken"]);
-      await othersAreServed();
-    }
+  test.each(Object.keys(answers))("with %s is reported as broken, and other requests are served", async (name) => {
+    const { close, service, url } = await openLiar((...to) => answers[name]?.(...to));
+    const { status, text } = await call(`${url}/docs`, POST);
+    expect([status, JSON.parse(text).code]).toEqual([502, "service_broken"]);
+    expect(JSON.parse(text).hint).toMatch(/Idempotency-Key/);
+    await othersAreServed();
+    await close();
+    // the gateway opens a new link after a broken one
+    await stage.runPod(service, 1);
+    expect((await call(`${url}/docs`, POST)).text).toContain('"instance":1');
   });
 
-  test("in valid link frames is reported as broken, and the request ends at the pod too", async () => {
+  test("in valid frames is reported as broken, and the request ends at the pod too", async () => {
     let left = 0;
     const pieces = async function* () {
       try {
@@ -155,50 +180,19 @@ describe("a malformed answer of a pod", () => {
     await othersAreServed();
   });
 
-  test("on the link with a wrong length does not leak into another answer", async () => {
+  test("with a wrong length does not leak into another answer", async () => {
     const long = "{}HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong";
     const headers = ["Content-Length", "2", "constructor", "x", "__proto__", "y", "connection", "a", "connection", "b"];
     const bodies = [Buffer.from(long), piecesOf(Buffer.from(long))];
     const { url } = await openLinked(async () => ({ status: 200, headers, body: bodies.shift() ?? Buffer.from("") }));
-    for (const kind of ["whole", "in pieces"]) {
-      const answer = await call(`${url}/docs`, POST);
-      expect(answer.text, kind).toBe(long);
-      expect(answer.headers.get("constructor"), kind).toBe("x");
-    }
-  });
-
-  test("in invalid link frames breaks running requests, and later ones use HTTP", async () => {
-    const service = await openService((_req, res) => res.end("by http"));
-    // the gateway opens links only to pods whose token it has
-    await service.token();
-    const sockets = new Set<Socket>();
-    const liar: Server = createServer((socket) => {
-      sockets.add(socket);
-      const reader = new FrameReader();
-      const writer = new FrameWriter(socket);
-      socket.on("error", () => undefined);
-      socket.on("data", (chunk: Buffer) => {
-        reader.read(chunk, (kind) => {
-          const hello = { version: LINK_VERSIONS[0], about: { routes: ["POST /docs"] } };
-          if (kind === KIND.hello) writer.send(KIND.hello, 0, Buffer.from(JSON.stringify(hello)));
-          else if (kind === KIND.request) socket.write(Buffer.concat([Buffer.from([255, 255]), randomBytes(4_096)]));
-        });
-      });
-    }).listen(service.pod.link_socket);
-    closing.push(async () => {
-      for (const socket of sockets) socket.destroy();
-      liar.close();
-      await once(liar, "close");
-      rmSync(service.pod.link_socket, { force: true });
-    });
-    const said = await eventually(async () => {
-      const { status, text } = await call(`${service.url}/docs`, POST);
-      expect(status).toBe(502);
-      return JSON.parse(text);
-    });
-    expect(said).toMatchObject({ code: "service_broken" });
-    expect(said.hint).toMatch(/Idempotency-Key/);
-    expect((await call(`${service.url}/docs`, POST)).text).toBe("by http");
+    const whole = await call(`${url}/docs`, POST);
+    expect(whole.text).toBe(long);
+    expect(whole.headers.get("constructor")).toBe("x");
+    const raw = openRaw(url);
+    const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\nContent-Length: 0\r\n\r\n`;
+    raw.socket.write(head + head);
+    await raw.closed;
+    expect(raw.got()).not.toContain("wrong");
     await othersAreServed();
   });
 });
@@ -241,7 +235,7 @@ test("requests with a revoked key finish; the next one on the connection is refu
 
 describe("a slow client", () => {
   test("with headers, a body or nothing to send is refused and disconnected", async () => {
-    const { url } = await openLinked(async () => WARM);
+    const { url } = await openService();
     const head = `POST /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\nContent-Type:`;
     const raws = [
       `${head} application/json\r\nX-slow: `,
@@ -267,36 +261,30 @@ describe("a slow client", () => {
     await othersAreServed();
   });
 
-  test.each(["/docs", "/big"])(
-    "that does not read %s is disconnected after the silence limit of services",
-    async (path) => {
-      let ended = 0;
-      const endless = async function* () {
-        try {
-          for (;;) yield Buffer.alloc(65_536);
-        } finally {
-          ended += 1;
-        }
-      };
-      const { url } = await openLinked(
-        async () => ({ status: 200, headers: [], body: endless() }),
-        (req, res) => void (req.url === "/big" ? pipeline(endless(), res, () => undefined) : res.end("by http")),
-      );
-      const raws = Array.from({ length: 4 }, () => {
-        const raw = openRaw(url);
-        raw.socket.pause().write(`GET /ingest${path} HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n\r\n`);
-        return raw;
-      });
+  test("that does not read is disconnected after the silence limit of services", async () => {
+    let ended = 0;
+    const endless = async function* () {
       try {
-        const warm = () => call(`${url}/docs?warm`, POST);
-        await eventually(async () => expect((await warm()).status).toBe(503));
-        await eventually(async () => expect((await warm()).status).toBe(200), { timeout_ms: 5 * REQUEST_MS });
-        await eventually(() => expect(ended).toBe(4));
+        for (;;) yield Buffer.alloc(65_536);
       } finally {
-        for (const { socket } of raws) socket.destroy();
+        ended += 1;
       }
-    },
-  );
+    };
+    const { url } = await openLinked(async () => ({ status: 200, headers: [], body: endless() }));
+    const raws = Array.from({ length: 4 }, () => {
+      const raw = openRaw(url);
+      raw.socket.pause().write(`GET /ingest/docs HTTP/1.1\r\nHost: x\r\nX-api-key: ${key}\r\n\r\n`);
+      return raw;
+    });
+    try {
+      const warm = () => call(`${url}/docs?warm`, POST);
+      await eventually(async () => expect((await warm()).status).toBe(503));
+      await eventually(async () => expect((await warm()).status).toBe(200), { timeout_ms: 5 * REQUEST_MS });
+      await eventually(() => expect(ended).toBe(4));
+    } finally {
+      for (const { socket } of raws) socket.destroy();
+    }
+  });
 });
 
 test("oversized headers and bodies are refused before they reach a service", async () => {

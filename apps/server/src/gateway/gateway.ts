@@ -11,7 +11,6 @@ import { createKeyUses } from "../edge/key-uses.ts";
 import type { HealthProblem } from "../health/problems.ts";
 import type { PodServerPaths } from "../pods/database-paths.ts";
 import type { PodTokenDeps } from "../pods/pod-token.ts";
-import { findServiceToken } from "../pods/service-token.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
 import { openAcmeOrders } from "./acme/acme-orders.ts";
 import { CertificateStore } from "./acme/certificate-store.ts";
@@ -30,7 +29,6 @@ import { createGatewayMetrics } from "./exchange/gateway-metrics.ts";
 import { createTraffic } from "./exchange/gateway-traffic.ts";
 import { createRequestCounts } from "./exchange/request-counts.ts";
 import { followAnswer } from "./forward/follow-answer.ts";
-import { createPodAgents } from "./forward/pod-agents.ts";
 import { createPodLinks } from "./forward/pod-links.ts";
 import { createWaking } from "./forward/waking.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
@@ -39,6 +37,7 @@ import { createDatabasePorts } from "./routing/database-ports.ts";
 import { followRoutes } from "./routing/follow-routes.ts";
 import { type KeptState, openKeptState } from "./routing/kept-state.ts";
 import { createKnownEndpoints } from "./routing/pod-endpoints.ts";
+import { createFindPodToken } from "./routing/pod-tokens.ts";
 import { createRoutingTable, type RoutingTable } from "./routing/routing-table.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
 export interface GatewayDeps extends PodTokenDeps {
@@ -84,13 +83,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   table.replace(stored?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, stored });
   const keyUses = createKeyUses(db, log);
-  const agents = createPodAgents();
   const budget = createByteBudget(config.limits.memory_bytes);
-  const links = createPodLinks({
-    log,
-    budget,
-    findToken: (service, instance) => findServiceToken(deps, service, instance),
-  });
+  const links = createPodLinks({ log, budget, findToken: createFindPodToken(deps, stored) });
   const endpoints = createKnownEndpoints(deps.pod_access);
   const counts = createRequestCounts(config.limits);
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
@@ -100,7 +94,6 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     table,
     keys,
     key_uses: keyUses,
-    agents,
     links,
     counts,
     budget,
@@ -145,7 +138,6 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     certificates?.reload();
     stored?.keepRoutes(table.all());
     const serving = endpoints.follow(table);
-    agents.keepOnly(new Set(serving.map(({ http }) => http)));
     links.keepOnly(new Set(serving.map(({ link }) => link)));
     return ports?.follow();
   };
@@ -202,7 +194,6 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await traffic[Symbol.asyncDispose]();
     await withinTime(Promise.resolve(keyUses[Symbol.asyncDispose]()), LAST_USES_MS);
     keys[Symbol.dispose]();
-    agents[Symbol.dispose]();
     links[Symbol.dispose]();
     stored?.[Symbol.dispose]();
   };

@@ -1,9 +1,8 @@
-import type { Agent } from "node:http";
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { DocsFiles } from "@appdb/http/docs-files";
-import type { PodEndpoints } from "@appdb/pods/driver/pod-driver";
+import type { Link } from "@appdb/pods/link/open-link";
 import { keyAllows, type Verified } from "@appdb/system/keys/key-verifier";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import type { KeyUses } from "../edge/key-uses.ts";
@@ -16,13 +15,10 @@ import * as refusals from "./exchange/refusals.ts";
 import type { RequestCounts } from "./exchange/request-counts.ts";
 import { answerDocs } from "./forward/answer-docs.ts";
 import { answerPreflight, answerProblem } from "./forward/answer-problem.ts";
-import { ownerOf } from "./forward/follow-answer.ts";
 import { hasBody } from "./forward/forwarded-headers.ts";
 import { holdBody, releaseBody } from "./forward/hold-body.ts";
-import type { PodAgents } from "./forward/pod-agents.ts";
-import type { OpenPodLink, PodLinks } from "./forward/pod-links.ts";
-import { type ProxyLimits, proxyRequest, type Sent } from "./forward/proxy-request.ts";
-import { fitsLink, sendByLink } from "./forward/send-by-link.ts";
+import type { OwnedService, PodLinks } from "./forward/pod-links.ts";
+import { type SendLimits, type Sent, sendByLink } from "./forward/send-by-link.ts";
 import { isAsleep, type Waking } from "./forward/waking.ts";
 import type { DatabaseKeys } from "./routing/database-keys.ts";
 import type { KnownEndpoints } from "./routing/pod-endpoints.ts";
@@ -41,7 +37,6 @@ export interface HandleDeps {
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
   readonly key_uses: Pick<KeyUses, "note">;
-  readonly agents: PodAgents;
   readonly links: PodLinks;
   readonly rates: RateLimits;
   readonly waking: Waking;
@@ -135,13 +130,12 @@ async function answerKeyless(
   const status = answerPreflight(exchange);
   if (status !== undefined) return { outcome: "answered", status };
   deps.strangers.begin(exchange);
+  const strangerLimits = sendLimits(deps, 0, deps.limits.client_ms);
   let current = service;
   for (let tries = 0; tries < STRANGER_TRIES; tries += 1) {
     const instance = servingInstance(current);
     if (instance === undefined) throw refusals.notServing(isAsleep(exchange.database ?? database, current));
-    const found = findPod(deps, database, current, instance);
-    const { agent } = found instanceof Promise ? await found : found;
-    const sent = await proxyRequest(exchange, agent(), proxyLimits(deps, exchange, 0, deps.limits.client_ms));
+    const sent = await sendTo(deps, exchange, { database, service: current, instance }, strangerLimits);
     if (sent.outcome === "refused") throw sent.error;
     if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
     await deps.table.changed(database.id, TRY_AGAIN_MS);
@@ -150,20 +144,13 @@ async function answerKeyless(
   throw refusals.notServing(false);
 }
 
-function proxyLimits(
-  { budget, limits: { client_ms: clientMs, request_ms: requestMs }, shares }: HandleDeps,
-  exchange: Exchange,
-  bodyBytes: number,
-  maxMs = requestMs,
-): ProxyLimits {
-  const owner = ownerOf(exchange);
+function sendLimits({ budget, limits, shares }: HandleDeps, bodyBytes: number, maxMs = limits.request_ms): SendLimits {
   return {
     body_bytes: bodyBytes,
-    client_ms: clientMs,
-    request_ms: Math.min(requestMs, maxMs),
-    share_bytes: budget.share_bytes,
-    holding: { take: (bytes) => budget.tryReserve(owner, bytes), give: (bytes) => budget.give(owner, bytes) },
-    turns: { count: (bytes) => shares.count(owner, bytes), onNextTurn: (resume) => shares.onNextTurn(owner, resume) },
+    client_ms: limits.client_ms,
+    request_ms: Math.min(limits.request_ms, maxMs),
+    budget,
+    shares,
   };
 }
 
@@ -250,23 +237,15 @@ function bodyLimit(limits: GatewayLimits, type: string | undefined): number {
 
 /** Sends to the serving instance, and to the next one if that was not reached. */
 async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedService, bodyBytes: number): Promise<Sent> {
-  const { limits, table } = deps;
+  const { table } = deps;
+  const limits = sendLimits(deps, bodyBytes);
   let current = service;
   let until: number | undefined;
   for (;;) {
     const instance = servingInstance(current);
     const { database } = exchange;
     if (instance !== undefined && database !== undefined) {
-      const found = findPod(deps, database, current, instance);
-      const pod = found instanceof Promise ? await found : found;
-      // by link if possible, otherwise or after a lost link by HTTP
-      let sent: Sent = NOT_SENT;
-      if (pod.link !== undefined && fitsLink(exchange, pod.link)) {
-        sent = await sendByLink(exchange, pod.link, limits, deps.budget);
-      }
-      if (sent.outcome === "not_sent") {
-        sent = await proxyRequest(exchange, pod.agent(), proxyLimits(deps, exchange, bodyBytes));
-      }
+      const sent = await sendTo(deps, exchange, { database, service: current, instance }, limits);
       if (sent.outcome === "refused") throw sent.error;
       if (sent.outcome !== "not_sent" && sent.outcome !== "again") return sent;
       until ??= performance.now() + MOVE_MS;
@@ -282,6 +261,41 @@ async function sendOn(deps: HandleDeps, exchange: Exchange, service: RoutedServi
 
 const NOT_SENT: Sent = { outcome: "not_sent" };
 
+interface ServingPod {
+  readonly database: RoutedDatabase;
+  readonly service: RoutedService;
+  readonly instance: number;
+}
+
+/** Sends to an instance by its link. Opens a missing link first. */
+async function sendTo(deps: HandleDeps, exchange: Exchange, pod: ServingPod, limits: SendLimits): Promise<Sent> {
+  const found = findLink(deps, pod);
+  // an open link costs no turn of the event loop
+  if (!("then" in found)) return await sendByLink(exchange, found, limits);
+  let link: Link | undefined;
+  await holdBodyDuring(deps, exchange, async () => {
+    link = await found;
+  });
+  return link === undefined ? NOT_SENT : await sendByLink(exchange, link, limits);
+}
+
+/** The link to an instance: directly for an instance whose endpoints are known and whose link is open. */
+function findLink(
+  { endpoints, links, log }: HandleDeps,
+  { database: { id: databaseId, org_id: orgId }, instance, service: { id } }: ServingPod,
+): Link | Promise<Link | undefined> {
+  const owned: OwnedService = { id, database_id: databaseId, org_id: orgId };
+  const known = endpoints.of(databaseId, id, instance);
+  if (!(known instanceof Promise)) return links.find(known.link, owned, instance);
+  return known.then(
+    ({ link }) => links.find(link, owned, instance),
+    (error: unknown) => {
+      log.debug({ err: error, service: id }, "the driver does not know how to reach a pod");
+      return undefined;
+    },
+  );
+}
+
 /** Counts the buffered part of an unread body. @throws overloaded */
 async function holdBodyDuring({ budget }: HandleDeps, exchange: Exchange, wait: () => Promise<void>): Promise<void> {
   const isNew = exchange.held_bytes === 0 && hasBody(exchange);
@@ -295,26 +309,6 @@ async function holdBodyDuring({ budget }: HandleDeps, exchange: Exchange, wait: 
   } finally {
     if (isNew) releaseBody(exchange, budget);
   }
-}
-
-interface FoundPod {
-  readonly link: OpenPodLink | undefined;
-  agent(): Agent;
-}
-
-/** How an instance is reached: by its link, if that is open, and by HTTP. At once for one that is known, as those that serve are. */
-function findPod(
-  { agents, endpoints, links }: HandleDeps,
-  { id: databaseId, org_id: orgId }: RoutedDatabase,
-  { id }: RoutedService,
-  instance: number,
-): FoundPod | Promise<FoundPod> {
-  const toPod = ({ http, link }: PodEndpoints): FoundPod => ({
-    link: links.find(link, { id, database_id: databaseId, org_id: orgId }, instance),
-    agent: () => agents.of(http),
-  });
-  const known = endpoints.of(databaseId, id, instance);
-  return known instanceof Promise ? known.then(toPod) : toPod(known);
 }
 
 /** The current state of the service. @throws service_not_found if it was removed meanwhile */

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { makeFiles, NO_PACKAGES } from "../testing/databases.ts";
@@ -68,8 +69,8 @@ test("a service checks keys, updates without downtime, sleeps with its database,
   const placed = { id: made.id, database_id: database.id };
   const { api_key: apiKey } = await ask("keyCreate", 201, { name: "ci", grants: [] });
   const insert = async (instance: number, headers: Record<string, string>) => {
-    const { http } = await pods.machine.driver.endpoints(servicePod(placed, instance));
-    return await askPod(http, headers, "POST", "/docs", { title: "Hello" });
+    const path = join(servicePaths(pods.machine.paths, placed, instance).run_folder, "http.sock");
+    return await askPod({ kind: "socket", path }, headers, "POST", "/docs", { title: "Hello" });
   };
   expect(await insert(1, {})).toContain("unauthorized");
   // the key was created after the pod

@@ -78,7 +78,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     input: new Secret(JSON.stringify(spec)),
     image: release.environment,
     volumes: Object.values(volumes),
-    ports: ["api", "http", "link"],
+    ports: ["api", "link"],
     // limits of the group that it shares with its database's pod
     limits: { cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(shared.resources) },
     network: "internet",

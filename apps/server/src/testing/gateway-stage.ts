@@ -1,17 +1,23 @@
 import { mkdirSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { createLocalAccess } from "@appdb/pods/driver/local-access";
+import { answerAsHttp, type HttpListener, type HttpOfLink } from "@appdb/pods/link/as-http";
+import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
+import { type LinkAsked, serveLink } from "@appdb/pods/link/serve-link";
+import type { Secret } from "@appdb/system/secret";
+import { createSilentLog } from "@appdb/testkit/silent-log";
 import { Registry } from "prom-client";
 import type { GatewayConfig, GatewayLimits } from "../config/config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
 import { createLocateVolume } from "../pods/locate-volume.ts";
-import { servicePod } from "../pods/service-paths.ts";
+import { ensurePodToken } from "../pods/pod-token.ts";
+import { type ServiceLocation, servicePod } from "../pods/service-paths.ts";
+import { serviceTokenOf } from "../pods/service-token.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";
 import { type TestServer, testMasterKey } from "./open-server.ts";
 import type { TestOrg, TestPerson } from "./people.ts";
 
-/** A gateway of a test server's database, with plain servers as pods. */
+/** A gateway of a test server's database, with pods that the test answers for. */
 export interface GatewayStage extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly metrics: Registry;
@@ -22,23 +28,32 @@ export interface GatewayStage extends AsyncDisposable {
   /** Creates a service of the database that does not run. */
   makeService(org: TestOrg, databaseId: string, name: string): Promise<string>;
   /** Runs an instance, which answers with its name and the request. */
-  runPod(
-    service: { readonly id: string; readonly database_id: string },
-    instance: number,
-    answer?: Answer,
-  ): Promise<StubPod>;
+  runPod(service: ServiceLocation, instance: number, answer?: Answer): Promise<StubPod>;
+  /** Runs an instance that answers requests of the link. */
+  runLinkPod(service: ServiceLocation, instance: number, handle: LinkHandler): Promise<LinkPod>;
+  /** Makes the folder of an instance that the test runs itself. */
+  placePod(service: ServiceLocation, instance: number): Promise<PlacedPod>;
   /** Routes requests to the instance. */
   serve(serviceId: string, instance: number | null): Promise<void>;
   makeKey(org: TestOrg, as: TestPerson, name: string, grants?: readonly string[]): Promise<string>;
 }
 
-export type Answer = (req: IncomingMessage, res: ServerResponse) => void;
+export type Answer = HttpListener;
+export type LinkHandler = (request: LinkRequest, link: LinkAsked) => Promise<LinkAnswer>;
 
-export interface StubPod extends AsyncDisposable {
+export interface PlacedPod {
+  readonly folder: string;
   readonly link_socket: string;
-  readonly requests: readonly IncomingMessage[];
-  /** Stops accepting connections. Resolves when all have ended. */
+  readonly token: Secret;
+}
+
+export interface LinkPod extends AsyncDisposable {
+  /** Stops accepting requests. Resolves when all have ended. */
   drain(): Promise<void>;
+}
+
+export interface StubPod extends LinkPod {
+  readonly requests: readonly HttpOfLink[];
 }
 
 export async function openGatewayStage(
@@ -57,12 +72,28 @@ export async function openGatewayStage(
     ...server.deps,
     metrics,
     master_key: testMasterKey(config),
-    ...given.deps,
     paths,
     pod_access: createLocalAccess(locate),
+    ...given.deps,
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
-  const pods = new Set<StubPod>();
+  const pods = new Set<LinkPod>();
+  const placePod: GatewayStage["placePod"] = async (service, instance) => {
+    const { org_id: orgId } = await db
+      .selectFrom("control.databases")
+      .select("org_id")
+      .where("id", "=", service.database_id)
+      .executeTakeFirstOrThrow();
+    const token = await ensurePodToken(server.deps, { id: service.database_id, org_id: orgId });
+    const folder = locate({ kind: "sockets", pod: servicePod(service, instance) });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return { folder, link_socket: join(folder, "link.sock"), token: serviceTokenOf(token, service.id, instance) };
+  };
+  const runLinkPod: GatewayStage["runLinkPod"] = async (service, instance, handle) => {
+    const pod = await startPod(await placePod(service, instance), handle);
+    pods.add(pod);
+    return pod;
+  };
   return {
     gateway,
     metrics,
@@ -80,10 +111,22 @@ export async function openGatewayStage(
         .executeTakeFirstOrThrow();
       return row.id;
     },
+    placePod,
+    runLinkPod,
     async runPod(service, instance, answer = answerInstance(instance)) {
-      const pod = await startPod(locate({ kind: "sockets", pod: servicePod(service, instance) }), answer);
-      pods.add(pod);
-      return pod;
+      const requests: HttpOfLink[] = [];
+      const { name } = await db
+        .selectFrom("control.services")
+        .select("name")
+        .where("id", "=", service.id)
+        .executeTakeFirstOrThrow();
+      const pod = await runLinkPod(service, instance, (request, link) =>
+        answerAsHttp(request, link, `/${name}`, (req, res) => {
+          requests.push(req);
+          answer(req, res);
+        }),
+      );
+      return { ...pod, requests };
     },
     async serve(serviceId, instance) {
       const observed = instance === null ? null : JSON.stringify({ release: 1, restarts: 0, instance });
@@ -129,25 +172,19 @@ function answerInstance(instance: number): Answer {
   };
 }
 
-async function startPod(runFolder: string, answer: Answer): Promise<StubPod> {
-  mkdirSync(runFolder, { recursive: true, mode: 0o700 });
-  const requests: IncomingMessage[] = [];
-  const server: Server = createServer({ keepAliveTimeout: 72_000 }, (req, res) => {
-    requests.push(req);
-    answer(req, res);
-  });
-  await new Promise<void>((resolve) => server.listen(join(runFolder, "http.sock"), resolve));
+async function startPod({ folder, link_socket: socket, token }: PlacedPod, handle: LinkHandler): Promise<LinkPod> {
+  const link = await serveLink({ socket, token, log: createSilentLog(), handle });
   let closed: Promise<void> | undefined;
-  const close = () => (closed ??= new Promise((resolve) => void server.close(() => resolve())));
+  const close = () => (closed ??= Promise.resolve(link[Symbol.asyncDispose]()));
   return {
-    link_socket: join(runFolder, "link.sock"),
-    requests,
-    drain: close,
+    async drain() {
+      link.drain();
+      await link.whenIdle();
+      await close();
+    },
     async [Symbol.asyncDispose]() {
-      const ended = close();
-      server.closeAllConnections();
-      await ended;
-      rmSync(runFolder, { recursive: true, force: true });
+      await close();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -11,7 +11,6 @@ export function createLocalAccess(folder: VolumeLayout["folder"]): PodAccess {
       const socket = (name: string) => ({ kind: "socket", path: join(sockets, name) }) as const;
       return {
         api: socket("pod.sock"),
-        http: socket("http.sock"),
         link: socket("link.sock"),
         postgres: socket(".s.PGSQL.5432"),
       };

@@ -174,13 +174,12 @@ export function createLocalPods(
     }
   }
 
-  async function forgetRecord(record: PodRecord): Promise<void> {
-    const { id, run } = record;
+  /** @throws pod_failed when the pod runs */
+  async function endForgotten(record: PodRecord): Promise<void> {
     if (readRun(folder, record).state === "running") {
-      throw appError("pod_failed", { detail: `The pod ${id} runs; it can be forgotten once it was stopped.` });
+      throw appError("pod_failed", { detail: `The pod ${record.id} runs; it can be forgotten once it was stopped.` });
     }
     await end(record, 0);
-    removePodRecord(folder, id, run);
   }
 
   function statusOf(record: PodRecord): PodStatus | undefined {
@@ -220,13 +219,14 @@ export function createLocalPods(
     logs: (log, input) => access.logs(log, { ...input, signal: until(input.signal) }),
     async forget(pod) {
       const { id } = pod;
-      if (readPodRecord(folder, id) !== undefined) {
-        using _lock = await lockToEnd(id);
-        const record = readPodRecord(folder, id);
-        if (record !== undefined) await forgetRecord(record);
-      }
-      // the system's folder for sockets is cleaned by no one else
+      // also without a record: a start that begins meanwhile needs the folders
+      using _lock = await lockToEnd(id);
+      const record = readPodRecord(folder, id);
+      if (record !== undefined) await endForgotten(record);
+      // nothing else cleans the system's folder for sockets
       for (const kind of ["sockets", "scratch"] as const) await removeFolder(layout.folder({ kind, pod }));
+      // the lock goes with the record's folder, and so goes last
+      removePodRecord(folder, id, record?.run ?? "none");
     },
     listOwners: layout.listOwners,
     forgetService: layout.removeService,

@@ -68,8 +68,8 @@ export interface VolumeOwner {
   readonly made_at: Date;
 }
 
-/** `api`: the pod's own API, with its token. `http`: a service's routes. `link`: the same by frames. `postgres`: PostgreSQL. */
-export type PodPort = "api" | "http" | "link" | "postgres";
+/** `api`: the pod's own API, with its token. `link`: a service's routes. `postgres`: PostgreSQL. */
+export type PodPort = "api" | "link" | "postgres";
 
 /** How a port is reached: by the server and the gateway, and by other pods of the same database. */
 export type PodEndpoint =

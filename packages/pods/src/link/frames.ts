@@ -3,15 +3,18 @@ import { FRAME_BYTES } from "./link.ts";
 
 /** Kinds of frames. Heads are JSON arrays, because names would be repeated in each request. */
 export const KIND = {
-  /** JSON: `{versions, token}` from the caller, `{version, about}` from the pod. */
+  /** JSON: `{versions, token}` from the caller, `{version}` from the pod. */
   hello: 1,
-  /** u32 length of the head, `[method, path, search, id, caller id, caller name, headers]`, the body. */
+  /**
+   * u32 length of the head, `[method, path, search, id, caller id, caller name, headers, is_whole, host, client
+   * address, is_secure]`, the whole body or nothing.
+   */
   request: 2,
   /** u32 length of the head, `[status, is_whole, headers]`, the body or its first piece. */
   answer: 3,
-  /** A further piece of an answer's body. */
+  /** A further piece of a body. */
   piece: 4,
-  /** End of an answer's body. */
+  /** End of a body. */
   end: 5,
   /** The answer was aborted. */
   abort: 6,
@@ -30,7 +33,10 @@ export interface CountBytes {
   give(bytes: number): void;
 }
 
-/** Handles a frame. `payload` is a slice of the reader's memory that is never overwritten. */
+/**
+ * Handles a frame, or a part of a piece: a piece arrives in the parts in which it was read. `payload` is a slice of the
+ * reader's memory that is never overwritten.
+ */
 export type TakeFrame = (kind: number, request: number, payload: Buffer) => void;
 
 /** Length, kind and number. */
@@ -43,6 +49,8 @@ export class FrameReader {
   #parts: Buffer[] = [];
   #bytes = 0;
   #needed = HEAD_BYTES;
+  /** The missing part of an incomplete piece. */
+  #rest = { request: 0, bytes: 0 };
 
   /** Bytes of an incomplete frame. */
   get held_bytes(): number {
@@ -52,7 +60,12 @@ export class FrameReader {
   /** @throws Error for an invalid frame, and errors of `take`; the stream must not be read further */
   read(chunk: Buffer, take: TakeFrame): void {
     let all = chunk;
-    if (this.#bytes > 0) {
+    if (this.#rest.bytes > 0) {
+      const part = chunk.subarray(0, this.#rest.bytes);
+      this.#rest.bytes -= part.length;
+      take(KIND.piece, this.#rest.request, part);
+      all = chunk.subarray(part.length);
+    } else if (this.#bytes > 0) {
       this.#parts.push(chunk);
       this.#bytes += chunk.length;
       if (this.#bytes < this.#needed) return;
@@ -64,6 +77,13 @@ export class FrameReader {
       const length = all.readUInt32BE(at);
       if (length < COUNTED || length > FRAME_BYTES) throw new Error(`a frame of ${length} bytes`);
       const end = at + 4 + length;
+      if (all.length < end && all[at + 4] === KIND.piece) {
+        // joining the parts would copy each byte of a long body
+        this.#rest = { request: all.readUInt32BE(at + COUNTED), bytes: end - all.length };
+        take(KIND.piece, this.#rest.request, all.subarray(at + HEAD_BYTES));
+        at = all.length;
+        break;
+      }
       if (all.length < end) {
         this.#needed = 4 + length;
         break;
@@ -78,6 +98,8 @@ export class FrameReader {
 
 /** Size of the memory chunks that frames are written into. A longer frame gets its own chunk. */
 const CHUNK_BYTES = 65_536;
+/** Longer payloads are written from their own memory, without a copy. */
+const COPIED_BYTES = 8_192;
 /** Maximum UTF-8 bytes per UTF-16 unit. */
 const MAX_BYTES = 3;
 const NOTHING = Buffer.alloc(0);
@@ -111,8 +133,13 @@ export class FrameWriter {
   }
 
   send(kind: FrameKind, request: number, payload: Buffer = NOTHING): void {
-    const beginsAt = this.#begin(HEAD_BYTES + payload.length);
-    this.#end(kind, request, beginsAt, beginsAt + HEAD_BYTES + payload.copy(this.#chunk, beginsAt + HEAD_BYTES));
+    const isCopied = payload.length <= COPIED_BYTES;
+    const beginsAt = this.#begin(HEAD_BYTES + (isCopied ? payload.length : 0));
+    if (isCopied) payload.copy(this.#chunk, beginsAt + HEAD_BYTES);
+    this.#end(kind, request, beginsAt, payload.length + HEAD_BYTES, isCopied ? 0 : payload.length);
+    if (isCopied) return;
+    this.#full.push(this.#chunk.subarray(this.#from, this.#at), payload);
+    this.#from = this.#at;
   }
 
   /** Writes a JSON head with its length, and a body. */
@@ -124,23 +151,19 @@ export class FrameWriter {
     const headBytes = this.#chunk.write(json, headAt);
     this.#chunk.writeUInt32BE(headBytes, beginsAt + HEAD_BYTES);
     const bodyAt = headAt + headBytes;
-    this.#end(kind, request, beginsAt, bodyAt + body.copy(this.#chunk, bodyAt));
+    this.#end(kind, request, beginsAt, bodyAt + body.copy(this.#chunk, bodyAt) - beginsAt);
   }
 
   flush(): void {
-    if (this.#at === this.#from) return;
-    const last = this.#chunk.subarray(this.#from, this.#at);
-    this.#from = this.#at;
     const parts = this.#full;
-    if (this.#socket.destroyed) this.#full = [];
-    else if (parts.length === 0) this.#write(last);
-    else {
-      this.#full = [];
-      this.#socket.cork();
-      for (const part of parts) this.#write(part);
-      this.#write(last);
-      this.#socket.uncork();
-    }
+    if (this.#at > this.#from) parts.push(this.#chunk.subarray(this.#from, this.#at));
+    if (parts.length === 0) return;
+    this.#from = this.#at;
+    this.#full = [];
+    if (this.#socket.destroyed) return;
+    this.#socket.cork();
+    for (const part of parts) this.#write(part);
+    this.#socket.uncork();
   }
 
   #write(bytes: Buffer): void {
@@ -166,12 +189,12 @@ export class FrameWriter {
     return this.#at;
   }
 
-  /** Writes a frame's header in front of its content. */
-  #end(kind: FrameKind, request: number, beginsAt: number, endsAt: number): void {
-    this.#chunk.writeUInt32BE(endsAt - beginsAt - 4, beginsAt);
+  /** Writes a frame's header in front of its content. `restBytes` of the content follow from other memory. */
+  #end(kind: FrameKind, request: number, beginsAt: number, frameBytes: number, restBytes = 0): void {
+    this.#chunk.writeUInt32BE(frameBytes - 4, beginsAt);
     this.#chunk.writeUInt8(kind, beginsAt + 4);
     this.#chunk.writeUInt32BE(request, beginsAt + COUNTED);
-    this.#at = endsAt;
+    this.#at = beginsAt + frameBytes - restBytes;
     if (this.#isDue) return;
     this.#isDue = true;
     setImmediate(this.#flushDue);

@@ -7,12 +7,18 @@ import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FrameReader, FrameWriter, KIND, numberOf } from "./frames.ts";
-import { FRAME_BYTES, LINK_WINDOW_BYTES, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
+import {
+  FRAME_BYTES,
+  LINK_VERSIONS,
+  LINK_WINDOW_BYTES,
+  type LinkAnswer,
+  LinkBroken,
+  type LinkRequest,
+} from "./link.ts";
 import { type Link, openLink } from "./open-link.ts";
 import { type LinkAsked, type LinkServer, serveLink } from "./serve-link.ts";
 
 const TOKEN = "a-token";
-const ABOUT = { routes: ["POST /docs"] };
 
 let folder: string;
 let socket: string;
@@ -30,10 +36,10 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-type Handle = (request: LinkRequest, asked: LinkAsked) => Promise<LinkAnswer>;
+type Handle = (request: LinkRequest, link: LinkAsked) => Promise<LinkAnswer>;
 
 async function serve(handle: Handle): Promise<LinkServer> {
-  const server = await serveLink({ socket, token: new Secret(TOKEN), about: ABOUT, log: createSilentLog(), handle });
+  const server = await serveLink({ socket, token: new Secret(TOKEN), log: createSilentLog(), handle });
   servers.push(server);
   return server;
 }
@@ -53,6 +59,9 @@ function request(more: Partial<LinkRequest> = {}): LinkRequest {
     id: "r1",
     body: Buffer.from('{"a":1}'),
     caller: { id: "k1", name: "backend" },
+    host: "x.test",
+    client_address: "192.0.2.1",
+    is_secure: true,
     ...more,
   };
 }
@@ -64,6 +73,8 @@ async function textOf({ body }: LinkAnswer): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
+const NONE: LinkAsked = { is_gone: false, signal: new AbortController().signal };
+
 const echo: Handle = async ({ body, ...head }) => ({
   status: 200,
   headers: ["x-head", JSON.stringify(head), "set-cookie", "a=1", "set-cookie", "b=2"],
@@ -74,7 +85,6 @@ describe("both ends of a link", () => {
   test("delivers a request and its answer unchanged", async () => {
     await serve(echo);
     const link = await open();
-    expect(link.about).toEqual(ABOUT);
     const sent = request({ search: "a=%20", headers: { accept: "*/*", cookie: ["a", "b"] }, caller: null });
     const { body, headers, status } = await link.request(sent, undefined);
     const { body: sentBody, ...head } = sent;
@@ -86,7 +96,7 @@ describe("both ends of a link", () => {
 
   test("answers a thousand concurrent requests of any length", async () => {
     await serve(async ({ body }) => {
-      if (body.length % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (Buffer.isBuffer(body) && body.length % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
       return { status: 200, headers: [], body };
     });
     const link = await open();
@@ -94,6 +104,52 @@ describe("both ends of a link", () => {
     const answers = await Promise.all(bodies.map((body) => link.request(request({ body }), undefined)));
     for (const [n, answer] of answers.entries()) expect(await textOf(answer), String(n)).toBe(bodies[n]?.toString());
     expect(link.in_flight).toBe(0);
+  });
+
+  test("a streamed body waits for its reader in both directions without blocking others", async () => {
+    let sent = 0;
+    const pieces = async function* () {
+      for (; sent < 100; sent += 1) yield Buffer.alloc(65_536, String(sent % 10));
+    };
+    let read = () => {};
+    const mayRead = new Promise<void>((resolve) => {
+      read = resolve;
+    });
+    await serve(async (received, more) => {
+      if (!Buffer.isBuffer(received.body)) await mayRead;
+      return await echo(received, more);
+    });
+    const link = await open();
+    const long = link.request(request({ body: pieces() }), undefined);
+    await eventually(() => expect(sent * 65_536).toBeGreaterThanOrEqual(LINK_WINDOW_BYTES));
+    expect(await textOf(await link.request(request(), undefined))).toBe('{"a":1}');
+    expect(sent).toBeLessThan(12);
+    read();
+    const text = await textOf(await long);
+    expect([text.length, text.at(0), text.at(-1)]).toEqual([6_553_600, "0", "9"]);
+    expect(link.in_flight).toBe(0);
+  });
+
+  test("an aborted body fails for its reader; an early answer stops the sender", async () => {
+    let failed: unknown;
+    await serve(async ({ body, path }) => {
+      if (path !== "/early") failed = await textOf({ status: 200, headers: [], body }).catch((error: unknown) => error);
+      return { status: 200, headers: [], body: Buffer.from("early") };
+    });
+    const link = await open();
+    let sent = 0;
+    const breaking = async function* () {
+      yield Buffer.from("begun");
+      throw new Error("the client left");
+    };
+    const endless = async function* () {
+      for (; ; sent += 1) yield Buffer.alloc(65_536);
+    };
+    await expect(link.request(request({ body: breaking() }), undefined)).rejects.toThrow("the client left");
+    await eventually(() => expect(failed).toBeInstanceOf(Error));
+    expect(await textOf(await link.request(request({ path: "/early", body: endless() }), undefined))).toBe("early");
+    await eventually(() => expect(link.in_flight).toBe(0));
+    expect(sent).toBeLessThan(12);
   });
 
   test("a streamed answer waits for its reader without blocking others", async () => {
@@ -196,10 +252,15 @@ describe("both ends of a link", () => {
 });
 
 describe("pod end", () => {
+  const HEAD = ["POST", "/silent", "", "r1", null, null, {}, true, "x", "192.0.2.1", false];
+  const IS_WHOLE = 7;
+
   test("closes on another token, a missing hello and invalid frames", async () => {
-    await serve(echo);
+    await serve(async (sent) =>
+      sent.path === "/silent" ? await new Promise<never>(() => undefined) : await echo(sent, NONE),
+    );
     await expect(open("another")).rejects.toMatchObject({ outcome: "not_sent" });
-    const hello = Buffer.from(JSON.stringify({ versions: [1], token: TOKEN }));
+    const hello = Buffer.from(JSON.stringify({ versions: LINK_VERSIONS, token: TOKEN }));
     const cases: readonly ((writer: FrameWriter, raw: Socket) => void)[] = [
       (_, raw) => raw.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
       (writer) => writer.send(KIND.request, 1, Buffer.alloc(0)),
@@ -212,7 +273,17 @@ describe("pod end", () => {
       },
       (writer) => {
         writer.send(KIND.hello, 0, hello);
-        for (let twice = 0; twice < 2; twice += 1) writer.send(KIND.request, 5, numberOf(0));
+        for (let twice = 0; twice < 2; twice += 1) writer.sendHead(KIND.request, 5, HEAD, Buffer.alloc(0));
+      },
+      (writer) => {
+        writer.send(KIND.hello, 0, hello);
+        writer.sendHead(KIND.request, 5, HEAD, Buffer.alloc(0));
+        writer.send(KIND.piece, 5, hello);
+      },
+      (writer) => {
+        writer.send(KIND.hello, 0, hello);
+        writer.sendHead(KIND.request, 5, HEAD.with(IS_WHOLE, false), Buffer.alloc(0));
+        for (let piece = 0; piece < 6; piece += 1) writer.send(KIND.piece, 5, Buffer.alloc(65_536));
       },
     ];
     for (const send of cases) {
@@ -237,7 +308,8 @@ describe("caller end", () => {
       raw.on("error", () => undefined);
       raw.on("data", (chunk: Buffer) => {
         reader.read(chunk, (kind) => {
-          if (kind === KIND.hello) writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version: 1, about: null })));
+          if (kind === KIND.hello)
+            writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version: LINK_VERSIONS[0] })));
           else if (kind === KIND.request) say(writer, raw);
         });
       });

@@ -1,18 +1,18 @@
 /**
- * The link carries requests to compiled routes between a gateway and a pod as frames over one socket, instead of HTTP.
- * A frame has its length without these four bytes (u32, big-endian), its kind (u8), the request number (u32, 0 for
- * none), and the content that `frames.ts` defines for the kind. The caller first sends a hello with its protocol
- * versions and the pod's token. The pod answers with one version and data about itself, and closes the connection when
- * the hello is invalid.
+ * The link carries requests between a gateway and a pod as frames over one socket, instead of HTTP. A frame has its
+ * length without these four bytes (u32, big-endian), its kind (u8), the request number (u32, 0 for none), and the
+ * content that `frames.ts` defines for the kind. The caller first sends a hello with its protocol versions and the
+ * pod's token. The pod answers with one version, and closes the connection when the hello is invalid. In both
+ * directions, a body is whole in the frame of its head, or follows it in pieces.
  */
 
 /** Versions that this end supports, the best one last. */
-export const LINK_VERSIONS: readonly number[] = [1];
-/** Maximum body of a request over a link. Longer requests use HTTP. */
+export const LINK_VERSIONS: readonly number[] = [2];
+/** Maximum body in the frame of its head. */
 export const LINK_BODY_BYTES = 1_048_576;
 /** Maximum size of header names and values. */
 export const LINK_HEAD_BYTES = 131_072;
-/** Maximum bytes of an answer in transit before its reader confirms consumption. */
+/** Maximum bytes of a body in transit before its reader confirms consumption. */
 export const LINK_WINDOW_BYTES = 262_144;
 /** Maximum frame length. A longer frame is invalid. */
 export const FRAME_BYTES = LINK_BODY_BYTES + LINK_HEAD_BYTES;
@@ -25,10 +25,16 @@ export interface LinkRequest {
   /** Query string after `?`, as received. */
   readonly search: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Buffer;
+  /** A stream arrives as fast as it is read. An aborted one throws. */
+  readonly body: Buffer | AsyncIterable<Uint8Array>;
   readonly id: string;
   /** Id and name of the key that made the request. */
   readonly caller: { readonly id: string; readonly name: string } | null;
+  /** The host that the client requested. */
+  readonly host: string;
+  readonly client_address: string;
+  /** Whether the client reaches the gateway by TLS. */
+  readonly is_secure: boolean;
 }
 
 /** Header names and values in alternation, as Node writes them. Names may repeat. */

@@ -1,8 +1,9 @@
-import type { Duplex } from "node:stream";
+import { type Duplex, pipeline } from "node:stream";
 import type { Logger } from "@appdb/engine/ports";
 import type { Secret } from "@appdb/system/secret";
-import { type CountBytes, FrameReader, FrameWriter, KIND, numberOf, splitHead, type TakeFrame } from "./frames.ts";
-import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
+import { IncomingBody, type LinkMemory, OutgoingBody, UNBOUNDED } from "./bodies.ts";
+import { FrameReader, FrameWriter, KIND, numberOf, splitHead, type TakeFrame } from "./frames.ts";
+import { LINK_VERSIONS, type LinkAnswer, LinkBroken, type LinkRequest } from "./link.ts";
 
 export interface OpenLinkInput {
   /** Connects to the pod; may throw. */
@@ -13,17 +14,9 @@ export interface OpenLinkInput {
   readonly memory?: LinkMemory;
 }
 
-/** Memory budget for frames that the pod has not read and answers that are not consumed. */
-export interface LinkMemory extends CountBytes {
-  /** Returns false and counts nothing when the budget is exhausted. */
-  take(bytes: number): boolean;
-}
-
 /** The caller's end of a link, after the pod's hello. */
 export interface Link extends Disposable {
-  /** Data from the pod's hello. */
-  readonly about: unknown;
-  /** False when the pod drains, the link is full or it is broken. Requests then take another way. */
+  /** False when the pod drains, the link is full or it is broken. */
   readonly is_open: boolean;
   readonly in_flight: number;
   /**
@@ -32,16 +25,23 @@ export interface Link extends Disposable {
    */
   request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer>;
   /**
-   * The same for callers with many requests, because a signal costs as much as the rest of a request.
+   * The same without a signal, which costs as much as the rest of a short request. If the body is undefined, the caller
+   * writes it to the call. `memory` counts the answer's pieces instead of the link's memory.
    * @throws LinkBroken (`not_sent`) synchronously
    */
-  start(request: LinkRequest): LinkCall;
+  start(request: LinkStart, memory?: LinkMemory): LinkCall;
+}
+
+export interface LinkStart extends Omit<LinkRequest, "body"> {
+  readonly body: Buffer | undefined;
 }
 
 /** A sent request. */
 export interface LinkCall {
   /** @throws LinkBroken; the reason of the cancellation */
   readonly answer: Promise<LinkAnswer>;
+  /** Takes a streamed request body. It is destroyed when the answer is complete, because no one reads it then. */
+  readonly body: OutgoingBody | undefined;
   /** Stops waiting for the answer and drops its unconsumed pieces. Does nothing after the end. */
   cancel(reason: unknown): void;
 }
@@ -66,13 +66,14 @@ export function openLink(input: OpenLinkInput): Promise<Link> {
   });
 }
 
-const UNBOUNDED: LinkMemory = { take: () => true, add: () => undefined, give: () => undefined };
-
 interface Waiting {
   resolve(answer: LinkAnswer): void;
   reject(error: unknown): void;
+  /** Counts the pieces of the answer. */
+  readonly memory: LinkMemory;
+  readonly sending: OutgoingBody | undefined;
   /** Set once the answer has begun. */
-  body: Body | undefined;
+  body: IncomingBody | undefined;
 }
 
 class LinkCaller implements Link {
@@ -84,7 +85,6 @@ class LinkCaller implements Link {
   readonly #reader = new FrameReader();
   readonly #writer: FrameWriter;
   readonly #waiting = new Map<number, Waiting>();
-  #about: unknown;
   #state: "greeting" | "open" | "draining" | "broken" = "greeting";
   #last = 0;
 
@@ -124,16 +124,11 @@ class LinkCaller implements Link {
       this.#state = "broken";
       this.#countUnread(0);
       if (wasGreeting) failed(new LinkBroken("not_sent", reason));
-      for (const waiting of this.#waiting.values()) fail(waiting, new LinkBroken("unknown", reason));
-      this.#waiting.clear();
+      for (const number of this.#waiting.keys()) this.#settle(number, new LinkBroken("unknown", reason));
     });
     const hello = { versions: LINK_VERSIONS, token: input.token.reveal() };
     this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify(hello)));
     this.#writer.flush();
-  }
-
-  get about(): unknown {
-    return this.#about;
   }
 
   get is_open(): boolean {
@@ -147,28 +142,43 @@ class LinkCaller implements Link {
   async request(request: LinkRequest, signal: AbortSignal | undefined): Promise<LinkAnswer> {
     if (!this.is_open) throw new LinkBroken("not_sent", "the link accepts no requests");
     signal?.throwIfAborted();
-    const call = this.start(request);
+    const isWhole = Buffer.isBuffer(request.body);
+    const call = this.start({ ...request, body: isWhole ? request.body : undefined });
     signal?.addEventListener("abort", () => call.cancel(signal.reason), { once: true });
+    if (call.body !== undefined) pipeline(request.body, call.body, (error) => error && call.cancel(error));
     return await call.answer;
   }
 
-  start(request: LinkRequest): LinkCall {
+  start(request: LinkStart, memory = this.#memory): LinkCall {
     if (!this.is_open) throw new LinkBroken("not_sent", "the link accepts no requests");
     this.#last += 1;
     const number = this.#last;
-    const { body, caller, headers, id, method, path, search } = request;
-    const head = [method, path, search, id, caller?.id ?? null, caller?.name ?? null, headers];
-    this.#writer.sendHead(KIND.request, number, head, body);
+    const {
+      body,
+      caller,
+      client_address: address,
+      headers,
+      host,
+      id,
+      is_secure: isSecure,
+      method,
+      path,
+      search,
+    } = request;
+    const asker = [id, caller?.id ?? null, caller?.name ?? null];
+    const head = [method, path, search, ...asker, headers, body !== undefined, host, address, isSecure];
+    this.#writer.sendHead(KIND.request, number, head, body ?? NOTHING);
+    const sending = body === undefined ? this.#openBody(number) : undefined;
     let waiting: Waiting | undefined;
     const answer = new Promise<LinkAnswer>((resolve, reject) => {
-      waiting = { resolve, reject, body: undefined };
+      waiting = { resolve, reject, memory, sending, body: undefined };
       this.#waiting.set(number, waiting);
     });
     const cancel = (reason: unknown) => {
       this.#cancel(number, reason);
       waiting?.body?.drop();
     };
-    return { answer, cancel };
+    return { answer, body: sending, cancel };
   }
 
   [Symbol.dispose](): void {
@@ -184,7 +194,7 @@ class LinkCaller implements Link {
 
   #greeted(kind: number, payload: Buffer): void {
     if (kind !== KIND.hello) throw new Error("no hello");
-    this.#about = readHello(payload);
+    checkHello(payload);
     this.#state = "open";
   }
 
@@ -207,12 +217,13 @@ class LinkCaller implements Link {
         return;
       case KIND.end:
         if (waiting.body === undefined) throw new Error("an end before its answer");
-        this.#waiting.delete(request);
-        waiting.body.end(undefined);
+        this.#settle(request, undefined);
         return;
       case KIND.abort:
-        this.#waiting.delete(request);
-        fail(waiting, new LinkBroken("unknown", "the answer broke off"));
+        this.#settle(request, new LinkBroken("unknown", "the answer broke off"));
+        return;
+      case KIND.window:
+        waiting.sending?.widen(payload.readUInt32BE(0));
         return;
       default:
         throw new Error(`a frame of the kind ${kind}`);
@@ -224,12 +235,12 @@ class LinkCaller implements Link {
     const { body: first, head } = splitHead(payload);
     const { headers, is_whole: isWhole, status } = readAnswer(head);
     if (isWhole) {
-      this.#waiting.delete(number);
       waiting.resolve({ status, headers, body: first });
+      this.#settle(number, undefined);
       return;
     }
-    const body = new Body(
-      this.#memory,
+    const body = new IncomingBody(
+      waiting.memory,
       (bytes) => this.#writer.send(KIND.window, number, numberOf(bytes)),
       () => this.#cancel(number, undefined),
     );
@@ -237,22 +248,36 @@ class LinkCaller implements Link {
     waiting.resolve({ status, headers, body });
   }
 
+  #openBody(number: number): OutgoingBody {
+    return new OutgoingBody(
+      (piece) => this.#writer.send(KIND.piece, number, piece),
+      () => this.#writer.send(KIND.end, number),
+    );
+  }
+
   #cancel(number: number, reason: unknown): void {
-    const waiting = this.#waiting.get(number);
-    if (waiting === undefined) return;
-    this.#waiting.delete(number);
+    if (!this.#waiting.has(number)) return;
     if (this.#state !== "broken") this.#writer.send(KIND.cancel, number);
-    fail(waiting, reason ?? new LinkBroken("unknown", "it was cancelled"));
+    this.#settle(number, reason ?? new LinkBroken("unknown", "it was cancelled"));
+  }
+
+  /** Ends the sending and receiving of a request. */
+  #settle(number: number, error: unknown): void {
+    const waiting = this.#waiting.get(number);
+    this.#waiting.delete(number);
+    waiting?.sending?.destroy();
+    if (waiting?.body !== undefined) waiting.body.end(error);
+    else if (error !== undefined) waiting?.reject(error);
   }
 }
 
-/** Reads a pod's hello. @throws Error for an invalid hello or an unsupported version */
-function readHello(payload: Buffer): unknown {
+const NOTHING = Buffer.alloc(0);
+
+/** Checks a pod's hello. @throws Error for an invalid hello or an unsupported version */
+function checkHello(payload: Buffer): void {
   const hello: unknown = JSON.parse(payload.toString("utf8"));
-  if (typeof hello !== "object" || hello === null || !("version" in hello) || !("about" in hello))
-    throw new Error("no hello");
+  if (typeof hello !== "object" || hello === null || !("version" in hello)) throw new Error("no hello");
   if (!LINK_VERSIONS.some((version) => version === hello.version)) throw new Error("an unsupported version");
-  return hello.about;
 }
 
 /** @throws Error for an invalid head of an answer */
@@ -267,82 +292,4 @@ function readAnswer(head: unknown): {
   const areHeaders = Array.isArray(headers) && headers.every((text) => typeof text === "string");
   if (!isStatus || !areHeaders || headers.length % 2 !== 0) throw new Error("an invalid head of an answer");
   return { status, is_whole: isWhole === true, headers };
-}
-
-function fail(waiting: Waiting, error: unknown): void {
-  if (waiting.body === undefined) waiting.reject(error);
-  else waiting.body.end(error);
-}
-
-/**
- * The body of an answer as it arrives. Consuming it opens the window further.
- * @throws LinkBroken when the answer was aborted
- */
-class Body implements AsyncIterable<Uint8Array> {
-  readonly #memory: LinkMemory;
-  readonly #took: (bytes: number) => void;
-  readonly #left: () => void;
-  readonly #pieces: Buffer[] = [];
-  #bytes = 0;
-  #hasEnded = false;
-  #error: unknown;
-  #wake = () => {};
-
-  constructor(memory: LinkMemory, took: (bytes: number) => void, onLeave: () => void) {
-    this.#memory = memory;
-    this.#took = took;
-    this.#left = onLeave;
-  }
-
-  /** False when the memory budget is exhausted. */
-  push(piece: Buffer): boolean {
-    if (this.#bytes + piece.length > LINK_WINDOW_BYTES) throw new Error("more of an answer than the window allows");
-    if (!this.#memory.take(piece.length)) return false;
-    this.#bytes += piece.length;
-    this.#pieces.push(piece);
-    this.#wake();
-    return true;
-  }
-
-  end(error: unknown): void {
-    this.#hasEnded = true;
-    this.#error = error;
-    this.#wake();
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) {
-        const piece = this.#pieces.shift();
-        if (piece !== undefined) {
-          yield piece;
-          this.#letGo(piece.length);
-          if (!this.#hasEnded) this.#took(piece.length);
-        } else if (this.#hasEnded) {
-          if (this.#error !== undefined) throw this.#error;
-          return;
-        } else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        }
-      }
-    } finally {
-      if (!this.#hasEnded) this.#left();
-      this.drop();
-    }
-  }
-
-  /** Drops pieces that will not be consumed. */
-  drop(): void {
-    this.#pieces.length = 0;
-    this.#letGo(this.#bytes);
-  }
-
-  /** Stops counting a piece. A piece consumed after a drop is not counted twice. */
-  #letGo(bytes: number): void {
-    const counted = Math.min(bytes, this.#bytes);
-    this.#bytes -= counted;
-    this.#memory.give(counted);
-  }
 }

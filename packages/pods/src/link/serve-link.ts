@@ -2,15 +2,14 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type Socket } from "node:net";
 import type { Logger } from "@appdb/engine/ports";
 import type { Secret } from "@appdb/system/secret";
-import { FrameReader, FrameWriter, KIND, splitHead, type TakeFrame } from "./frames.ts";
+import { IncomingBody, UNBOUNDED } from "./bodies.ts";
+import { FrameReader, FrameWriter, KIND, numberOf, splitHead, type TakeFrame } from "./frames.ts";
 import { LINK_VERSIONS, LINK_WINDOW_BYTES, type LinkAnswer, type LinkRequest } from "./link.ts";
 
 export interface ServeLinkInput {
   /** Path of a unix socket. A leftover of a previous server must be removed before. */
   readonly socket: string;
   readonly token: Secret;
-  /** JSON data about the pod for callers. */
-  readonly about: unknown;
   readonly log: Logger;
   /** Answers a request; never rejects. */
   handle(request: LinkRequest, link: LinkAsked): Promise<LinkAnswer>;
@@ -27,10 +26,12 @@ export interface LinkAsked {
 export interface LinkServer extends AsyncDisposable {
   /** Asks callers to send no further requests. Requests that still arrive are answered. */
   drain(): void;
+  /** Resolves when no request is running. */
+  whenIdle(): Promise<void>;
 }
 
 /** Number of members of a request's head. */
-const REQUEST_HEAD = 7;
+const REQUEST_HEAD = 11;
 /** Timeout of a caller's hello. */
 const HELLO_MS = 5_000;
 
@@ -55,6 +56,9 @@ export async function serveLink(input: ServeLinkInput): Promise<LinkServer> {
       is_draining = true;
       for (const end of ends) end.drain();
     },
+    async whenIdle() {
+      for (const end of ends) await end.whenIdle();
+    },
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const end of ends) end.hangUp();
@@ -68,7 +72,13 @@ class Running implements LinkAsked {
   window = LINK_WINDOW_BYTES;
   wake: () => void = NOBODY;
   is_gone = false;
+  /** The body of a streamed request. */
+  readonly body: IncomingBody | undefined;
   #stop: AbortController | undefined;
+
+  constructor(body: IncomingBody | undefined) {
+    this.body = body;
+  }
 
   get signal(): AbortSignal {
     this.#stop ??= new AbortController();
@@ -84,6 +94,7 @@ class Running implements LinkAsked {
 
   leave(): void {
     this.is_gone = true;
+    this.body?.end(linkClosed());
     this.#stop?.abort(linkClosed());
     this.wake();
   }
@@ -104,6 +115,7 @@ class LinkEnd {
   readonly #running = new Map<number, Running>();
   #isKnown = false;
   #last = 0;
+  #becameIdle: () => void = NOBODY;
 
   constructor(socket: Socket, input: ServeLinkInput, isDraining: () => boolean) {
     this.#socket = socket;
@@ -137,6 +149,14 @@ class LinkEnd {
     if (this.#isKnown) this.#writer.send(KIND.drain, 0);
   }
 
+  async whenIdle(): Promise<void> {
+    while (this.#running.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#becameIdle = resolve;
+      });
+    }
+  }
+
   hangUp(): void {
     this.#writer.flush();
     this.#socket.end();
@@ -156,9 +176,26 @@ class LinkEnd {
       case KIND.window:
         this.#running.get(request)?.widen(payload.readUInt32BE(0));
         return;
+      case KIND.piece:
+        this.#bodyOf(request)?.push(payload);
+        return;
+      case KIND.end:
+        this.#bodyOf(request)?.end(undefined);
+        return;
       default:
         throw new Error(`a frame of the kind ${kind}`);
     }
+  }
+
+  /**
+   * Undefined for a request that was answered before its body was complete.
+   * @throws Error for a body that was not announced
+   */
+  #bodyOf(number: number): IncomingBody | undefined {
+    const running = this.#running.get(number);
+    if (number > this.#last || (running !== undefined && running.body === undefined))
+      throw new Error("a piece of no body");
+    return running?.body;
   }
 
   #greet(kind: number, payload: Buffer): void {
@@ -168,38 +205,43 @@ class LinkEnd {
     const version = LINK_VERSIONS.findLast((known) => versions.includes(known));
     if (version === undefined) throw new Error("no common version");
     this.#isKnown = true;
-    this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version, about: this.#input.about })));
+    this.#writer.send(KIND.hello, 0, Buffer.from(JSON.stringify({ version })));
     if (this.#isDraining()) this.drain();
   }
 
   /** Starts answering a request. A short answer is sent without an additional promise. */
   #begin(number: number, payload: Buffer): void {
-    const running = new Running();
+    const took = (bytes: number) => this.#writer.send(KIND.window, number, numberOf(bytes));
+    const request = readRequest(payload, () => new IncomingBody(UNBOUNDED, took, NOBODY));
+    const running = new Running(request.body instanceof IncomingBody ? request.body : undefined);
     this.#running.set(number, running);
     const broke = (error: unknown) => {
-      this.#running.delete(number);
+      this.#end(number, running);
+      if (running.is_gone) return;
       this.#input.log.error({ err: error }, "an answer broke off");
       this.#writer.send(KIND.abort, number);
     };
     const answered = (answer: LinkAnswer): Promise<void> | undefined => {
       const { body, headers, status } = answer;
-      const isWhole = Buffer.isBuffer(body) && body.length <= LINK_WINDOW_BYTES;
-      if (!isWhole) return this.#sendPieces(number, running, answer);
-      this.#running.delete(number);
+      if (!Buffer.isBuffer(body) || body.length > LINK_WINDOW_BYTES) return this.#sendPieces(number, running, answer);
+      this.#end(number, running);
       if (!running.is_gone) this.#writer.sendHead(KIND.answer, number, [status, true, headers], body);
       return undefined;
     };
-    try {
-      this.#input.handle(readRequest(payload), running).then(answered).catch(broke);
-    } catch (error) {
-      broke(error);
-    }
+    this.#input.handle(request, running).then(answered).catch(broke);
+  }
+
+  /** Drops the unread rest of the request's body. */
+  #end(number: number, running: Running): void {
+    this.#running.delete(number);
+    running.body?.end(new Error("The request was answered."));
+    if (this.#running.size === 0) this.#becameIdle();
   }
 
   async #sendPieces(number: number, running: Running, answer: LinkAnswer): Promise<void> {
     if (running.is_gone) await discardBody(answer);
     else await this.#sendStream(number, running, answer);
-    this.#running.delete(number);
+    this.#end(number, running);
   }
 
   async #sendStream(number: number, running: Running, { body, headers, status }: LinkAnswer): Promise<void> {
@@ -239,12 +281,13 @@ function readHello(payload: Buffer): { readonly token: string; readonly versions
  * Parses a request. Callers with the token are trusted with the shape of their requests.
  * @throws Error for an invalid request
  */
-function readRequest(payload: Buffer): LinkRequest {
-  const { body, head } = splitHead(payload);
+function readRequest(payload: Buffer, openBody: () => IncomingBody): LinkRequest {
+  const { body: whole, head } = splitHead(payload);
   if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("an invalid head of a request");
-  const [method, path, search, id, callerId, callerName, headers] = head;
+  const [method, path, search, id, callerId, callerName, headers, isWhole, host, address, isSecure] = head;
   const caller = callerId === null ? null : { id: callerId, name: callerName };
-  return { method, path, search, id, headers, body, caller };
+  const body = isWhole === true ? whole : openBody();
+  return { method, path, search, id, headers, body, caller, host, client_address: address, is_secure: isSecure };
 }
 
 /** Ends an unread body. Starts it first, because a generator that never started would not run its cleanup. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PodDriver } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
@@ -129,6 +129,21 @@ export function testPods(driver: PodDriverUnderTest): void {
       await stage.expectPrograms(1);
     });
 
+    test("a start during a forget keeps its folders", async () => {
+      await using stage = openPodStage(driver);
+      const pods = await stage.open();
+      const spec = stage.spec();
+      await pods.ensure(spec, signal);
+      await pods.stop(spec.id, GRACE_MS);
+      const folder = spec.volumes.find(({ source }) => source.kind === "sockets")?.target ?? "";
+      // so many that their removal takes longer than a start
+      for (let number = 0; number < 5_000; number++) writeFileSync(join(folder, `${number}`), "");
+      const [, started] = await Promise.allSettled([pods.forget(podNameOf(spec)), pods.ensure(spec, signal)]);
+      expect(started.status).toBe("fulfilled");
+      await stage.ready(spec);
+      expect(existsSync(folder)).toBe(true);
+    });
+
     test("the input is in no argument, environment, file or log", async () => {
       await using stage = openPodStage(driver);
       const pods = await stage.open();
@@ -187,7 +202,7 @@ export function testPods(driver: PodDriverUnderTest): void {
       await stage.ready(spec);
       expect(spec.volumes.map(({ source }) => one.target(source))).toEqual(spec.volumes.map(({ target }) => target));
       const endpoints = await one.endpoints(podNameOf(spec));
-      expect(Object.keys(endpoints).sort()).toEqual(["api", "http", "link", "postgres"]);
+      expect(Object.keys(endpoints).sort()).toEqual(["api", "link", "postgres"]);
       expect(await other.endpoints(podNameOf(spec))).toEqual(endpoints);
       expect(await one.endpoints({ id: "db-2", database_id: "db-2" })).not.toEqual(endpoints);
     });

@@ -34,27 +34,7 @@ const OWN = new Set([
 
 const SITE_DATA = "clear-site-data";
 
-/** The headers for a service, from the client's parsed ones, so that gateway and service interpret them alike. */
-export function requestHeaders(exchange: Exchange): OutgoingHttpHeaders {
-  const { req, id, is_secure: isSecure, service, host } = exchange;
-  const sent: OutgoingHttpHeaders = { host };
-  const dropped = namedByConnection(req.headers);
-  for (const [name, value] of Object.entries(req.headers)) {
-    if (name.startsWith(":") || HOP_BY_HOP.has(name) || OWN.has(name) || dropped?.has(name) === true) continue;
-    sent[name] = value;
-  }
-  dropDashboardCookies(sent);
-  sent[REQUEST_ID_HEADER] = id;
-  sent["x-forwarded-for"] = exchange.client_address;
-  sent["x-forwarded-proto"] = isSecure ? "https" : "http";
-  sent["x-forwarded-host"] = host;
-  sent["x-forwarded-prefix"] = `/${service}`;
-  // without a length the body must be chunked: otherwise its rest could be read as another request
-  if (hasBody(exchange) && sent["content-length"] === undefined) sent["transfer-encoding"] = "chunked";
-  return sent;
-}
-
-/** The headers for a service on a link, without the credential and without headers that only HTTP needs. */
+/** The headers for a service, without the credential and without headers of a single connection. */
 export function linkHeaders({ req }: Pick<Exchange, "req">): Record<string, string | string[]> {
   const { headers } = req;
   const sent: Record<string, string | string[]> = {};

@@ -1,16 +1,19 @@
-import { rmSync } from "node:fs";
-import { LINK_BODY_BYTES, type LinkAnswer, type LinkRequest } from "@appdb/pods/link/link";
-import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createLocalAccess } from "@appdb/pods/driver/local-access";
+import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
+import { serveLink } from "@appdb/pods/link/serve-link";
 import { openTracer } from "@appdb/system/traces/open-tracer";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { ensurePodToken } from "../../pods/pod-token.ts";
-import { serviceTokenOf } from "../../pods/service-token.ts";
-import { type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
+import { createLocateVolume } from "../../pods/locate-volume.ts";
+import { type GatewayStage, type LinkHandler, openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import type { GatewayDeps } from "../gateway.ts";
+import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 
 let server: TestServer;
 let stage: GatewayStage;
@@ -18,7 +21,8 @@ let people: OrgStage;
 let key: string;
 let traces: TraceCollector;
 let tracer: Awaited<ReturnType<typeof openTracer>>;
-const links: LinkServer[] = [];
+const links: AsyncDisposable[] = [];
+let isDriverDown = false;
 
 beforeAll(async () => {
   server = await openServer();
@@ -26,7 +30,14 @@ beforeAll(async () => {
   // samples no request without a parent trace
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url, OTEL_TRACES_SAMPLER_ARG: "0" };
   tracer = await openTracer(env, { name: "gateway", version: "1.2.3", role: "gateway" }, createSilentLog());
-  stage = await openGatewayStage(server, { limits: { request_ms: 1_000 }, deps: { tracer } });
+  const access = createLocalAccess(createLocateVolume({ home: server.home, runtime_base: undefined }));
+  const podAccess: GatewayDeps["pod_access"] = {
+    async endpoints(pod) {
+      if (isDriverDown) throw new Error("The driver does not answer.");
+      return await access.endpoints(pod);
+    },
+  };
+  stage = await openGatewayStage(server, { limits: { request_ms: 1_000 }, deps: { tracer, pod_access: podAccess } });
   people = await openOrgStage(server);
   key = await stage.makeKey(people.org, people.owner, "caller");
 });
@@ -41,21 +52,13 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** A service whose pod answers by link and, with `{"instance": 1}`, by HTTP. */
-async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>) {
+async function openLinked(handle: LinkHandler) {
   const name = `db${++count}`;
   const database = await stage.makeDatabase(people.org, { name });
   const id = await stage.makeService(people.org, database.id, "ingest");
   const service = { id, database_id: database.id };
-  const pod = await stage.runPod(service, 1);
-  const token = await ensurePodToken(server.deps, { id: database.id, org_id: people.org.id });
-  const link = await serveLink({
-    socket: pod.link_socket,
-    token: serviceTokenOf(token, id, 1),
-    log: createSilentLog(),
-    handle,
-    about: { routes: ["POST /docs", "GET /by_title"] },
-  });
+  const { link_socket: socket, token } = await stage.placePod(service, 1);
+  const link = await serveLink({ socket, token, log: createSilentLog(), handle });
   links.push(link);
   await stage.serve(id, 1);
   await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
@@ -67,9 +70,7 @@ async function openLinked(handle: (request: LinkRequest) => Promise<LinkAnswer>)
   };
   const insert = (body = '{"a":1}') =>
     call("/docs", { method: "POST", body, headers: { "content-type": "application/json" } });
-  // the first request opens the link
-  await eventually(async () => expect((await insert()).text).not.toContain('"instance"'));
-  return { call, database: name, insert, link, socket: pod.link_socket };
+  return { call, database: name, insert, link, service, socket };
 }
 
 const inHeader = ({ spanId, traceId }: { spanId: string; traceId: string }) => `00-${traceId}-${spanId}-01`;
@@ -77,10 +78,19 @@ const inHeader = ({ spanId, traceId }: { spanId: string; traceId: string }) => `
 const echo = async ({ body, ...head }: LinkRequest): Promise<LinkAnswer> => ({
   status: 201,
   headers: ["content-type", "application/json", "set-cookie", "a=1", "set-cookie", "b=2"],
-  body: Buffer.from(JSON.stringify({ ...head, body: body.toString() })),
+  body: Buffer.from(
+    JSON.stringify({ ...head, body: (await bytesOf(body)).toString(), is_whole: Buffer.isBuffer(body) }),
+  ),
 });
 
-test("short requests to announced routes use the link, without the key; others use HTTP", async () => {
+async function bytesOf(body: LinkRequest["body"]): Promise<Buffer> {
+  if (Buffer.isBuffer(body)) return body;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+test("the first request opens the link and reaches the service without the key", async () => {
   const { call, insert } = await openLinked(echo);
   const linked = await insert('{"title":"é"}');
   expect(linked.status).toBe(201);
@@ -91,7 +101,10 @@ test("short requests to announced routes use the link, without the key; others u
     path: "/docs",
     search: "",
     body: '{"title":"é"}',
+    is_whole: true,
     caller: { name: "caller" },
+    client_address: "127.0.0.1",
+    is_secure: false,
   });
   expect(linked.text).not.toContain(key);
   expect(JSON.parse((await call("/by_title?title=a%20b")).text)).toMatchObject({
@@ -100,16 +113,48 @@ test("short requests to announced routes use the link, without the key; others u
     search: "title=a%20b",
     body: "",
   });
-  const type = { "content-type": "application/json" };
-  for (const [path, init] of [
-    ["/other", {}],
-    ["/by_title", { headers: { accept: "text/event-stream" } }],
-    ["/docs", { method: "POST", body: "a,b", headers: { "content-type": "text/csv" } }],
-    ["/docs", { method: "POST", body: "{}", headers: { ...type, origin: "https://a.example" } }],
-    ["/docs", { method: "POST", body: " ".repeat(LINK_BODY_BYTES + 1), headers: type }],
+});
+
+test("a long body, or one of another type, streams to the service", async () => {
+  const { call } = await openLinked(echo);
+  const json = { "content-type": "application/json" };
+  for (const [body, headers] of [
+    ["a,b", { "content-type": "text/csv" }],
+    [" ".repeat(BUFFERED_BODY_BYTES + 1), json],
+    ["x".repeat(5_000_000), { "content-type": "text/plain" }],
   ] as const) {
-    expect((await call(path, init)).text, path).toContain('"instance":1');
+    const asked = await call("/docs", { method: "POST", body, headers });
+    const said = JSON.parse(asked.text);
+    expect([said.body === body, said.is_whole, said.headers["content-length"]]).toEqual([
+      true,
+      false,
+      `${body.length}`,
+    ]);
   }
+});
+
+test("an answer without a body keeps the service's length; a streamed one must match it", async () => {
+  const { call } = await openLinked(async ({ path }) => {
+    const [, status = "200", said = "", bytes = "0", kind = ""] = path.split("/");
+    const body = Buffer.alloc(Number(bytes), "x");
+    const pieces = async function* () {
+      yield body;
+    };
+    const headers = said === "" ? [] : ["content-length", said];
+    return { status: Number(status), headers, body: kind === "pieces" ? pieces() : body };
+  });
+  const said = async (path: string, method: string) => {
+    const { headers, status, text } = await call(path, { method });
+    return [status, headers.get("content-length"), text.length];
+  };
+  expect(await said("/200/9/0/whole", "HEAD")).toEqual([200, "9", 0]);
+  expect(await said("/200/9/9/pieces", "HEAD")).toEqual([200, "9", 0]);
+  expect(await said("/304/9/0/whole", "GET")).toEqual([304, "9", 0]);
+  expect(await said("/204//0/whole", "GET")).toEqual([204, null, 0]);
+  expect(await said("/204//5/pieces", "GET")).toEqual([204, null, 0]);
+  expect(await said("/200/9/9/pieces", "GET")).toEqual([200, "9", 9]);
+  expect(await said("/200//9/pieces", "GET")).toEqual([200, null, 9]);
+  for (const bytes of [8, 10]) await expect(call(`/200/9/${bytes}/pieces`)).rejects.toThrow(/terminated|failed/);
 });
 
 test("the dashboard's cookies never reach a service", async () => {
@@ -123,19 +168,19 @@ test("the dashboard's cookies never reach a service", async () => {
   }
 });
 
-test("traces continue the gateway's span by link and HTTP; requests without a key are not traced", async () => {
+test("traces continue the gateway's span; requests without a key are not traced", async () => {
   const { call, database } = await openLinked(echo);
   const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
   const headers = { traceparent: `00-${trace_id}-00f067aa0ba902b7-01` };
   const told = async (path: string) => JSON.parse((await call(path, { headers })).text).headers.traceparent;
   const passed = [await told("/by_title?title=secret"), await told("/other/secret")];
   expect((await call("/by_title", { headers: { ...headers, "x-api-key": "sk_wrong" } })).status).toBe(401);
-  expect((await call("/health", { headers: { ...headers, "x-api-key": "" } })).status).toBe(200);
+  expect((await call("/health", { headers: { ...headers, "x-api-key": "" } })).status).toBe(201);
   expect(JSON.parse((await call("/by_title")).text).headers.traceparent).toBe(undefined);
   await eventually(() => expect(traces.spans).toHaveLength(2), { timeout_ms: 10_000 });
   const spans = traces.spans.toSorted((a, b) => passed.indexOf(inHeader(a)) - passed.indexOf(inHeader(b)));
   expect(spans.map(inHeader)).toEqual(passed);
-  for (const [at, span] of spans.entries()) {
+  for (const span of spans) {
     expect(span).toMatchObject({
       name: "GET /ingest/*",
       parentSpanId: "00f067aa0ba902b7",
@@ -143,7 +188,7 @@ test("traces continue the gateway's span by link and HTTP; requests without a ke
       attributes: {
         "appdb.role": "gateway",
         "appdb.service": `cloud://${people.org.name}:${database}/ingest`,
-        "http.response.status_code": [201, 200][at],
+        "http.response.status_code": 201,
       },
     });
   }
@@ -155,7 +200,7 @@ test("a streamed answer is passed on at once, and an interrupted one is visibly 
   const { insert } = await openLinked(async ({ body }) => {
     const pieces = async function* () {
       for (let n = 0; n < 50; n += 1) yield Buffer.alloc(20_000, "x");
-      if (body.toString() === '"breaks"') throw new Error("broken");
+      if (String(body) === '"breaks"') throw new Error("broken");
     };
     return { status: 200, headers: [], body: pieces() };
   });
@@ -163,27 +208,46 @@ test("a streamed answer is passed on at once, and an interrupted one is visibly 
   await expect(insert('"breaks"')).rejects.toThrow();
 });
 
-test("a draining pod is asked by HTTP, a closed one only once, and a silent one times out", async () => {
-  let isSilent = false;
+test("a pod that closes the link is not asked again, and a silent one times out", async () => {
   let asked = 0;
-  const { insert, link, socket } = await openLinked(async (request) => {
+  const { insert, link } = await openLinked(async () => {
     asked += 1;
-    if (isSilent) return await new Promise<never>(() => undefined);
-    return await echo(request);
+    return await new Promise<never>(() => undefined);
   });
-  isSilent = true;
   const late = await insert();
   expect(late.status).toBe(504);
   expect(JSON.parse(late.text)).toMatchObject({ code: "service_timeout" });
-  const before = asked;
   const cut = insert();
-  await eventually(() => expect(asked).toBe(before + 1));
+  await eventually(() => expect(asked).toBe(2));
   await link[Symbol.asyncDispose]();
   expect(JSON.parse((await cut).text)).toMatchObject({ status: 502, code: "service_broken" });
-  rmSync(socket, { force: true });
-  expect((await insert()).text).toContain('"instance":1');
-  isSilent = false;
-  const other = await openLinked(echo);
-  other.link.drain();
-  await eventually(async () => expect((await other.insert()).text).toContain('"instance":1'));
+  expect(asked).toBe(2);
+});
+
+test("requests to a draining pod, or one of another link version, wait for the next instance", async () => {
+  for (const previous of ["drains", "is older"]) {
+    const { insert, link, service, socket } = await openLinked(echo);
+    if (previous === "drains") {
+      expect((await insert()).status).toBe(201);
+      link.drain();
+    } else {
+      await link[Symbol.asyncDispose]();
+      const older = createServer((raw) => raw.once("data", () => raw.destroy())).listen(socket);
+      links.push({ [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void older.close(() => resolve())) });
+    }
+    const waiting = insert();
+    await sleep(200);
+    await stage.runPod(service, 2);
+    await stage.serve(service.id, 2);
+    expect((await waiting).text, previous).toContain('"instance":2');
+  }
+});
+
+test("requests wait until the driver knows how to reach their pod", async () => {
+  isDriverDown = true;
+  const { insert } = await openLinked(echo);
+  const waiting = insert();
+  await sleep(200);
+  isDriverDown = false;
+  expect((await waiting).status).toBe(201);
 });

@@ -1,60 +1,72 @@
 import { AppError } from "@appdb/contract/errors";
+import type { LinkMemory, OutgoingBody } from "@appdb/pods/link/bodies";
 import { type LinkAnswer, LinkBroken } from "@appdb/pods/link/link";
-import type { GatewayLimits } from "../../config/config-gateway.ts";
+import type { Link } from "@appdb/pods/link/open-link";
 import type { ByteBudget } from "../admission/byte-budget.ts";
+import type { TurnShares } from "../admission/turn-shares.ts";
 import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
-import { bodyTooSlow, broken, noMemory, serviceTimedOut } from "../exchange/refusals.ts";
+import { bodyTooSlow, broken, noMemory, serviceTimedOut, tooLarge } from "../exchange/refusals.ts";
 import { beginAnswer } from "./begin-answer.ts";
 import { ownerOf } from "./follow-answer.ts";
 import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
 import { holdBody, releaseBody } from "./hold-body.ts";
-import type { OpenPodLink } from "./pod-links.ts";
-import type { Sent } from "./proxy-request.ts";
+import { pump } from "./pump.ts";
 
-/** The longest body that is buffered. A longer one streams over HTTP, at the service's pace. */
+/** The longest body that is buffered. A longer one streams at the service's pace. */
 export const BUFFERED_BODY_BYTES = 65_536;
 const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
 
-/** Whether a request may use a link: an announced route, a short JSON body or none, no page's origin, and no stream. */
-export function fitsLink(exchange: Exchange, { routes }: Pick<OpenPodLink, "routes">): boolean {
-  const { req, path, awaits_continue: awaitsContinue } = exchange;
-  const { headers, method = "GET" } = req;
-  const query = path.indexOf("?");
-  if (!routes.has(`${method} ${query < 0 ? path : path.slice(0, query)}`)) return false;
-  if (awaitsContinue || headers.origin !== undefined || headers["content-encoding"] !== undefined) return false;
-  if (headers.accept?.includes("text/event-stream") === true) return false;
-  if (!hasBody(exchange)) return true;
-  const length = Number(headers["content-length"] ?? Number.NaN);
-  return length <= BUFFERED_BODY_BYTES && JSON_TYPE.test(headers["content-type"] ?? "");
+export interface SendLimits {
+  /** Maximum bytes of the body. A larger declared length was refused before. */
+  readonly body_bytes: number;
+  /** Maximum silence of the service. */
+  readonly request_ms: number;
+  /** Maximum silence of a client within a body. */
+  readonly client_ms: number;
+  readonly budget: ByteBudget;
+  readonly shares: TurnShares;
 }
 
 /**
- * Sends a request by link. Resolves when its answer has ended. The exchange keeps a buffered body until the link has
- * sent it. A `GET` keeps it until the answer, because it may be sent again.
+ * The result of sending. `not_sent`: nothing was sent, so another pod may be tried. `again`: it was sent, but repeating
+ * is safe. `refused`: the gateway must answer. `gone`: the client disconnected.
  */
-export async function sendByLink(
-  exchange: Exchange,
-  { link }: OpenPodLink,
-  { client_ms: clientMs, request_ms: requestMs }: Pick<GatewayLimits, "client_ms" | "request_ms">,
-  budget: ByteBudget,
-): Promise<Sent> {
+export type Sent =
+  | { readonly outcome: "answered"; readonly status: number }
+  | { readonly outcome: "not_sent" | "again" | "gone" }
+  | { readonly outcome: "refused"; readonly error: Error };
+
+/**
+ * Sends a request by link. Resolves when the service has ended its answer. The exchange keeps a buffered body until the
+ * link has sent it. A `GET` keeps it until the answer, because it may be sent again.
+ */
+export async function sendByLink(exchange: Exchange, link: Link, limits: SendLimits): Promise<Sent> {
   const { req, res } = exchange;
+  const { budget, request_ms: requestMs } = limits;
+  const streams = exchange.body === undefined && hasBody(exchange) && !isShort(exchange);
   try {
-    if (exchange.body === undefined && hasBody(exchange)) {
+    if (exchange.body === undefined && hasBody(exchange) && !streams) {
       holdBody(exchange, budget, Number(req.headers["content-length"]));
-      exchange.body = await readBody(exchange, clientMs);
+      exchange.body = await readBody(exchange, limits.client_ms);
     }
     if (isDisconnected(exchange)) return { outcome: "gone" };
     const query = exchange.path.indexOf("?");
-    const call = link.start({
-      method: req.method ?? "GET",
-      path: query < 0 ? exchange.path : exchange.path.slice(0, query),
-      search: query < 0 ? "" : exchange.path.slice(query + 1),
-      headers: linkHeaders(exchange),
-      body: exchange.body ?? EMPTY,
-      id: exchange.id,
-      caller: exchange.caller,
-    });
+    const call = link.start(
+      {
+        method: req.method ?? "GET",
+        path: query < 0 ? exchange.path : exchange.path.slice(0, query),
+        search: query < 0 ? "" : exchange.path.slice(query + 1),
+        headers: linkHeaders(exchange),
+        body: streams ? undefined : (exchange.body ?? EMPTY),
+        id: exchange.id,
+        caller: exchange.caller,
+        host: exchange.host,
+        client_address: exchange.client_address,
+        is_secure: exchange.is_secure,
+      },
+      // the organization does not pay for answers to callers without a key
+      exchange.caller === null ? memoryOf(exchange, budget) : undefined,
+    );
     if (exchange.body !== undefined && req.method !== "GET") {
       exchange.body = undefined;
       releaseBody(exchange, budget);
@@ -64,18 +76,22 @@ export async function sendByLink(
       // otherwise a client that reads nothing would occupy a slot that long
       if (res.headersSent) res.destroy();
     }, requestMs);
+    const wentOn = () => void timer.refresh();
     const onClose = () => call.cancel(GONE);
     res.once("close", onClose);
+    const stopBody =
+      call.body === undefined ? undefined : sendBody(exchange, call.body, limits, { giveUp: call.cancel, wentOn });
     try {
       const answer = await call.answer;
       if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
-      return await sendStream(exchange, answer, answer.body, { budget, wentOn: () => timer.refresh() });
+      return await sendStream(exchange, answer, answer.body, { limits, wentOn });
     } catch (error) {
       // an answer with an invalid head: its body is not read
       call.cancel(GONE);
       throw error;
     } finally {
       clearTimeout(timer);
+      stopBody?.();
       res.off("close", onClose);
     }
   } catch (error) {
@@ -83,20 +99,83 @@ export async function sendByLink(
     if (error instanceof AppError) return { outcome: "refused", error };
     if (!(error instanceof LinkBroken)) throw error;
     if (error.outcome === "not_sent") return { outcome: "not_sent" };
-    if (req.method === "GET") return { outcome: "again" };
+    if (!streams && (req.method === "GET" || req.method === "HEAD")) return { outcome: "again" };
     return { outcome: "refused", error: broken(exchange.service, false) };
   }
+}
+
+/** Whether a body is buffered before it is sent. */
+function isShort({ req: { headers } }: Exchange): boolean {
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  return length <= BUFFERED_BODY_BYTES && JSON_TYPE.test(headers["content-type"] ?? "");
+}
+
+function memoryOf(exchange: Exchange, budget: ByteBudget): LinkMemory {
+  const owner = ownerOf(exchange);
+  return {
+    take: (bytes) => budget.tryReserve(owner, bytes),
+    add: (bytes) => budget.add(owner, bytes),
+    give: (bytes) => budget.give(owner, bytes),
+  };
+}
+
+interface Sending {
+  giveUp(error: Error): void;
+  /** Called when the service reads something, to restart the silence timeout. */
+  wentOn(): void;
+}
+
+/** Streams a body to the service at the slower pace of the two. Returns a function that stops it. */
+function sendBody(
+  exchange: Exchange,
+  to: OutgoingBody,
+  { body_bytes: maxBytes, budget, client_ms: clientMs, shares }: SendLimits,
+  { giveUp, wentOn }: Sending,
+): () => void {
+  const { req, res, awaits_continue: awaitsContinue } = exchange;
+  const owner = ownerOf(exchange);
+  let bytes = 0;
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) giveUp(tooLarge(maxBytes));
+    else wentOn();
+  };
+  let seen = -1;
+  const timer = setInterval(() => {
+    // received but unread bytes are not the sender's delay
+    if (req.complete || req.readableLength > 0 || bytes !== seen) seen = bytes;
+    else giveUp(bodyTooSlow());
+  }, clientMs);
+  if (awaitsContinue) res.writeContinue();
+  const end = () => void to.end();
+  req.on("data", count);
+  req.once("end", end);
+  const stop = pump({
+    from: req,
+    to,
+    holding: { take: (held) => budget.tryReserve(owner, held), give: (held) => budget.give(owner, held) },
+    turns: { count: (moved) => shares.count(owner, moved), onNextTurn: (resume) => shares.onNextTurn(owner, resume) },
+    refused: () => giveUp(noMemory(budget.share_bytes)),
+  });
+  return () => {
+    clearInterval(timer);
+    req.off("data", count);
+    req.off("end", end);
+    req.pause();
+    stop();
+  };
 }
 
 const GONE = new Error("The client disconnected.");
 const EMPTY = Buffer.alloc(0);
 
 /** Reads a body with a declared length, which Node enforces. @throws GONE, body_timeout */
-function readBody({ req }: Exchange, maxMs: number): Promise<Buffer> {
+function readBody({ req, res, awaits_continue: awaitsContinue }: Exchange, maxMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     const timer = setTimeout(() => reject(bodyTooSlow()), maxMs);
     let hasEnded = false;
+    if (awaitsContinue) res.writeContinue();
     req.on("data", (piece: Buffer) => pieces.push(piece));
     req.once("end", () => {
       hasEnded = true;
@@ -117,11 +196,26 @@ const SHORT_BYTES = 16_384;
 
 function sendWhole(exchange: Exchange, { headers, status }: LinkAnswer, body: Buffer): Sent {
   const { res } = exchange;
-  writeHead(exchange, status, headers, status === 204 || status === 304 ? undefined : body.length);
+  const isBodiless = hasNoBody(exchange, status);
+  writeHead(exchange, status, headers, isBodiless ? declaredLength(headers) : body.length);
   // Node joins only strings with the head; in this encoding each byte is one character
-  if (body.length > SHORT_BYTES) res.end(body);
+  if (isBodiless) res.end();
+  else if (body.length > SHORT_BYTES) res.end(body);
   else endWithText(exchange, body.toString("latin1"));
   return { outcome: "answered", status };
+}
+
+function hasNoBody({ req }: Exchange, status: number): boolean {
+  return req.method === "HEAD" || status === 204 || status === 304;
+}
+
+/** The pod's length of the body. Undefined if missing or invalid. */
+function declaredLength(headers: readonly string[]): number | undefined {
+  for (let at = 0; at < headers.length; at += 2) {
+    const value = headers[at + 1] ?? "";
+    if (headers[at]?.toLowerCase() === "content-length" && /^\d{1,15}$/.test(value)) return Number(value);
+  }
+  return undefined;
 }
 
 /** Writes the body with the head: `end(text)` would add a second, empty write. */
@@ -136,7 +230,7 @@ function endWithText({ req, res }: Exchange, text: string): void {
   res.end();
 }
 
-/** Ignores the pod's length: Node does not enforce it, and excess bytes would become the connection's next answer. */
+/** The caller enforces `length`: Node does not, and excess bytes would become the connection's next answer. */
 function writeHead(exchange: Exchange, status: number, headers: readonly string[], length: number | undefined): void {
   if (exchange.req.httpVersionMajor === 1) {
     const sent = flatAnswerHeaders(headers, exchange);
@@ -150,32 +244,40 @@ function writeHead(exchange: Exchange, status: number, headers: readonly string[
   beginAnswer(exchange, status, sent);
 }
 
-/** `wentOn`: called when the service sends something, to restart the silence timeout. */
 async function sendStream(
   exchange: Exchange,
   { headers, status }: LinkAnswer,
   body: AsyncIterable<Uint8Array>,
-  { budget, wentOn }: { readonly budget: ByteBudget; wentOn(): void },
+  { limits, wentOn }: { readonly limits: SendLimits; wentOn(): void },
 ): Promise<Sent> {
   const { res } = exchange;
+  const { budget, shares } = limits;
   const owner = ownerOf(exchange);
+  const declared = declaredLength(headers);
+  let left = declared ?? Number.POSITIVE_INFINITY;
   wentOn();
-  writeHead(exchange, status, headers, undefined);
+  writeHead(exchange, status, headers, declared);
   try {
-    for await (const piece of body) {
-      if (isDisconnected(exchange)) break;
-      if (!res.write(piece)) {
-        const bufferedBytes = res.writableLength;
-        if (!budget.tryReserve(owner, bufferedBytes)) throw noMemory(budget.share_bytes);
-        await drained(exchange);
-        budget.give(owner, bufferedBytes);
+    if (!hasNoBody(exchange, status)) {
+      for await (const piece of body) {
+        if (isDisconnected(exchange)) break;
+        left -= piece.length;
+        if (left < 0) throw broken(exchange.service, false);
+        if (!res.write(piece)) {
+          const bufferedBytes = res.writableLength;
+          if (!budget.tryReserve(owner, bufferedBytes)) throw noMemory(budget.share_bytes);
+          await drained(exchange);
+          budget.give(owner, bufferedBytes);
+        }
+        if (!shares.count(owner, piece.length)) await new Promise<void>((resolve) => shares.onNextTurn(owner, resolve));
+        wentOn();
       }
-      wentOn();
+      if (declared !== undefined && left > 0) throw broken(exchange.service, false);
     }
     res.end();
   } catch {
-    // the closed connection shows the client that the answer is incomplete
-    res.destroy();
+    // the closed connection shows the client that the answer is incomplete; the bytes of this turn leave first
+    setImmediate(() => res.destroy());
   }
   return { outcome: "answered", status };
 }

@@ -5,6 +5,7 @@ import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
 import type { Logger } from "@appdb/engine/ports";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import * as z from "zod";
+import { servicePodId } from "../../pods/service-paths.ts";
 import type { RoutedDatabase } from "./routing-table.ts";
 
 const WRITE_MS = 500;
@@ -35,6 +36,8 @@ const certificateSchema = z.object({ chain: z.string(), key: z.string() });
 const stateSchema = z.object({
   databases: z.array(databaseSchema),
   keys: z.record(z.string(), keysSchema),
+  /** By the id of a service's pod. */
+  tokens: z.record(z.string(), z.string()).default({}),
   /** By host. */
   certificates: z.record(z.string(), certificateSchema).default({}),
 });
@@ -52,6 +55,9 @@ export interface KeptState extends Disposable {
   keepRoutes(databases: Iterable<RoutedDatabase>): void;
   findKeys(databaseId: string): KeptKeys | undefined;
   keepKeys(databaseId: string, keys: KeptKeys): void;
+  /** The bearer tokens of serving instances, by pod id. */
+  readonly tokens: Readonly<Record<string, string>>;
+  keepToken(podId: string, token: string): void;
   /** The certificates by host, as last saved. */
   readonly certificates: Readonly<Record<string, KeptCertificate>>;
   keepCertificates(certificates: Readonly<Record<string, KeptCertificate>>): void;
@@ -79,11 +85,19 @@ export function openKeptState(path: string, log: Logger): KeptState {
       state.databases = [...databases];
       const known = new Set(state.databases.map(({ id }) => id));
       for (const id of Object.keys(state.keys)) if (!known.has(id)) delete state.keys[id];
+      const services = state.databases.flatMap((database) => database.services);
+      const serving = new Set(services.map(({ id, instance }) => servicePodId(id, instance ?? 0)));
+      for (const podId of Object.keys(state.tokens)) if (!serving.has(podId)) delete state.tokens[podId];
       writeSoon();
     },
     findKeys: (id) => state.keys[id],
     keepKeys(id, keys) {
       state.keys[id] = keys;
+      writeSoon();
+    },
+    tokens: state.tokens,
+    keepToken(podId, token) {
+      state.tokens[podId] = token;
       writeSoon();
     },
     certificates: state.certificates,
@@ -100,6 +114,7 @@ export function openKeptState(path: string, log: Logger): KeptState {
 interface State {
   databases: RoutedDatabase[];
   readonly keys: Record<string, KeptKeys>;
+  readonly tokens: Record<string, string>;
   certificates: Record<string, KeptCertificate>;
 }
 
@@ -109,6 +124,6 @@ function read(path: string, log: Logger): State {
   } catch (error) {
     const isNew = error instanceof Error && "code" in error && error.code === "ENOENT";
     if (!isNew) log.warn({ err: error }, "the gateway cannot read its saved routes; it waits for PostgreSQL");
-    return { databases: [], keys: {}, certificates: {} };
+    return { databases: [], keys: {}, tokens: {}, certificates: {} };
   }
 }

@@ -11,7 +11,7 @@ function openEndpoints() {
       asked.push(id);
       if (isDown) throw new Error("The cluster does not answer.");
       const at = (port: number) => ({ kind: "tcp", host: id, port }) as const;
-      return { api: at(1), http: at(2), link: at(3), postgres: at(4) };
+      return { api: at(1), link: at(2), postgres: at(3) };
     },
   });
   return { asked, endpoints, fail: (fails: boolean) => (isDown = fails) };
@@ -21,7 +21,7 @@ test("an instance is asked about once, and its requests wait for no answer after
   const { asked, endpoints } = openEndpoints();
   const first = await endpoints.of("d", "s", 1);
   expect(endpoints.of("d", "s", 1)).toBe(first);
-  expect((await endpoints.of("d", "s", 2)).http).toMatchObject({ host: "svc-s-2" });
+  expect((await endpoints.of("d", "s", 2)).link).toMatchObject({ host: "svc-s-2" });
   expect(asked).toEqual(["svc-s-1", "svc-s-2"]);
 });
 
@@ -30,7 +30,7 @@ test("an instance that could not be asked about is asked about again", async () 
   fail(true);
   await expect(endpoints.of("d", "s", 1)).rejects.toThrow("does not answer");
   fail(false);
-  expect((await endpoints.of("d", "s", 1)).link).toMatchObject({ port: 3 });
+  expect((await endpoints.of("d", "s", 1)).link).toMatchObject({ port: 2 });
   expect(asked).toHaveLength(2);
 });
 

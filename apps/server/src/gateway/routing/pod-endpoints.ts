@@ -27,7 +27,7 @@ export function createKnownEndpoints(access: Pick<PodAccess, "endpoints">): Know
       (answer) => {
         asked.endpoints = answer;
       },
-      // the requests that wait for it fail; the next one asks again
+      // the next request asks again
       () => {
         if (known.get(id) === asked) known.delete(id);
       },

@@ -1,4 +1,5 @@
 import { VERSION } from "@appdb/contract/version";
+import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
@@ -110,16 +111,27 @@ export async function markMissingPodsLost<S extends Snapshot, Event extends stri
   return lost;
 }
 
-/** Judges a pod's answer to a health check. A pod of another version is stopped and counts as silent. */
+interface JudgedHealth {
+  readonly state: string;
+  readonly version: string;
+  /** Undefined for a pod without a link. */
+  readonly link_versions?: readonly number[];
+}
+
+/**
+ * Judges a pod's answer to a health check. A pod of another version, or without a common version of the link, is
+ * stopped and counts as silent.
+ */
 export async function judgeHealth(
   { log, machine }: Pick<ReconcileDeps, "log" | "machine">,
   podId: string,
-  health: { readonly state: string; readonly version: string } | undefined,
+  health: JudgedHealth | undefined,
   graceMs: number,
 ): Promise<"ready" | "starting" | "silent"> {
   if (health === undefined) return "silent";
-  if (health.version !== VERSION) {
-    log.info({ pod: podId, version: health.version }, "restarting a pod of another version");
+  const { link_versions: linkVersions = LINK_VERSIONS, version } = health;
+  if (version !== VERSION || !LINK_VERSIONS.some((supported) => linkVersions.includes(supported))) {
+    log.info({ pod: podId, version, link_versions: linkVersions }, "restarting a pod of another version");
     await machine.driver.stop(podId, graceMs);
     return "silent";
   }

@@ -281,6 +281,19 @@ describe("the pod of a service", () => {
     expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ id: service.pod(2) }] });
   });
 
+  test("is restarted by the next server without a common version of the link", async () => {
+    const first = await stage.start();
+    await stage.settles("AVAILABLE");
+    const service = await openTestService(stage);
+    await service.settles("AVAILABLE");
+    await first.stop("keep pods");
+    stage.machine.pods.say(service.pod(1), { link_versions: [] });
+    await using _second = await stage.start();
+    await eventually(() => expect(stage.machine.pods.starts(service.pod(1))).toBe(2));
+    expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 1 } });
+    expect(stage.machine.pods.starts(stage.pod)).toBe(1);
+  });
+
   test("survives a killed server, ends with a stopped one, and is started by the next", async () => {
     const first = await stage.start();
     await stage.settles("AVAILABLE");
