@@ -16,7 +16,7 @@ appdb.worker`). Names are loaded when first used, so that importing it costs nex
 __version__ = "0.8.0"
 
 # The column types; appdb/kinds/<lower-case name>.py declares each.
-TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()
+TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary Image Video Audio Document".split()
 _HOMES = {
     **{name: f"appdb.kinds.{name.lower()}" for name in TYPE_NAMES},
     "Required": "appdb.declare.types",
@@ -35,7 +35,7 @@ _HOMES = {
     "AppFileError": "appdb.declare.errors",
 }
 _LATER = frozenset(
-    "Image Video Audio Document iterator ConfigVar URI"
+    "iterator ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )

@@ -35,6 +35,15 @@ export const ERRORS = {
   commit_unknown: { status: 503, title: "The connection broke while the row was being committed" },
   disk_full: { status: 507, title: "The disk is full" },
   overloaded: { status: 503, title: "Too many requests are waiting" },
+  // media
+  media_invalid: { status: 422, title: "The media file is not valid" },
+  media_too_large: { status: 413, title: "The media file is too large" },
+  media_not_found: { status: 404, title: "The media file was not found" },
+  media_unreachable: { status: 502, title: "The media file could not be downloaded" },
+  media_denied: { status: 502, title: "The media store refused access" },
+  media_store_not_found: { status: 502, title: "The media store does not exist" },
+  media_store_full: { status: 507, title: "The media store is full" },
+  media_unavailable: { status: 503, title: "The media store does not answer" },
   // queries
   row_not_found: { status: 404, title: "The row was not found" },
   several_rows: { status: 409, title: "The query found more than one row" },

@@ -15,6 +15,10 @@ const KIND_NAMES = {
   json: "Json",
   array: "Array",
   binary: "Binary",
+  image: "Image",
+  video: "Video",
+  audio: "Audio",
+  document: "Document",
 } as const;
 export type TypeKind = keyof typeof KIND_NAMES;
 export const TYPE_KINDS = Object.keys(KIND_NAMES) as readonly TypeKind[];
@@ -40,6 +44,23 @@ export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
 /** pgvector's maximum number of indexed dimensions. */
 export const MAX_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Record<VectorPrecision, number>;
 
+/** Forms of pixels that a column may ask for; the names are Pillow's. */
+export const IMAGE_MODES = [
+  "1",
+  "L",
+  "P",
+  "RGB",
+  "RGBA",
+  "CMYK",
+  "YCbCr",
+  "LAB",
+  "HSV",
+  "I",
+  "F",
+  "LA",
+  "I;16",
+] as const;
+
 /**
  * A column's type. A json type may have a JSON Schema for its values (none allows all). An array type always has its
  * `dtype` and `shape` (null: any shape; a null in it: any length there).
@@ -52,8 +73,16 @@ export const columnTypeSchema = z
     shape: z.array(z.int().min(0).nullable()).min(1).nullable().optional(),
     /** Stored as a pgvector vector of this precision, for an embedding index. One dimension, of a fixed length. */
     vector: z.enum(VECTOR_PRECISIONS).optional(),
+    /** Width and height in pixels that images of the column have; null: any. */
+    size: z.tuple([z.int().min(1).nullable(), z.int().min(1).nullable()]).optional(),
+    /** The form of the pixels that images of the column have, by Pillow's name: RGB, L. */
+    mode: z.enum(IMAGE_MODES).optional(),
   })
   .refine((type) => type.schema === undefined || type.kind === "json", "only a json type has a schema")
+  .refine(
+    ({ kind, size, mode }) => kind === "image" || (size === undefined && mode === undefined),
+    "only an image type has a size or a mode",
+  )
   .refine(
     (type) => (type.kind === "array") === (type.dtype !== undefined && type.shape !== undefined),
     "an array type has a dtype and a shape, no other has",
@@ -72,7 +101,17 @@ export function displayType(type: ColumnType, nullable: boolean): string {
 
 function displayFull(type: ColumnType): string {
   if (type.kind === "array") return displayArray(type);
+  if (type.kind === "image") return displayImage(type);
   return type.kind === "json" ? displayJson(type.schema) : KIND_NAMES[type.kind];
+}
+
+/** Prints an image type: `Image[(224, 224), 'RGB']`, `Image['L']`. */
+function displayImage({ size, mode }: ColumnType): string {
+  const parts = [
+    ...(size === undefined ? [] : [`(${size[0] ?? "None"}, ${size[1] ?? "None"})`]),
+    ...(mode === undefined ? [] : [`'${mode}'`]),
+  ];
+  return parts.length === 0 ? KIND_NAMES.image : `${KIND_NAMES.image}[${parts.join(", ")}]`;
 }
 
 /** Prints an array type: `Array[(None, 3), int64]`, `Array[float32]` for any shape. */
@@ -87,6 +126,7 @@ export function displayArray({ dtype, shape }: ColumnType): string {
  * A value inside the engine, by the kind of its column: string -> string; int -> number when safe, else bigint; float
  * -> number (finite); bool -> boolean; timestamp -> `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`; date -> `YYYY-MM-DD`; uuid ->
  * lower-case text with hyphens; json -> JSON text (key order and digits kept); array -> JSON text of the nested list,
- * without spaces, its floats in JavaScript's shortest form with a point or an exponent; binary -> bytes; null for null.
+ * without spaces, its floats in JavaScript's shortest form with a point or an exponent; binary -> bytes;
+ * image, video, audio, document -> the JSON text of a reference (media.ts); null for null.
  */
 export type EngineValue = string | number | bigint | boolean | Uint8Array | null;

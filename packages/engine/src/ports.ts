@@ -206,6 +206,20 @@ export interface UdfRunner extends AsyncDisposable {
   stats(): UdfStats;
 }
 
+/**
+ * Files of media columns: where workers find them, and where what workers make is stored. Cells are texts of references
+ * (contract, media.ts).
+ */
+export interface MediaFiles {
+  /** Makes a file readable on this machine and gives it as workers take it: JSON text with its `path`.
+   *  @throws AppError media_unreachable, media_not_found, media_denied, media_unavailable, media_too_large; the abort's reason */
+  locate(cell: string, signal?: AbortSignal): Promise<string>;
+  /** Stores a file that a worker made, which it gave as JSON text with its `path`, and gives the cell. `destination`: the
+   *  store's address; null: the database's own for computed media.
+   *  @throws AppError media_invalid, media_denied, media_store_not_found, media_store_full, media_unavailable */
+  store(made: string, destination: string | null, signal?: AbortSignal): Promise<string>;
+}
+
 /** A request for an application function or application object. */
 export interface HandlerRequest {
   readonly head: HttpHead;

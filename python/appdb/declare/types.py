@@ -4,7 +4,7 @@ Inside the library a type is its kind (`"string"`, `"int"`), with nullability ne
 parameters is a Kind: it equals the plain kind and has the manifest's type.
 """
 
-from appdb.declare.errors import AppFileError, later
+from appdb.declare.errors import AppFileError
 from appdb.kinds import DISPLAY, rules
 from appdb.kinds._base import ColumnType, Kind
 
@@ -27,9 +27,6 @@ class Required:
         return item
 
 
-_LATER = {
-    ("PIL.Image", "Image"): "Image",
-}
 _UNIONS = ("UnionType", "Union", "_UnionGenericAlias")
 
 
@@ -53,7 +50,6 @@ def column_type(annotation, name):
             f"Column '{name}' has the Python type {_written(base)}; a column wants a type of the library.",
             f"Write {name}: db.{wanted}",
         )
-    _refuse_later(base, f"column '{name}'")
     raise AppFileError(
         f"Column '{name}' has the type {_written(base)}, which is not a column type.",
         f"Use one of {', '.join(DISPLAY.values())}; add '| None' where it may be null.",
@@ -76,7 +72,6 @@ def hint_type(hint, where):
         array = numpy_hint(base)
         if array is not None:
             return Kind(array), nullable
-    _refuse_later(base, where)
     raise AppFileError(
         f"{where} has the type hint {_written(base)}, which does not match a column type.",
         "Use str, int, float, bool, datetime, date, UUID, dict, list, or a type of the library; '| None' may follow.",
@@ -108,12 +103,6 @@ def python_kind(hint):
         base = dict  # A TypedDict.
     named = (getattr(base, "__module__", None), getattr(base, "__qualname__", None))
     return next((kind for kind in DISPLAY if named in rules(kind).hints), None)
-
-
-def _refuse_later(base, where):
-    name = _LATER.get((getattr(base, "__module__", None), getattr(base, "__qualname__", None)))
-    if name is not None:
-        raise later(f"The type {name} ({where})")
 
 
 def _written(hint):

@@ -7,15 +7,28 @@ import { float } from "./float.ts";
 import { int } from "./int.ts";
 import { json } from "./json.ts";
 import type { Kind } from "./kind.ts";
+import { audio, document, image, video } from "./media.ts";
 import { string } from "./string.ts";
 import { timestamp } from "./timestamp.ts";
 import { uuid } from "./uuid.ts";
 
 /** The kinds of column types, in the order of the contract. */
-export const KINDS = { string, int, float, bool, timestamp, date, uuid, json, array, binary } as const satisfies Record<
-  TypeKind,
-  Kind
->;
+export const KINDS = {
+  string,
+  int,
+  float,
+  bool,
+  timestamp,
+  date,
+  uuid,
+  json,
+  array,
+  binary,
+  image,
+  video,
+  audio,
+  document,
+} as const satisfies Record<TypeKind, Kind>;
 
 /** The definition of a type's kind. */
 export function kindOf({ kind }: Pick<ColumnType, "kind">): Kind {

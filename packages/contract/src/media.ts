@@ -1,0 +1,46 @@
+/** The kinds of columns that hold media. */
+export const MEDIA_KINDS = ["image", "video", "audio", "document"] as const;
+export type MediaKind = (typeof MEDIA_KINDS)[number];
+
+/**
+ * What a cell of a media column holds: an object of a store, or an address as it was given. The other members describe the
+ * content, as far as it has been read. A cell's text is this as JSON, members in this order and absent ones left out, so
+ * that equal content is equal text.
+ */
+export interface MediaReference {
+  /** An address outside of our stores: http(s), s3, gs or wasbs. */
+  readonly url?: string;
+  /** The store by its name in this database: `home`, or the address of a destination. */
+  readonly store?: string;
+  /** The object's key in the store: `<first two digits>/<sha256>.<extension>`. */
+  readonly key?: string;
+  /** The media type of the content: `image/png`. */
+  readonly type?: string;
+  readonly bytes?: number;
+  /** Pixels; of images only, as they are seen (a turned picture is turned). */
+  readonly width?: number;
+  readonly height?: number;
+  /** Pillow's name of the pixels' form: RGB, L, RGBA. */
+  readonly mode?: string;
+  /** What the file was called where it came from. */
+  readonly name?: string;
+}
+
+const MEMBERS = ["url", "store", "key", "type", "bytes", "width", "height", "mode", "name"] as const;
+
+/** Prints a reference as its cell holds it. */
+export function printReference(reference: MediaReference): string {
+  return JSON.stringify(reference, [...MEMBERS]);
+}
+
+/** Reads a cell of a media column. */
+export function readReference(cell: string): MediaReference {
+  return JSON.parse(cell) as MediaReference;
+}
+
+/**
+ * Marks a reference in JSON that is on its way to a caller. JSON has no raw control characters, so that no text of anybody
+ * can look like one; `resolveMedia` puts an address in its place before the answer leaves.
+ */
+export const REFERENCE_START = "\u0001";
+export const REFERENCE_END = "\u0002";

@@ -1,0 +1,136 @@
+import { AppError } from "@appdb/contract/errors";
+import type { EngineValue } from "@appdb/contract/types";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import { isMedia } from "../kinds/media.ts";
+import type { MediaFiles, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import { runRowWise } from "./batch-results.ts";
+
+/** The places of a graph's media: inputs that are files, steps that make some. */
+interface MediaPlaces {
+  readonly inputs: readonly number[];
+  readonly steps: readonly number[];
+}
+
+type Errors = Record<string, UdfError>;
+
+/**
+ * The same runner for graphs that read or make media: workers get files by their paths, and what they make is stored before
+ * the row has its result. A file that cannot be had is an error of the cells that read it.
+ */
+export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
+  const found = new WeakMap<UdfGraph, MediaPlaces | null>();
+  const placesOf = (graph: UdfGraph): MediaPlaces | null => {
+    let places = found.get(graph);
+    if (places === undefined) {
+      places = findPlaces(graph);
+      found.set(graph, places);
+    }
+    return places;
+  };
+  const run: UdfRunner["run"] = async (graph, row, signal) => {
+    const places = placesOf(graph);
+    if (places === null) return runner.run(graph, row, signal);
+    const { values, missing } = await locateInputs(media, graph, places, row, signal);
+    const result = await runner.run(graph, values, signal);
+    return storeResults(media, graph, places, withMissing(graph, result, missing), signal);
+  };
+  return {
+    run,
+    runBatch: (graph, columns, rows) =>
+      placesOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(run, graph, columns, rows),
+    start: () => runner.start(),
+    fold: (aggregation) => runner.fold(aggregation),
+    stats: () => runner.stats(),
+    [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+  };
+}
+
+function findPlaces(graph: UdfGraph): MediaPlaces | null {
+  const placesIn = (
+    columns: readonly { readonly type: { readonly kind: UdfGraph["steps"][number]["type"]["kind"] } }[],
+  ) => columns.flatMap(({ type }, at) => (isMedia(type.kind) ? [at] : []));
+  const places = { inputs: placesIn(graph.inputs), steps: placesIn(graph.steps) };
+  return places.inputs.length === 0 && places.steps.length === 0 ? null : places;
+}
+
+async function locateInputs(
+  media: MediaFiles,
+  graph: UdfGraph,
+  { inputs }: MediaPlaces,
+  row: readonly EngineValue[],
+  signal: AbortSignal | undefined,
+): Promise<{ values: readonly EngineValue[]; missing: ReadonlyMap<string, UdfError> }> {
+  const values = [...row];
+  const missing = new Map<string, UdfError>();
+  await Promise.all(
+    inputs.map(async (at) => {
+      const cell = values[at];
+      if (typeof cell !== "string") return;
+      try {
+        values[at] = await media.locate(cell, signal);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        values[at] = null;
+        missing.set(graph.inputs[at]?.name ?? "", mediaError(error, "media"));
+      }
+    }),
+  );
+  return { values, missing };
+}
+
+/** The cells that read a missing file fail, and with them what reads those. */
+function withMissing(graph: UdfGraph, result: UdfResult, missing: ReadonlyMap<string, UdfError>): UdfResult {
+  if (missing.size === 0) return result;
+  const errors: Errors = { ...result.errors };
+  const values = [...result.values];
+  for (const [at, step] of graph.steps.entries()) {
+    const reads = referencedColumns(step.expr);
+    const own = reads.map((name) => missing.get(name)).find((error) => error !== undefined);
+    const cause = own ?? skippedBy(reads, errors);
+    if (cause === undefined) continue;
+    values[at] = null;
+    errors[step.name] = cause;
+  }
+  return { values, errors };
+}
+
+async function storeResults(
+  media: MediaFiles,
+  graph: UdfGraph,
+  { steps }: MediaPlaces,
+  result: UdfResult,
+  signal: AbortSignal | undefined,
+): Promise<UdfResult> {
+  if (steps.length === 0) return result;
+  const values = [...result.values];
+  const errors: Errors = { ...result.errors };
+  await Promise.all(
+    steps.map(async (at) => {
+      const [step, made] = [graph.steps[at], values[at]];
+      if (step === undefined || typeof made !== "string") return;
+      try {
+        values[at] = await media.store(made, step.destination ?? null, signal);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        values[at] = null;
+        errors[step.name] = mediaError(error, step.name);
+      }
+    }),
+  );
+  for (const [at, step] of graph.steps.entries()) {
+    const cause = errors[step.name] === undefined ? skippedBy(referencedColumns(step.expr), errors) : undefined;
+    if (cause === undefined) continue;
+    values[at] = null;
+    errors[step.name] = cause;
+  }
+  return { values, errors: Object.keys(errors).length === 0 ? null : errors };
+}
+
+function skippedBy(reads: readonly string[], errors: Errors): UdfError | undefined {
+  const cause = reads.map((name) => errors[name]).find((error) => error !== undefined);
+  return cause === undefined ? undefined : { ...cause, kind: "skipped" };
+}
+
+function mediaError({ code, message }: AppError, name: string): UdfError {
+  return { kind: "raised", function: name, type: code, message, at: null };
+}

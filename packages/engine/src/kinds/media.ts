@@ -1,0 +1,126 @@
+import { type MediaKind, printReference, REFERENCE_END, REFERENCE_START, readReference } from "@appdb/contract/media";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { typeMismatch } from "../values/describe-value.ts";
+import { parseText } from "../values/parse-text.ts";
+import { StoredMedia } from "../values/stored-media.ts";
+import { ValueError } from "../values/value-error.ts";
+import {
+  AGGREGATES,
+  COLLATION,
+  escapeCopy,
+  orNull,
+  PLAIN_IN_URL,
+  PLAIN_NULL,
+  quoteElement,
+  same,
+  storedAs,
+  typedLiteral,
+} from "./common.ts";
+import type { Kind, Value } from "./kind.ts";
+import { hashOfText } from "./string.ts";
+
+/** Schemes of addresses that stay where they are. Files of a server are nobody's to name in a request. */
+const OUTSIDE = /^(?:https?|s3|gs|wasbs?|abfss?):\/\/[^\s]+$/;
+const MAX_ADDRESS = 4_096;
+const EXAMPLES = { image: "image.png", video: "video.mp4", audio: "audio.mp3", document: "document.pdf" } as const;
+/** OpenAPI's media types of what an address leads to. */
+const CONTENT = { image: "image/*", video: "video/*", audio: "audio/*", document: "application/octet-stream" } as const;
+
+/** Pictures, by reference. */
+export const image = mediaKind("image");
+/** Films, by reference. */
+export const video = mediaKind("video");
+/** Sounds, by reference. */
+export const audio = mediaKind("audio");
+/** PDF, HTML, Markdown, text and office files, by reference. */
+export const document = mediaKind("document");
+
+/** What the four have in common: a cell is the JSON text of a reference, and callers are given addresses. */
+function mediaKind(kind: MediaKind): Kind {
+  return {
+    parse: parseMedia,
+    parseUrl(text) {
+      const parsed = parseMedia(text);
+      return parsed instanceof ValueError ? undefined : parsed;
+    },
+    ...PLAIN_IN_URL,
+    urlForm: "; media are an address: https://host/file",
+    hasEmptyText: false,
+    toJson: markReference,
+    fromLiteral: (value) => value,
+    literalJson: (value) => addressOf(String(value)),
+
+    ...storedAs("text", COLLATION),
+    toSql: String,
+    toElement: quoteElement,
+    toCopy: escapeCopy,
+    fromSql: same,
+    textWriter: () => markReference,
+    fieldWriter: (other) => other,
+    castedText: same,
+    size: null,
+    isJsonValue: false,
+    isWatched: false,
+
+    index: "prefix",
+    key: hashOfText,
+    isOrdered: false,
+    equals: null,
+    membership: null,
+
+    literalSql: (value) => typedLiteral(value, "text"),
+    casts: {},
+    ...PLAIN_NULL,
+    printed: null,
+    isJsonAlike: false,
+    aggregates: AGGREGATES,
+    changes: {},
+
+    wire: null,
+    packed: null,
+    isLong: false,
+
+    schema: () => ({ type: "string", format: "uri", contentMediaType: CONTENT[kind] }),
+    nullable: orNull,
+    example: () => `https://example.com/${EXAMPLES[kind]}`,
+    fits: ({ category }) => category === "S",
+
+    samples: {
+      type: { kind },
+      values: [
+        printReference({ url: `https://example.com/${EXAMPLES[kind]}` }),
+        printReference({ store: "home", key: `00/${"0".repeat(64)}.bin`, type: "application/octet-stream", bytes: 0 }),
+        printReference({ store: "s3://bucket/a", key: `ff/${"f".repeat(64)}.x`, name: `a"b\\c'd é.x` }),
+      ],
+      random: null,
+    },
+  };
+}
+
+/** Reads an address, or what an upload of the same request was stored as. */
+function parseMedia(value: unknown): EngineValue | ValueError {
+  if (value instanceof StoredMedia) return value.cell;
+  if (typeof value !== "string") return typeMismatch("the address of a file in a string", value);
+  if (value.length > MAX_ADDRESS)
+    return new ValueError(`The address has ${value.length} characters; at most ${MAX_ADDRESS} are allowed.`);
+  const text = parseText(value);
+  if (text instanceof ValueError) return text;
+  if (!OUTSIDE.test(value) || !URL.canParse(value)) {
+    return typeMismatch("an address that begins with https://, http://, s3://, gs:// or wasbs://; upload other files", value);
+  }
+  return printReference({ url: value });
+}
+
+/** A reference on its way to a caller. JSON of references has no control characters. */
+function markReference(value: Value): string {
+  return REFERENCE_START + (value as string) + REFERENCE_END;
+}
+
+function addressOf(cell: string): string {
+  const { url, store, key } = readReference(cell);
+  return url ?? `${store}/${key}`;
+}
+
+export function isMedia(kind: ColumnType["kind"]): kind is MediaKind {
+  return kind === "image" || kind === "video" || kind === "audio" || kind === "document";
+}

@@ -1,0 +1,89 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { download } from "./download.ts";
+
+const OPTIONS = { allows_private: true, max_bytes: 100_000, total_ms: 5_000 };
+const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
+  "/file": (res) => res.setHeader("content-type", "image/png; x=1").end("content"),
+  "/moved": (res) => res.writeHead(302, { location: "/file" }).end(),
+  "/loop": (res) => res.writeHead(302, { location: "/loop" }).end(),
+  "/elsewhere": (res) => res.writeHead(302, { location: "file:///etc/passwd" }).end(),
+  "/missing": (res) => res.writeHead(404).end(),
+  "/large": (res) => res.end(Buffer.alloc(200_000)),
+  "/endless": (res) => {
+    const write = () => !res.destroyed && res.write(Buffer.alloc(50_000), () => setImmediate(write));
+    write();
+  },
+  "/cut": (res) => {
+    res.writeHead(200, { "content-length": "1000" });
+    res.write("part", () => res.destroy());
+  },
+  "/silent": () => undefined,
+};
+
+let folder: string;
+let server: Server;
+let count = 0;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-download-"));
+  server = createServer((req, res) => ROUTES[req.url ?? ""]?.(res));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const addressOf = (path: string, host = "127.0.0.1") =>
+  `http://${host}:${(server.address() as AddressInfo).port}${path}`;
+const fileOf = () => join(folder, `${++count}`);
+
+test.each(["/file", "/moved"])("%s is downloaded with its digest and its type", async (path) => {
+  const file = fileOf();
+  const found = await download(addressOf(path), file, OPTIONS);
+  expect(found).toMatchObject({ bytes: 7, said_type: "image/png" });
+  expect(found.sha256).toMatch(/^ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73$/);
+  expect(readFileSync(file, "utf8")).toBe("content");
+});
+
+test.each([
+  ["/missing", "media_unreachable", "answers 404"],
+  ["/loop", "media_unreachable", "more than 5 addresses"],
+  ["/elsewhere", "media_unreachable", "another protocol"],
+  ["/large", "media_too_large", "100000 bytes"],
+  ["/endless", "media_too_large", "100000 bytes"],
+  ["/cut", "media_unreachable", "breaks off"],
+])("%s is refused with %s", async (path, code, text) => {
+  const refused = download(addressOf(path), fileOf(), OPTIONS);
+  await expect(refused).rejects.toMatchObject({ code, message: expect.stringContaining(text) });
+});
+
+test("a server that never answers ends with the time, and with the caller's signal", async () => {
+  const late = download(addressOf("/silent"), fileOf(), { ...OPTIONS, total_ms: 50 });
+  await expect(late).rejects.toMatchObject({ code: "media_unreachable", message: expect.stringContaining("0.05 s") });
+  const signal = AbortSignal.abort(new Error("gone"));
+  await expect(download(addressOf("/silent"), fileOf(), { ...OPTIONS, signal })).rejects.toThrow("gone");
+});
+
+test.each(["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "0"])(
+  "the own machine is not reached as %s",
+  async (host) => {
+    const refused = download(addressOf("/file", host), fileOf(), { ...OPTIONS, allows_private: false });
+    await expect(refused).rejects.toMatchObject({
+      code: "media_unreachable",
+      message: expect.stringMatching(/private|does not exist/),
+    });
+  },
+);
+
+test("an address with a password is refused, and the password is not in the error", async () => {
+  const refused = download("http://user:hidden@127.0.0.1/x?token=hidden", fileOf(), OPTIONS);
+  const error = await refused.catch((thrown: Error) => thrown);
+  expect(error).toMatchObject({ code: "media_unreachable" });
+  expect(JSON.stringify(error) + (error as Error).message).not.toContain("hidden");
+});

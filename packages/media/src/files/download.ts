@@ -1,0 +1,168 @@
+import { createHash } from "node:crypto";
+import { open } from "node:fs/promises";
+import { get as getHttp, type IncomingMessage } from "node:http";
+import { get as getHttps } from "node:https";
+import { isIP } from "node:net";
+import { appError } from "@appdb/contract/errors";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { isForeignAddress, publicLookup } from "@appdb/system/network/public-addresses";
+
+const MAX_REDIRECTS = 5;
+const CONNECT_MS = 10_000;
+/** A server may be silent for so long. */
+const SILENCE_MS = 30_000;
+
+export interface DownloadOptions {
+  /** Whether addresses of this machine and of private networks may be reached. */
+  readonly allows_private: boolean;
+  readonly max_bytes: number;
+  /** The whole download, however steadily bytes come. */
+  readonly total_ms: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Downloaded {
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+  /** What the server says the content is; undefined when it does not. */
+  readonly said_type: string | undefined;
+}
+
+/**
+ * Downloads an http(s) address into a new file. Each redirect is checked like the first address, and a connection goes to
+ * the very address that was checked. The file is left to the caller, whole or not.
+ * @throws media_unreachable, media_too_large, disk_full; the abort's reason
+ */
+export async function download(address: string, path: string, options: DownloadOptions): Promise<Downloaded> {
+  const signals = [AbortSignal.timeout(options.total_ms), ...(options.signal === undefined ? [] : [options.signal])];
+  const signal = AbortSignal.any(signals);
+  try {
+    const answer = await follow(new URL(address), options, signal);
+    return await save(answer, address, path, options, signal);
+  } catch (error) {
+    if (options.signal?.aborted === true) throw options.signal.reason;
+    if (signal.aborted) throw unreachable(address, `it takes more than ${options.total_ms / 1_000} s`, error);
+    throw isDiskFull(error) ? diskFull(error) : error;
+  }
+}
+
+async function follow(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  const first = url.href;
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    checkTarget(url, first, options.allows_private);
+    const answer = await send(url, first, options.allows_private, signal);
+    const status = answer.statusCode ?? 0;
+    if (status === 200) return answer;
+    answer.destroy();
+    const { location } = answer.headers;
+    if (status < 300 || status >= 400 || location === undefined) throw unreachable(first, `it answers ${status}`);
+    if (!URL.canParse(location, url.href)) throw unreachable(first, "it leads to an address that is not valid");
+    url = new URL(location, url);
+  }
+  throw unreachable(first, `it leads through more than ${MAX_REDIRECTS} addresses`);
+}
+
+function checkTarget(url: URL, first: string, allowsPrivate: boolean): void {
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw unreachable(first, "it leads to another protocol");
+  if (url.username !== "" || url.password !== "") throw unreachable(first, "it holds a user or a password");
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (!allowsPrivate && isIP(host) !== 0 && !isForeignAddress(host)) {
+    throw unreachable(first, "it is an address of this machine or of a private network");
+  }
+}
+
+function send(url: URL, first: string, allowsPrivate: boolean, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === "https:" ? getHttps : getHttp)(url, {
+      signal,
+      timeout: CONNECT_MS,
+      headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": "appdb" },
+      ...(allowsPrivate ? {} : { lookup: publicLookup }),
+    });
+    request.once("response", (answer) => {
+      answer.setTimeout(SILENCE_MS, () =>
+        answer.destroy(unreachable(first, `it is silent for ${SILENCE_MS / 1_000} s`)),
+      );
+      resolve(answer);
+    });
+    request.once("timeout", () =>
+      request.destroy(unreachable(first, `it does not answer within ${CONNECT_MS / 1_000} s`)),
+    );
+    request.once("error", (error: NodeJS.ErrnoException) => {
+      reject(error.name === "AppError" || signal.aborted ? error : unreachable(first, reasonOf(error), error));
+    });
+  });
+}
+
+async function save(
+  answer: IncomingMessage,
+  address: string,
+  path: string,
+  { max_bytes: maxBytes }: DownloadOptions,
+  signal: AbortSignal,
+): Promise<Downloaded> {
+  const length = Number(answer.headers["content-length"] ?? Number.NaN);
+  if (length > maxBytes) {
+    answer.destroy();
+    throw tooLarge(address, maxBytes);
+  }
+  const hash = createHash("sha256");
+  await using file = await open(path, "wx", 0o600);
+  let bytes = 0;
+  try {
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      bytes += piece.length;
+      if (bytes > maxBytes) throw tooLarge(address, maxBytes);
+      hash.update(piece);
+      for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
+    }
+  } catch (error) {
+    const { name, code } = error as NodeJS.ErrnoException;
+    if (name === "AppError" || isDiskFull(error) || signal.aborted) throw error;
+    throw unreachable(address, `it breaks off after ${bytes} bytes${code === undefined ? "" : ` (${code})`}`, error);
+  }
+  if (length >= 0 && bytes !== length) throw unreachable(address, `it breaks off after ${bytes} of ${length} bytes`);
+  return { bytes, sha256: hash.digest("hex"), said_type: answer.headers["content-type"]?.split(";", 1)[0]?.trim() };
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === "EPRIVATE") return "its name is of this machine or of a private network";
+  if (code === "ENOTFOUND") return "its host does not exist";
+  if (code === "ECONNREFUSED") return "its host refuses the connection";
+  return code ?? message;
+}
+
+function unreachable(address: string, why: string, cause?: unknown): Error {
+  const shown = withoutSecrets(address);
+  return appError("media_unreachable", {
+    detail: `${shown} could not be downloaded: ${why}.`,
+    hint: "Check the address, or upload the file.",
+    meta: { address: shown },
+    cause,
+  });
+}
+
+function tooLarge(address: string, maxBytes: number): Error {
+  return appError("media_too_large", {
+    detail: `${withoutSecrets(address)} has more than ${maxBytes} bytes.`,
+    hint: "Use a smaller file.",
+    meta: { max_bytes: maxBytes },
+  });
+}
+
+function diskFull(cause: unknown): Error {
+  return appError("disk_full", {
+    detail: "The disk has no room for the media file; nothing was stored.",
+    hint: "Free space on the disk, and send the request again.",
+    cause,
+  });
+}
+
+/** An address without its user and password, and without what a signature stands in. */
+function withoutSecrets(address: string): string {
+  if (!URL.canParse(address)) return "The address";
+  const url = new URL(address);
+  return `${url.protocol}//${url.host}${url.pathname}`.slice(0, 200);
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { sniffType } from "./sniff-type.ts";
+
+const ftyp = (brand: string) => `\0\0\0\x18ftyp${brand}`;
+const latin = (text: string) => Buffer.from(text, "latin1");
+
+test.each([
+  ["\xff\xd8\xff\xe0", "a.png", "image/jpeg"],
+  ["\x89PNG\r\n\x1a\n\0\0", "a.pdf", "image/png"],
+  ["GIF89a", "a", "image/gif"],
+  ["RIFF\0\0\0\0WEBPVP8 ", "a", "image/webp"],
+  ["RIFF\0\0\0\0WAVEfmt ", "a", "audio/wav"],
+  ["RIFF\0\0\0\0AVI LIST", "a", "video/x-msvideo"],
+  [ftyp("isom"), "a.mov", "video/mp4"],
+  [ftyp("qt  "), "a", "video/quicktime"],
+  [ftyp("M4A "), "a", "audio/mp4"],
+  [ftyp("avif"), "a", "image/avif"],
+  [ftyp("heic"), "a", "image/heic"],
+  ["\x1a\x45\xdf\xa3\x93\x42\x82\x88webm", "a", "video/webm"],
+  ["\x1a\x45\xdf\xa3\x93\x42\x82\x88matroska", "a", "video/x-matroska"],
+  ["ID3\x04", "a", "audio/mpeg"],
+  ["\xff\xfb\x90\x64", "a", "audio/mpeg"],
+  ["\xff\xf1\x50\x80", "a", "audio/aac"],
+  ["fLaC", "a", "audio/flac"],
+  ["OggS\0\x02", "a", "audio/ogg"],
+  ["%PDF-1.7", "a.txt", "application/pdf"],
+  [
+    "PK\x03\x04\x14\0[Content_Types].xml word/document.xml",
+    "a",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  ],
+  ["PK\x03\x04\x14\0xl/workbook.xml", "a", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
+  ["<!DOCTYPE html><p>", "a.txt", "text/html"],
+  ["  <html>", "a", "text/html"],
+  ["<?xml version='1.0'?>\n<!-- a -->\n<svg xmlns=''>", "a.png", "image/svg+xml"],
+  ["<?xml version='1.0'?><a/>", "a", "application/xml"],
+  ["# Title", "a.md", "text/markdown"],
+  ["a,b\n1,2", "a.CSV", "text/csv"],
+  ["plain", "a.exe", "text/plain"],
+])("%j called %s is %s", (head, name, type) => {
+  expect(sniffType(latin(head), name)?.type).toBe(type);
+});
+
+test.each(["", "\0\x01\x02\x03", "PK\x03\x04\x14\0other/file", "\x7fELF\x02"])("%j is no known type", (head) => {
+  expect(sniffType(latin(head), "a.png")).toBeUndefined();
+});
+
+test("text of any alphabet is text, also where the piece cuts a character", () => {
+  const bytes = Buffer.from("日本語".repeat(2_000));
+  expect(sniffType(bytes.subarray(0, 4_096), "a.txt")?.type).toBe("text/plain");
+  expect(sniffType(Buffer.from("\ufeff<html>"), "a")?.type).toBe("text/html");
+});

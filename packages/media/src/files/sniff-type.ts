@@ -1,0 +1,155 @@
+import type { MediaKind } from "@appdb/contract/media";
+
+/** What a file is by its first bytes. */
+export interface FoundType {
+  /** The media type: `image/png`. */
+  readonly type: string;
+  /** Without a point: `png`. */
+  readonly extension: string;
+  readonly kind: MediaKind;
+}
+
+/** So many first bytes are enough to tell a type. */
+export const SNIFFED_BYTES = 4_096;
+
+interface Signature extends FoundType {
+  readonly bytes: Buffer;
+  /** Where the bytes stand. */
+  readonly at: number;
+}
+
+const sign = (kind: MediaKind, type: string, extension: string, bytes: Buffer | string, at = 0): Signature => ({
+  kind,
+  type,
+  extension,
+  bytes: Buffer.from(bytes as string, "latin1"),
+  at,
+});
+
+/** Facts: the formats' own specifications, and the WHATWG MIME Sniffing Standard, section 6. */
+const SIGNATURES: readonly Signature[] = [
+  sign("image", "image/jpeg", "jpg", "\xff\xd8\xff"),
+  sign("image", "image/png", "png", "\x89PNG\r\n\x1a\n"),
+  sign("image", "image/gif", "gif", "GIF87a"),
+  sign("image", "image/gif", "gif", "GIF89a"),
+  sign("image", "image/bmp", "bmp", "BM"),
+  sign("image", "image/tiff", "tiff", "II*\0"),
+  sign("image", "image/tiff", "tiff", "MM\0*"),
+  sign("image", "image/vnd.microsoft.icon", "ico", "\0\0\x01\0"),
+  sign("image", "image/jp2", "jp2", "\0\0\0\x0cjP  \r\n\x87\n"),
+  sign("image", "image/jxl", "jxl", "\xff\x0a"),
+  sign("audio", "audio/flac", "flac", "fLaC"),
+  sign("audio", "audio/mpeg", "mp3", "ID3"),
+  sign("audio", "audio/midi", "mid", "MThd"),
+  sign("document", "application/pdf", "pdf", "%PDF-"),
+  sign("document", "application/rtf", "rtf", "{\\rtf"),
+  sign("document", "application/x-ole-storage", "ole", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+];
+
+/** Kinds of the ISO base media format (ISO 14496-12), by the brand behind `ftyp`. */
+const BRANDS: readonly [brand: RegExp, found: FoundType][] = [
+  [/^(?:avif|avis)/, { kind: "image", type: "image/avif", extension: "avif" }],
+  [/^(?:heic|heix|hevc|heim|heis|mif1|msf1)/, { kind: "image", type: "image/heic", extension: "heic" }],
+  [/^(?:M4A |M4B |M4P )/, { kind: "audio", type: "audio/mp4", extension: "m4a" }],
+  [/^qt {2}/, { kind: "video", type: "video/quicktime", extension: "mov" }],
+  [/^3g[2p]/, { kind: "video", type: "video/3gpp", extension: "3gp" }],
+  [/^/, { kind: "video", type: "video/mp4", extension: "mp4" }],
+];
+
+/** Names in the first entries of an Office Open XML file, by which it is told. */
+const OFFICE: readonly [part: string, found: FoundType][] = [
+  ["word/", office("wordprocessingml.document", "docx")],
+  ["ppt/", office("presentationml.presentation", "pptx")],
+  ["xl/", office("spreadsheetml.sheet", "xlsx")],
+];
+
+function office(name: string, extension: string): FoundType {
+  return { kind: "document", type: `application/vnd.openxmlformats-officedocument.${name}`, extension };
+}
+
+const TEXTS: Readonly<Record<string, FoundType>> = {
+  html: { kind: "document", type: "text/html", extension: "html" },
+  htm: { kind: "document", type: "text/html", extension: "html" },
+  xml: { kind: "document", type: "application/xml", extension: "xml" },
+  svg: { kind: "image", type: "image/svg+xml", extension: "svg" },
+  md: { kind: "document", type: "text/markdown", extension: "md" },
+  markdown: { kind: "document", type: "text/markdown", extension: "md" },
+  csv: { kind: "document", type: "text/csv", extension: "csv" },
+  txt: { kind: "document", type: "text/plain", extension: "txt" },
+};
+
+/**
+ * Tells what a file is by its first bytes; its name decides only between kinds of text. Undefined for content that is none
+ * of the known types.
+ */
+export function sniffType(head: Uint8Array, name: string): FoundType | undefined {
+  const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
+  const signed = SIGNATURES.find(({ bytes: wanted, at }) => bytes.subarray(at, at + wanted.length).equals(wanted));
+  if (signed !== undefined) return { kind: signed.kind, type: signed.type, extension: signed.extension };
+  return sniffContainer(bytes) ?? sniffFrames(bytes) ?? sniffText(bytes, extensionOf(name));
+}
+
+/** Containers, whose content is told by a name inside. */
+function sniffContainer(bytes: Buffer): FoundType | undefined {
+  const text = bytes.toString("latin1");
+  if (text.startsWith("RIFF")) {
+    const form = text.slice(8, 12);
+    if (form === "WEBP") return { kind: "image", type: "image/webp", extension: "webp" };
+    if (form === "WAVE") return { kind: "audio", type: "audio/wav", extension: "wav" };
+    if (form === "AVI ") return { kind: "video", type: "video/x-msvideo", extension: "avi" };
+  }
+  if (text.startsWith("FORM") && /^AIF[FC]/.test(text.slice(8)))
+    return { kind: "audio", type: "audio/aiff", extension: "aiff" };
+  if (text.slice(4, 8) === "ftyp") return BRANDS.find(([brand]) => brand.test(text.slice(8)))?.[1];
+  if (text.startsWith("\x1a\x45\xdf\xa3")) {
+    return text.includes("webm")
+      ? { kind: "video", type: "video/webm", extension: "webm" }
+      : { kind: "video", type: "video/x-matroska", extension: "mkv" };
+  }
+  if (text.startsWith("OggS")) {
+    return text.includes("theora")
+      ? { kind: "video", type: "video/ogg", extension: "ogv" }
+      : { kind: "audio", type: "audio/ogg", extension: "ogg" };
+  }
+  if (text.startsWith("PK\x03\x04")) return OFFICE.find(([part]) => text.includes(part))?.[1];
+  return undefined;
+}
+
+/** Streams without a head: frames of MPEG audio, packets of a transport stream, FLV. */
+function sniffFrames(bytes: Buffer): FoundType | undefined {
+  const [first = 0, second = 0] = bytes;
+  if (first === 0xff && (second & 0xf6) === 0xf0) return { kind: "audio", type: "audio/aac", extension: "aac" };
+  if (first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) !== 0) {
+    return { kind: "audio", type: "audio/mpeg", extension: "mp3" };
+  }
+  if (first === 0x47 && bytes[188] === 0x47) return { kind: "video", type: "video/mp2t", extension: "ts" };
+  if (bytes.subarray(0, 4).equals(Buffer.from([0, 0, 1, 0xba])))
+    return { kind: "video", type: "video/mpeg", extension: "mpg" };
+  if (bytes.subarray(0, 3).toString("latin1") === "FLV")
+    return { kind: "video", type: "video/x-flv", extension: "flv" };
+  return undefined;
+}
+
+const [BACKSPACE, SHIFT_OUT, ESCAPE, SPACE] = [0x08, 0x0e, 0x1b, 0x20];
+
+/** Control characters that no text has: all but tabs, ends of lines and pages, and escape. */
+function isBinary(byte: number): boolean {
+  return byte <= BACKSPACE || (byte >= SHIFT_OUT && byte < SPACE && byte !== ESCAPE);
+}
+
+function sniffText(bytes: Buffer, extension: string): FoundType | undefined {
+  if (bytes.length === 0) return undefined;
+  // the end of the piece may cut a character
+  const text = new TextDecoder("utf-8", { fatal: false }).decode(bytes).replace(/^\ufeff/, "");
+  const isText = !bytes.some(isBinary) && !text.slice(0, -2).includes("\ufffd");
+  if (!isText) return undefined;
+  const start = text.trimStart().slice(0, 200).toLowerCase();
+  if (/^(?:<!doctype html|<html|<head|<body)/.test(start)) return TEXTS.html;
+  if (/^(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<svg/.test(start)) return TEXTS.svg;
+  if (start.startsWith("<?xml")) return extension === "html" ? TEXTS.html : TEXTS.xml;
+  return TEXTS[extension] ?? TEXTS.txt;
+}
+
+function extensionOf(name: string): string {
+  return /\.([A-Za-z0-9]{1,10})$/.exec(name)?.[1]?.toLowerCase() ?? "";
+}

@@ -1,0 +1,55 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { testMediaStore } from "@appdb/testkit/contracts/media-store";
+import { afterAll, expect, test } from "vitest";
+import { fileContent } from "./content.ts";
+import { openDiskStore, removeDrafts } from "./disk-store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "appdb-media-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let count = 0;
+function makeStore() {
+  const path = join(folder, `${++count}`);
+  mkdirSync(path);
+  return path;
+}
+
+testMediaStore({
+  name: "disk",
+  signing: "none",
+  open: async () => openDiskStore(makeStore()),
+  openDenied: async () => undefined,
+  openMissing: async () => openDiskStore(join(folder, "missing")),
+  openUnreachable: async () => undefined,
+});
+
+test("a file is stored by its path, and drafts of killed programs are removed", async () => {
+  const path = makeStore();
+  await using store = openDiskStore(path);
+  const file = join(folder, "file");
+  writeFileSync(file, "content");
+  expect(await store.put("a/file", await fileContent(file), { content_type: "text/plain" })).toEqual({ created: true });
+  const { body } = await store.get("a/file");
+  expect(Buffer.concat(await drain(body)).toString()).toBe("content");
+  const drafts = join(path, ".drafts");
+  expect(readdirSync(drafts)).toEqual([]);
+  for (const [name, ageS] of [
+    ["old", 100_000],
+    ["new", 0],
+  ] as const) {
+    writeFileSync(join(drafts, name), "half");
+    const at = Date.now() / 1_000 - ageS;
+    utimesSync(join(drafts, name), at, at);
+  }
+  await removeDrafts(path, new Date(Date.now() - 86_400_000));
+  expect(readdirSync(drafts)).toEqual(["new"]);
+  expect((await store.list()).objects.map(({ key }) => key)).toEqual(["a/file"]);
+});
+
+async function drain(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return pieces;
+}

@@ -1,0 +1,17 @@
+"""Audio: sounds, by the path of a file."""
+
+from appdb.kinds._base import ColumnType
+from appdb.kinds._media import local_path, media_rules, path_encoder
+
+
+class Audio(ColumnType):
+    kind = "audio"
+
+
+RULES = media_rules(
+    python="the path of an audio file (str)",
+    hints=(),
+    display=None,
+    encoder=lambda type: path_encoder("an audio file"),
+    decoder=lambda type: local_path,
+)

@@ -1,0 +1,17 @@
+"""Document: PDF, HTML, Markdown, text and office files, by path."""
+
+from appdb.kinds._base import ColumnType
+from appdb.kinds._media import local_path, media_rules, path_encoder
+
+
+class Document(ColumnType):
+    kind = "document"
+
+
+RULES = media_rules(
+    python="the path of a document (str)",
+    hints=(),
+    display=None,
+    encoder=lambda type: path_encoder("a document"),
+    decoder=lambda type: local_path,
+)

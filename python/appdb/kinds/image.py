@@ -1,0 +1,123 @@
+"""Image: pictures. Functions get and give PIL.Image.Image."""
+
+from appdb.declare.errors import AppFileError
+from appdb.kinds._base import ColumnType, parametrised
+from appdb.kinds._media import local_path, media_rules, path_encoder
+from appdb.values import WrongType, type_name
+
+MODES = ("1", "L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "LA", "I;16")
+# What JPEG keeps; other pictures are stored as PNG.
+_JPEG = ("L", "RGB", "CMYK")
+
+
+class Image(ColumnType):
+    kind = "image"
+
+    def __class_getitem__(cls, item):
+        """`Image[(224, 224)]`, `Image["RGB"]`, `Image[(None, 64), "L"]`."""
+        parts = item if _has_mode(item) else (item,)
+        type = {"kind": "image"}
+        for part in parts:
+            if isinstance(part, str) and "mode" not in type:
+                type["mode"] = _checked_mode(part)
+            elif isinstance(part, tuple) and "size" not in type:
+                type["size"] = _checked_size(part)
+            else:
+                raise AppFileError(
+                    f"Image[{part!r}] is neither a size nor a mode.", 'Write db.Image[(224, 224), "RGB"], or one of both.'
+                )
+        return parametrised(cls, type)
+
+
+def _has_mode(item):
+    return isinstance(item, tuple) and any(isinstance(part, (str, tuple)) for part in item)
+
+
+def _checked_mode(mode):
+    if mode not in MODES:
+        raise AppFileError(f"Image[{mode!r}]: there is no such mode.", f"Use one of {', '.join(MODES)}.")
+    return mode
+
+
+def _checked_size(size):
+    valid = len(size) == 2 and all(side is None or (type(side) is int and side > 0) for side in size)
+    if not valid:
+        raise AppFileError(f"Image[{size!r}]: a size is width and height.", "Write db.Image[(640, 480)].")
+    return list(size)
+
+
+def _display(type):
+    parts = []
+    if "size" in type:
+        parts.append(f"({', '.join(str(side) for side in type['size'])})")
+    if "mode" in type:
+        parts.append(repr(type["mode"]))
+    return f"Image[{', '.join(parts)}]"
+
+
+def open_image(path):
+    """Opens a picture as it is seen: one that a camera has turned is turned back."""
+    from PIL import Image, ImageOps
+
+    image = Image.open(path)
+    image.load()
+    return ImageOps.exif_transpose(image)
+
+
+def _decoder(type):
+    return lambda wire: wire.image if isinstance(wire, Made) else open_image(local_path(wire))
+
+
+class Made:
+    """A picture that a step has made: a file is written once, when the row's results leave the worker."""
+
+    __slots__ = ("image",)
+
+    def __init__(self, image):
+        self.image = image
+
+    def to_wire(self):
+        """Writes the file; returns what the engine is given."""
+        from json import dumps
+        from os import environ
+        from os.path import getsize
+        from tempfile import mkstemp
+
+        image = self.image
+        kind = "jpeg" if image.mode in _JPEG else "png"
+        file, path = mkstemp(suffix=f".{kind}", dir=environ.get("APPDB_SCRATCH"))
+        with open(file, "wb") as target:
+            image.save(target, kind)
+        found = {"path": path, "bytes": getsize(path), "type": f"image/{kind}"}
+        return dumps({**found, "width": image.width, "height": image.height, "mode": image.mode})
+
+
+def _encoder(type):
+    """From a PIL.Image.Image, or the path of a file, to the stored form."""
+    size, mode, from_path = type.get("size") if isinstance(type, dict) else None, None, path_encoder("an image")
+    if isinstance(type, dict):
+        mode = type.get("mode")
+
+    def encode(value):
+        from PIL.Image import Image as PilImage
+
+        if not isinstance(value, PilImage):
+            if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
+                return from_path(value)
+            raise WrongType(f"expected PIL.Image.Image or the path of an image, got {type_name(value)}")
+        if mode is not None and value.mode != mode:
+            raise ValueError(f"the column holds images of mode {mode}, this one has {value.mode}")
+        if size is not None and any(side not in (None, found) for side, found in zip(size, value.size)):
+            raise ValueError(f"the column holds images of {size[0]}x{size[1]}, this one has {value.width}x{value.height}")
+        return Made(value)
+
+    return encode
+
+
+RULES = media_rules(
+    python="PIL.Image.Image",
+    hints=(("PIL.Image", "Image"),),
+    display=_display,
+    encoder=_encoder,
+    decoder=_decoder,
+)

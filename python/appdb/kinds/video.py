@@ -1,0 +1,17 @@
+"""Video: films, by the path of a file."""
+
+from appdb.kinds._base import ColumnType
+from appdb.kinds._media import local_path, media_rules, path_encoder
+
+
+class Video(ColumnType):
+    kind = "video"
+
+
+RULES = media_rules(
+    python="the path of a video (str)",
+    hints=(),
+    display=None,
+    encoder=lambda type: path_encoder("a video"),
+    decoder=lambda type: local_path,
+)
