@@ -28,6 +28,10 @@ const PROGRAMS = [
   },
   // loaded only for tracing
   { name: "traces", entry: "packages/system/src/traces/otlp-tracer.ts", minify: true },
+  // the SDK of a cloud is loaded with the first store of it
+  { name: "s3-store", entry: "packages/media/src/stores/s3-store.ts", minify: true },
+  { name: "gcs-store", entry: "packages/media/src/stores/gcs-store.ts", minify: true },
+  { name: "azure-store", entry: "packages/media/src/stores/azure-store.ts", minify: true },
   // pg-native is an optional dependency of pg
   { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
   // child process of the server that reads tenants' documents (tenant-documents.ts)
@@ -49,9 +53,14 @@ const APART = {
       "run-program.ts": "./cli-program.js",
       "read-config.ts": "./cli-config.js",
       "otlp-tracer.ts": "./traces.js",
+      "s3-store.ts": "./s3-store.js",
+      "gcs-store.ts": "./gcs-store.js",
+      "azure-store.ts": "./azure-store.js",
     };
-    build.onResolve({ filter: /\/(run-program|read-config|otlp-tracer)\.ts$/ }, ({ kind, path }) =>
-      kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
+    build.onResolve(
+      { filter: /\/(run-program|read-config|otlp-tracer|(?:s3|gcs|azure)-store)\.ts$/ },
+      ({ kind, path }) =>
+        kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
     );
   },
 };

@@ -10,6 +10,7 @@ const LIMITS = {
   function_timeout_ms: 1_000,
   worker_memory_mb: 512,
   body_bytes: 1_000,
+  upload_bytes: 1,
   insert_rows: 1,
   connections: 2,
   statement_timeout_ms: 1_000,
@@ -85,6 +86,7 @@ export function keepPodCompiled(bundle) {
     log_folder: logFolder,
     services_folder: servicesFolder,
     files_folder: filesFolder,
+    media: { folder: join(folder, "media"), input: "home", output: "home", may_reach_private: false },
     resources: { cpu: 1, memory_mb: 1024, disk_gb: 1, workers: 1 },
     limits: LIMITS,
     runtime: {

@@ -24,6 +24,8 @@ export const HOME_PATHS = {
   /** Start documents of services, removed after they are read. */
   specs: "specs",
   images: "images",
+  /** Media of the local databases, one folder for each: its store, its cache, and files on their way. */
+  media: "media",
   /** The base library's packages for Pythons that lack them. */
   base: "base",
   /** Digests of uploaded project files, one file per project. */
@@ -43,6 +45,7 @@ export const LOCAL_DATA: readonly string[] = [
   HOME_PATHS.runtimes,
   HOME_PATHS.specs,
   HOME_PATHS.images,
+  HOME_PATHS.media,
   HOME_PATHS.base,
   HOME_PATHS.digests,
   HOME_PATHS.pythons,

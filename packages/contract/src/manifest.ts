@@ -199,6 +199,12 @@ const overTable = {
   table: z.string(),
 };
 
+/** Media columns of `inputs` whose files come as parts of a form (multipart/form-data). */
+const uploads = z.array(z.string()).max(MAX_NAMES).optional();
+
+/** True: the response is the file of the only media output. */
+const fileResponse = z.boolean().optional();
+
 /** For routes that take values of a row and return values of it. */
 const overRow = {
   inputs: z.array(z.string()).max(MAX_NAMES),
@@ -207,16 +213,24 @@ const overRow = {
   on_error: onErrorSchema.default("abort"),
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
+  file_response: fileResponse,
 };
 
 /** Input: a row. Output: values of the stored row. */
-const insertRouteSchema = z.strictObject({ kind: z.literal("insert"), ...overTable, ...overRow, ...answeredByEngine });
+const insertRouteSchema = z.strictObject({
+  kind: z.literal("insert"),
+  ...overTable,
+  ...overRow,
+  uploads,
+  ...answeredByEngine,
+});
 
 /** Input: a row. Output: values of it. Stores nothing. */
 const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
   ...overTable,
   ...overRow,
+  uploads,
   ...answeredByEngine,
 });
 
@@ -250,6 +264,8 @@ const queryRouteSchema = z.strictObject({
   inputs: z.array(z.string()).max(MAX_NAMES),
   /** The response is the only row itself; no row and several rows are errors. */
   one_row: z.boolean(),
+  /** True: the response is the file of the only selected value of the only row. */
+  file_response: fileResponse,
   ...answeredByEngine,
 });
 

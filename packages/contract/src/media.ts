@@ -1,7 +1,3 @@
-/** The kinds of columns that hold media. */
-export const MEDIA_KINDS = ["image", "video", "audio", "document"] as const;
-export type MediaKind = (typeof MEDIA_KINDS)[number];
-
 /**
  * What a cell of a media column holds: an object of a store, or an address as it was given. The other members describe the
  * content, as far as it has been read. A cell's text is this as JSON, members in this order and absent ones left out, so
@@ -9,21 +5,21 @@ export type MediaKind = (typeof MEDIA_KINDS)[number];
  */
 export interface MediaReference {
   /** An address outside of our stores: http(s), s3, gs or wasbs. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** The store by its name in this database: `home`, or the address of a destination. */
-  readonly store?: string;
+  readonly store?: string | undefined;
   /** The object's key in the store: `<first two digits>/<sha256>.<extension>`. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** The media type of the content: `image/png`. */
-  readonly type?: string;
-  readonly bytes?: number;
+  readonly type?: string | undefined;
+  readonly bytes?: number | undefined;
   /** Pixels; of images only, as they are seen (a turned picture is turned). */
-  readonly width?: number;
-  readonly height?: number;
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
   /** Pillow's name of the pixels' form: RGB, L, RGBA. */
-  readonly mode?: string;
+  readonly mode?: string | undefined;
   /** What the file was called where it came from. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 const MEMBERS = ["url", "store", "key", "type", "bytes", "width", "height", "mode", "name"] as const;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { manifestSchema } from "./manifest.ts";
+import { mediaPlaceSchema } from "./media-place.ts";
 import { runtimeSchema } from "./runtime.ts";
 import { serviceSpecSchema } from "./service-spec.ts";
 
@@ -41,6 +42,7 @@ export const databasePodSpecSchema = z.strictObject({
   runtime: runtimeSchema,
   /** Trees of project files, by digest: `<files_folder>/<digest>`. */
   files_folder: z.string(),
+  media: mediaPlaceSchema,
   /** Warnings for the pod's log at its start: for example, ignored settings. */
   notices: z.array(z.string()),
 });
@@ -99,6 +101,7 @@ export const servicePodSpecSchema = z.strictObject({
   manifest: manifestSchema,
   /** The application's Python with the secrets in `env`; the project root is the release's tree. */
   runtime: runtimeSchema,
+  media: mediaPlaceSchema,
   keys: z.strictObject({
     /** SPKI, DER, base64. */
     public_key: z.string(),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { manifestSchema } from "./manifest.ts";
+import { mediaPlaceSchema } from "./media-place.ts";
 import { runtimeSchema } from "./runtime.ts";
 
 /**
@@ -12,6 +13,7 @@ export const serviceSpecSchema = z.strictObject({
   target: z.string(),
   manifest: manifestSchema,
   runtime: runtimeSchema,
+  media: mediaPlaceSchema,
   /** Services to serve. One is served at the root; several each under `/<service>`. */
   services: z.array(z.string()).min(1),
   host: z.string(),
@@ -25,6 +27,8 @@ export const serviceSpecSchema = z.strictObject({
     worker_memory_mb: z.int().min(16),
     /** Largest request body. */
     body_bytes: z.int().min(1),
+    /** Maximum bytes of all files of one upload. */
+    upload_bytes: z.int().min(1),
     /** Maximum rows of one insert request. */
     insert_rows: z.int().min(1),
     /** Connections to PostgreSQL per service. */
@@ -57,6 +61,7 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   function_timeout_ms: 30_000,
   worker_memory_mb: 512,
   body_bytes: 16_000_000,
+  upload_bytes: 2_000_000_000,
   insert_rows: 10_000_000,
   connections: 6,
   statement_timeout_ms: 30_000,

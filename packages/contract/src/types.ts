@@ -44,6 +44,10 @@ export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
 /** pgvector's maximum number of indexed dimensions. */
 export const MAX_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Record<VectorPrecision, number>;
 
+/** The kinds of columns that hold media. */
+export const MEDIA_KINDS = ["image", "video", "audio", "document"] as const;
+export type MediaKind = (typeof MEDIA_KINDS)[number];
+
 /** Forms of pixels that a column may ask for; the names are Pillow's. */
 export const IMAGE_MODES = [
   "1",
@@ -77,7 +81,16 @@ export const columnTypeSchema = z
     size: z.tuple([z.int().min(1).nullable(), z.int().min(1).nullable()]).optional(),
     /** The form of the pixels that images of the column have, by Pillow's name: RGB, L. */
     mode: z.enum(IMAGE_MODES).optional(),
+    /** `on_read`: files of the column are stored without a check; absent: they are decoded before the row is stored. */
+    validation: z.literal("on_read").optional(),
+    /** The address of the store for media that the column computes; absent: that of the database. */
+    destination: z.string().max(1_000).optional(),
   })
+  .refine(
+    ({ kind, validation, destination }) =>
+      (validation === undefined && destination === undefined) || (MEDIA_KINDS as readonly string[]).includes(kind),
+    "only a media type has a validation or a destination",
+  )
   .refine((type) => type.schema === undefined || type.kind === "json", "only a json type has a schema")
   .refine(
     ({ kind, size, mode }) => kind === "image" || (size === undefined && mode === undefined),

@@ -123,8 +123,6 @@ export interface GraphColumn {
 /** One computed column, in dependency order: each reads inputs and earlier steps only. */
 export interface GraphStep extends GraphColumn {
   expr: Expr;
-  /** Where media that the step makes are stored; null or absent: where the database stores computed media. */
-  destination?: string | null;
 }
 
 export interface GraphFunction {

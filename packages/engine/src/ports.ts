@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { ColumnType, EngineValue, MediaKind } from "@appdb/contract/types";
 import type {
   FoldArgument,
   FunctionCounts,
@@ -207,17 +207,76 @@ export interface UdfRunner extends AsyncDisposable {
 }
 
 /**
- * Files of media columns: where workers find them, and where what workers make is stored. Cells are texts of references
- * (contract, media.ts).
+ * Files of media columns: where workers find them, and where given and computed ones are stored. Cells are texts of
+ * references (contract, media.ts).
  */
 export interface MediaFiles {
   /** Makes a file readable on this machine and gives it as workers take it: JSON text with its `path`.
    *  @throws AppError media_unreachable, media_not_found, media_denied, media_unavailable, media_too_large; the abort's reason */
   locate(cell: string, signal?: AbortSignal): Promise<string>;
-  /** Stores a file that a worker made, which it gave as JSON text with its `path`, and gives the cell. `destination`: the
-   *  store's address; null: the database's own for computed media.
+  /** Stores a file that a worker made, which it gave as JSON text with its `path`, and gives the cell. The type names the
+   *  store; without a destination it is the database's own for computed media.
    *  @throws AppError media_invalid, media_denied, media_store_not_found, media_store_full, media_unavailable */
-  store(made: string, destination: string | null, signal?: AbortSignal): Promise<string>;
+  store(made: string, type: ColumnType, signal?: AbortSignal): Promise<string>;
+  /** Stores an uploaded file for a column of the kind, and gives the cell.
+   *  @throws as `store`; media_invalid for content of another kind */
+  receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string>;
+  /** The cell of an uploaded file that is not stored: it exists until the upload is disposed.
+   *  @throws media_invalid for content of another kind */
+  borrow(file: UploadedFile, kind: MediaKind): Promise<string>;
+  /** Opens the file of a cell. @throws as `locate` */
+  open(cell: string, signal?: AbortSignal): Promise<MediaFile>;
+  /** An address for callers, which expires. `base`: the address of the service, without a slash at its end. */
+  addressOf(cell: string, base: string): string;
+  /** The cell that the token of an address names. @throws media_address_invalid */
+  readAddress(token: string): string;
+}
+
+/** The content of a media column's cell. */
+export interface MediaFile {
+  readonly bytes: number;
+  /** The media type: `image/png`. */
+  readonly type: string;
+  /** A name for the file: its own, or one made of its content's hash. */
+  readonly name: string;
+  /** A strong validator (RFC 9110, 8.8.3), with its quotes. */
+  readonly etag: string;
+  /** Reads bytes from `start` to `end`, which is excluded. */
+  read(start: number, end: number, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+}
+
+/** A file of a form, received completely. */
+export interface UploadedFile {
+  readonly field: string;
+  readonly path: string;
+  /** The client's name of the file, without folders; empty for none. */
+  readonly name: string;
+  readonly bytes: number;
+  /** Hex. */
+  readonly sha256: string;
+}
+
+/** A received form (multipart/form-data, RFC 7578). Disposing removes its files. */
+export interface ReceivedForm extends AsyncDisposable {
+  /** Fields in their order. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly files: readonly UploadedFile[];
+}
+
+export interface FormLimits {
+  /** Maximum bytes of all fields that are no files. */
+  readonly field_bytes: number;
+  /** Maximum bytes of one file, and of all of a form. */
+  readonly file_bytes: number;
+  /** Names of fields whose parts are files. A file under another name is refused. */
+  readonly files: readonly string[];
+}
+
+/** Receives forms, with their files on disk. */
+export interface FormReader {
+  /** @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, request_timeout; the
+   *  abort's reason */
+  read(body: AsyncIterable<Uint8Array>, contentType: string, limits: FormLimits): Promise<ReceivedForm>;
 }
 
 /** A request for an application function or application object. */

@@ -6,9 +6,10 @@ from appdb.declare.declared import Column, Declared, caller
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, did_you_mean
 from appdb.declare.names import check_column_name
-from appdb.declare.types import column_type
+from appdb.declare.types import column_type, manifest_type
 from appdb.expressions.expr import ColumnRef, Expr, literal
 from appdb.kinds import DISPLAY, rules
+from appdb.kinds._base import Kind
 
 # From 3.14 on, annotations are functions that run later (declare/deferred.py).
 DEFERRED = sys.version_info >= (3, 14)
@@ -111,11 +112,13 @@ class Body(dict):
         options = value if isinstance(value, Column) else None
         if options is not None and options.type is not None:
             kind, nullable = column_type(self._resolve(name, options.type), name)
+            kind = _with_media_options(kind, options, name, is_computed=False)
             default = None if options.default is None else _default_of(options.default, kind, name)
             self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source, default)
             return
         expr = self._computed(name, options.value if options else value)
-        self._declare(name, ColumnRef(self.table, folded, expr._kind, expr._nullable, True), expr, options, source)
+        kind = expr._kind if options is None else _with_media_options(expr._kind, options, name, is_computed=True)
+        self._declare(name, ColumnRef(self.table, folded, kind, expr._nullable, True), expr, options, source)
 
     def _computed(self, name, value):
         if value is None:
@@ -184,6 +187,21 @@ def open_body(table, class_name, depth):
     body = Body(table, class_name, sys._getframe(depth + 1))
     Phase.bodies += 1
     return body
+
+
+def _with_media_options(kind, options, name, is_computed):
+    """The kind with the options of a media column. Raises AppFileError for options that the column cannot have."""
+    if not options.media:
+        return kind
+    given = "destination" if "destination" in options.media else "media_validation"
+    if not rules(kind).check:
+        raise AppFileError(f"Column '{name}' has {given}= but is {DISPLAY[kind]}, not media.", f"Leave {given}= out.")
+    if "destination" in options.media and not is_computed:
+        raise AppFileError(
+            f"Column '{name}' has destination= but is not computed.",
+            "Leave it out; db_input_media_dest in service.toml chooses where given files are stored.",
+        )
+    return Kind({**manifest_type(kind), **options.media})
 
 
 def _default_of(value, kind, name):

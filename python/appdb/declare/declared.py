@@ -25,7 +25,8 @@ class Column:
         **unknown,
     ):
         if unknown:
-            known = "type value default primary_key stored custom_metadata comment renamed_from".split()
+            known = "type value default primary_key stored media_validation destination custom_metadata comment".split()
+            known.append("renamed_from")
             name = next(iter(unknown))
             hint = did_you_mean(name, known, f"Its options are {', '.join(known)}.")
             if name == "nullable":
@@ -43,11 +44,12 @@ class Column:
             )
         if stored is False:
             raise AppFileError("Column(stored=False) is not supported yet.", "Leave stored= out: the value is stored.")
-        for option, setting in (("media_validation", media_validation), ("destination", destination)):
-            if setting is not None:
-                raise AppFileError(
-                    f"Column({option}=) is for media columns, which are not supported yet.", f"Leave {option}= out."
-                )
+        if media_validation not in (None, "on_write", "on_read"):
+            raise AppFileError(
+                f"media_validation= is 'on_write' or 'on_read', not {media_validation!r}.",
+                'Write media_validation="on_read", or leave it out: files are checked when they are written.',
+            )
+        self.media = _media_options(media_validation, destination)
         for option, setting in (("primary_key", primary_key), ("stored", stored)):
             if setting not in (None, True, False):
                 raise AppFileError(
@@ -83,6 +85,16 @@ class Declared:
         if self.renamed_from == name:
             raise AppFileError(f"renamed_from= names '{name}', which is the column's own name.", "Take it out.", source)
         self.source = source
+
+
+def _media_options(validation, destination):
+    """The options of a media column as they are part of its type."""
+    options = {} if validation != "on_read" else {"validation": "on_read"}
+    if destination is None:
+        return options
+    from appdb.declare.destinations import checked_destination
+
+    return {**options, "destination": checked_destination(destination)}
 
 
 def caller(depth):

@@ -21,6 +21,8 @@ def compile_step(expr, places, functions):
         return _udf(expr, places, functions, decode=False)
     if expr["node"] == "column":
         return _stored(places[expr["name"]])
+    if expr["node"] == "call" and expr["fn"] == "op.check_media":
+        return _media_check(expr, places)
     value = _compile(expr, places, functions)
     encode, function = encoder(expr["type"]), _name(expr)
     if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in CHECKED:
@@ -34,6 +36,21 @@ def compile_step(expr, places, functions):
             raise CellError(function, error) from error
 
     return step
+
+
+def _media_check(expr, places):
+    """Decodes the given file of a column. Later steps read the result, so that a file is decoded once."""
+    (column,) = expr["args"]
+    place, check = places[column["name"]], rules(expr["type"]["kind"]).check(expr["type"])
+
+    def checked(row):
+        value = row[place]
+        try:
+            return None if value is None else check(value)
+        except Exception as error:
+            raise CellError(column["name"], error) from error
+
+    return checked
 
 
 def columns_read(expr):

@@ -8,11 +8,50 @@ from appdb.kinds._base import Rules, as_it_is
 from appdb.values import WrongType, type_name
 
 
-def local_path(wire):
-    """The path of a file that the engine has handed over."""
+class Leaving:
+    """A stored value that only exists in the worker. `to_wire` makes what the engine gets."""
+
+    __slots__ = ()
+
+    def wire(self):
+        """JSON text for the engine. It never raises: an error is part of the text, and becomes the cell's."""
+        from json import dumps
+
+        try:
+            return dumps(self.to_wire())
+        except Exception as error:
+            return dumps({"error": {"type": type(error).__name__, "message": str(error)}})
+
+
+class Checked(Leaving):
+    """A given file that was decoded successfully, with what is known of it now."""
+
+    __slots__ = ("given", "found")
+
+    def __init__(self, given, found):
+        self.given = given  # JSON text of the engine.
+        self.found = found
+
+    def to_wire(self):
+        """What is known of the file."""
+        return {"checked": self.found}
+
+
+def local_path(stored):
+    """The path of a file: one that the engine has handed over, or one that a step has made."""
     from json import loads
 
-    return loads(wire)["path"]
+    return loads(stored.given if isinstance(stored, Checked) else stored)["path"]
+
+
+def scratch_file(suffix):
+    """The path of a new empty file, whose content becomes the value of a cell. `suffix`: `.mp4`."""
+    from os import close, environ
+    from tempfile import mkstemp
+
+    descriptor, path = mkstemp(suffix=suffix, dir=environ.get("APPDB_SCRATCH"))
+    close(descriptor)
+    return path
 
 
 def path_encoder(what):
@@ -27,17 +66,57 @@ def path_encoder(what):
         found = path.abspath(fspath(value))
         if not path.isfile(found):
             raise ValueError(f"there is no file {found}")
-        return dumps({"path": found, "bytes": path.getsize(found)})
+        return dumps({"path": _in_scratch(found)})
 
     return encode
 
 
-def media_rules(python, hints, display, encoder, decoder):
-    """The rules of a kind of media."""
+def _in_scratch(path):
+    """The file, or a copy of it, in the folder from which the engine takes files."""
+    from os import environ
+    from os.path import dirname, splitext
+
+    folder = environ.get("APPDB_SCRATCH")
+    if folder is None or dirname(path) == folder:
+        return path
+    from shutil import copyfile
+
+    copy = scratch_file(splitext(path)[1])
+    copyfile(path, copy)
+    return copy
+
+
+def unchecked(type):
+    """Files whose content is not decoded: the engine has compared its first bytes with the kind."""
+    return lambda stored: Checked(stored, {})
+
+
+def stream_check(stream, what):
+    """The check of films and sounds: the file has a stream of the kind, and its first part can be decoded."""
+
+    def check(stored):
+        from av import open as open_media
+
+        with open_media(local_path(stored)) as container:
+            found = getattr(container.streams, stream)
+            if not found:
+                raise ValueError(f"the file has no {what}")
+            if next(container.decode(found[0]), None) is None:
+                raise ValueError(f"the {what} of the file has no content")
+            known = {}
+            if stream == "video":
+                known = {"width": found[0].codec_context.width, "height": found[0].codec_context.height}
+        return Checked(stored, known)
+
+    return lambda type: check
+
+
+def media_rules(python, hints, encoder, decoder, check, display=None):
+    """The rules of a kind of media. `display`: as in Rules; the name alone for a kind without parameters."""
     return Rules(
         python=python,
         hints=hints,
-        display=display,
+        display=display or (lambda type: type["kind"].capitalize()),
         lacks=None,
         encoder=encoder,
         decoder=decoder,
@@ -55,5 +134,6 @@ def media_rules(python, hints, display, encoder, decoder):
         is_text_in_json=False,
         json_schema=None,
         instead=None,
+        check=check,
         is_written=lambda value, texts: True,
     )

@@ -1,7 +1,7 @@
 """Audio: sounds, by the path of a file."""
 
 from appdb.kinds._base import ColumnType
-from appdb.kinds._media import local_path, media_rules, path_encoder
+from appdb.kinds._media import local_path, media_rules, path_encoder, stream_check
 
 
 class Audio(ColumnType):
@@ -11,7 +11,7 @@ class Audio(ColumnType):
 RULES = media_rules(
     python="the path of an audio file (str)",
     hints=(),
-    display=None,
     encoder=lambda type: path_encoder("an audio file"),
     decoder=lambda type: local_path,
+    check=stream_check("audio", "audio stream"),
 )

@@ -49,5 +49,6 @@ RULES = Rules(
     is_text_in_json=False,
     json_schema=None,
     instead=None,
+    check=None,
     is_written=lambda value, texts: True,
 )

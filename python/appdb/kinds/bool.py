@@ -33,5 +33,6 @@ RULES = Rules(
     is_text_in_json=False,
     json_schema={"type": "boolean"},
     instead=None,
+    check=None,
     is_written=lambda value, texts: True,
 )

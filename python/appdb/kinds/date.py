@@ -53,5 +53,6 @@ RULES = Rules(
     is_text_in_json=True,
     json_schema={"type": "string", "format": "date"},
     instead="Use now().date() of appdb.functions, or a function marked @udf.",
+    check=None,
     is_written=is_time_written,
 )

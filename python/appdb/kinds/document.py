@@ -1,7 +1,7 @@
 """Document: PDF, HTML, Markdown, text and office files, by path."""
 
 from appdb.kinds._base import ColumnType
-from appdb.kinds._media import local_path, media_rules, path_encoder
+from appdb.kinds._media import local_path, media_rules, path_encoder, unchecked
 
 
 class Document(ColumnType):
@@ -11,7 +11,7 @@ class Document(ColumnType):
 RULES = media_rules(
     python="the path of a document (str)",
     hints=(),
-    display=None,
     encoder=lambda type: path_encoder("a document"),
     decoder=lambda type: local_path,
+    check=unchecked,
 )

@@ -2,7 +2,7 @@
 
 from appdb.declare.errors import AppFileError
 from appdb.kinds._base import ColumnType, parametrised
-from appdb.kinds._media import local_path, media_rules, path_encoder
+from appdb.kinds._media import Leaving, local_path, media_rules, path_encoder, scratch_file
 from appdb.values import WrongType, type_name
 
 MODES = ("1", "L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "LA", "I;16")
@@ -47,6 +47,8 @@ def _checked_size(size):
 
 
 def _display(type):
+    if "size" not in type and "mode" not in type:
+        return "Image"
     parts = []
     if "size" in type:
         parts.append(f"({', '.join(str(side) for side in type['size'])})")
@@ -65,11 +67,12 @@ def open_image(path):
 
 
 def _decoder(type):
-    return lambda wire: wire.image if isinstance(wire, Made) else open_image(local_path(wire))
+    # Functions may change an image in place, so each reader has its own.
+    return lambda stored: stored.image.copy() if isinstance(stored, Made) else open_image(local_path(stored))
 
 
-class Made:
-    """A picture that a step has made: a file is written once, when the row's results leave the worker."""
+class Made(Leaving):
+    """An image that a step has made: its file is written once, when the row's results leave the worker."""
 
     __slots__ = ("image",)
 
@@ -77,39 +80,61 @@ class Made:
         self.image = image
 
     def to_wire(self):
-        """Writes the file; returns what the engine is given."""
-        from json import dumps
-        from os import environ
-        from os.path import getsize
-        from tempfile import mkstemp
-
+        """Writes the file; returns its path and what is known of it."""
         image = self.image
         kind = "jpeg" if image.mode in _JPEG else "png"
-        file, path = mkstemp(suffix=f".{kind}", dir=environ.get("APPDB_SCRATCH"))
-        with open(file, "wb") as target:
-            image.save(target, kind)
-        found = {"path": path, "bytes": getsize(path), "type": f"image/{kind}"}
-        return dumps({**found, "width": image.width, "height": image.height, "mode": image.mode})
+        path = scratch_file(f".{kind}")
+        image.save(path, kind)
+        return {"path": path, "type": f"image/{kind}", **known_of(image)}
+
+
+class CheckedImage(Made):
+    """A given image that was decoded successfully."""
+
+    __slots__ = ()
+
+    def to_wire(self):
+        """What is known of the file, which stays as it is."""
+        return {"checked": known_of(self.image)}
+
+
+def known_of(image):
+    """The size and mode of an image as references have them."""
+    return {"width": image.width, "height": image.height, "mode": image.mode}
+
+
+def _check(type):
+    """From a given file to its checked image."""
+    fits = _fitting(type)
+    return lambda stored: CheckedImage(fits(open_image(local_path(stored))))
+
+
+def _fitting(type):
+    """The function that returns an image, and raises ValueError for another size or mode than the column's."""
+    size, mode = type.get("size"), type.get("mode")
+
+    def fit(image):
+        if mode is not None and image.mode != mode:
+            raise ValueError(f"the column holds images of mode {mode}, this one has {image.mode}")
+        if size is not None and any(side not in (None, found) for side, found in zip(size, image.size)):
+            raise ValueError(f"the column holds images of {size[0]}x{size[1]}, this one has {image.width}x{image.height}")
+        return image
+
+    return fit
 
 
 def _encoder(type):
     """From a PIL.Image.Image, or the path of a file, to the stored form."""
-    size, mode, from_path = type.get("size") if isinstance(type, dict) else None, None, path_encoder("an image")
-    if isinstance(type, dict):
-        mode = type.get("mode")
+    fits, from_path = _fitting({} if isinstance(type, str) else type), path_encoder("an image")
 
     def encode(value):
         from PIL.Image import Image as PilImage
 
-        if not isinstance(value, PilImage):
-            if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
-                return from_path(value)
-            raise WrongType(f"expected PIL.Image.Image or the path of an image, got {type_name(value)}")
-        if mode is not None and value.mode != mode:
-            raise ValueError(f"the column holds images of mode {mode}, this one has {value.mode}")
-        if size is not None and any(side not in (None, found) for side, found in zip(size, value.size)):
-            raise ValueError(f"the column holds images of {size[0]}x{size[1]}, this one has {value.width}x{value.height}")
-        return Made(value)
+        if isinstance(value, PilImage):
+            return Made(fits(value))
+        if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
+            return from_path(value)
+        raise WrongType(f"expected PIL.Image.Image or the path of an image, got {type_name(value)}")
 
     return encode
 
@@ -120,4 +145,5 @@ RULES = media_rules(
     display=_display,
     encoder=_encoder,
     decoder=_decoder,
+    check=_check,
 )

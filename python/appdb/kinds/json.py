@@ -145,5 +145,6 @@ RULES = Rules(
     is_text_in_json=False,
     json_schema={},
     instead=None,
+    check=None,
     is_written=is_text_written,
 )

@@ -73,5 +73,6 @@ RULES = Rules(
     is_text_in_json=False,
     json_schema={"type": "string"},
     instead=None,
+    check=None,
     is_written=is_text_written,
 )

@@ -72,5 +72,6 @@ RULES = Rules(
     is_text_in_json=True,
     json_schema={"type": "string", "format": "date-time"},
     instead="Use now() of appdb.functions: it is the time of each new row, which the row keeps.",
+    check=None,
     is_written=is_time_written,
 )

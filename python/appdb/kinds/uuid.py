@@ -46,5 +46,6 @@ RULES = Rules(
     is_text_in_json=True,
     json_schema={"type": "string", "format": "uuid"},
     instead="Use uuid4() or uuid7() of appdb.functions: each new row gets its own.",
+    check=None,
     is_written=lambda value, texts: value in texts or value.replace("-", "") in texts,
 )

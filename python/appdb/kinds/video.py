@@ -1,7 +1,7 @@
 """Video: films, by the path of a file."""
 
 from appdb.kinds._base import ColumnType
-from appdb.kinds._media import local_path, media_rules, path_encoder
+from appdb.kinds._media import local_path, media_rules, path_encoder, stream_check
 
 
 class Video(ColumnType):
@@ -11,7 +11,7 @@ class Video(ColumnType):
 RULES = media_rules(
     python="the path of a video (str)",
     hints=(),
-    display=None,
     encoder=lambda type: path_encoder("a video"),
     decoder=lambda type: local_path,
+    check=stream_check("video", "video stream"),
 )

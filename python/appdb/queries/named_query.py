@@ -44,6 +44,11 @@ class NamedQuery:
                 "Select one value, or omit return_scalar=.",
             )
 
+    @property
+    def selected_kinds(self):
+        """The kinds of the selected values, in their order."""
+        return [selected["expr"]["type"]["kind"] for selected in self.document["select"]]
+
     def _run_body(self):
         stand_ins = {parameter.name: ParameterRef(parameter) for parameter in self.parameters}
         by_place = [stand_ins.pop(p.name) for p in self.parameters if p.mode == "positional_only"]

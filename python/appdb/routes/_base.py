@@ -1,6 +1,6 @@
 """The common parts of all kinds of routes, and the checks of path and options. Checks raise AppFileError."""
 
-from appdb.declare.errors import AppFileError, did_you_mean, later
+from appdb.declare.errors import AppFileError, did_you_mean
 
 _PATH_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/")
 _RESERVED = ("/health", "/openapi.json")
@@ -46,17 +46,15 @@ def checked_options(kind, options):
     for name, value in options.items():
         if name == "background":
             continue
-        if name not in ("uploadfile_inputs", "return_fileresponse", "export_sql"):
+        if name != "export_sql":
             raise AppFileError(
                 f"add_{kind.kind}_route has no option '{name}'.",
                 did_you_mean(name, kind.option_names, f"Its options are {', '.join(kind.option_names)}."),
             )
         if value:
-            if name == "export_sql":
-                from appdb.routes.sql_export import export_of
+            from appdb.routes.sql_export import export_of
 
-                export_of(kind, {name: value})
-            raise later(f"{name}= of a route", f"Leave {name}= out.")
+            export_of(kind, {name: value})
     if not options.get("background"):
         return None
     from appdb.routes.background import background_of

@@ -27,20 +27,32 @@ class ModelRoute(Route):
 class RowRoute(ModelRoute):
     """One route over a model: takes values of a row as `inputs`, returns its `outputs`."""
 
-    __slots__ = ("inputs", "outputs", "on_error", "answerer", "export")
+    __slots__ = ("inputs", "uploads", "outputs", "on_error", "answerer", "export", "is_file")
 
     @classmethod
     def declare(cls, router, model, path, inputs, outputs, options, source, on_error="abort", function=None):
         """Adds such a route to a router and returns the function that makes its responses, None without one."""
         check_on_error(on_error)
         export = _export(cls, options)
+        uploads, is_file = options.pop("uploadfile_inputs", None), options.pop("return_fileresponse", None)
         background = checked_options(cls, options)
         check_model(cls, model)
         router._take_path(cls, path)
         made = cls(path, model, background, source)
         made.on_error, made.export = on_error, export
-        made.inputs = made._inputs(model.__appdb_table__, inputs)
+        table = model.__appdb_table__
+        made.uploads = []
+        if uploads:
+            from appdb.routes.files import uploads_of
+
+            made.uploads = uploads_of(cls, table, inputs, uploads, background)
+        made.inputs = made._inputs(table, inputs)
         made.answerer, made.outputs = _outputs(model, outputs, function, on_error)
+        made.is_file = False
+        if is_file is not None:
+            from appdb.routes.files import checked_file_response
+
+            made.is_file = checked_file_response(table, made.outputs, is_file, made.answerer, background)
         made._check(model.__appdb_table__)
         router._routes.append(made)
         return function
@@ -56,6 +68,8 @@ class RowRoute(ModelRoute):
             "on_error": self.on_error,
             "handler": None if self.answerer is None else self.answerer.document(),
             **({} if self.export is None else {"export_sql": self.export.document()}),
+            **({"uploads": self.uploads} if self.uploads else {}),
+            **({"file_response": True} if self.is_file else {}),
         }
 
 
@@ -65,7 +79,9 @@ class NewRowRoute(RowRoute):
     __slots__ = ()
 
     def _inputs(self, table, inputs):
-        return stored_names(table) if inputs is None else names_of("inputs", table, inputs)
+        if inputs is None:
+            return stored_names(table)
+        return [*names_of("inputs", table, inputs), *self.uploads]
 
     def _check(self, table):
         for name in self.inputs:

@@ -9,7 +9,7 @@ class ComputeRoute(NewRowRoute):
 
     __slots__ = ()
     kind = "compute"
-    option_names = ("path", "inputs", "outputs", "background")
+    option_names = ("path", "inputs", "outputs", "uploadfile_inputs", "return_fileresponse", "background")
 
     def _needed(self, table):
         return read_by(table, self.outputs), "the outputs are computed from"

@@ -1,7 +1,7 @@
 """Routes that return the rows of a query."""
 
 from appdb.declare.declared import caller
-from appdb.declare.errors import AppFileError, did_you_mean, listed
+from appdb.declare.errors import AppFileError, did_you_mean, later, listed
 from appdb.routes._base import Route, checked_options
 from appdb.udfs.calls import NO_DEFAULT
 
@@ -11,16 +11,17 @@ _PAGES = ("page_size", "cursor")
 class QueryRoute(Route):
     """One route over a query: takes values of the parameters `inputs`, returns rows."""
 
-    __slots__ = ("query", "inputs", "one_row")
+    __slots__ = ("query", "inputs", "one_row", "is_file")
     kind = "query"
-    option_names = ("path", "query", "inputs", "one_row", "method", "background")
+    option_names = ("path", "query", "inputs", "one_row", "method", "return_fileresponse", "background")
     in_path = 'Make it a parameter of the query: clients send it in the body, or with method="get" as /path?name=value'
 
-    def __init__(self, method, path, query, inputs, one_row, background, source):
+    def __init__(self, method, path, query, inputs, one_row, is_file, background, source):
         super().__init__(method, path, background, source)
         self.query = query
         self.inputs = inputs
         self.one_row = one_row
+        self.is_file = is_file
 
     @property
     def queries(self):
@@ -28,18 +29,32 @@ class QueryRoute(Route):
         return (self.query,)
 
     def _parts(self):
-        return {"query": self.query.id, "inputs": self.inputs, "one_row": self.one_row}
+        return {
+            "query": self.query.id,
+            "inputs": self.inputs,
+            "one_row": self.one_row,
+            **({"file_response": True} if self.is_file else {}),
+        }
 
 
 def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
     """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
     `inputs` are the parameters that a request can set, by default all. With `one_row=True` the response is the row
-    itself: 404 without a row, 409 for several. `method` is "post" (parameters in the body) or "get" (in the URL).
+    itself: 404 without a row, 409 for several. With `return_fileresponse=True` it is the file of the selected
+    value. `method` is "post" (parameters in the body) or "get" (in the URL).
     Raises AppFileError for unknown parameters and paths in use.
     """
+    wanted = options.pop("return_fileresponse", None)
+    if options.pop("uploadfile_inputs", None):
+        raise later("uploadfile_inputs= of a query route", "Leave uploadfile_inputs= out.")
     background = checked_options(QueryRoute, options)
     _check_query(query)
+    is_file = False
+    if wanted is not None:
+        from appdb.routes.files import checked_query_file
+
+        is_file = checked_query_file(query, wanted, background)
     verb = method.lower() if isinstance(method, str) else method
     if verb not in ("post", "get"):
         raise AppFileError(f"method={method!r} is not a query route method.", 'Write method="get" or method="post"')
@@ -47,7 +62,7 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
         raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
     self._take_path(QueryRoute, path, verb)
     names = _inputs(query, inputs, path)
-    self._routes.append(QueryRoute(verb, path, query, names, one_row, background, caller(1)))
+    self._routes.append(QueryRoute(verb, path, query, names, one_row or is_file, is_file, background, caller(1)))
 
 
 def _check_query(query):

@@ -10,7 +10,7 @@ class UpdateRoute(RowRoute):
 
     __slots__ = ("key",)
     kind = "update"
-    option_names = ("path", "inputs", "outputs", "on_error", "export_sql", "background")
+    option_names = ("path", "inputs", "outputs", "on_error", "return_fileresponse", "export_sql", "background")
 
     def _inputs(self, table, inputs):
         key = self.key = key_of(table)
@@ -21,7 +21,8 @@ class UpdateRoute(RowRoute):
             )
         makes_key = _read_by_key(table, key)
         if inputs is None:
-            names = [name for name in stored_names(table) if name not in {*key, *makes_key}]
+            excluded = {*key, *makes_key}
+            names = [name for name in stored_names(table) if name not in excluded and not _is_media(table, name)]
         else:
             names = names_of("inputs", table, inputs)
             for name in names:
@@ -54,7 +55,18 @@ def update_route(self, model, path=None, inputs=None, outputs=None, on_error="ab
     return lambda function: UpdateRoute.declare(self, model, path, inputs, outputs, options, source, on_error, function)
 
 
+def _is_media(table, name):
+    from appdb.routes.files import is_media
+
+    return is_media(table.columns[name])
+
+
 def _check_input(table, key, makes_key, name, path):
+    if _is_media(table, name):
+        raise AppFileError(
+            f"Column '{name}' holds media and cannot be an input of {path}.",
+            f"Take '{name}' out of inputs. To replace a file, insert a new row.",
+        )
     if name in key:
         raise AppFileError(
             f"Column '{name}' is of the primary key and cannot be an input of {path}; a request names its row by it.",

@@ -41,7 +41,7 @@ class FrameWriter:
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
-        self._packer = msgpack.Packer(use_bin_type=True)
+        self._packer = _packer()
 
     def write(self, *frames):
         """Writes frames whole, in one go. Raises MemoryError before any byte was written."""
@@ -50,7 +50,7 @@ class FrameWriter:
             try:
                 body = self._packer.pack(frame)
             except BaseException:
-                self._packer = msgpack.Packer(use_bin_type=True)  # Its buffer keeps what was packed before.
+                self._packer = _packer()  # Its buffer keeps what was packed before.
                 raise
             parts.append(len(body).to_bytes(4, "big"))
             parts.append(body)
@@ -58,3 +58,12 @@ class FrameWriter:
         sent = os.write(self._descriptor, data)
         while sent < len(data):
             sent += os.write(self._descriptor, memoryview(data)[sent:])
+
+
+def _packer():
+    return msgpack.Packer(use_bin_type=True, default=_wire)
+
+
+def _wire(value):
+    """The form of a value that only exists in this process: a file that a step has made."""
+    return value.wire()

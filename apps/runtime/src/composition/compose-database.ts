@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
-import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
@@ -12,7 +11,7 @@ import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
-import { createFillRunner } from "../databases/fill-runner.ts";
+import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { TableInserts } from "../databases/table-inserts.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
@@ -52,7 +51,7 @@ export interface DatabasePodDeps {
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   readonly lifecycle: Lifecycle;
-  readonly createRunner: JobDeps["udf"];
+  readonly createRunner: CreateFillRunner;
   readonly query_limits: QueryLimits;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
@@ -85,10 +84,10 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const limits = { ...spec.limits, workers: spec.resources.workers };
   const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
   const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
-  const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
-    createFillRunner({ limits, log, runtimes }, runtimeId, modules, onQuery);
+  const createRunner: CreateFillRunner = (database, ...job) =>
+    createFillRunner({ limits, log, runtimes, mediaOf: () => spec.media }, database, ...job);
   const disk = new DiskGuard({
-    folders: [spec.data_folder, spec.log_folder, spec.services_folder],
+    folders: [spec.data_folder, spec.log_folder, spec.services_folder, spec.media.folder],
     uri: spec.uri,
     resources: spec.resources,
     log,
@@ -103,10 +102,10 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     owner: `pod of ${spec.database_id}`,
     application_name: POD_CONNECTIONS,
-    createRunner: async (...job) => {
+    createRunner: async (database, ...job) => {
       // jobs of an update write like the update itself
       await disk.admit();
-      return await createRunner(...job);
+      return await createRunner(database, ...job);
     },
     query_limits: limits,
   });
@@ -118,7 +117,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     status_command: `cli db status ${spec.uri}`,
   });
-  const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests });
+  const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests, media: spec.media });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),

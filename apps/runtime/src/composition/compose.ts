@@ -2,14 +2,14 @@ import { existsSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { localMediaPlace } from "@appdb/contract/media-place";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
-import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { DaemonConfig } from "../config/config.ts";
-import { createFillRunner } from "../databases/fill-runner.ts";
+import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
@@ -28,7 +28,7 @@ export interface DaemonDeps {
   readonly runtimes: RuntimeStore;
   readonly services: Services;
   /** Starts workers with the Python and environment of a stored runtime. */
-  readonly createRunner: JobDeps["udf"];
+  readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
   readonly query_limits: QueryLimits;
   /** Starts an orderly shutdown; returns immediately. */
@@ -51,8 +51,10 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const { config, home, log, migrations, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
-  const createRunner: JobDeps["udf"] = (runtimeId, modules, onQuery) =>
-    createFillRunner({ limits: config.limits, log, runtimes }, runtimeId, modules, onQuery);
+  const mediaOf = (database: string, env: Readonly<Record<string, string>>) =>
+    localMediaPlace(join(home, HOME_PATHS.media, database), env);
+  const createRunner: CreateFillRunner = (database, ...job) =>
+    createFillRunner({ limits: config.limits, log, runtimes, mediaOf }, database, ...job);
   const databases = new OpenDatabases({
     postgres,
     migrations,
@@ -83,6 +85,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
         host: "127.0.0.1",
         port: service.port,
         limits: config.limits,
+        media: mediaOf(parseLocalTarget(service.target).database, service.runtime.env),
       });
     },
   });

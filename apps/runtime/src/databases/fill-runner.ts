@@ -1,17 +1,29 @@
 import { appError } from "@appdb/contract/errors";
+import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
+import type { OpenDatabase } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 export interface FillRunnerDeps {
   readonly limits: Pick<ServiceSpec["limits"], "workers" | "function_timeout_ms" | "worker_memory_mb">;
   readonly log: Logger;
   readonly runtimes: Pick<RuntimeStore, "find">;
+  /** The place of a database's media, by the environment of the job. */
+  mediaOf(database: string, env: Readonly<Record<string, string>>): MediaPlace;
 }
+
+/** The database of a job. */
+export type JobDatabase = Pick<OpenDatabase, "name" | "sql">;
+
+/** Creates the workers of a job. */
+export type CreateFillRunner = (database: JobDatabase, ...job: Parameters<JobDeps["udf"]>) => Promise<UdfRunner>;
 
 /** Creates workers for a fill with the Python and environment of the update that requested it. @throws fill_failed */
 export async function createFillRunner(
   deps: FillRunnerDeps,
+  database: JobDatabase,
   runtimeId: string,
   modules: readonly string[],
   onQuery: QueryAnswerer,
@@ -25,8 +37,11 @@ export async function createFillRunner(
     });
   }
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
-  return createPythonWorkers({
-    runtime: stored.runtime,
+  const { runtime } = stored;
+  const { openMedia } = await import("../media/open-media.ts");
+  const media = openMedia(deps.mediaOf(database.name, runtime.env), runtime.env, database.sql);
+  const workers = createPythonWorkers({
+    runtime: { ...runtime, env: media.workerEnv(runtime.env) },
     modules,
     workers: limits.workers,
     function_timeout_ms: limits.function_timeout_ms,
@@ -35,4 +50,12 @@ export async function createFillRunner(
     log,
     onOutput: (line) => log.info({ line }, "output"),
   });
+  const runner = media.wrap(workers);
+  return {
+    ...runner,
+    async [Symbol.asyncDispose]() {
+      await runner[Symbol.asyncDispose]();
+      await media[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -6,10 +6,15 @@ import type { HandlerRunner, Logger, QueryAnswerer, UdfRunner, UdfStats } from "
 import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 import { createHandlerWorkers } from "@appdb/python-runtime/handlers/handler-workers";
 import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
+import type { OpenMedia } from "../media/open-media.ts";
 import { watchFiles } from "./changed-files.ts";
 
-type WorkersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits">;
-type HandlersSpec = WorkersSpec & Pick<ServiceSpec, "services">;
+interface WorkersSpec extends Pick<ServiceSpec, "runtime" | "manifest" | "limits"> {
+  /** Undefined for an application without media columns. */
+  readonly media: OpenMedia | undefined;
+}
+
+type HandlersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits"> & Pick<ServiceSpec, "services">;
 
 /** Starts Python workers with the first row that needs them, or earlier by `start`. */
 export class LazyWorkers implements AsyncDisposable {
@@ -26,9 +31,14 @@ export class LazyWorkers implements AsyncDisposable {
   }
 
   get(): UdfRunner {
-    const { runtime, manifest, limits } = this.#spec;
-    this.#runner ??= createPythonWorkers({
-      runtime,
+    this.#runner ??= this.#create();
+    return this.#runner;
+  }
+
+  #create(): UdfRunner {
+    const { runtime, manifest, limits, media } = this.#spec;
+    const workers = createPythonWorkers({
+      runtime: media === undefined ? runtime : { ...runtime, env: media.workerEnv(runtime.env) },
       modules: rowModules(manifest),
       workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
@@ -38,7 +48,7 @@ export class LazyWorkers implements AsyncDisposable {
       onQuery: this.#onQuery,
       onOutput: (line) => this.#log.info({ line }, "output"),
     });
-    return this.#runner;
+    return media === undefined ? workers : media.wrap(workers);
   }
 
   /** Starts the workers once and returns the same promise afterwards. @throws worker_unavailable */

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { ensureCatalog, type Migration } from "@appdb/engine/catalog/ensure-catalog";
 import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
-import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import type { CreateFillRunner } from "./fill-runner.ts";
 
 const CONNECTIONS = 4;
 /** Idle connections are closed soon, because all local databases share one PostgreSQL. */
@@ -29,7 +29,7 @@ export interface OpenDatabasesDeps {
   /** Application name of our connections in PostgreSQL. */
   readonly application_name: string;
   /** Creates workers for a fill from the runtime id that its update stored. */
-  readonly createRunner: JobDeps["udf"];
+  readonly createRunner: CreateFillRunner;
   readonly query_limits: QueryLimits;
 }
 
@@ -199,7 +199,10 @@ export class OpenDatabases implements AsyncDisposable {
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       const started = clock.now();
       try {
-        await runJobs({ sql, udf: createRunner, clock, log, owner, query_limits: queryLimits }, signal);
+        await runJobs(
+          { sql, udf: (...job) => createRunner({ name, sql }, ...job), clock, log, owner, query_limits: queryLimits },
+          signal,
+        );
         return;
       } catch (error) {
         if (signal.aborted) return;

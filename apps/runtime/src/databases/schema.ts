@@ -8,7 +8,6 @@ import type { Runtime } from "@appdb/contract/runtime";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { countErrors } from "@appdb/engine/compute/list-errors";
-import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
 import { isCodeKnown, noticeCode } from "@appdb/engine/jobs/remember-code";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
@@ -22,6 +21,7 @@ import { previewRecomputes } from "@appdb/engine/schema/preview-recompute";
 import { planPrune, pruneTables } from "@appdb/engine/schema/prune-tables";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { folderSchema } from "@appdb/engine/target";
+import type { CreateFillRunner } from "./fill-runner.ts";
 import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
@@ -37,7 +37,7 @@ export interface LocalSchemaDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: Pick<RuntimeStore, "save" | "find">;
   /** Creates workers for a sample from the id of a stored runtime. */
-  readonly createRunner: JobDeps["udf"];
+  readonly createRunner: CreateFillRunner;
   readonly query_limits: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
@@ -86,7 +86,13 @@ export async function planForPerson(
   const isPossible = plan.summary.unsupported === 0 && operations.length > 0 && input.runtime !== null;
   if (!isPossible || input.runtime === null) return { ...(await withErrorCounts(sql, catalog, plan)), jobs };
   const recomputes = await previewRecomputes(
-    { sql, udf: deps.createRunner, clock: deps.clock, log: deps.log, query_limits: deps.query_limits },
+    {
+      sql,
+      udf: (...job) => deps.createRunner(database, ...job),
+      clock: deps.clock,
+      log: deps.log,
+      query_limits: deps.query_limits,
+    },
     {
       catalog,
       functions: input.manifest.functions,

@@ -1,7 +1,9 @@
 import { appError } from "@appdb/contract/errors";
+import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
+import { declaresMedia } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { tableService } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
@@ -9,6 +11,7 @@ import { insertKind } from "@appdb/engine/route-kinds/insert";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { folderSchema } from "@appdb/engine/target";
 import { createFileSpool } from "@appdb/system/files/file-spool";
+import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { LazyWorkers } from "./lazy-workers.ts";
 import type { TreeManifests } from "./tree-manifests.ts";
@@ -24,6 +27,7 @@ export interface TableInsertsDeps {
   readonly limits: ServiceSpec["limits"];
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
+  readonly media: MediaPlace;
 }
 
 /**
@@ -136,7 +140,7 @@ class OpenedTables {
 }
 
 async function open(
-  { sql, clock, log, limits, runtimes, manifests }: TableInsertsDeps,
+  { sql, clock, log, limits, runtimes, manifests, media: place }: TableInsertsDeps,
   runtimeId: string,
   target: string,
 ): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
@@ -148,11 +152,13 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const spec = { runtime, manifest, limits };
+  const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql) : undefined;
+  await media?.ready();
+  const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
   const endpoints = await openEndpoints(
-    { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool },
+    { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool, ...mediaDeps(media) },
     { manifest, target, services: [inserts.name], limits },
   );
   const collecting = collectHourly(endpoints, log);
@@ -162,6 +168,7 @@ async function open(
       collecting[Symbol.dispose]();
       await endpoints[Symbol.asyncDispose]();
       await workers[Symbol.asyncDispose]();
+      await media?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -52,7 +52,8 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const search = searchOf(request.url);
       const signal = route.takes_signal ? connections.signalOf(raw) : undefined;
       const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
-      const place = route.takes_any_body ? placeOf(carrier, request) : undefined;
+      const needsPlace = route.takes_any_body === true || route.takes_address === true;
+      const place = needsPlace ? placeOf(carrier, request) : undefined;
       const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller: request.caller });
       // The handler never rejects.
       void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
@@ -129,6 +130,7 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
   return {
     method,
     scheme: prefix !== "" && request.headers["x-forwarded-proto"] === "https" ? "https" : "http",
+    host: hostOf(request, prefix !== ""),
     path: path.slice(mount.length) || "/",
     root_path: prefix + mount,
     // Fastify has decoded them.
@@ -136,6 +138,14 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
     client: clientOf(raw.socket, prefix === "" ? undefined : request.headers["x-forwarded-for"]),
   };
 }
+
+/** The host that the client named. Other text cannot become part of an address. */
+function hostOf({ headers }: FastifyRequest, isForwarded: boolean): string {
+  const host = (isForwarded ? headers["x-forwarded-host"] : undefined) ?? headers.host ?? "";
+  return typeof host === "string" && HOST.test(host) ? host : "";
+}
+
+const HOST = /^[A-Za-z0-9._-]+(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](?::\d{1,5})?$/;
 
 /** Address of the client, from the gateway in front or from the connection. */
 function clientOf(

@@ -125,11 +125,12 @@ async function awaitQuiet(traffic: TrafficCounter, stopped: Promise<string>, log
 }
 
 function workingSpec(spec: ServicePodSpec): WorkingSpec {
-  const { dsn, manifest, runtime, limits, resources, scratch_folder: scratchFolder } = spec;
+  const { dsn, manifest, runtime, limits, resources, scratch_folder: scratchFolder, media } = spec;
   const cut = spec.uri.lastIndexOf("/");
   return {
     dsn,
     manifest,
+    media,
     runtime,
     scratch_folder: scratchFolder,
     export_reach: spec.may_export_private ? "private" : "public",

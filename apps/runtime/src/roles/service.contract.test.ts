@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { localMediaPlace } from "@appdb/contract/media-place";
 import {
   DEFAULT_LIMITS,
   type ServiceMessage,
@@ -110,6 +111,7 @@ async function specFor(dsn: string, parts: Partial<ServiceSpec> = {}): Promise<S
     services: ["ingest"],
     host: "127.0.0.1",
     port: 0,
+    media: localMediaPlace(join(folder, "media"), {}),
     runtime: {
       python,
       python_source: "--python",

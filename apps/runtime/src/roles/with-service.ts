@@ -1,6 +1,7 @@
 import { toProblem } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
+import { declaresMedia } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, SqlPool, UdfStats } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
@@ -10,13 +11,14 @@ import { openTracer } from "@appdb/system/traces/open-tracer";
 import { collectHourly } from "../databases/collect-hourly.ts";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
+import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { callsFunctions } from "./calls-functions.ts";
 import { ExportPools, type ExportReach } from "./export-pools.ts";
 import { workInBackground } from "./work-in-background.ts";
 
 /** Spec parts that every kind of service needs. */
 export interface WorkingSpec
-  extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits"> {
+  extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits" | "media"> {
   /** Folder for answers that are spooled before sending; defaults to the system's temporary folder. */
   readonly scratch_folder?: string;
   /** Allowed export targets of its routes; defaults to `own`. */
@@ -57,12 +59,14 @@ export async function withService(
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
+  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql) : undefined;
   // Workers call back for columns with queries; the first row creates them, after the endpoints.
-  await using workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
+  await using workers = new LazyWorkers({ ...spec, media }, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
   // Python's start takes as long as the following steps
   if (callsFunctions(spec.manifest, spec.services)) void workers.start();
   if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
+  await media?.ready();
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services, scratch_folder: scratchFolder } = spec;
   await using exports = new ExportPools(spec.runtime.env, spec.export_reach ?? "own");
@@ -78,6 +82,7 @@ export async function withService(
       openSpool: () => createFileSpool(scratchFolder),
       connectExport: (to) => exports.connect(to),
       tracer,
+      ...mediaDeps(media),
     },
     { manifest, target, services, limits: spec.limits },
   );

@@ -95,8 +95,10 @@ interface Carried {
 const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
 
 /** Whether a route needs only the method, path, head and a short JSON body of a request. */
-function isDirect({ method, path, streams, takes_any_body: takesAnyBody }: CompiledRoute): boolean {
-  return method !== "ANY" && takesAnyBody !== true && streams?.[0] !== "*" && !/[{*]/.test(path);
+function isDirect(route: CompiledRoute): boolean {
+  const { method, path, streams, takes_any_body: takesAnyBody, takes_address: takesAddress } = route;
+  if (method === "ANY" || takesAnyBody === true || takesAddress === true) return false;
+  return streams?.[0] !== "*" && !/[{*]/.test(path);
 }
 
 async function* toBytes(pieces: AsyncIterable<Uint8Array | string>, ended: () => void): AsyncGenerator<Uint8Array> {

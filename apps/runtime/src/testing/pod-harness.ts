@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { localMediaPlace } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { resolveRuntime } from "@appdb/python-runtime/images/resolve-runtime";
@@ -46,6 +47,7 @@ export function openPodHarness(): PodHarness {
       limits: DEFAULT_LIMITS,
       runtime,
       files_folder: join(folder, "files"),
+      media: localMediaPlace(join(folder, "media"), {}),
       notices: [],
       ...more,
     };

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeKeyText } from "@appdb/contract/control/key-text";
 import { manifestSchema } from "@appdb/contract/manifest";
+import { localMediaPlace } from "@appdb/contract/media-place";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { hashKey } from "@appdb/system/keys/key-hash";
@@ -74,6 +75,7 @@ export function openServicePodHarness(database: PodHarness): ServicePodHarness {
         resources,
         limits: DEFAULT_LIMITS,
         may_export_private: false,
+        media: localMediaPlace(join(database.folder, "media"), {}),
         manifest: manifestSchema.parse(read.json<{ manifest: unknown }>().manifest),
         runtime: { ...runtime, project_root: join(filesFolder, files) },
         keys: {

@@ -10,7 +10,7 @@ export interface PodServerPaths {
 }
 
 /** The parts of a database's folder that its pod may write. The folder itself is not writable. */
-export const DATABASE_PARTS = { data: "data", log: "log" } as const;
+export const DATABASE_PARTS = { data: "data", log: "log", media: "media" } as const;
 
 /** An empty folder among a database's trees. */
 export const NO_FILES = "none";
@@ -21,6 +21,8 @@ export interface DatabasePaths {
   readonly folder: string;
   readonly data_folder: string;
   readonly log_folder: string;
+  /** Its pods and those of its services write to it. */
+  readonly media_folder: string;
   /** For all its services. Owned by the server. */
   readonly services_folder: string;
   /** Contains each tree under its digest. */
@@ -40,6 +42,7 @@ export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPath
     folder,
     data_folder: join(folder, DATABASE_PARTS.data),
     log_folder: join(folder, DATABASE_PARTS.log),
+    media_folder: join(folder, DATABASE_PARTS.media),
     services_folder: join(home, SERVER_PATHS.services, databaseId),
     files_folder: join(home, SERVER_PATHS.files, databaseId),
     run_folder: nameRuntimeFolder(folder, runtimeBase),

@@ -97,7 +97,7 @@ function keyOf({ hash, org_id: orgId }: ImageName): string {
 }
 
 /** Folders that are private to the user of the pod. */
-const PRIVATE: readonly VolumeSource["kind"][] = ["data", "logs", "scratch"];
+const PRIVATE: readonly VolumeSource["kind"][] = ["data", "logs", "media", "scratch"];
 
 /** The server's own folders on the way to a volume, which pods of the database pass through; the outer one first. */
 function passagesTo(folder: VolumeLayout["folder"], source: VolumeSource): string[] {
@@ -105,7 +105,8 @@ function passagesTo(folder: VolumeLayout["folder"], source: VolumeSource): strin
   if (source.kind === "services") return [path];
   if (!PRIVATE.includes(source.kind)) return [];
   // of a service there is one folder more
-  const isOfDatabase = source.kind === "data" || (source.kind === "logs" && source.service_id === null);
+  const isOfDatabase =
+    source.kind === "data" || source.kind === "media" || (source.kind === "logs" && source.service_id === null);
   return isOfDatabase ? [dirname(path)] : [dirname(dirname(path)), dirname(path)];
 }
 

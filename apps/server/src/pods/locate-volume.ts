@@ -10,6 +10,8 @@ export function createLocateVolume(place: PodServerPaths): VolumeLayout["folder"
     switch (source.kind) {
       case "data":
         return databasePaths(place, source.database_id).data_folder;
+      case "media":
+        return databasePaths(place, source.database_id).media_folder;
       case "logs":
         return logFolder(place, source);
       case "services":

@@ -7,6 +7,7 @@ import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
+import { mediaPlace } from "./media-place.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 import { servicePod, servicePodId } from "./service-paths.ts";
 
@@ -67,6 +68,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     limits: { ...input.limits, workers: release.workers, worker_memory_mb: workerMemory(resources) },
     manifest: release.manifest,
     runtime: { ...input.runtime, project_root: volumes.tree.target, env: { ...env } },
+    media: mediaPlace(volumes.media.target, shared.settings, input.may_export_private),
     keys: input.keys,
     may_export_private: input.may_export_private,
     notices: noticesOf(omitted),
@@ -96,6 +98,7 @@ function volumesOf({ database, release, service, target }: ServicePodInput) {
     postgres: volume("postgres", { kind: "sockets", pod: databasePod(id) }, "read"),
     tree: volume("tree", { kind: "project-tree", database_id: id, digest: release.tree }, "code"),
     sockets: volume("sockets", { kind: "sockets", pod }, "write"),
+    media: volume("media", { kind: "media", database_id: id }, "write"),
     logs: volume("logs", { kind: "logs", database_id: id, service_id: service.id }, "write"),
   };
 }

@@ -84,7 +84,7 @@ async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Proce
   const runner = endingWithTheirSignal(stage.udf);
   const { endpoints, send } = await stage.serve(MANIFEST, { deps: { udf: () => runner }, limits });
   const ask = async (method: string, path: string, body: string, headers: Record<string, string>, id = "") => {
-    const route = { method, scheme: "http", path, root_path: "", params: { id }, client: null } as const;
+    const route = { method, scheme: "http", host: "", path, root_path: "", params: { id }, client: null } as const;
     const answer = await send(path, { body, headers: { host: "here:80", ...headers }, route }, method);
     return { ...answer, json: JSON.parse(answer.text) };
   };

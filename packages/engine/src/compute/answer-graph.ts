@@ -6,7 +6,7 @@ import type { CatalogFunction } from "../catalog/catalog.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfError } from "../ports.ts";
 import { planPython } from "./plan-compute.ts";
-import type { RowLayout } from "./row-layout.ts";
+import { checkedMedia, type RowLayout } from "./row-layout.ts";
 import { type BoundGraph, bindGraph, cellError, cellErrorCode, describeUdfError } from "./run-graph.ts";
 
 /** The step that makes a response from a row; no column can have this name. */
@@ -29,7 +29,8 @@ export function planAnswer(
   answerer: ManifestAnswerer,
   columns: readonly string[],
 ): BoundGraph {
-  const base = planPython(layout.table, functions, columns);
+  const checked = columns.length === 0 ? [] : checkedMedia(layout);
+  const base = planPython(layout.table, functions, columns, checked);
   const own = base?.inputs ?? [];
   const known = new Set([...own, ...(base?.steps ?? [])].map(({ name }) => name));
   const parameters = answerer.parameters.map((name) => parameterOf(layout, name));

@@ -1,4 +1,5 @@
 import { AppError } from "@appdb/contract/errors";
+import { printReference, readReference } from "@appdb/contract/media";
 import type { EngineValue } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
@@ -12,6 +13,16 @@ interface MediaPlaces {
 }
 
 type Errors = Record<string, UdfError>;
+
+/** What a worker gives for a file: one that it made, what it knows of a given one, or why there is none. */
+interface WorkerFile {
+  readonly path?: string;
+  readonly checked?: { readonly width?: number; readonly height?: number; readonly mode?: string };
+  readonly error?: { readonly type: string; readonly message: string };
+}
+
+/** Maximum rows of one batch whose files are on their way at once. */
+const ROWS_AT_ONCE = 32;
 
 /**
  * The same runner for graphs that read or make media: workers get files by their paths, and what they make is stored before
@@ -32,12 +43,13 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
     if (places === null) return runner.run(graph, row, signal);
     const { values, missing } = await locateInputs(media, graph, places, row, signal);
     const result = await runner.run(graph, values, signal);
-    return storeResults(media, graph, places, withMissing(graph, result, missing), signal);
+    return storeResults({ media, graph, places, row }, withMissing(graph, result, missing), signal);
   };
+  const runSome = limited(run, ROWS_AT_ONCE);
   return {
     run,
     runBatch: (graph, columns, rows) =>
-      placesOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(run, graph, columns, rows),
+      placesOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(runSome, graph, columns, rows),
     start: () => runner.start(),
     fold: (aggregation) => runner.fold(aggregation),
     stats: () => runner.stats(),
@@ -94,26 +106,33 @@ function withMissing(graph: UdfGraph, result: UdfResult, missing: ReadonlyMap<st
   return { values, errors };
 }
 
+/** A finished row, with the inputs that it was computed from. */
+interface Computed {
+  readonly media: MediaFiles;
+  readonly graph: UdfGraph;
+  readonly places: MediaPlaces;
+  readonly row: readonly EngineValue[];
+}
+
 async function storeResults(
-  media: MediaFiles,
-  graph: UdfGraph,
-  { steps }: MediaPlaces,
+  computed: Computed,
   result: UdfResult,
   signal: AbortSignal | undefined,
 ): Promise<UdfResult> {
-  if (steps.length === 0) return result;
+  const { graph, places } = computed;
+  if (places.steps.length === 0) return result;
   const values = [...result.values];
   const errors: Errors = { ...result.errors };
   await Promise.all(
-    steps.map(async (at) => {
+    places.steps.map(async (at) => {
       const [step, made] = [graph.steps[at], values[at]];
       if (step === undefined || typeof made !== "string") return;
-      try {
-        values[at] = await media.store(made, step.destination ?? null, signal);
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error;
+      const stored = await storeResult(computed, step, made, signal);
+      if (typeof stored === "string") {
+        values[at] = stored;
+      } else {
         values[at] = null;
-        errors[step.name] = mediaError(error, step.name);
+        errors[step.name] = stored;
       }
     }),
   );
@@ -124,6 +143,44 @@ async function storeResults(
     errors[step.name] = cause;
   }
   return { values, errors: Object.keys(errors).length === 0 ? null : errors };
+}
+
+/** Returns the cell of one result, or its error. */
+async function storeResult(
+  { media, graph, row }: Computed,
+  step: UdfGraph["steps"][number],
+  made: string,
+  signal: AbortSignal | undefined,
+): Promise<string | UdfError> {
+  const { checked, error } = JSON.parse(made) as WorkerFile;
+  if (error !== undefined) return { kind: "raised", function: step.name, ...error, at: null };
+  if (checked !== undefined) {
+    const given = row[graph.inputs.findIndex(({ name }) => name === step.name)];
+    return printReference({ ...readReference(String(given)), ...checked });
+  }
+  try {
+    return await media.store(made, step.type, signal);
+  } catch (cause) {
+    if (!(cause instanceof AppError)) throw cause;
+    return mediaError(cause, step.name);
+  }
+}
+
+/** The function with at most `max` calls at once; others wait in order. */
+function limited(run: UdfRunner["run"], max: number): UdfRunner["run"] {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  return async (...args) => {
+    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await run(...args);
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
 }
 
 function skippedBy(reads: readonly string[], errors: Errors): UdfError | undefined {

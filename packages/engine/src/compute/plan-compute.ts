@@ -28,12 +28,14 @@ type ComputedColumn = CatalogColumn & { readonly computed: { readonly text: stri
 /**
  * Divides the computation of `columns` between Python and SQL. The columns that need Python, and those of `columns`
  * that they read, are steps of one graph; the rest is SQL. Computed columns outside `columns` are read as stored.
+ * `checked`: media columns whose given files the graph decodes first.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planCompute(
   table: CatalogTable,
   functions: ReadonlyMap<string, CatalogFunction>,
   columns: readonly string[],
+  checked: readonly string[] = [],
 ): ComputePlan {
   const ordered = inDependencyOrder(table, columns);
   const sqlOf = new Map<string, string>();
@@ -44,7 +46,7 @@ export function planCompute(
   const python = withReads(ordered, (column) => !sqlOf.has(column.name));
   const steps = ordered.filter((column) => python.has(column.name));
   return {
-    graph: steps.length === 0 ? null : buildGraph(table, functions, steps),
+    graph: steps.length + checked.length === 0 ? null : buildGraph(table, functions, steps, checked),
     sql: ordered.flatMap((column) => {
       const expression = sqlOf.get(column.name);
       return python.has(column.name) || expression === undefined ? [] : [{ column: column.name, expression }];
@@ -54,16 +56,17 @@ export function planCompute(
 
 /**
  * Plans the graph that computes all of `columns` in Python, for rows with a value that SQL refused. Null for no
- * columns.
+ * columns. `checked` as for planCompute.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planPython(
   table: CatalogTable,
   functions: ReadonlyMap<string, CatalogFunction>,
   columns: readonly string[],
+  checked: readonly string[] = [],
 ): UdfGraph | null {
   const ordered = inDependencyOrder(table, columns);
-  return ordered.length === 0 ? null : buildGraph(table, functions, ordered);
+  return ordered.length + checked.length === 0 ? null : buildGraph(table, functions, ordered, checked);
 }
 
 /** The names among `columns` (computed ones of the table) that `requested` depends on, including `requested` itself. */
@@ -122,15 +125,17 @@ function buildGraph(
   table: CatalogTable,
   functions: ReadonlyMap<string, CatalogFunction>,
   columns: readonly ComputedColumn[],
+  checked: readonly string[],
 ): UdfGraph {
-  const steps: GraphStep[] = columns.map(({ name, type, nullable, computed }) => ({
+  const computing: GraphStep[] = columns.map(({ name, type, nullable, computed }) => ({
     name,
     type,
     nullable,
     expr: computed.expr,
   }));
-  const stepNames = new Set(steps.map((step) => step.name));
-  const reads = new Set(columns.flatMap((column) => valuesRead(column.computed.expr)));
+  const stepNames = new Set(computing.map((step) => step.name));
+  const steps = [...table.columns.filter(({ name }) => checked.includes(name)).map(checkStep), ...computing];
+  const reads = new Set([...checked, ...columns.flatMap((column) => valuesRead(column.computed.expr))]);
   const inputs: UdfGraph["inputs"][number][] = table.columns
     .filter((column) => reads.has(column.name) && !stepNames.has(column.name))
     // A computed column may hold null after an error, whatever its type says.
@@ -145,6 +150,15 @@ function buildGraph(
     .update(JSON.stringify([inputs, steps, used]))
     .digest("hex");
   return { key, inputs, steps, functions: used };
+}
+
+/** The worker's function that decodes a given file. Manifests cannot name it. */
+export const CHECK_MEDIA = "op.check_media";
+
+/** A step that decodes the file of a media column and replaces its value, so that later steps read the decoded file. */
+function checkStep({ name, type, nullable }: CatalogColumn): GraphStep {
+  const column: Expr = { node: "column", name, type, nullable };
+  return { name, type, nullable, expr: { node: "call", fn: CHECK_MEDIA, args: [column], kwargs: {}, type, nullable } };
 }
 
 function functionsOf(

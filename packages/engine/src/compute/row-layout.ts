@@ -2,6 +2,7 @@ import { type Expr, type Generator, generatorOf } from "@appdb/contract/expressi
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
+import { isDecoded } from "../kinds/media.ts";
 import { literalValue } from "../kinds/values.ts";
 import { computedClosure } from "./plan-compute.ts";
 
@@ -75,6 +76,13 @@ export function slotsNamed({ slots, index, table }: RowLayout, names: readonly s
 export function neededComputed(layout: RowLayout, outputs: readonly string[]): string[] {
   const closure = computedClosure(layout.table, outputs);
   return layout.computed.filter((name) => closure.has(name));
+}
+
+/** The media columns whose given files are decoded before a row is stored. Of documents, only the first bytes are read. */
+export function checkedMedia({ slots }: RowLayout): string[] {
+  return slots
+    .filter(({ origin, type }) => origin === "input" && isDecoded(type.kind) && type.validation === undefined)
+    .map(({ name }) => name);
 }
 
 /** Fills the slots that the engine generates: ids and times. */

@@ -1,7 +1,7 @@
-import { type AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import { type AppError, appError, type ErrorCode, isErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { EngineValue } from "@appdb/contract/types";
-import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
+import type { CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
@@ -108,8 +108,10 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const failed = Object.entries(errors);
   const [column, error] = failed.find(([, candidate]) => candidate.kind !== "skipped") ?? failed[0] ?? [];
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
+  const own = table.columns.find(({ name }) => name === column);
+  if (own !== undefined && own.computed === null) return invalidFile(table, own, error);
   const at = error.at === null ? "" : ` (${error.at})`;
-  const text = table.columns.find(({ name }) => name === column)?.computed?.text;
+  const text = own?.computed?.text;
   const index = indexOfHiddenColumn(table, column);
   return appError(CODES[error.kind], {
     detail: `Column ${table.name}.${shownColumn(table, column)}: ${describeUdfError(error, text)}${at}`,
@@ -123,6 +125,19 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
       message: error.message,
       at: error.at,
     },
+  });
+}
+
+/** The error of a given file that cannot be read, or has other content than its column. */
+function invalidFile(table: CatalogTable, { name, type }: CatalogColumn, error: UdfError): AppError {
+  const code = isErrorCode(error.type) ? error.type : undefined;
+  const isOurs = code !== undefined;
+  return appError(code ?? "media_invalid", {
+    detail: isOurs ? error.message : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
+    hint: isOurs
+      ? "Nothing was stored. Send another address, or upload the file."
+      : `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,
+    meta: { table: table.name, column: name },
   });
 }
 

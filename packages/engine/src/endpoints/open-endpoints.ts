@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { appError } from "@appdb/contract/errors";
-import type { Manifest, ManifestService } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
 import { limitVariable } from "@appdb/contract/service-limits";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import { BackgroundRoutes, compileJobRoutes } from "../background/background-routes.ts";
@@ -19,6 +19,7 @@ import { Timing } from "../timing.ts";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { checkTables } from "./check-tables.ts";
+import { compileMediaRoute, declaresMedia, withFileResponse, withMediaAddresses } from "./media-routes.ts";
 import { describeService } from "./openapi.ts";
 import { haveHandlers, tableRouteId, tableService } from "./table-routes.ts";
 
@@ -121,6 +122,13 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const checks = await compileManifestChecks(input.manifest);
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
   const context = new RouteContext(deps, withService(input, tables), catalog, checks);
+  const media = declaresMedia(input.manifest) ? deps.media : undefined;
+  const addressed = (route: CompiledRoute) => (media === undefined ? route : withMediaAddresses(route, media));
+  const compileRoute = (service: ManifestService, route: ManifestRoute): CompiledRoute => {
+    const compiled = background.compile(service, route);
+    const isFile = "file_response" in route && route.file_response === true && media !== undefined;
+    return addressed(isFile ? withFileResponse(compiled, media, deps.log) : compiled);
+  };
   const background = new BackgroundRoutes(context, input.services, (service, route) =>
     routeKind(route).compile(context, service, route),
   );
@@ -131,7 +139,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     routes: service.routes.map((route) =>
       service.app != null && routeKind(route).isHandler
         ? undefined
-        : withTiming(background.compile(service, route), deps.tracer),
+        : withTiming(compileRoute(service, route), deps.tracer),
     ),
   }));
   for (const exported of context.exports) await exported.check();
@@ -140,11 +148,12 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
       ? own.flatMap((route) => (route === undefined ? [] : { ...route, cors: service.cors ?? null }))
       : [compileApplication(context, service)],
   );
-  const jobs = services.filter(hasBackground).flatMap((service) => compileJobRoutes(context, service));
+  const jobs = services.filter(hasBackground).flatMap((service) => compileJobRoutes(context, service).map(addressed));
+  const files = media === undefined ? [] : services.map(({ name }) => compileMediaRoute(name, media, deps.log));
   const applications = compiled.flatMap(({ app, routes: own }) => (app === undefined ? [] : [{ app, routes: own }]));
   return {
     services: services.map((service) => service.name),
-    routes: [...routes, ...jobs].map((route) => withBound(route, context.limits.route_requests, deps.log)),
+    routes: [...routes, ...jobs, ...files].map((route) => withBound(route, context.limits.route_requests, deps.log)),
     background: (owner) => background.runner(owner),
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
     inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),

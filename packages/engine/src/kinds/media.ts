@@ -1,5 +1,5 @@
-import { type MediaKind, printReference, REFERENCE_END, REFERENCE_START, readReference } from "@appdb/contract/media";
-import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { printReference, REFERENCE_END, REFERENCE_START, readReference } from "@appdb/contract/media";
+import { type ColumnType, type EngineValue, MEDIA_KINDS, type MediaKind } from "@appdb/contract/types";
 import { typeMismatch } from "../values/describe-value.ts";
 import { parseText } from "../values/parse-text.ts";
 import { StoredMedia } from "../values/stored-media.ts";
@@ -106,7 +106,10 @@ function parseMedia(value: unknown): EngineValue | ValueError {
   const text = parseText(value);
   if (text instanceof ValueError) return text;
   if (!OUTSIDE.test(value) || !URL.canParse(value)) {
-    return typeMismatch("an address that begins with https://, http://, s3://, gs:// or wasbs://; upload other files", value);
+    return typeMismatch(
+      "an address that begins with https://, http://, s3://, gs:// or wasbs://; upload other files",
+      value,
+    );
   }
   return printReference({ url: value });
 }
@@ -122,5 +125,10 @@ function addressOf(cell: string): string {
 }
 
 export function isMedia(kind: ColumnType["kind"]): kind is MediaKind {
-  return kind === "image" || kind === "video" || kind === "audio" || kind === "document";
+  return (MEDIA_KINDS as readonly string[]).includes(kind);
+}
+
+/** Whether the whole content of files of the kind can be decoded by a worker. */
+export function isDecoded(kind: ColumnType["kind"]): boolean {
+  return isMedia(kind) && kind !== "document";
 }

@@ -1,5 +1,5 @@
-import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
-import type { ValueError } from "../values/value-error.ts";
+import { type ColumnType, displayType, type EngineValue, type TypeKind } from "@appdb/contract/types";
+import { ValueError } from "../values/value-error.ts";
 import { quoteElement } from "./common.ts";
 import type { Json, Kind, Literal, RawText } from "./kind.ts";
 import { KINDS, kindOf } from "./kinds.ts";
@@ -9,6 +9,18 @@ import { KINDS, kindOf } from "./kinds.ts";
 /** Parses a JSON value that is not null into the engine's stored form. */
 export function parseValue(type: ColumnType, value: unknown, raw: RawText): EngineValue | ValueError {
   return kindOf(type).parse(value, raw, type);
+}
+
+/** Parses the text of a URL's parameter or of a form's field into the engine's stored form. */
+export function parseUrlText(type: ColumnType, text: string): EngineValue | ValueError {
+  const { parseUrl, urlForm } = kindOf(type);
+  const parsed = parseUrl(text, type);
+  if (parsed !== undefined) return parsed;
+  return new ValueError(`Expected ${displayType(type, false)}, got ${JSON.stringify(shorten(text))}${urlForm}.`);
+}
+
+function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
 }
 
 /** Writes a stored value as JSON. */

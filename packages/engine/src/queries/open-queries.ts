@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
+import { withPlainAddresses } from "../answers/media-addresses.ts";
 import { RowsInFlight } from "../sql/query-limits.ts";
 import { createAsker, type QueryAsker } from "./query-asker.ts";
 import { QueryRunner, type QueryRunnerDeps } from "./query-runner.ts";
@@ -48,7 +49,7 @@ export class OpenQueries {
   async answer(id: string, args: Readonly<Record<string, EngineValue>>): Promise<EngineValue> {
     const { asker, parameters } = this.open(id);
     const { text } = await asker.ask(parameters.fromValues(args));
-    return `[${text}]`;
+    return withPlainAddresses(`[${text}]`);
   }
 
   /** Resolves when no read waits. */

@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestParameter } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
-import { type ColumnType, displayType, type EngineValue } from "@appdb/contract/types";
+import type { EngineValue } from "@appdb/contract/types";
 import type { RawText } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { literalValue, parseValue } from "../kinds/values.ts";
+import { literalValue, parseUrlText, parseValue } from "../kinds/values.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { ErrorList } from "../rows/error-list.ts";
 import { parseBody } from "../rows/parse-body.ts";
@@ -96,18 +96,11 @@ function fromJson(value: unknown, raw: RawText): Given {
 function fromTexts(texts: readonly string[]): Given {
   return (parameter) => {
     const { joinUrl, hasEmptyText } = kindOf(parameter.type);
-    if (joinUrl !== null && texts.length > 1) return parseText(parameter.type, joinUrl(texts));
+    if (joinUrl !== null && texts.length > 1) return parseUrlText(parameter.type, joinUrl(texts));
     const text = texts.at(-1) ?? "";
     if (text === "" && parameter.nullable && !hasEmptyText) return null;
-    return parseText(parameter.type, text);
+    return parseUrlText(parameter.type, text);
   };
-}
-
-function parseText(type: ColumnType, text: string): EngineValue | ValueError {
-  const { parseUrl, urlForm } = kindOf(type);
-  const parsed = parseUrl(text, type);
-  if (parsed !== undefined) return parsed;
-  return new ValueError(`Expected ${displayType(type, false)}, got ${JSON.stringify(shorten(text))}${urlForm}.`);
 }
 
 function refused(errors: ErrorList, taken: Iterable<ManifestParameter>): Error {
@@ -126,8 +119,4 @@ function unknown(name: string, known: Iterable<string>): string {
 
 function pointerTo(name: string): string {
   return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-}
-
-function shorten(text: string): string {
-  return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
 }

@@ -11,7 +11,10 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
+import { compileForms, FORM_TYPE, isForm } from "./form-rows.ts";
 import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
+
+type ReadRow = () => Row | Promise<Row>;
 
 const NO_BODY = { text: "", placeholders: null } as const;
 
@@ -37,10 +40,10 @@ export function compileRowRoute(
     const headers = headersOf(row);
     return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.text(row) };
   };
-  const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
+  const runOnce = async (request: RouteRequest, once: Once, readRow: ReadRow): Promise<KeptAnswer> => {
     let stored: Row | undefined;
     const answered = await context.once.run(once, runner.uses_python, async () => {
-      const row = read(request.body);
+      const row = await readRow();
       const respond = (unknown: readonly number[]) => {
         const headers = headersOf(row);
         if (isMinimal(request)) return { ...minimalAnswer({ headers }), body: NO_BODY };
@@ -55,6 +58,20 @@ export function compileRowRoute(
     if (stored !== undefined) await exported?.write(stored);
     return answered;
   };
+  const run = async (request: RouteRequest, row: Row): Promise<KeptAnswer> => {
+    const { signal, timing } = request;
+    await runner.run({ row, onError, request: undefined, signal, timing });
+    if (exported !== null) await exported.write(row);
+    return answerOf(request, row);
+  };
+  const receive = compileForms(context, route, layout);
+  const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
+    await using form = await receiveForm(request);
+    const asked = { ...request, body: form.content };
+    const readRow = async () => read(await form.body());
+    const once = route.kind === "insert" ? readIdempotencyKey(asked, routeText) : undefined;
+    return once === undefined ? await run(request, await readRow()) : await runOnce(asked, once, readRow);
+  };
   const many = acceptsManyRows(route)
     ? new InsertMany(context, { route, layout, read, render: render.text, routeText })
     : undefined;
@@ -62,7 +79,7 @@ export function compileRowRoute(
     service: service.name,
     method: "POST",
     path,
-    streams: many === undefined ? [] : LINES_TYPES,
+    streams: [...(many === undefined ? [] : LINES_TYPES), ...(receive === undefined ? [] : [FORM_TYPE])],
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
     check: (request) => {
@@ -70,14 +87,11 @@ export function compileRowRoute(
     },
     async handle(request) {
       try {
+        if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         if (many?.accepts(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
-        if (once !== undefined) return await runOnce(request, once);
-        const row = read(request.body);
-        const { signal, timing } = request;
-        await runner.run({ row, onError, request: undefined, signal, timing });
-        if (exported !== null) await exported.write(row);
-        return answerOf(request, row);
+        if (once !== undefined) return await runOnce(request, once, () => read(request.body));
+        return await run(request, read(request.body));
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

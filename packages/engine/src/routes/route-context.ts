@@ -10,8 +10,10 @@ import type { JsonChecks } from "../kinds/json-checks.ts";
 import { LiveQueries } from "../live/live-queries.ts";
 import type {
   Clock,
+  FormReader,
   HandlerRunner,
   Logger,
+  MediaFiles,
   RequestTracer,
   Spool,
   SqlConnection,
@@ -71,11 +73,21 @@ export interface EndpointsDeps {
   readonly openSpool?: () => Spool;
   /** Connects to the databases that routes export to. */
   readonly connectExport?: ConnectExport;
+  /** The files of media columns. Without it the tables have none. */
+  readonly media?: MediaFiles;
+  /** Receives uploads. Without it no route takes any. */
+  readonly forms?: FormReader;
   /** Default: no tracing. */
   readonly tracer?: RequestTracer | undefined;
 }
 
-type MoreLimits = "body_bytes" | "insert_rows" | "route_requests" | "background_jobs" | "background_at_once";
+type MoreLimits =
+  | "body_bytes"
+  | "upload_bytes"
+  | "insert_rows"
+  | "route_requests"
+  | "background_jobs"
+  | "background_at_once";
 
 export interface EndpointsInput {
   readonly manifest: Manifest;

@@ -34,6 +34,8 @@ export interface RouteAddress {
   /** As the client sent it: `HEAD` for a route that also answers GET. */
   readonly method: string;
   readonly scheme: "http" | "https";
+  /** As the client wrote it, with its port; empty for none. */
+  readonly host: string;
   /** Below the service's own path, as sent. */
   readonly path: string;
   /** The service's own path: empty, or `/<service>`. */
@@ -62,6 +64,8 @@ export interface CompiledRoute {
   readonly streams?: readonly string[];
   /** Accepts bodies of every content type, as bytes or text, and gets the request's address. */
   readonly takes_any_body?: boolean;
+  /** Gets the request's address. */
+  readonly takes_address?: boolean;
   /** The service's CORS policy; `own`: the route answers CORS requests itself. */
   readonly cors?: ManifestCors | "own" | null;
   /** Throws the error that the route would return for an invalid request. */

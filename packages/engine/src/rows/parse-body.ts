@@ -7,6 +7,8 @@ export interface ParsedBody {
   readonly members: Readonly<Record<string, unknown>>;
   /** Source text of a member's value: digits, key order and spacing as sent. */
   raw(name: string): string;
+  /** The body is a form: members are texts as in a URL, null, or StoredMedia. */
+  readonly is_form?: boolean;
 }
 
 /** The kind of text, for error messages: a request body, or one row of it. */

@@ -5,13 +5,14 @@ import type { Generators, Row, RowLayout } from "../compute/row-layout.ts";
 import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
+import { parseUrlText } from "../kinds/values.ts";
 import { ValueError } from "../values/value-error.ts";
 import { ErrorList } from "./error-list.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
 
 /** Parses a request body into a row of the layout. Slots that the route does not take stay null.
  *  @throws invalid_json, invalid_request with one entry per invalid field */
-export type RowReader = (body: Uint8Array | string, what?: JsonSource) => Row;
+export type RowReader = (body: Uint8Array | string | ParsedBody, what?: JsonSource) => Row;
 
 /** Parses a request body into the key and the new values of a row. Also returns its inputs in the route's order.
  *  @throws as RowReader */
@@ -54,8 +55,8 @@ export function compileRowReader(
       : [],
   );
   const read = compileReader(layout, fields, blank);
-  return (bytes, what) => {
-    const body = parseBody(bytes, what);
+  return (given, what) => {
+    const body = typeof given === "string" || given instanceof Uint8Array ? parseBody(given, what) : given;
     const row = read(body);
     for (const { name, slot, generator } of made) {
       if (!Object.hasOwn(body.members, name)) row[slot] = make[generator]();
@@ -91,7 +92,7 @@ export function compileMatchReader(layout: RowLayout, columns: readonly string[]
     fields.set(name, { ...input, nullable: input.nullable || isComputed, required: true });
   }
   const read = compileReader(layout, fields);
-  return (bytes) => read(parseBody(bytes));
+  return (given) => read(typeof given === "string" || given instanceof Uint8Array ? parseBody(given) : given);
 }
 
 function inputOf(layout: RowLayout, name: string, checks: JsonChecks): Input {
@@ -130,8 +131,16 @@ function compileReader(
 }
 
 function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue | ValueError {
+  if (body.is_form === true && typeof value === "string") return parseFormText(field, value);
   const parsed = field.parse(value, () => body.raw(field.name), field.type);
   return field.check === undefined || parsed instanceof ValueError ? parsed : (field.check(value) ?? parsed);
+}
+
+function parseFormText(field: Input, text: string): EngineValue | ValueError {
+  const parsed = parseUrlText(field.type, text);
+  return field.check === undefined || parsed instanceof ValueError
+    ? parsed
+    : (field.check(JSON.parse(String(parsed))) ?? parsed);
 }
 
 function hasMissingRequired(fields: ReadonlyMap<string, Input>, body: ParsedBody): boolean {

@@ -2,7 +2,7 @@ import type { OnError } from "@appdb/contract/jobs";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
-import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { checkedMedia, type Row, type RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph, bindPython, cellError, runCells } from "../compute/run-graph.ts";
 import type { InsertRequest } from "../idempotency/request-store.ts";
 import type { UdfError, UdfResult } from "../ports.ts";
@@ -23,7 +23,8 @@ export interface ComputeStageInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   /** The computed columns to fill. */
   readonly columns: readonly string[];
-  /** True: SQL computes no column, and `complete` computes all. Default: SQL and Python share the work. */
+  /** True: SQL computes no column, and `complete` computes all; `run` only checks media. Default: SQL and Python share
+   *  the work. */
   readonly only_python?: boolean;
 }
 
@@ -48,7 +49,7 @@ export class ComputeStage {
     const { layout, functions, columns, only_python: onlyPython = false } = input;
     this.#udf = udf;
     this.#input = input;
-    const plan = onlyPython ? { graph: null, sql: [] } : planCompute(layout.table, functions, columns);
+    const plan = planCompute(layout.table, functions, onlyPython ? [] : columns, checkedMedia(layout));
     this.graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.sql = plan.sql;
     this.#later = onlyPython ? columns : plan.sql.map((step) => step.column);
@@ -92,7 +93,10 @@ export class ComputeStage {
     const before = errorsOf(layout, row);
     const errors = spreadErrors(layout.table, new Set(layout.computed), { ...before, ...ownErrors(found) });
     const hasNoKey = layout.table.primary_key.some((name) => errors[name] !== undefined);
-    if (hasNoKey || isOfApplication(found)) throw cellError(layout.table, found);
+    const lacksGiven = layout.slots.some(
+      ({ name, origin, nullable }) => origin === "input" && !nullable && errors[name] !== undefined,
+    );
+    if (hasNoKey || lacksGiven || isOfApplication(found)) throw cellError(layout.table, found);
     row[layout.errors] = JSON.stringify(errors);
     return errors;
   }

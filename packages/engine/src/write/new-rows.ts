@@ -129,7 +129,10 @@ export class AnsweredRows implements RowRunner {
   async #compute(write: NewRow): Promise<void> {
     const { layout, answerer } = this.#input;
     const ignores = write.onError === "ignore";
-    if (ignores) await this.#stage.complete(write);
+    if (ignores) {
+      await this.#stage.run(write);
+      await this.#stage.complete(write);
+    }
     const errors = await runCells(this.#deps.udf(), ignores ? this.#answer : this.#graph, write.row, write.signal);
     if (errors !== null) throw rowError(layout, answerer, errors);
   }

@@ -1,36 +1,50 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { open, rm } from "node:fs/promises";
-import { basename, relative } from "node:path";
+import { lstat, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { appError } from "@appdb/contract/errors";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type AppError, appError } from "@appdb/contract/errors";
 import { type MediaReference, printReference, readReference } from "@appdb/contract/media";
-import type { MediaFiles } from "@appdb/engine/ports";
+import type { ColumnType, MediaKind } from "@appdb/contract/types";
+import type { StoredObject } from "@appdb/engine/media/media-objects";
+import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
 import { fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
 import type { MediaStore } from "../stores/media-store.ts";
+import type { AddressTokens } from "./address-tokens.ts";
 import { type DownloadOptions, download } from "./download.ts";
 import type { FileCache } from "./file-cache.ts";
-import { SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
+import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 
 const READ_BYTES = 1 << 20;
-const UNKNOWN = { type: "application/octet-stream", extension: "bin" };
+const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
 export interface MediaFilesOptions {
   /** Opens a store by its name in references: `home`, or an address. The same store for the same name. */
   openStore(name: string): Promise<MediaStore>;
+  /** The store of given files. */
+  readonly input: string;
   /** The store of computed media without a destination of their own. */
   readonly output: string;
   readonly cache: FileCache;
-  /** Where workers write what they make. Files of it are moved, all others copied. */
+  /** The private folder of uploads. */
+  readonly uploads_folder: string;
+  /** The folder in which workers write what they make: its files are moved from there before they are read. */
   readonly scratch_folder: string;
   readonly downloads: Omit<DownloadOptions, "signal">;
+  /** Tokens of addresses; called for the first address. */
+  tokens(): AddressTokens;
+  /** Records an object before it is written (engine, MediaObjects). */
+  record(object: StoredObject): Promise<void>;
 }
 
-/** What a worker gives: a file, and what it knows of it. */
-interface MadeFile extends Pick<MediaReference, "type" | "width" | "height" | "mode"> {
+/** A file with what is known of it. */
+interface KnownFile extends Pick<MediaReference, "type" | "width" | "height" | "mode" | "name"> {
   readonly path: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
 }
 
 /** Files of media columns on this machine: those of local stores as they are, all others in a cache. */
@@ -43,52 +57,126 @@ export class LocalMediaFiles implements MediaFiles {
 
   async locate(cell: string, signal?: AbortSignal): Promise<string> {
     const reference = readReference(cell);
-    const path = await this.#pathOf(reference, signal);
-    return JSON.stringify({ ...reference, path });
+    return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
   }
 
-  async store(made: string, destination: string | null, signal?: AbortSignal): Promise<string> {
-    const file = JSON.parse(made) as MadeFile;
+  async store(made: string, { destination }: ColumnType, signal?: AbortSignal): Promise<string> {
+    const file = JSON.parse(made) as KnownFile;
+    const path = await this.#take(file.path);
     try {
-      return await this.add(file, destination ?? this.#options.output, signal);
+      const found = sniffType(await readHead(path), basename(file.path)) ?? UNKNOWN;
+      return await this.#add({ ...file, path }, found, destination ?? this.#options.output, signal);
     } finally {
-      if (!relative(this.#options.scratch_folder, file.path).startsWith("..")) await rm(file.path, { force: true });
+      await rm(path, { force: true });
     }
   }
 
-  /** Stores a file of this machine, named by its content; gives the cell. @throws as `store` */
-  async add(file: MadeFile & { readonly name?: string }, storeName: string, signal?: AbortSignal): Promise<string> {
+  async receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string> {
+    const { path, name, sha256, bytes } = file;
+    const known = { path, sha256, bytes, ...(name === "" ? {} : { name }) };
+    return await this.#add(known, await typeOf(file, kind), this.#options.input, signal);
+  }
+
+  async borrow(file: UploadedFile, kind: MediaKind): Promise<string> {
+    const { type } = await typeOf(file, kind);
+    const name = file.name === "" ? {} : { name: file.name };
+    return printReference({ url: pathToFileURL(file.path).href, type, bytes: file.bytes, ...name });
+  }
+
+  addressOf(cell: string, base: string): string {
+    const reference = readReference(cell);
+    const { url } = reference;
+    if (url?.startsWith("http") === true) return url;
+    return `${base}/_media/${this.#options.tokens().make(reference)}/${encodeURIComponent(nameOf(reference))}`;
+  }
+
+  readAddress(token: string): string {
+    return this.#options.tokens().read(token);
+  }
+
+  async open(cell: string, signal?: AbortSignal): Promise<MediaFile> {
+    const reference = readReference(cell);
+    const shared = { type: reference.type ?? UNKNOWN.type, name: nameOf(reference) };
+    const { store: storeName, key } = reference;
+    if (storeName !== undefined && key !== undefined) {
+      const store = await this.#options.openStore(storeName);
+      const found = await store.head(key);
+      if (found === undefined) throw notFound(shared.name);
+      return {
+        ...shared,
+        bytes: found.bytes,
+        etag: `"${basename(key).slice(0, 32)}"`,
+        read: async (start, end, reading) => (await store.get(key, { range: { start, end }, signal: reading })).body,
+      };
+    }
+    const path = await this.#pathOf(reference, signal);
+    const { size } = await statOf(path, shared.name);
+    const type = reference.type ?? (sniffType(await readHead(path), shared.name) ?? UNKNOWN).type;
+    const etag = `"${createHash("sha256").update(`${cell} ${size}`).digest("hex").slice(0, 32)}"`;
+    return {
+      ...shared,
+      type,
+      bytes: size,
+      etag,
+      read: async (start, end) => (end <= start ? Readable.from([]) : createReadStream(path, { start, end: end - 1 })),
+    };
+  }
+
+  /** Stores a file under the name of its content; gives the cell. */
+  async #add(file: KnownFile, found: Pick<FoundType, "type" | "extension">, storeName: string, signal?: AbortSignal) {
     const store = await this.#options.openStore(storeName);
-    const { sha256, head } = await digestOf(file.path, signal);
-    const found = sniffType(head, file.name ?? basename(file.path)) ?? UNKNOWN;
+    const sha256 = file.sha256 ?? (await hashOf(file.path, signal));
     const content = await fileContent(file.path);
     const key = `${sha256.slice(0, 2)}/${sha256}.${found.extension}`;
-    await store.put(key, content, { content_type: found.type, sha256, signal });
+    await this.#options.record({ store: storeName, key, bytes: content.bytes });
+    await store.put(key, { ...content, is_movable: true }, { content_type: found.type, sha256, signal });
     const { width, height, mode, name } = file;
-    return printReference({
-      store: storeName,
-      key,
-      type: found.type,
-      bytes: content.bytes,
-      ...(width === undefined || height === undefined ? {} : { width, height }),
-      ...(mode === undefined ? {} : { mode }),
-      ...(name === undefined ? {} : { name }),
-    });
+    return printReference({ store: storeName, key, type: found.type, bytes: content.bytes, width, height, mode, name });
   }
 
   async #pathOf({ store: storeName, key, url }: MediaReference, signal: AbortSignal | undefined): Promise<string> {
     if (storeName !== undefined && key !== undefined) {
       const store = await this.#options.openStore(storeName);
-      return store.pathOf(key) ?? this.#fetchObject(store, key, signal);
+      return store.pathOf(key) ?? (await this.#fetchObject(store, key, signal));
     }
     if (url === undefined) throw new TypeError("A media reference has neither a store nor an address.");
+    if (url.startsWith("file:")) return this.#borrowed(url);
     if (url.startsWith("http:") || url.startsWith("https:")) {
       const { cache, downloads } = this.#options;
-      return cache.get(url, (path) => download(url, path, { ...downloads, signal }));
+      return await cache.get(url, (path) => download(url, path, { ...downloads, signal }));
     }
     const at = url.lastIndexOf("/");
     const store = await this.#options.openStore(url.slice(0, at));
-    return this.#fetchObject(store, url.slice(at + 1), signal);
+    return await this.#fetchObject(store, url.slice(at + 1), signal);
+  }
+
+  /** Only an upload of a running request is named by its path. */
+  #borrowed(url: string): string {
+    const path = fileURLToPath(url);
+    if (dirname(path) !== this.#options.uploads_folder) throw notFound(basename(path));
+    return path;
+  }
+
+  /**
+   * Moves a file that a worker has made to where no worker can change it: a link of the worker's is not followed.
+   * @throws media_invalid
+   */
+  async #take(path: string): Promise<string> {
+    const { scratch_folder: scratch, uploads_folder: uploads } = this.#options;
+    const taken = join(uploads, randomBytes(12).toString("hex"));
+    try {
+      if (dirname(path) !== scratch) throw new Error("it is not in the worker's folder");
+      await rename(path, taken);
+      if (!(await lstat(taken)).isFile()) throw new Error("it is not a regular file");
+      return taken;
+    } catch (cause) {
+      await rm(taken, { force: true, recursive: true });
+      throw appError("media_invalid", {
+        detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
+        hint: "Return the path of a file that exists until the row is stored.",
+        cause,
+      });
+    }
   }
 
   #fetchObject(store: MediaStore, key: string, signal: AbortSignal | undefined): Promise<string> {
@@ -105,25 +193,63 @@ export function storeNameOf(address: string): string {
   return address.replace(/\/$/, "");
 }
 
-async function digestOf(path: string, signal: AbortSignal | undefined): Promise<{ sha256: string; head: Buffer }> {
+/** The type of an upload by its content. @throws media_invalid for another kind than the column's */
+async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
+  if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
+  const found = sniffType(await readHead(file.path), file.name);
+  if (found === undefined) throw wrongKind(file, kind, "its type is not known");
+  // Containers of films may hold sound alone; the check of the whole content decides.
+  const fits = found.kind === kind || (kind === "audio" && found.kind === "video");
+  if (!fits) throw wrongKind(file, kind, `it is ${found.type}`);
+  return found;
+}
+
+function wrongKind({ field, name }: UploadedFile, kind: MediaKind, reason: string): Error {
+  const shown = name === "" ? "The file" : `The file ${JSON.stringify(name)}`;
+  return appError("media_invalid", {
+    detail: `${shown} for "${field}" is not valid ${kind} content: ${reason}.`,
+    hint: `Send a file with the content of this kind. Its name and its content type do not matter.`,
+    errors: [{ pointer: `/${field}`, detail: `This file is not valid ${kind} content.` }],
+  });
+}
+
+function describe(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return code ?? message;
+}
+
+function notFound(name: string): AppError {
+  return appError("media_not_found", {
+    detail: `The file ${JSON.stringify(name)} does not exist any more.`,
+    hint: "Read the row again: its response has the address of its present file.",
+  });
+}
+
+/** A name for people: the file's own, or the start of its hash. */
+function nameOf({ name, key, url }: MediaReference): string {
+  if (name !== undefined) return name;
+  const last = basename(key ?? url?.split(/[?#]/, 1)[0] ?? "");
+  return key === undefined ? last || "file" : last.replace(/^([0-9a-f]{12})[0-9a-f]{52}/, "$1");
+}
+
+async function statOf(path: string, name: string) {
+  try {
+    return await stat(path);
+  } catch {
+    throw notFound(name);
+  }
+}
+
+async function hashOf(path: string, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash("sha256");
-  const head = await readHead(path);
   const ended = signal === undefined ? {} : { signal };
   for await (const piece of createReadStream(path, { highWaterMark: READ_BYTES, ...ended }))
     hash.update(piece as Buffer);
-  return { sha256: hash.digest("hex"), head };
+  return hash.digest("hex");
 }
 
 async function readHead(path: string): Promise<Buffer> {
-  try {
-    await using file = await open(path, "r");
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
-    return buffer.subarray(0, bytesRead);
-  } catch (cause) {
-    throw appError("media_invalid", {
-      detail: `The file ${path} cannot be read: ${(cause as NodeJS.ErrnoException).code ?? "unknown"}.`,
-      hint: "Return the path of a file that exists until the row is stored.",
-      cause,
-    });
-  }
+  await using file = await open(path, "r");
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
+  return buffer.subarray(0, bytesRead);
 }

@@ -1,4 +1,4 @@
-import type { MediaKind } from "@appdb/contract/media";
+import type { MediaKind } from "@appdb/contract/types";
 
 /** What a file is by its first bytes. */
 export interface FoundType {

@@ -96,7 +96,9 @@ async function makeFolders(folder: string, path: string): Promise<void> {
 
 async function writeDraft(draft: string, content: MediaContent, options: PutOptions, address: string): Promise<void> {
   if (content.path !== undefined) {
-    await copyFile(content.path, draft, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    if (content.is_movable !== true || !(await moveFile(content.path, draft))) {
+      await copyFile(content.path, draft, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    }
     await using file = await open(draft, "r+");
     await checkLength((await file.stat()).size, content, address);
     await file.datasync();
@@ -118,6 +120,17 @@ async function writeDraft(draft: string, content: MediaContent, options: PutOpti
     throw storeError("invalid", { address, said, credentials: "" });
   }
   await file.datasync();
+}
+
+/** Moves a file within a file system; false for another one. */
+async function moveFile(path: string, draft: string): Promise<boolean> {
+  try {
+    await rename(path, draft);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "EXDEV") throw error;
+    return false;
+  }
 }
 
 async function checkLength(bytes: number, content: MediaContent, address: string): Promise<void> {

@@ -5,6 +5,8 @@ export interface MediaContent {
   read(start: number, end: number): AsyncIterable<Uint8Array>;
   /** A file of this machine that holds exactly the bytes and does not change; a local store copies it without reading it. */
   readonly path?: string;
+  /** Whether a local store may take the file itself instead of a copy. */
+  readonly is_movable?: boolean;
 }
 
 export interface PutOptions {

@@ -50,6 +50,8 @@ export type VolumeSource =
   | { readonly kind: "sockets"; readonly pod: PodName }
   /** The project files of a database, each tree under its digest. */
   | { readonly kind: "project-trees"; readonly database_id: string }
+  /** The media of a database: its store, its cache, and files on their way. Its pods share it. */
+  | { readonly kind: "media"; readonly database_id: string }
   /** One tree of them; null: a folder without files. */
   | { readonly kind: "project-tree"; readonly database_id: string; readonly digest: string | null };
 

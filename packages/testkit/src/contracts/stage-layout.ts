@@ -31,12 +31,14 @@ export function createStageLayout(home: string): VolumeLayout {
 }
 
 /** No folder above these is a pod's. */
-const MADE: readonly VolumeSource["kind"][] = ["data", "logs", "sockets"];
+const MADE: readonly VolumeSource["kind"][] = ["data", "logs", "media", "sockets"];
 
 function partsOf(source: VolumeSource): string[] {
   switch (source.kind) {
     case "data":
       return [source.database_id, "data"];
+    case "media":
+      return [source.database_id, "media"];
     case "logs":
       return [source.database_id, source.service_id === null ? "log" : `log-${source.service_id}`];
     // where version 0.8.0 kept them

@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import { AppError, appError, fromProblem, type Problem } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
 import type { Manifest } from "@appdb/contract/manifest";
-import { type HostedTarget, parseTarget, serviceText } from "@appdb/contract/names";
+import { localMediaPlace } from "@appdb/contract/media-place";
+import { type HostedTarget, parseLocalTarget, parseTarget, serviceText } from "@appdb/contract/names";
 import type { ServiceMessage } from "@appdb/contract/service-spec";
 import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
@@ -61,8 +64,10 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
     const { foregroundLimits } = await import("../../pod/service-limits.ts");
     const limits = foregroundLimits(ctx.config.daemon_env);
     const { host, port } = flags;
+    const { database } = parseLocalTarget(local.text);
+    const media = localMediaPlace(join(ctx.config.home, HOME_PATHS.media, database), app.runtime.env);
     const running = await ctx.startService(
-      { dsn, target: local.text, ...app, services, host, port, limits },
+      { dsn, target: local.text, ...app, services, host, port, limits, media },
       flags.json,
     );
     await serve(ctx, running, (message) => {

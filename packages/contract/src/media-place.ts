@@ -1,0 +1,31 @@
+import * as z from "zod";
+
+/** The name of a database's own media store in references. */
+export const HOME_STORE = "home";
+
+/** Where the media of a database are on a machine, and where new ones go. */
+export const mediaPlaceSchema = z.strictObject({
+  /** The database's own folder: its store, its cache, and files on their way. */
+  folder: z.string(),
+  /** The store of given files: `home`, or the address of a destination. */
+  input: z.string(),
+  /** The store of computed media without a destination of their own. */
+  output: z.string(),
+  /** Whether files may be downloaded from this machine and from private networks. */
+  may_reach_private: z.boolean(),
+});
+export type MediaPlace = z.infer<typeof mediaPlaceSchema>;
+
+/** The variables that name the stores for given and computed media. */
+export const INPUT_DESTINATION = "SERVICE_INPUT_MEDIA_DEST";
+export const OUTPUT_DESTINATION = "SERVICE_OUTPUT_MEDIA_DEST";
+
+/** The place of a local database's media, with the destinations of an environment. An empty variable counts as unset. */
+export function localMediaPlace(folder: string, env: Readonly<Record<string, string | undefined>>): MediaPlace {
+  return {
+    folder,
+    input: env[INPUT_DESTINATION] || HOME_STORE,
+    output: env[OUTPUT_DESTINATION] || HOME_STORE,
+    may_reach_private: true,
+  };
+}

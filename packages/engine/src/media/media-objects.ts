@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { BATCHING, Coalescer, DONE } from "../batching/coalescer.ts";
+import type { SqlPool } from "../ports.ts";
+
+const SECRET_BYTES = 32;
+/** An object of these milliseconds is not recorded again by the same process. */
+const FRESH_MS = 600_000;
+const MAX_FRESH = 10_000;
+
+/** An object of a media store. */
+export interface StoredObject {
+  /** The store by its name in cells. */
+  readonly store: string;
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/** The objects that a database has written to media stores. Records of one moment are written together. */
+export class MediaObjects {
+  readonly #sql: SqlPool;
+  readonly #now: () => number;
+  readonly #records: Coalescer<StoredObject, void>;
+  readonly #fresh = new Map<string, number>();
+
+  constructor(sql: SqlPool, now: () => number = Date.now) {
+    this.#sql = sql;
+    this.#now = now;
+    this.#records = new Coalescer({
+      ...BATCHING,
+      weigh: ({ store, key }) => store.length + key.length + 64,
+      run: async (objects) => {
+        await this.#write(objects);
+        return objects.map(() => DONE);
+      },
+    });
+  }
+
+  /**
+   * Records an object before it is written or used. A collection that is deleting it ends first, and none deletes it
+   * within its grace period. @throws database_unavailable, overloaded
+   */
+  async record(object: StoredObject): Promise<void> {
+    const name = `${object.store} ${object.key}`;
+    const known = this.#fresh.get(name);
+    if (known !== undefined && this.#now() - known < FRESH_MS) return;
+    await this.#records.submit(object);
+    if (this.#fresh.size >= MAX_FRESH) this.#fresh.clear();
+    this.#fresh.set(name, this.#now());
+  }
+
+  /** The secret that signs addresses; the first process makes it. @throws database_unavailable */
+  async readSecret(): Promise<Buffer> {
+    const { rows } = await this.#sql.query({
+      text: `with made as (insert into appdb.media_secret (secret) values ($1) on conflict do nothing returning secret)
+        select encode(secret, 'hex') from made union all select encode(secret, 'hex') from appdb.media_secret`,
+      values: [`\\x${randomBytes(SECRET_BYTES).toString("hex")}`],
+    });
+    const secret = rows[0]?.[0];
+    // Another process has inserted it between the two parts of the statement.
+    return typeof secret === "string" ? Buffer.from(secret, "hex") : await this.readSecret();
+  }
+
+  /** One statement needs each object once, in one order for all processes, so that none waits in a circle. */
+  async #write(objects: readonly StoredObject[]): Promise<void> {
+    const unique = new Map(objects.map((object) => [`${object.store} ${object.key}`, object]));
+    const sorted = [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+    await this.#sql.query({
+      name: "record_media",
+      text: `insert into appdb.media_objects (store, key, bytes, put_at)
+        select store, key, bytes, now() from unnest($1::text[], $2::text[], $3::bigint[]) as given (store, key, bytes)
+        on conflict (store, key) do update set put_at = excluded.put_at`,
+      values: [sorted.map(({ store }) => store), sorted.map(({ key }) => key), sorted.map(({ bytes }) => bytes)],
+    });
+  }
+}

@@ -1,0 +1,189 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { appError } from "@appdb/contract/errors";
+import type { FormLimits, FormReader, ReceivedForm, UploadedFile } from "@appdb/engine/ports";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
+
+const MAX_PARTS = 2_000;
+const MAX_NAME_BYTES = 200;
+
+/** Receives forms with their files in a folder, which is private and on the disk of the local store. */
+export function createFormReader(folder: string): FormReader {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return { read: (body, contentType, limits) => new Receiving(folder, limits).read(body, contentType) };
+}
+
+/** A form that is being received. */
+class Receiving implements ReceivedForm {
+  readonly fields: (readonly [name: string, value: string])[] = [];
+  readonly files: UploadedFile[] = [];
+  readonly #folder: string;
+  readonly #limits: FormLimits;
+  readonly #paths: string[] = [];
+  readonly #writing: Promise<void>[] = [];
+  readonly #streams: Readable[] = [];
+  #fileBytes = 0;
+  #fieldBytes = 0;
+  #refusal: unknown;
+
+  constructor(folder: string, limits: FormLimits) {
+    this.#folder = folder;
+    this.#limits = limits;
+  }
+
+  async read(body: AsyncIterable<Uint8Array>, contentType: string): Promise<ReceivedForm> {
+    try {
+      await this.#receive(this.#open(contentType), body);
+      await Promise.all(this.#writing);
+      if (this.#refusal !== undefined) throw this.#refusal;
+      return this;
+    } catch (error) {
+      // The parser may not end them any more.
+      for (const stream of this.#streams) stream.destroy();
+      await Promise.allSettled(this.#writing);
+      await this[Symbol.asyncDispose]();
+      throw isDiskFull(error) ? diskFull(error) : error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#paths.splice(0).map((path) => rm(path, { force: true })));
+  }
+
+  #open(contentType: string): BusboyInstance {
+    try {
+      const busboy = new Busboy({
+        headers: { "content-type": contentType } as BusboyHeaders,
+        limits: {
+          parts: MAX_PARTS,
+          fieldNameSize: MAX_NAME_BYTES,
+          fieldSize: this.#limits.field_bytes,
+          headerPairs: 20,
+        },
+      });
+      busboy.on("file", (field, stream, name) => this.#takeFile(field, stream, name));
+      busboy.on("field", (name, value, nameCut, valueCut) => this.#takeField(name, value, nameCut || valueCut));
+      busboy.on("partsLimit", () => this.#refuse(invalidForm(`It has more than ${MAX_PARTS} parts.`)));
+      return busboy;
+    } catch (cause) {
+      throw invalidForm(`Its content type has no boundary: ${JSON.stringify(contentType.slice(0, 100))}.`, cause);
+    }
+  }
+
+  /** Passes the body to the parser at the speed of the disk. */
+  async #receive(busboy: BusboyInstance, body: AsyncIterable<Uint8Array>): Promise<void> {
+    const ended = new Promise<void>((resolve, reject) => {
+      busboy.once("finish", resolve);
+      busboy.once("error", (cause) => reject(invalidForm(`It cannot be parsed: ${(cause as Error).message}.`, cause)));
+    });
+    // It is awaited below, unless the body breaks off first.
+    ended.catch(() => undefined);
+    try {
+      for await (const piece of body) {
+        if (this.#refusal !== undefined) break;
+        if (!busboy.write(piece)) await Promise.race([new Promise((resolve) => busboy.once("drain", resolve)), ended]);
+      }
+      if (this.#refusal !== undefined) throw this.#refusal;
+      busboy.end();
+      await ended;
+    } catch (error) {
+      busboy.destroy();
+      throw error;
+    }
+  }
+
+  #takeField(name: string, value: string, isCut: boolean): void {
+    this.#fieldBytes += Buffer.byteLength(name) + Buffer.byteLength(value);
+    if (isCut || this.#fieldBytes > this.#limits.field_bytes) {
+      this.#refuse(
+        appError("payload_too_large", {
+          detail: `The fields of the form have more than ${this.#limits.field_bytes} bytes.`,
+          hint: "Send large content as a file, or less of it.",
+          meta: { body_bytes: this.#limits.field_bytes },
+        }),
+      );
+    } else this.fields.push([name, value]);
+  }
+
+  #takeFile(field: string, stream: BusboyFileStream, name: string): void {
+    if (!this.#limits.files.includes(field)) {
+      this.#refuse(
+        appError("invalid_request", {
+          detail: `The form has a file for "${field.slice(0, 100)}", which is no file of this route.`,
+          hint: `The route takes files for: ${this.#limits.files.join(", ")}.`,
+          errors: [{ pointer: `/${field.slice(0, 100)}`, detail: "This field is not a file." }],
+        }),
+      );
+      stream.resume();
+      return;
+    }
+    const path = join(this.#folder, randomBytes(12).toString("hex"));
+    this.#paths.push(path);
+    this.#streams.push(stream);
+    const writing = this.#save(stream, path).then(({ bytes, sha256 }) => {
+      // A browser sends an empty part for an input without a file.
+      if (bytes > 0 || name !== "") this.files.push({ field, path, name: plainName(name), bytes, sha256 });
+    });
+    writing.catch((error: unknown) => {
+      this.#refuse(error);
+      stream.resume();
+    });
+    this.#writing.push(writing);
+  }
+
+  async #save(stream: Readable, path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
+    const hash = createHash("sha256");
+    let bytes = 0;
+    await using file = await open(path, "wx", 0o600);
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      if (this.#refusal !== undefined) break;
+      bytes += piece.length;
+      this.#fileBytes += piece.length;
+      if (this.#fileBytes > this.#limits.file_bytes) throw tooLarge(this.#limits.file_bytes);
+      hash.update(piece);
+      await file.writeFile(piece);
+    }
+    return { bytes, sha256: hash.digest("hex") };
+  }
+
+  #refuse(error: unknown): void {
+    this.#refusal ??= error;
+  }
+}
+
+/** The last part of a name, without control characters, of at most 255 characters. */
+function plainName(name: string): string {
+  const last = name.split(/[\\/]/).at(-1) ?? "";
+  return [...last]
+    .filter((mark) => mark >= " " && mark !== "\x7f")
+    .slice(-255)
+    .join("");
+}
+
+function invalidForm(reason: string, cause?: unknown): Error {
+  return appError("invalid_form", {
+    detail: `The body is not a valid form (multipart/form-data). ${reason}`,
+    hint: "Send a form with a boundary, as browsers and `curl -F field=@file` do.",
+    cause,
+  });
+}
+
+function tooLarge(bytes: number): Error {
+  return appError("media_too_large", {
+    detail: `The files of the form have more than ${bytes} bytes.`,
+    hint: "Send smaller files, or raise the limit of the service.",
+    meta: { upload_bytes: bytes },
+  });
+}
+
+function diskFull(cause: unknown): Error {
+  return appError("disk_full", {
+    detail: "The disk has no room for the uploaded files. Nothing was stored.",
+    hint: "Free space on the disk, and send the request again.",
+    cause,
+  });
+}

@@ -1,0 +1,79 @@
+"""Routes that take and give files: `uploadfile_inputs=` and `return_fileresponse=`. Raises AppFileError."""
+
+from appdb.declare.errors import AppFileError, listed
+from appdb.kinds import DISPLAY, rules
+
+
+def uploads_of(kind, table, inputs, uploads, background):
+    """The names of the columns of `uploadfile_inputs=`, in their order."""
+    if not uploads:
+        return []
+    from appdb.routes._rows import names_of
+
+    if "uploadfile_inputs" not in kind.option_names:
+        raise AppFileError(
+            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.", "Insert and compute routes take uploads."
+        )
+    names = names_of("uploadfile_inputs", table, uploads)
+    for name in names:
+        column = table.columns[name]
+        if not is_media(column):
+            raise AppFileError(
+                f"uploadfile_inputs= names '{name}', which is {DISPLAY[column.ref._kind]}.",
+                "Name columns of the types Image, Video, Audio and Document.",
+            )
+    both = [] if inputs is None else [name for name in names_of("inputs", table, inputs) if name in names]
+    if both:
+        raise AppFileError(f"inputs= and uploadfile_inputs= both name {listed(both)}.", "Name each column once.")
+    _refuse_background("uploadfile_inputs", background)
+    return names
+
+
+def checked_file_response(table, outputs, wanted, answerer, background):
+    """Whether a route over a model answers with the file of its only media output."""
+    _check_flag(wanted)
+    if not wanted:
+        return False
+    if answerer is not None:
+        raise AppFileError(
+            "return_fileresponse= is not for decorated functions, which make the response.", "Leave it out."
+        )
+    media = [name for name in outputs if is_media(table.columns[name])]
+    if len(outputs) != 1 or len(media) != 1:
+        raise AppFileError(
+            f"return_fileresponse= needs exactly one output, a media column; the outputs are {listed(outputs)}.",
+            f"Write outputs=[{table.model}.{media[0] if media else 'picture'}]",
+        )
+    _refuse_background("return_fileresponse", background)
+    return True
+
+
+def checked_query_file(query, wanted, background):
+    """Whether a query route answers with the file of the only selected value."""
+    _check_flag(wanted)
+    if not wanted:
+        return False
+    selected = query.selected_kinds
+    if len(selected) != 1 or rules(selected[0]).check is None:
+        raise AppFileError(
+            f"return_fileresponse= needs a query of exactly one value, a media column; {query.__name__} has "
+            f"{listed([DISPLAY[kind] for kind in selected])}.",
+            "Write select(Model.picture) in the query.",
+        )
+    _refuse_background("return_fileresponse", background)
+    return True
+
+
+def is_media(column):
+    """Whether a declared column holds media."""
+    return rules(column.ref._kind).check is not None
+
+
+def _check_flag(wanted):
+    if wanted not in (True, False, None):
+        raise AppFileError(f"return_fileresponse= is True or False, not {wanted!r}.", "Write return_fileresponse=True")
+
+
+def _refuse_background(option, background):
+    if background is not None:
+        raise AppFileError(f"{option}= and background= do not go together.", "Leave one of them out.")
