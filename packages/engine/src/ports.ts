@@ -228,6 +228,8 @@ export interface MediaFiles {
   open(cell: string, signal?: AbortSignal): Promise<MediaFile>;
   /** An address for callers, which expires. `base`: the address of the service, without a slash at its end. */
   addressOf(cell: string, base: string): string;
+  /** Deletes objects of a store, by its name in cells. @throws media_denied, media_unavailable */
+  remove(store: string, keys: readonly string[]): Promise<void>;
   /** The cell that the token of an address names. @throws media_address_invalid */
   readAddress(token: string): string;
 }

@@ -9,6 +9,7 @@ import { hasBackground } from "../background/describe-background.ts";
 import type { BackgroundRunner } from "../background/run-background.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
 import { compileManifestChecks } from "../kinds/json-checks.ts";
+import { collectMedia } from "../media/collect-media.ts";
 import type { OpenApiDocument } from "../openapi/schemas.ts";
 import type { Logger, QueryAnswerer, RequestTracer } from "../ports.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
@@ -158,7 +159,10 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
     inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),
     answerQuery: (query, args) => context.queries.answer(query, args),
-    collect: async () => (await context.once.collect()) + (await collectBackground(deps)),
+    collect: async () =>
+      (await context.once.collect()) +
+      (await collectBackground(deps)) +
+      (media === undefined ? 0 : await collectMedia(deps.sql, media)),
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
     checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
     [Symbol.asyncDispose]: () => context.drain(),

@@ -90,6 +90,10 @@ export class LocalMediaFiles implements MediaFiles {
     return `${base}/_media/${this.#options.tokens().make(reference)}/${encodeURIComponent(nameOf(reference))}`;
   }
 
+  async remove(storeName: string, keys: readonly string[]): Promise<void> {
+    await (await this.#options.openStore(storeName)).delete(keys);
+  }
+
   readAddress(token: string): string {
     return this.#options.tokens().read(token);
   }

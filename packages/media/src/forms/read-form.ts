@@ -29,6 +29,11 @@ class Receiving implements ReceivedForm {
   #fileBytes = 0;
   #fieldBytes = 0;
   #refusal: unknown;
+  #stop = (): void => undefined;
+  /** Resolves when the form is refused: a part that is not read holds the parser. */
+  readonly #refused = new Promise<void>((resolve) => {
+    this.#stop = resolve;
+  });
 
   constructor(folder: string, limits: FormLimits) {
     this.#folder = folder;
@@ -42,11 +47,12 @@ class Receiving implements ReceivedForm {
       if (this.#refusal !== undefined) throw this.#refusal;
       return this;
     } catch (error) {
+      this.#refuse(error);
       // The parser may not end them any more.
       for (const stream of this.#streams) stream.destroy();
       await Promise.allSettled(this.#writing);
       await this[Symbol.asyncDispose]();
-      throw isDiskFull(error) ? diskFull(error) : error;
+      throw isDiskFull(this.#refusal) ? diskFull(this.#refusal) : this.#refusal;
     }
   }
 
@@ -85,11 +91,12 @@ class Receiving implements ReceivedForm {
     try {
       for await (const piece of body) {
         if (this.#refusal !== undefined) break;
-        if (!busboy.write(piece)) await Promise.race([new Promise((resolve) => busboy.once("drain", resolve)), ended]);
+        if (busboy.write(piece)) continue;
+        await Promise.race([new Promise((resolve) => busboy.once("drain", resolve)), ended, this.#refused]);
       }
       if (this.#refusal !== undefined) throw this.#refusal;
       busboy.end();
-      await ended;
+      await Promise.race([ended, this.#refused]);
     } catch (error) {
       busboy.destroy();
       throw error;
@@ -124,6 +131,8 @@ class Receiving implements ReceivedForm {
     const path = join(this.#folder, randomBytes(12).toString("hex"));
     this.#paths.push(path);
     this.#streams.push(stream);
+    // A part that breaks off is also an error of its stream, perhaps after that was read.
+    stream.on("error", (cause) => this.#refuse(invalidForm(`It cannot be parsed: ${cause.message}.`, cause)));
     const writing = this.#save(stream, path).then(({ bytes, sha256 }) => {
       // A browser sends an empty part for an input without a file.
       if (bytes > 0 || name !== "") this.files.push({ field, path, name: plainName(name), bytes, sha256 });
@@ -143,7 +152,10 @@ class Receiving implements ReceivedForm {
       if (this.#refusal !== undefined) break;
       bytes += piece.length;
       this.#fileBytes += piece.length;
-      if (this.#fileBytes > this.#limits.file_bytes) throw tooLarge(this.#limits.file_bytes);
+      if (this.#fileBytes > this.#limits.file_bytes) {
+        this.#refuse(tooLarge(this.#limits.file_bytes));
+        break;
+      }
       hash.update(piece);
       await file.writeFile(piece);
     }
@@ -152,6 +164,7 @@ class Receiving implements ReceivedForm {
 
   #refuse(error: unknown): void {
     this.#refusal ??= error;
+    this.#stop();
   }
 }
 
