@@ -1,8 +1,11 @@
 """The examples of each function of the library are its tests: over plain values, over columns, and as a method."""
 
+import base64
 import dis
 import importlib
+import io
 
+import media_samples
 import pytest
 from conftest import Project, Worker, compute_rows
 
@@ -19,7 +22,9 @@ COLUMNS = {
     "uuid": "db.UUID",
     "json": "db.Json",
     "array": "db.Array['float64']",
+    "image": "db.Image",
 }
+MEDIA = ("image",)
 ARRAY = {"kind": "array", "dtype": "float64", "shape": None}
 MAX_ARGUMENTS = 8
 
@@ -37,7 +42,7 @@ class Example:
         self.constants = args
         self.kinds = [kind_of(function, place, arg) for place, arg in enumerate(args)]
         self.args = [stored(kind, arg) for kind, arg in zip(self.kinds, args)]
-        self.wanted = wanted if type(wanted) is type else stored(function.kind, wanted)
+        self.wanted = wanted if type(wanted) is type or function.kind in MEDIA else stored(function.kind, wanted)
 
     def cells(self):
         """A row with each argument in the column of its kind and place."""
@@ -45,21 +50,42 @@ class Example:
         return [given.get((kind, place)) for kind in COLUMNS for place in range(MAX_ARGUMENTS)]
 
     def over_columns(self):
-        columns = [f"{kind}_{place}" for place, kind in enumerate(self.kinds)]
-        return f"fn.{self.function.id}({', '.join(columns)})"
+        return self.called([f"{kind}_{place}" for place, kind in enumerate(self.kinds)], is_method=False)
 
     def over_first(self):
-        """The first argument as a column, the others as constants; as a method if it is one."""
-        first, rest = f"{self.kinds[0]}_0", ", ".join(map(repr, self.constants[1:]))
+        """The first argument as a column, the others as constants where such exist; as a method if it is one."""
+        rest = [
+            f"{kind}_{place}" if kind in MEDIA else repr(constant)
+            for place, (kind, constant) in enumerate(zip(self.kinds, self.constants))
+        ]
+        return self.called([f"{self.kinds[0]}_0", *rest[1:]], self.function.is_method)
+
+    def named(self):
+        """The names of keyword-only parameters by place."""
+        return {place: one.name for place, one in enumerate(self.function.parameters) if one.mode == "keyword_only"}
+
+    def called(self, arguments, is_method):
+        """The call; keyword-only parameters are named."""
+        named = self.named()
+        texts = [f"{named[place]}={text}" if place in named else text for place, text in enumerate(arguments)]
+        called = f"fn.{self.function.id}({', '.join(texts)})"
         if self.function.is_property:
-            return f"{first}.{self.function.name}"
-        return f"{first}.{self.function.name}({rest})" if self.function.is_method else f"fn.{self.function.id}({first}, {rest})"
+            called = f"{texts[0]}.{self.function.name}"
+        elif is_method:
+            called = f"{texts[0]}.{self.function.name}({', '.join(texts[1:])})"
+        return f"{called}.b64_encode()" if self.function.kind == "image" else called  # Without loss.
 
     def plain(self):
         """The result of a call over plain values in stored form, or the error of the call or of storing."""
         values = [arg if arg is None else read(kind, arg) for kind, arg in zip(self.kinds, self.args)]
+        named = self.named()
+        positional = [value for place, value in enumerate(values) if place not in named]
         try:
-            result = self.function(*values)
+            result = self.function(
+                *positional, **{named[place]: values[place] for place in named if place < len(values)}
+            )
+            if self.function.kind in MEDIA:
+                return None if result is None else media_samples.shown(result)
             return None if result is None else encoder(self.function.kind)(result)
         except Exception as error:
             return error
@@ -73,6 +99,8 @@ def kind_of(function, place, arg):
 
 
 def stored(kind, value):
+    if kind in MEDIA and value is not None:
+        return media_samples.stored(kind, value)
     if value is None or kind not in ("json", "array"):
         return value
     return to_json(value) if kind == "json" else encoder(ARRAY)(value)
@@ -97,7 +125,9 @@ def computed(tmp_path_factory):
 
 
 def compute(root, examples):
-    stored_columns = [f"    {kind}_{n}: {type} | None\n" for kind, type in COLUMNS.items() for n in range(MAX_ARGUMENTS)]
+    stored_columns = [
+        f"    {kind}_{n}: {type} | None\n" for kind, type in COLUMNS.items() for n in range(MAX_ARGUMENTS)
+    ]
     expressions = [text for one in examples for text in (one.over_columns(), one.over_first())]
     steps = [f"    x{n} = {text}\n" for n, text in enumerate(expressions)]
     source = "class A(Base, name='a'):\n" + "".join(stored_columns + steps)
@@ -115,7 +145,12 @@ def compute(root, examples):
             worker.close()
 
     def cell(row, step):
-        return (errors[row] or {}).get(f"x{step}", values[row][f"x{step}"])
+        found = (errors[row] or {}).get(f"x{step}", values[row][f"x{step}"])
+        if type(found) is str and examples[step // 2].function.kind == "image":
+            from PIL import Image
+
+            return media_samples.shown(Image.open(io.BytesIO(base64.b64decode(found))))
+        return found
 
     return [(cell(n, 2 * n), cell(n, 2 * n + 1), cell(-1, 2 * n + 1)) for n in range(len(examples))]
 

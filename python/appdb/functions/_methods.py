@@ -12,6 +12,7 @@ _HOMES = {
     "uuid": ("uuid",),
     "json": ("json", "lists"),
     "array": ("array",),
+    "image": ("image",),
 }
 
 # Other libraries' names of methods.

@@ -32,6 +32,11 @@ def path_encoder(what):
     return encode
 
 
+def no_literal(value, type):
+    """A manifest holds no files."""
+    raise TypeError("media cannot be constants")
+
+
 def media_rules(python, hints, display, encoder, decoder):
     """The rules of a kind of media."""
     return Rules(
@@ -42,7 +47,7 @@ def media_rules(python, hints, display, encoder, decoder):
         encoder=encoder,
         decoder=decoder,
         from_wire=None,
-        to_literal=as_it_is,
+        to_literal=no_literal,
         from_literal=as_it_is,
         is_shared=False,  # a function may change it
         printed=lambda value, literal: repr(literal),

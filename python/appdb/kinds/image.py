@@ -6,12 +6,20 @@ from appdb.kinds._media import local_path, media_rules, path_encoder
 from appdb.values import WrongType, type_name
 
 MODES = ("1", "L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "LA", "I;16")
-# What JPEG keeps; other pictures are stored as PNG.
-_JPEG = ("L", "RGB", "CMYK")
+# Pillow's own limit, beyond which it suspects a decompression bomb.
+MAX_PIXELS = 89_478_485
+_FORMATS = {
+    **dict.fromkeys(("L", "RGB", "CMYK"), "jpeg"),
+    **dict.fromkeys(("1", "LA", "P", "RGBA", "I;16"), "png"),
+    **dict.fromkeys(("I", "F", "LAB", "YCbCr", "PA"), "tiff"),
+}
+_JPEG_SIDE = 65_500
+_ORIENTATION = 0x0112
 
 
 class Image(ColumnType):
     kind = "image"
+    needs = ("pillow",)
 
     def __class_getitem__(cls, item):
         """`Image[(224, 224)]`, `Image["RGB"]`, `Image[(None, 64), "L"]`."""
@@ -56,12 +64,44 @@ def _display(type):
 
 
 def open_image(path):
-    """Opens a picture as it is seen: one that a camera has turned is turned back."""
-    from PIL import Image, ImageOps
+    """Opens an image as it is seen: turned as its camera says; of an animation, the first frame.
 
-    image = Image.open(path)
-    image.load()
-    return ImageOps.exif_transpose(image)
+    Raises ValueError for files that are not images, broken or larger than MAX_PIXELS.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise _too_large(f"{image.width}x{image.height} pixels")
+            image.load()
+            return _as_seen(image)
+    except Image.DecompressionBombError:
+        raise _too_large("more than twice the allowed pixels") from None
+    except UnidentifiedImageError:
+        raise ValueError("the file is not an image, or of a format that Pillow does not read") from None
+    except Exception as error:  # Pillow's readers raise many classes for broken files.
+        if isinstance(error, (ValueError, MemoryError)) or getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(f"the image is broken: {error}") from None
+
+
+def _as_seen(image):
+    """The image turned as its EXIF data say; as it is without readable ones."""
+    from PIL import ImageOps
+
+    try:
+        if image.getexif().get(_ORIENTATION, 1) == 1:
+            return image
+        seen = ImageOps.exif_transpose(image)
+    except Exception:  # Broken EXIF data: the pixels are whole.
+        return image
+    seen.format = image.format  # A copy has none.
+    return seen
+
+
+def _too_large(size):
+    return ValueError(f"the image has {size}; at most {MAX_PIXELS} pixels are read")
 
 
 def _decoder(type):
@@ -84,12 +124,20 @@ class Made:
         from tempfile import mkstemp
 
         image = self.image
-        kind = "jpeg" if image.mode in _JPEG else "png"
+        kind = _format_of(image)
         file, path = mkstemp(suffix=f".{kind}", dir=environ.get("APPDB_SCRATCH"))
         with open(file, "wb") as target:
             image.save(target, kind)
         found = {"path": path, "bytes": getsize(path), "type": f"image/{kind}"}
         return dumps({**found, "width": image.width, "height": image.height, "mode": image.mode})
+
+
+def _format_of(image):
+    """The format of an image's file: one that holds the mode, and that browsers show if there is such a one."""
+    kind = _FORMATS.get(image.mode)
+    if kind is None:
+        raise ValueError(f"an image of mode {image.mode} cannot be stored; convert it first, for example to RGB")
+    return "png" if kind == "jpeg" and max(image.size) > _JPEG_SIDE and image.mode != "CMYK" else kind
 
 
 def _encoder(type):
