@@ -2,7 +2,7 @@
 
 An image is its mode, size and colors: `RGB 4x2 #ff0000|#0000ff` is red on the left and blue on the right, `L 2x2 0/255`
 black above white. A video is `64x48 20@10 440Hz`: size, frames, frames per second, and a tone if it has sound; audio is
-`0.5s 440Hz`.
+`0.5s 440Hz`. `broken` is a file that is none of these.
 """
 
 import atexit
@@ -11,11 +11,11 @@ import os
 import re
 import shutil
 import tempfile
-import warnings
 
 FOLDER = tempfile.mkdtemp(prefix="appdb-samples-")
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 _paths = {}
+os.environ.setdefault("APPDB_SCRATCH", FOLDER)  # Where functions write the files that they make.
 
 
 def value(kind, text):
@@ -38,6 +38,9 @@ def path(kind, text):
             made = image(text)
             name += ".tiff" if made.mode in ("F", "I", "LAB", "YCbCr", "CMYK") else ".png"
             made.save(name)
+        elif text == "broken":
+            with open(name, "wb") as file:
+                file.write(b"broken" * 100)
         else:
             import media_files
 
@@ -68,7 +71,16 @@ def image(text):
     return made.quantize(len(set(sum(rows, [])))) if mode == "P" else made
 
 
-def shown(made):
+def shown(kind, made):
+    """Prints what a function gives: an image, or the path of a file."""
+    if kind == "image":
+        return _image_text(made)
+    from media_files import Film
+
+    return str(Film(made))
+
+
+def _image_text(made):
     """Prints an image as the shortest text for it."""
     pixels = made.convert("RGB") if made.mode == "P" else made
     width, height = pixels.size

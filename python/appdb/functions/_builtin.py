@@ -13,11 +13,12 @@ class Builtin:
     """A function of the library. Over columns it gives an expression, over plain values the value itself."""
 
     __slots__ = (
-        *("id", "name", "python", "examples", "binding", "is_method", "is_property", "is_trusted", "needs", "result"),
+        *("id", "name", "python", "examples", "binding", "is_method", "is_property", "is_trusted"),
+        *("needs", "constants", "result"),
         *_SIGNATURE,
     )
 
-    def __init__(self, id, python, examples, binding, is_method, is_property, is_trusted, needs, result):
+    def __init__(self, id, python, examples, binding, is_method, is_property, is_trusted, needs, constants, result):
         self.id = id
         self.name = python.__name__
         self.python = python
@@ -27,6 +28,7 @@ class Builtin:
         self.is_property = is_property
         self.is_trusted = is_trusted
         self.needs = needs
+        self.constants = constants
         self.result = result
 
     def __getattr__(self, name):
@@ -45,6 +47,9 @@ class Builtin:
             require(self.needs, f"{self.id}()")
         binds = bind if self.binding is None else _own_binding(self.binding)
         positional, named, skips = binds(self.name, self.parameters, args, kwargs)
+        for name in self.constants:
+            if name in named and named[name]._node["node"] != "literal":
+                raise _differs(self.id, name, named[name])
         # Several namespaces have a `len` and an `abs`; the printed form must distinguish them.
         home = self.id.partition(".")[0]
         shown = self.name if home in _AT_TOP or _TOP.get(self.name) == home else self.id
@@ -64,15 +69,17 @@ class Builtin:
 class Namespace:
     """The functions of one namespace, while its module declares them: `functions` has all of them, by name.
 
-    `needs` has the packages that all of them need (declare/packages.py).
+    `needs` has the packages that all of them need (declare/packages.py), `constants` the keyword-only parameters that
+    rows must not choose.
     """
 
-    __slots__ = ("name", "functions", "needs")
+    __slots__ = ("name", "functions", "needs", "constants")
 
-    def __init__(self, name, needs=()):
+    def __init__(self, name, needs=(), constants=()):
         self.name = name
         self.functions = {}
         self.needs = needs
+        self.constants = constants
 
     def function(
         self,
@@ -98,7 +105,8 @@ class Namespace:
         def declare(python):
             id = f"{self.name}.{python.__name__}"
             wanted = (*self.needs, *needs)
-            made = Builtin(id, python, examples, binding, is_method, is_property, is_trusted, wanted, result)
+            flags = (is_method, is_property, is_trusted)
+            made = Builtin(id, python, examples, binding, *flags, wanted, self.constants, result)
             self.functions[made.name] = made
             return made
 
@@ -126,6 +134,15 @@ def find(id):
 
     namespace, _, name = id.partition(".")
     return load(f"appdb.functions.{namespace}").FUNCTIONS[name]
+
+
+def _differs(id, name, given):
+    from appdb.declare.errors import AppFileError
+
+    return AppFileError(
+        f"{id}() takes a constant for '{name}', because its value may name files; {given._text} differs by row.",
+        "Write the value itself.",
+    )
 
 
 def _own_binding(name):

@@ -13,6 +13,8 @@ _HOMES = {
     "json": ("json", "lists"),
     "array": ("array",),
     "image": ("image",),
+    "audio": ("audio",),
+    "video": ("video",),
 }
 
 # Other libraries' names of methods.

@@ -15,6 +15,16 @@ def local_path(wire):
     return loads(wire)["path"]
 
 
+def scratch_file(suffix):
+    """The path of a new empty file, whose content becomes the value of a cell. `suffix`: `.mp4`."""
+    from os import close, environ
+    from tempfile import mkstemp
+
+    descriptor, path = mkstemp(suffix=suffix, dir=environ.get("APPDB_SCRATCH"))
+    close(descriptor)
+    return path
+
+
 def path_encoder(what):
     """Returns the function from a path, text or pathlib.Path, to what the engine is given."""
 

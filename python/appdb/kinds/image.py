@@ -14,6 +14,10 @@ _FORMATS = {
     **dict.fromkeys(("I", "F", "LAB", "YCbCr", "PA"), "tiff"),
 }
 _JPEG_SIDE = 65_500
+# Readers of other formats start programs (EPS), or hardly anyone uses them.
+_READ = frozenset(
+    "AVIF BMP DDS DIB GIF ICNS ICO JPEG JPEG2000 PCX PNG PPM PSD QOI SGI TGA TIFF WEBP XBM XPM".split()
+)
 _ORIENTATION = 0x0112
 
 
@@ -71,7 +75,7 @@ def open_image(path):
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=_readable(Image)) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise _too_large(f"{image.width}x{image.height} pixels")
             image.load()
@@ -79,11 +83,17 @@ def open_image(path):
     except Image.DecompressionBombError:
         raise _too_large("more than twice the allowed pixels") from None
     except UnidentifiedImageError:
-        raise ValueError("the file is not an image, or of a format that Pillow does not read") from None
+        raise ValueError("the file is not an image of a known format") from None
     except Exception as error:  # Pillow's readers raise many classes for broken files.
         if isinstance(error, (ValueError, MemoryError)) or getattr(error, "errno", None) is not None:
             raise
         raise ValueError(f"the image is broken: {error}") from None
+
+
+def _readable(pillow):
+    if "XPM" not in pillow.OPEN:
+        pillow.init()
+    return [format for format in pillow.OPEN if format in _READ]
 
 
 def _as_seen(image):
