@@ -87,6 +87,20 @@ class Array(Expr):
 
     def __class_getitem__(cls, item: Any) -> Any: ...
 
+class Image(Expr):
+    """A PIL.Image.Image: `Image[(224, 224), "RGB"]` restricts size and mode."""
+
+    def __class_getitem__(cls, item: Any) -> Any: ...
+
+class Video(Expr):
+    """A film; functions get the path of a file."""
+
+class Audio(Expr):
+    """A sound; functions get the path of a file."""
+
+class Document(Expr):
+    """A PDF, a page of HTML, a text or an office file; functions get its path."""
+
 class _ModelMeta(type):
     """First verbs of a query: `Docs.where(...)`. A column with the same name takes precedence."""
 
