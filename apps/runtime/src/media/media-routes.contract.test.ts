@@ -54,12 +54,16 @@ class Photo(Base, name="photos"):
     second: db.Image | None
     thumb = small(picture)
     caption = describe(thumb)
+    width = picture.width
+    tone = picture.mode
+    tiny = picture.resize((8, 4)).height
 
 
 class Loose(Base, name="loose", media_validation="on_read"):
     key = db.Column(type=db.String, primary_key=True)
     picture: db.Image
     caption = describe(picture)
+    width = picture.width
 
 
 class Files(Base, name="files"):
@@ -79,7 +83,7 @@ def thumb_of(id: db.UUID):
 
 @db.query
 def titles():
-    return Photo.order_by(Photo.title).select(Photo.title, Photo.picture, Photo.thumb)
+    return Photo.order_by(Photo.title).select(Photo.title, Photo.picture, Photo.thumb, high=Photo.thumb.height)
 
 
 photos = Router()
@@ -224,7 +228,7 @@ describe("uploads", () => {
     const { status, json } = await send("/photos", formOf({ picture: "whole.png" }, { title: "Ä", n: "7" }));
     expect({ status, json }).toMatchObject({
       status: 200,
-      json: { title: "Ä", n: 7, caption: "64x48 RGB", second: null },
+      json: { title: "Ä", n: 7, caption: "64x48 RGB", second: null, width: 320, tone: "RGB", tiny: 4 },
     });
     const picture = await fetch(String(json.picture));
     expect(picture.headers.get("content-type")).toBe("image/png");
@@ -322,6 +326,11 @@ describe("bad input", () => {
     expect(headers.get("x-cell-errors") ?? headers.get("cell-errors")).toContain("caption");
   });
 
+  test("what is not known of a file before it is read is computed in Python", async () => {
+    const { json } = await send("/loose", formOf({ picture: "whole.png" }, { key: "b" }));
+    expect(json).toMatchObject({ key: "b", caption: "320x240 RGB", width: 320 });
+  });
+
   test("a function cannot make the service read a file of its own", async () => {
     const { json } = await send("/strange", { title: "/etc/passwd" });
     expect(json.code).not.toBeUndefined();
@@ -356,7 +365,10 @@ describe("file responses", () => {
   test("a list answers with addresses", async () => {
     const { rows } = (await (await fetch(`${base}/titles`)).json()) as { rows: Json[] };
     expect(rows.length).toBeGreaterThan(0);
-    for (const { thumb } of rows) expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
+    for (const { thumb, high } of rows) {
+      expect(high).toBe(48);
+      expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
+    }
   });
 
   test("a document that can run scripts is downloaded and not shown", async () => {

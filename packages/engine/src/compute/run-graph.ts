@@ -133,7 +133,9 @@ function invalidFile(table: CatalogTable, { name, type }: CatalogColumn, error: 
   const code = isErrorCode(error.type) ? error.type : undefined;
   const isOurs = code !== undefined;
   return appError(code ?? "media_invalid", {
-    detail: isOurs ? error.message : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
+    detail: isOurs
+      ? error.message
+      : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
     hint: isOurs
       ? "Nothing was stored. Send another address, or upload the file."
       : `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,

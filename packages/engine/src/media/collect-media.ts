@@ -43,7 +43,9 @@ export async function collectMedia(
 }
 
 /** Bytes and number of the objects that a database has written, as far as they were not deleted. */
-export async function readMediaUsage(sql: SqlConnection): Promise<{ readonly bytes: number; readonly objects: number }> {
+export async function readMediaUsage(
+  sql: SqlConnection,
+): Promise<{ readonly bytes: number; readonly objects: number }> {
   const { rows } = await sql.query({ text: "select coalesce(sum(bytes), 0), count(*) from appdb.media_objects" });
   const [bytes, objects] = rows[0] ?? [];
   return { bytes: Number(bytes), objects: Number(objects) };
@@ -58,7 +60,9 @@ async function findUnused(
   const uses = tables.flatMap((table) =>
     table.columns
       .filter(({ type }) => isMedia(type.kind))
-      .map(({ name }) => `select from ${quoteTable(table)} as used where ${KEY_OF(`used.${quoteIdent(name)}`)} = c.key`),
+      .map(
+        ({ name }) => `select from ${quoteTable(table)} as used where ${KEY_OF(`used.${quoteIdent(name)}`)} = c.key`,
+      ),
   );
   await sql.query({ text: "set local statement_timeout = 0" });
   const { rows } = await sql.query({
@@ -73,7 +77,11 @@ async function findUnused(
       select c.store, c.key, u.key is null from candidates c left join unused u on c.store = u.store and c.key = u.key`,
     values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED)],
   });
-  const found = rows.map(([store, key, isUsed]) => ({ store: String(store), key: String(key), isUsed: isUsed === "t" }));
+  const found = rows.map(([store, key, isUsed]) => ({
+    store: String(store),
+    key: String(key),
+    isUsed: isUsed === "t",
+  }));
   const used = found.filter(({ isUsed }) => isUsed);
   // Only now: the scan must not hold locks on records that inserts write.
   await sql.query({

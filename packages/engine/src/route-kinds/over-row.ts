@@ -7,7 +7,13 @@ import type {
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import { compareFileResponse, compareNames, compareRequired, compareUploads, type RouteChanges } from "./route-changes.ts";
+import {
+  compareFileResponse,
+  compareNames,
+  compareRequired,
+  compareUploads,
+  type RouteChanges,
+} from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
 /** A route that takes values of a row and returns values of it. */

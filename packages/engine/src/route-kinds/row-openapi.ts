@@ -60,7 +60,12 @@ export function describeRowRoute(
 }
 
 /** The body, and the same row as a form whose files are parts. */
-function withForm(body: JsonObject, inputs: readonly string[], uploads: readonly string[], columns: Columns): JsonObject {
+function withForm(
+  body: JsonObject,
+  inputs: readonly string[],
+  uploads: readonly string[],
+  columns: Columns,
+): JsonObject {
   if (uploads.length === 0) return body;
   const { properties, ...row } = objectSchema(columns, inputs, "input");
   const files = Object.fromEntries(uploads.map((name) => [name, FILE_SCHEMA]));
