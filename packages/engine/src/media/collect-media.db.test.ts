@@ -1,5 +1,5 @@
 import { printReference } from "@appdb/contract/media";
-import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import { aColumn, aManifest, aTable, aUuid7Key } from "@appdb/testkit/manifest-builder";
 import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { collectMedia, readMediaUsage } from "./collect-media.ts";
@@ -23,8 +23,8 @@ beforeEach(async () => {
   stage = await openSchemaStage();
   stored = new Set();
   failure = undefined;
-  const columns = [aColumn("key", "string", { primary_key: true }), aColumn("picture", "image", { nullable: true })];
-  await stage.apply(aManifest({ tables: [aTable("photos", columns, { primary_key: ["key"] })] }));
+  const columns = [aUuid7Key(), aColumn("key", "string"), aColumn("picture", "image", { nullable: true })];
+  await stage.apply(aManifest({ tables: [aTable("photos", columns)] }));
 });
 
 afterEach(async () => {
@@ -47,7 +47,7 @@ async function age(key: string, ageMs: number): Promise<void> {
 
 async function insert(key: string, object: string): Promise<void> {
   await stage.sql.query({
-    text: "insert into photos (key, picture) values ($1, $2)",
+    text: "insert into photos (id, key, picture) values (uuidv7(), $1, $2)",
     values: [key, printReference({ store: "home", key: object })],
   });
 }
