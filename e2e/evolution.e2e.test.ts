@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Place } from "./support/place.ts";
@@ -126,7 +126,7 @@ test("a declared rename keeps all rows, and its declaration may be removed", asy
   await expectExit(place, 0, "schema", "diff", "app.py", "main");
 });
 
-test("another project cannot prune or drop a table before taking it over", async () => {
+test("another project cannot prune or change a table before taking it over", async () => {
   const other = join(place.project, "..", "other project");
   mkdirSync(other);
   const app = `import appdb as db
@@ -144,6 +144,15 @@ class Other(db.model_base(), name="papers"):
   expect(refused.code).toBe(3);
   expect(refused.stderr).toMatch(/main\/papers belongs to the project .*my project/);
   expect(await query(place, "select count(*) from papers")).toEqual([["30"]]);
+  const same = readFileSync(join(place.project, "app.py"), "utf8");
+  writeFileSync(join(other, "app.py"), same);
+  expect(await typed("schema update app.py main")).toMatchObject({ code: 0 });
+  writeFileSync(join(other, "app.py"), same.replace("headline =", "more: db.Int | None\n    headline ="));
+  const additive = await typed("schema update app.py main");
+  expect(additive.code).toBe(3);
+  expect(additive.stderr).toContain("cli schema update app.py main --take-over\n");
+  const [[owner] = []] = await query(place, "select project from appdb.tables where name = 'papers'");
+  expect(owner).toMatch(/my project$/);
   rmSync(other, { recursive: true });
 });
 

@@ -38,6 +38,23 @@ test("an update never destroys data of another project, even with permission", a
   expect((await loadCatalog(stage.sql)).tables[0]?.columns.map(({ name }) => name)).toContain("m");
 });
 
+test("an additive update of another project is refused", async () => {
+  const wider = aManifest({
+    tables: [aTable("docs", [aColumn("n", "int"), aColumn("m", "int"), aColumn("x", "int", { nullable: true })])],
+  });
+  await expect(stage.apply(wider, { project: "/triage", isOtherProject })).rejects.toMatchObject({
+    code: "other_project",
+    message: expect.stringContaining("main/docs belongs to the project /desk"),
+    hint: expect.stringMatching(/cli schema update app\.py main --take-over$/),
+  });
+  expect((await loadCatalog(stage.sql)).tables[0]).toMatchObject({ project: "/desk", columns: { length: 2 } });
+});
+
+test("an update that changes nothing leaves project and runtime to the owner", async () => {
+  await stage.apply(wide, { project: "/triage", isOtherProject, runtime_id: "r2" });
+  expect(await stage.rows("select project, runtime_id from appdb.tables")).toEqual([["/desk", "r1"]]);
+});
+
 test("a prune keeps tables of another project and drops the caller's", async () => {
   await stage.apply(others, { project: "/triage" });
   const input = { manifest: aManifest({ tables: [] }), target, isOtherProject };
@@ -61,4 +78,9 @@ test("a prune keeps tables of another project and drops the caller's", async () 
 test("an update without the check takes the table over", async () => {
   await stage.apply(narrow, { project: "/triage", allow_destructive: true });
   expect((await loadCatalog(stage.sql)).tables[0]).toMatchObject({ project: "/triage" });
+});
+
+test("an update takes over a table that needs no change", async () => {
+  await stage.apply(narrow, { project: "/desk", runtime_id: "r3" });
+  expect(await stage.rows("select project, runtime_id from appdb.tables")).toEqual([["/desk", "r3"]]);
 });

@@ -42,7 +42,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
       recompute: { kind: "boolean", brief: "Also recompute columns whose functions' code has changed", default: false },
       takeOver: {
         kind: "boolean",
-        brief: "Assign tables of another project to this one; needed to drop their data",
+        brief: "Assign tables of another project to this one; needed to change them",
         default: false,
       },
       onError: {
