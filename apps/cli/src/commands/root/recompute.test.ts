@@ -91,6 +91,22 @@ test("a recompute asks first; a dry run does not and computes nothing", async ()
   expect(asked).toEqual([]);
 });
 
+test.each([
+  ["summary main/docs", "cli recompute main/docs summary"],
+  ["main docs summary", "cli recompute main/docs summary"],
+  ["scratch docs summary loud", "cli recompute scratch/docs summary loud"],
+  ["docs summary", "cli recompute main/docs summary"],
+  ["app.py main docs", "cli recompute main/docs --app app.py"],
+  ["app.py main/docs summary", "cli recompute main/docs summary --app app.py"],
+  ["main/docs summary app.py", "cli recompute main/docs summary --app app.py"],
+  ["summary cloud://acme:main/docs", "cli recompute cloud://acme:main/docs summary"],
+  ["app.py", "cli recompute main/docs --app app.py"],
+])("a recompute of %s is refused with the right order", async (typed, next) => {
+  const ran = await runCli(`recompute ${typed} -f`, { client: daemon() });
+  expect(ran.exit).toBe(2);
+  expect(ran.stderr).toContain(`hint: Write: ${next}\n`);
+});
+
 test("Ctrl-C explains that the recompute continues and how to cancel it", async () => {
   const interrupt = new AbortController();
   const client = {
@@ -249,4 +265,9 @@ test("lists jobs with progress and cancelled ones as such", async () => {
   expect(third.stdout).toContain("background  failed  main/api POST /docs  3 attempts failed");
   const cancelled = await runCli("jobs cancel main 019a7c", { client: { jobCancel: async () => ({ id: job.id }) } });
   expect(cancelled.stdout).toContain(`cancelled  ${job.id}`);
+  const jobCancel = async () => {
+    throw appError("job_not_found", { detail: "No job.", hint: "List the jobs: cli jobs list <target>" });
+  };
+  const missing = await runCli("jobs cancel main/reports 1", { client: { jobCancel } });
+  expect(missing.stderr).toContain("hint: List the jobs: cli jobs list main/reports\n");
 });

@@ -164,6 +164,8 @@ describe("schema update", () => {
     const ran = await runCli("schema update app.py main", world);
     expect(ran.exit).toBe(3);
     expect(ran.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive\n");
+    const forced = await runCli("schema update app.py main -f", world);
+    expect(forced.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive -f\n");
     expect(world.applied).toEqual([]);
   });
 
