@@ -34,13 +34,16 @@ export function schemaHandlers(
 /** Effects of a plan on the rest of the home: services that it breaks, and a database that it creates. */
 async function planEffects(
   { postgres, services }: DaemonDeps,
-  { manifest, target }: { readonly manifest: Manifest; readonly target: LocalTarget },
+  request: { readonly manifest: Manifest; readonly target: LocalTarget; readonly project_root?: string },
   plan: SchemaPlan,
 ): Promise<Pick<SchemaPlan, "breaks" | "other_databases">> {
+  const { manifest, project_root: projectRoot, target } = request;
   const running = services.present(target.text).filter(({ endpoint }) => endpoint !== null);
   const stored = running.map((service) => service.stored);
   // a plan that cannot be applied breaks nothing
-  const breaks = plan.summary.unsupported > 0 ? [] : findBrokenServices(plan, manifest, stored);
+  const isRefused = plan.tables.some(({ ops, project }) => project !== undefined && ops.length > 0);
+  const isPossible = plan.summary.unsupported === 0 && !isRefused;
+  const breaks = isPossible ? findBrokenServices(plan, { manifest, project_root: projectRoot }, stored) : [];
   const isNew = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
   return {
     ...(breaks.length === 0 ? {} : { breaks }),

@@ -92,6 +92,7 @@ function makePresent(
     state,
     endpoint: "http://127.0.0.1:8001",
     is_file_there: true,
+    is_project_there: true,
   };
 }
 
@@ -228,4 +229,18 @@ test("services that the file no longer defines are extras", () => {
   const manifest = makeManifest([makeRoute()], { services: [] });
   const found = plan({ manifest, present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });
+});
+
+test("services of another project are no extras, because a prune leaves them alone", () => {
+  const manifest = makeManifest([], { services: [] });
+  const present = makePresent(makeManifest([makeRoute()]), "AVAILABLE", makeRuntime({ project_root: "/other" }));
+  const found = plan({ manifest, present: [present] });
+  expect(found).toMatchObject({
+    extras: [],
+    ops: [{ name: "ingest", severity: "blocked", description: "service 'ingest' belongs to /other and stays" }],
+    summary: { extras: 0, destructive: 0 },
+    in_agreement: true,
+  });
+  const deleted = plan({ manifest, present: [{ ...present, is_project_there: false }] });
+  expect(deleted).toMatchObject({ extras: ["ingest"], ops: [] });
 });

@@ -83,6 +83,7 @@ export class Services implements AsyncDisposable {
       state: entry.process.state,
       endpoint: endpointOf(entry),
       is_file_there: existsSync(join(entry.stored.runtime.project_root, entry.stored.manifest.app_file)),
+      is_project_there: existsSync(entry.stored.runtime.project_root),
     }));
   }
 
