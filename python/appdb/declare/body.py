@@ -4,7 +4,7 @@ import sys
 
 from appdb.declare.declared import Column, Declared, caller
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, did_you_mean, nearest
+from appdb.declare.errors import AppFileError, did_you_mean
 from appdb.declare.names import check_column_name
 from appdb.declare.types import column_type
 from appdb.expressions.expr import ColumnRef, Expr, literal
@@ -27,21 +27,17 @@ class _Annotations(dict):
         self._body.annotate(name, annotation, (frame.f_code.co_filename, frame.f_lineno), frame)
 
 
-# Names that Python, or a class of any kind, sets in its body. Others that look like them are mistakes.
-_PYTHONS = frozenset(
-    "__module__ __qualname__ __doc__ __annotations__ __annotations_cache__ __annotate__ __annotate_func__"
-    " __conditional_annotations__ __firstlineno__ __static_attributes__ __classcell__ __classdict__ __classdictcell__"
-    " __type_params__ __orig_bases__ __slots__ __match_args__ __hash__".split()
-)
-
-
-def _unknown_member(name, value, model):
-    hint = f"Remove it. A model has __indexes__, and its table has the name of `class {model}(Base, name=...)`."
-    if nearest(name, ("__indexes__",)) or "idx" in name:
+def _refuse_slip(name, value, model):
+    """Refuses what other libraries, or a slip, make of `__indexes__` and `name=`. Python sets other such names."""
+    if name[2:5] in ("ind", "idx") and not callable(value):
         hint = "Write __indexes__ = [...], a list of db.BtreeIndex(column)."
     elif name == "__tablename__":
         hint = f'Write class {model}(Base, name="{value}"):'
-    return AppFileError(f"{name} has no meaning in a model.", hint)
+    elif name == "__table_args__":
+        hint = f"Remove it. A model has __indexes__, and options in `class {model}(Base, ...)`."
+    else:
+        return
+    raise AppFileError(f"{name} has no meaning in a model.", hint)
 
 
 class Body(dict):
@@ -69,8 +65,7 @@ class Body(dict):
         if name == "__indexes__":
             self.indexes = value
         elif name.startswith("__") and name.endswith("__"):
-            if name not in _PYTHONS and not callable(value):
-                raise _unknown_member(name, value, self._class_name)
+            _refuse_slip(name, value, self._class_name)
             dict.__setitem__(self, name, value)
         else:
             self._assign(name, value, caller(1))
