@@ -139,6 +139,20 @@ test("S13: run binds before reporting success and explains a failure", async () 
   expect(await greet()).toBe("Good day Ada");
 });
 
+test("a database that a terminal serves is not deleted, even with -f", async () => {
+  await expectExit(place, 0, "schema", "update", "app.py", "scratch");
+  const running = place.start("cli service run app.py scratch --port 0");
+  await eventually(() => expect(running.output()).toContain("Press Ctrl-C"), { timeout_ms: 20_000 });
+  const refused = await expectProblem(place, 1, "db", "delete", "scratch", "-f");
+  expect(refused).toMatchObject({
+    code: "service_state",
+    detail: "scratch is in use by cli service run, which serves greeter in a terminal.",
+    hint: "Press Ctrl-C in that terminal, then delete the database.",
+  });
+  await running.interrupt("SIGINT");
+  await expectExit(place, 0, "db", "delete", "scratch", "-f");
+});
+
 test("S14: --port moves a running service that is otherwise unchanged", async () => {
   const port = await freePort();
   await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));

@@ -4,6 +4,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import type { Services } from "./service-processes.ts";
@@ -43,6 +44,8 @@ export async function deleteLocalDatabase(
   const own = servicesOf(services, database);
   const running = own.filter(({ endpoint }) => endpoint !== null);
   if (running.length > 0) throw stillServed(database, running);
+  const inTerminals = await listConnectedServices(postgres.dsn(database));
+  if (inTerminals.length > 0) throw servedInTerminal(database, inTerminals);
   const open = await databases.find(database);
   const tables = open === undefined ? [] : await describeTables(open.sql, (await catalogOf(open.sql)).tables);
   const deletion = {
@@ -54,6 +57,19 @@ export async function deleteLocalDatabase(
   for (const service of own) await services.forget(serviceText(service));
   await databases.remove(database);
   return deletion;
+}
+
+/** Names of services that are connected to a database. The daemon does not know those of `cli service run`. */
+async function listConnectedServices(dsn: string): Promise<string[]> {
+  const prefix = `${SERVICE_CONNECTIONS} `;
+  return await withClient(dsn, async (client) => {
+    const found = await client.query<{ name: string }>(
+      `select distinct application_name as name from pg_stat_activity
+        where datname = current_database() and starts_with(application_name, $1) order by 1`,
+      [prefix],
+    );
+    return found.rows.map(({ name }) => name.slice(prefix.length));
+  });
 }
 
 async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
@@ -93,5 +109,13 @@ function stillServed(database: string, running: readonly ServiceRecord[]): Error
     detail: `${database} is in use by ${names.join(", ")}. A database can be deleted only when its services are stopped.`,
     hint: `Stop them first: cli service stop ${names.join(" ")}`,
     meta: { database, services: names },
+  });
+}
+
+function servedInTerminal(database: string, services: readonly string[]): Error {
+  return appError("service_state", {
+    detail: `${database} is in use by cli service run, which serves ${services.join(", ")} in a terminal.`,
+    hint: "Press Ctrl-C in that terminal, then delete the database.",
+    meta: { database, services },
   });
 }
