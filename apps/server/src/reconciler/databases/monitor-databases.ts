@@ -1,7 +1,7 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
-import { type PodEvent, watchPods } from "@appdb/pods/driver/pod-keeper";
+import { type PodEvent, type ProbeAnswer, watchPods } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { type ControlDatabase, errorFields } from "../../database/pool.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
@@ -86,7 +86,7 @@ class DatabasePodMonitor {
     this.#services = services;
   }
 
-  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+  async probe(pod: PodStatus): Promise<ProbeAnswer> {
     const { log, machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
     const page = await this.#open(pod);
