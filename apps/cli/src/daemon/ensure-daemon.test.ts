@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { Program } from "../program.ts";
 import { type EnsureDaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
 
@@ -124,6 +124,22 @@ describe("the home's daemon", () => {
     writeFileSync(join(home, "daemon.json"), '{"pid": 1');
     expect(await findDaemon(deps())).toBeUndefined();
     await ensureDaemon(deps(), never);
+  });
+
+  test("of the original is not used by a copy of the home", async () => {
+    const original = await ensureDaemon(deps(), never);
+    const copy = `${home} copy`;
+    onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
+    cpSync(home, copy, { recursive: true, filter: (path) => !/lock$|seen$/.test(path) });
+    const config = { ...deps().config, home: copy };
+    expect(await findDaemon({ config })).toBeUndefined();
+    const own = await ensureDaemon({ ...deps(), config }, never);
+    const { home: found, pid } = await own.call("health", {});
+    expect(found).toBe(copy);
+    expect((await original.call("health", {})).home).toBe(home);
+    process.kill(pid, "SIGTERM");
+    await waitUntilGone(pid);
+    spawned -= 1;
   });
 
   test("that cannot start is reported with its output and hint", async () => {
