@@ -11,7 +11,7 @@ const PLACE = "place";
 
 /**
  * Refuses a copy of a home while processes of the original run: the copy's files name them, so they would be taken over
- * or ended. A home that was moved is no copy, because nothing is left in its previous place.
+ * or ended. A home that was moved is not a copy: nothing is left in its previous place.
  * @throws home_copied
  */
 export function refuseCopiedHome(home: string, locks: string, program: "daemon" | "server"): void {
