@@ -13,7 +13,7 @@ This package records what such a file declares (`python -m appdb.manifest`) and 
 appdb.worker`). Names are loaded when first used, so that importing it costs next to nothing.
 """
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 # The column types; appdb/kinds/<lower-case name>.py declares each.
 TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary".split()

@@ -5,6 +5,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePlan } from "@appdb/contract/plan";
 import type { DaemonHealth, Progress, ServiceRecord } from "@appdb/contract/routes/local";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
+import { VERSION } from "@appdb/contract/version";
 import { listCommands, runCommandLine } from "../app.ts";
 import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
 import type { Credential } from "../control/find-credential.ts";
@@ -188,7 +189,7 @@ function fakeControl(answers: Readonly<Record<string, unknown>>): ControlAccess 
 }
 
 export const HEALTH: DaemonHealth = {
-  version: "0.8.0",
+  version: VERSION,
   pid: 4711,
   home: "/home/ada/.service",
   started_at: "2026-11-20T10:00:00.000Z",
@@ -198,14 +199,14 @@ export const HEALTH: DaemonHealth = {
 };
 
 function foundDaemon(client: LocalClient): FoundDaemon {
-  return { file: { pid: 4711, port: 40123, started_at: HEALTH.started_at, version: "0.8.0" }, client, health: HEALTH };
+  return { file: { pid: 4711, port: 40123, started_at: HEALTH.started_at, version: VERSION }, client, health: HEALTH };
 }
 
 const SOURCE = { file: "app.py", line: 1 };
 
 export const MANIFEST: Manifest = {
   manifest_version: 1,
-  library_version: "0.8.0",
+  library_version: VERSION,
   warnings: [],
   python_version: "3.11.7",
   app_file: "app.py",

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
@@ -55,6 +55,19 @@ test("of twenty daemons started at once one stays and all starters find it", { t
   expect(starters.filter((child) => child !== winner).map((child) => child.exitCode)).toEqual(Array(19).fill(0));
   const health = await harness.client().call("health", {});
   expect(health).toMatchObject({ pid: winner?.pid, services: 0 });
+});
+
+test("a daemon is refused on a copy of a home in use, and its services stay", { timeout: TIMEOUT }, async () => {
+  const client = await harness.startDaemon();
+  const service = await serveExample(client, await harness.readApp("main"));
+  const copy = join(harness.folder, "copy");
+  cpSync(harness.home, copy, { recursive: true, filter: (path) => !path.endsWith("postgres") });
+  const second = harness.spawnDaemon({ SERVICE_HOME: copy });
+  let said = "";
+  second.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString("utf8")));
+  const [code] = await once(second, "exit");
+  expect([code, said]).toEqual([1, expect.stringContaining(`SERVICE_HOME='${harness.home}' cli daemon stop`)]);
+  expect(await findService(client, "main/ingest")).toMatchObject({ pid: service.pid, state: "AVAILABLE" });
 });
 
 test("keeps every row after kills of PostgreSQL, a service and the daemon", {

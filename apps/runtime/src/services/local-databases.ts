@@ -74,17 +74,20 @@ async function listConnectedServices(dsn: string): Promise<string[]> {
 
 async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
   const counts = await withClient(postgres.dsn(name), async (client) => {
-    const size = "pg_database_size(current_database())::float8 as bytes";
-    const known = await client.query<{ known: boolean; bytes: number }>(
-      `select ${size}, exists (select from information_schema.columns
-        where table_schema = 'appdb' and table_name = 'tables' and column_name = 'project') as known`,
+    const { rows } = await client.query<{ bytes: number; columns: string[] }>(
+      `select pg_database_size(current_database())::float8 as bytes, array(select column_name::text from information_schema.columns
+        where table_schema = 'appdb' and table_name = 'tables') as columns`,
     );
-    const { bytes = 0, known: hasTables = false } = known.rows[0] ?? {};
-    if (!hasTables) return { bytes, tables: 0, projects: [] };
-    const tables = await client.query<{ tables: number; projects: string[] | null }>(
-      "select count(*)::int as tables, array_agg(distinct project) filter (where project is not null) as projects from appdb.tables",
+    const { bytes = 0, columns = [] } = rows[0] ?? {};
+    if (columns.length === 0) return { bytes, tables: 0, projects: [] };
+    // a database that no version since 0.8.0 has opened does not know projects
+    const projects = columns.includes("project")
+      ? "array_agg(distinct project) filter (where project is not null)"
+      : "null::text[]";
+    const counts = await client.query<{ tables: number; projects: string[] | null }>(
+      `select count(*)::int as tables, ${projects} as projects from appdb.tables`,
     );
-    return { bytes, tables: tables.rows[0]?.tables ?? 0, projects: tables.rows[0]?.projects ?? [] };
+    return { bytes, tables: counts.rows[0]?.tables ?? 0, projects: counts.rows[0]?.projects ?? [] };
   });
   const own = servicesOf(services, name);
   return { name, ...counts, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };

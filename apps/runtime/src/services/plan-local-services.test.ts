@@ -1,5 +1,6 @@
 import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/runtime";
+import { VERSION } from "@appdb/contract/version";
 import { expect, test } from "vitest";
 import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
 import type { LocalServiceState } from "./service-state.ts";
@@ -35,7 +36,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
   });
   return {
     manifest_version: 1,
-    library_version: "0.8.0",
+    library_version: VERSION,
     warnings: [],
     python_version: "3.11.7",
     app_file: "app.py",

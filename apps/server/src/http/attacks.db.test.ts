@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { VERSION } from "@appdb/contract/version";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makePerson, openOrgStage } from "../testing/people.ts";
@@ -165,7 +166,7 @@ describe("headers", () => {
       status: 426,
       hint: expect.stringContaining("pip install --upgrade"),
     });
-    expect(answer.headers.get("x-server-version")).toBe("0.8.0");
+    expect(answer.headers.get("x-server-version")).toBe(VERSION);
   });
 });
 

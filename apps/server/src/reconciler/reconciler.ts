@@ -35,6 +35,7 @@ import {
   endOrphans,
   findUnfinished,
   markMissingDatabasesLost,
+  markPodsEnded,
   removeOrphanStorage,
 } from "./databases/resume-databases.ts";
 import { prepareImage } from "./images/prepare-image.ts";
@@ -174,7 +175,7 @@ async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
   deps.machine
     .ensureTemplate()
     .catch((error) => deps.log.warn({ err: error }, "could not prepare a cluster in advance"));
-  await moveAllFormerStorage(deps);
+  await markPodsEnded(deps, await moveAllFormerStorage(deps));
   await retryAtOnce(deps.db);
   await sweep(deps, "at the start");
   return monitorDatabases(deps);

@@ -1,4 +1,5 @@
 import { VERSION } from "@appdb/contract/version";
+import type { ProbeAnswer } from "@appdb/pods/driver/pod-keeper";
 import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
@@ -23,6 +24,8 @@ export interface LostPod {
   readonly pause_ms: number;
   /** Whether its process is running without answering. */
   readonly is_running?: boolean;
+  /** Whether the server ended it, to start one of its own version. */
+  readonly is_replaced?: boolean;
 }
 
 /** What happens to a lost pod next, for the log. */
@@ -58,7 +61,8 @@ export async function markPodLost<S extends Snapshot, Event extends string>(
   );
   if (isLost) {
     const fields = { [resource.log_key]: id, uri: serving.uri, reason, pause_ms: pauseMs };
-    deps.log.warn(fields, `a ${resource.kind} was lost; ${describeNext(pod)}`);
+    if (pod.is_replaced === true) deps.log.info(fields, `the pod of a ${resource.kind} is replaced`);
+    else deps.log.warn(fields, `a ${resource.kind} was lost; ${describeNext(pod)}`);
   }
   return isLost;
 }
@@ -120,20 +124,20 @@ interface JudgedHealth {
 
 /**
  * Judges a pod's answer to a health check. A pod of another version, or without a common version of the link, is
- * stopped and counts as silent.
+ * stopped.
  */
 export async function judgeHealth(
   { log, machine }: Pick<ReconcileDeps, "log" | "machine">,
   podId: string,
   health: JudgedHealth | undefined,
   graceMs: number,
-): Promise<"ready" | "starting" | "silent"> {
+): Promise<ProbeAnswer> {
   if (health === undefined) return "silent";
   const { link_versions: linkVersions = LINK_VERSIONS, version } = health;
   if (version !== VERSION || !LINK_VERSIONS.some((supported) => linkVersions.includes(supported))) {
     log.info({ pod: podId, version, link_versions: linkVersions }, "restarting a pod of another version");
     await machine.driver.stop(podId, graceMs);
-    return "silent";
+    return "replaced";
   }
   return health.state === "ready" ? "ready" : "starting";
 }

@@ -109,6 +109,51 @@ describe("a database", () => {
     });
   });
 
+  test("runs its previous image when the server restarts during a build", async () => {
+    const reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "hangs" });
+    await stage.ask("update", { environment: HASH });
+    await eventually(() => expect(stage.machine.builds()).toBe(1));
+    await reconciler.stop("end pods");
+    expect(stage.machine.pods.running()).toEqual([]);
+    {
+      await using _restarted = await stage.start();
+      await eventually(() => expect(stage.machine.builds()).toBe(2), { timeout_ms: 5_000 });
+      await eventually(() => expect(stage.machine.pods.running()).toEqual([stage.pod]), { timeout_ms: 5_000 });
+      expect(await stage.see()).toMatchObject({
+        state: "UPDATING",
+        observed: { environment: null },
+        last_build: { state: "running" },
+        pods: [{ state: "READY" }],
+      });
+      stage.machine.pods.end(stage.pod);
+      await eventually(() => expect(stage.machine.pods.running()).toEqual([stage.pod]), { timeout_ms: 10_000 });
+    }
+    stage.machine.build({ outcome: "succeeds" });
+    await using _again = await stage.start();
+    expect(await stage.settles("AVAILABLE")).toMatchObject({
+      observed: { environment: HASH },
+      operations: ["database.provision succeeded", "database.update succeeded"],
+    });
+    expect(stage.machine.pods.running()).toEqual([stage.pod]);
+  });
+
+  test("continues an update whose previous image cannot be started during the build", async () => {
+    const reconciler = await stage.start();
+    await stage.settles("AVAILABLE");
+    await stage.storeEnvironment(HASH);
+    stage.machine.build({ outcome: "hangs" });
+    await stage.ask("update", { environment: HASH });
+    await eventually(() => expect(stage.machine.builds()).toBe(1));
+    await reconciler.stop("end pods");
+    stage.machine.build({ outcome: "succeeds" });
+    stage.machine.pods.behave({ start: "exits", times: 1 });
+    await using _restarted = await stage.start();
+    expect(await stage.settles("AVAILABLE")).toMatchObject({ observed: { environment: HASH }, failure: null });
+  });
+
   test("is FAILED after its first build fails, and runs after a successful one", async () => {
     await stage.storeEnvironment(HASH);
     stage.machine.build({ outcome: "breaks" });

@@ -118,16 +118,20 @@ export async function endAllPods(deps: ReconcileDeps): Promise<void> {
   if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");
 }
 
+/** Records that the server ended the pods of databases. They start again. */
+export async function markPodsEnded({ db }: Pick<ReconcileDeps, "db">, ids: readonly string[]): Promise<void> {
+  await markServicesStarting(db, ids);
+  if (ids.length === 0) return;
+  await db
+    .updateTable("control.databases")
+    .set({ state: "STARTING", awake_because: null })
+    .where("state", "=", "AVAILABLE")
+    .where("id", "in", ids)
+    .execute();
+}
+
 async function markStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
-  await markServicesStarting(db, ended);
-  if (ended.length > 0) {
-    await db
-      .updateTable("control.databases")
-      .set({ state: "STARTING", awake_because: null })
-      .where("state", "=", "AVAILABLE")
-      .where("id", "in", ended)
-      .execute();
-  }
+  await markPodsEnded({ db }, ended);
   // includes databases whose pod was still being prepared
   const beginning = await db
     .selectFrom("control.databases")
