@@ -4,7 +4,7 @@ import { createKeyVerifier, keyAllows } from "@appdb/system/keys/key-verifier";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage, type TestPerson } from "../testing/people.ts";
+import { makeKey, type OrgStage, openOrgStage } from "../testing/people.ts";
 import { createKeySnapshots, type SnapshotDatabase } from "./key-snapshots.ts";
 
 let server: TestServer;
@@ -14,12 +14,6 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 const CLOCK = { now: Date.now, monotonic: () => performance.now() };
-
-async function make(stage: OrgStage, as: TestPerson, body: object): Promise<string> {
-  const made = await server.ask("keyCreate", { as, params: { org: stage.org.name }, body } as never);
-  if (made.status !== 201) throw new Error(made.text);
-  return made.json.api_key;
-}
 
 /** A pod of the database, connected to a control plane. */
 async function openPod(at: TestServer, stage: OrgStage, database = "main") {
@@ -63,7 +57,7 @@ describe("snapshots of keys", () => {
     const stage = await openOrgStage(server);
     await using other = await openServer({ beside: server });
     const pod = await openPod(other, stage);
-    const text = await make(stage, stage.member, { name: "ci" });
+    const text = await makeKey(server, stage.org, stage.member, { name: "ci" });
     await eventually(() => expect(pod.outcome(text)).toBe("good"));
     await server.ask("keyDelete", { as: stage.member, params: { org: stage.org.name, name: "ci" } });
     await eventually(() => expect(pod.outcome(text)).toBe("bad"));
@@ -73,7 +67,7 @@ describe("snapshots of keys", () => {
   test("reflect the end of a membership, a change of role, a rotation and its overlap", async () => {
     const stage = await openOrgStage(server);
     const pod = await openPod(server, stage);
-    const text = await make(stage, stage.member, { name: "ci" });
+    const text = await makeKey(server, stage.org, stage.member, { name: "ci" });
     const role = () => {
       const found = pod.verifier.verify(text);
       return found.outcome === "good" ? found.key.role : found.outcome;
@@ -93,8 +87,12 @@ describe("snapshots of keys", () => {
   test("contain only keys of their database, and no secrets", async () => {
     const stage = await openOrgStage(server);
     const grant = (database: string) => `access:cloud://${stage.org.name}:${database}/services/ingest`;
-    const here = await make(stage, stage.owner, { name: "here", grants: [grant("main")], expires_in_s: 600 });
-    const there = await make(stage, stage.owner, { name: "there", grants: [grant("other")] });
+    const here = await makeKey(server, stage.org, stage.owner, {
+      name: "here",
+      grants: [grant("main")],
+      expires_in_s: 600,
+    });
+    const there = await makeKey(server, stage.org, stage.owner, { name: "there", grants: [grant("other")] });
     const pod = await openPod(server, stage);
     const found = pod.verifier.verify(here);
     if (found.outcome !== "good") throw new Error(found.outcome);
@@ -110,7 +108,7 @@ describe("snapshots of keys", () => {
 
   test("are not pushed when a key is used", async () => {
     const stage = await openOrgStage(server);
-    const text = await make(stage, stage.member, { name: "ci" });
+    const text = await makeKey(server, stage.org, stage.member, { name: "ci" });
     await using heard = await openListener(server);
     await heard.everything();
     const before = heard.told(stage.org.id);
@@ -119,7 +117,7 @@ describe("snapshots of keys", () => {
     await server.deps.key_uses.flush();
     await heard.everything();
     expect(heard.told(stage.org.id)).toBe(before);
-    await make(stage, stage.member, { name: "next" });
+    await makeKey(server, stage.org, stage.member, { name: "next" });
     await eventually(() => expect(pod.pushed).toHaveLength(2));
     expect(pod.pushed.map((one) => openSnapshot(one, pod.public_key)?.version)).toEqual([1, 2]);
     pod.stop();
@@ -128,7 +126,7 @@ describe("snapshots of keys", () => {
   test("include changes during a lost connection after the reconnect", async () => {
     const stage = await openOrgStage(server);
     const pod = await openPod(server, stage);
-    const text = await make(stage, stage.member, { name: "ci" });
+    const text = await makeKey(server, stage.org, stage.member, { name: "ci" });
     await eventually(() => expect(pod.outcome(text)).toBe("good"));
     await server.deps.pool.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'appdb notifications' and datname = current_database()",

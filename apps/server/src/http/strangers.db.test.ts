@@ -1,7 +1,7 @@
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Credential, openServer, type TestAnswer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, type OrgStage, openOrgStage } from "../testing/people.ts";
 
 let server: TestServer;
 let stage: OrgStage;
@@ -13,13 +13,7 @@ beforeAll(async () => {
     own: [],
     granted: [`manage:cloud://${stage.other_org.name}:main/services`],
   })) {
-    const made = await server.ask("keyCreate", {
-      as: { token: stage.outsider.token },
-      params: { org: stage.other_org.name },
-      body: { name, grants },
-    });
-    if (made.status !== 201) throw new Error(made.text);
-    keys[name] = made.json.api_key;
+    keys[name] = await makeKey(server, stage.other_org, stage.outsider, { name, grants });
   }
 });
 afterAll(() => server[Symbol.asyncDispose]());

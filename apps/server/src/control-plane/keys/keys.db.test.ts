@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makePerson, type OrgStage, openOrgStage, type TestPerson } from "../../testing/people.ts";
+import { makeKey, makePerson, type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
 interface KeyStage extends OrgStage {
@@ -21,21 +21,15 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const GRANT = "access:cloud://ORG:main/services/ingest";
 
-async function make(org: string, as: TestPerson, body: object): Promise<string> {
-  const made = await server.ask("keyCreate", { as, params: { org }, body } as never);
-  if (made.status !== 201) throw new Error(made.text);
-  return made.json.api_key;
-}
-
 async function openStage(at: TestServer): Promise<KeyStage> {
   const stage = await openOrgStage(at);
   const { name } = stage.org;
   return {
     ...stage,
-    own: await make(name, stage.member, { name: "own" }),
-    owners: await make(name, stage.owner, { name: "owners" }),
-    granted: await make(name, stage.owner, { name: "granted", grants: [GRANT.replace("ORG", name)] }),
-    foreign: await make(stage.other_org.name, stage.outsider, { name: "foreign" }),
+    own: await makeKey(at, stage.org, stage.member, { name: "own" }),
+    owners: await makeKey(at, stage.org, stage.owner, { name: "owners" }),
+    granted: await makeKey(at, stage.org, stage.owner, { name: "granted", grants: [GRANT.replace("ORG", name)] }),
+    foreign: await makeKey(server, stage.other_org, stage.outsider, { name: "foreign" }),
   };
 }
 
@@ -236,7 +230,7 @@ describe("an API key", () => {
 
   test("that has expired is refused, by the database's clock", async () => {
     const stage = await openStage(server);
-    const text = await make(stage.org.name, stage.member, { name: "short", expires_in_s: 60 });
+    const text = await makeKey(server, stage.org, stage.member, { name: "short", expires_in_s: 60 });
     expect((await whoami(text)).json.expires_at).toMatch(/Z$/);
     await server.deps.db
       .updateTable("control.api_keys")
@@ -249,7 +243,7 @@ describe("an API key", () => {
 
   test("cannot create a key that outlives it", async () => {
     const stage = await openStage(server);
-    const text = await make(stage.org.name, stage.member, { name: "short", expires_in_s: 3_600 });
+    const text = await makeKey(server, stage.org, stage.member, { name: "short", expires_in_s: 3_600 });
     const create = (body: object) =>
       server.ask("keyCreate", { as: { api_key: text }, params: { org: stage.org.name }, body } as never);
     expect((await create({ name: "child" })).status).toBe(403);
@@ -321,7 +315,7 @@ describe("an API key", () => {
 
   test("lists are paged, by name", async () => {
     const stage = await openOrgStage(server);
-    for (const name of ["c", "a", "b"]) await make(stage.org.name, stage.member, { name });
+    for (const name of ["c", "a", "b"]) await makeKey(server, stage.org, stage.member, { name });
     const page = (query: Record<string, string>) =>
       server.ask("keyList", { as: stage.member, params: { org: stage.org.name }, query } as never);
     const first = await page({ limit: "2" });
@@ -338,7 +332,7 @@ describe("an API key", () => {
       .insertInto("control.members")
       .values({ org_id: stage.org.id, user_id: person.id, role: "member" })
       .execute();
-    const text = await make(stage.org.name, person, { name: "theirs" });
+    const text = await makeKey(server, stage.org, person, { name: "theirs" });
     await server.deps.db.deleteFrom("identity.users").where("id", "=", person.id).execute();
     expect((await whoami(text)).status).toBe(401);
   });

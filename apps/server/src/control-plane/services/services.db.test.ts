@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLocateVolume } from "../../pods/locate-volume.ts";
 import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, type OrgStage, openOrgStage } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
 import { anApplication, makeService, openServiceStage, readServiceRecords } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
@@ -34,12 +34,9 @@ async function openStage(): Promise<Stage> {
   const serviceId = await makeService(server, place, { releases: 2 });
   await makeService(server, place, { name: "other", state: "STOPPED" });
   await makeService(server, place, { name: "broken", state: "FAILED" });
-  const made = await server.ask("keyCreate", {
-    as: people.owner,
-    params: { org: people.org.name },
-    body: { name: "deploy", grants: [`manage:cloud://${people.org.name}:main/services/ingest`] },
-  });
-  return { ...people, ...place, service_id: serviceId, key: made.json.api_key };
+  const grants = [`manage:cloud://${people.org.name}:main/services/ingest`];
+  const key = await makeKey(server, people.org, people.owner, { name: "deploy", grants });
+  return { ...people, ...place, service_id: serviceId, key };
 }
 
 const INGEST = { db: "main", service: "ingest" };
@@ -319,12 +316,8 @@ test("a service rolls back only to the last release that served and fits the tab
 test("a key updates the services of its grants, and sees only their operations", async () => {
   await using stage = await openServiceStage(server);
   await makeService(server, stage, { name: "other" });
-  const made = await server.ask("keyCreate", {
-    as: stage.owner,
-    params: { org: stage.org.name },
-    body: { name: "deploy", grants: [`manage:cloud://${stage.org.name}:main/services/ingest`] },
-  });
-  const as = { api_key: made.json.api_key };
+  const grants = [`manage:cloud://${stage.org.name}:main/services/ingest`];
+  const as = { api_key: await makeKey(server, stage.org, stage.owner, { name: "deploy", grants }) };
   const params = { org: stage.org.name, db: "main" };
   const body = { app_file: "app.py", folders: [], service: null, file_digests: null };
   const plan = await server.ask("servicePlan", { as, params, body });

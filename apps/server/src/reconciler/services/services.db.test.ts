@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { databasePaths } from "../../pods/database-paths.ts";
 import { serviceFolder, servicePaths } from "../../pods/service-paths.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { makeKey } from "../../testing/people.ts";
 import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
 import { openTestService } from "../../testing/test-service.ts";
 import { failLostService } from "./fail-service.ts";
@@ -231,12 +232,7 @@ describe("the services of a database", () => {
     const service = await openTestService(stage);
     await service.settles("AVAILABLE");
     const { last_keys: lastKeys } = stage.machine.pods.toldService(service.pod(1));
-    const made = await server.ask("keyCreate", {
-      as: stage.owner,
-      params: { org: stage.org.name },
-      body: { name: "ci", grants: [] },
-    } as never);
-    expect(made.status, made.text).toBeLessThan(300);
+    await makeKey(server, stage.org, stage.owner, { name: "ci", grants: [] });
     await eventually(() => expect(stage.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(lastKeys), {
       timeout_ms: 1_000,
     });
