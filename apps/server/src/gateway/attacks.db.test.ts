@@ -9,7 +9,7 @@ import { LINK_VERSIONS, type LinkAnswer } from "@appdb/pods/link/link";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
 import { type Answer, type LinkHandler, openTestGateway, type TestGateway } from "../testing/test-gateway.ts";
 import type { GatewayRequest, GatewayResponse } from "./exchange/exchange.ts";
 import { answerProblem } from "./forward/answer-problem.ts";
@@ -21,7 +21,7 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 let key: string;
 /** A service that is not attacked. */
 let other: string;
@@ -29,7 +29,7 @@ let other: string;
 beforeAll(async () => {
   server = await openServer();
   gateway = await openTestGateway(server, { limits: { request_ms: REQUEST_MS, client_ms: CLIENT_MS, in_flight: 4 } });
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   key = await makeKey(server, people.org, people.owner, { name: "caller" });
   other = (await openService()).url;
 });
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-async function openPlace() {
+async function makeIdleService() {
   const database = await gateway.makeDatabase(people.org, { name: `db${++count}` });
   const service = await gateway.makeService(people.org, database.id);
   const serve = async () => {
@@ -49,7 +49,7 @@ async function openPlace() {
 }
 
 async function openService(answer?: Answer) {
-  const { serve, service, url } = await openPlace();
+  const { serve, service, url } = await makeIdleService();
   const pod = await gateway.runPod(service, 1, answer);
   await serve();
   return { url, pod };
@@ -57,7 +57,7 @@ async function openService(answer?: Answer) {
 
 /** A service whose pod answers requests of the link, and WARM to `/docs?warm`. */
 async function openLinked(handle: LinkHandler) {
-  const { serve, service, url } = await openPlace();
+  const { serve, service, url } = await makeIdleService();
   const pod = await gateway.runLinkPod(service, 1, async (asked, more) =>
     asked.path === "/docs" && asked.search === "warm" ? WARM : await handle(asked, more),
   );
@@ -67,7 +67,7 @@ async function openLinked(handle: LinkHandler) {
 
 /** A service whose pod sends handwritten frames: `say` runs for the first request of each link. */
 async function openLiar(say: (writer: FrameWriter, socket: Socket, number: number) => void) {
-  const { serve, service, url } = await openPlace();
+  const { serve, service, url } = await makeIdleService();
   const { link_socket: linkSocket } = await gateway.placePod(service, 1);
   const sockets = new Set<Socket>();
   const liar: Server = createServer((socket) => {

@@ -17,7 +17,7 @@ import { createKeySnapshots } from "../edge/key-snapshots.ts";
 import { makeDatabase } from "../testing/databases.ts";
 import { makeCertificate } from "../testing/make-certificate.ts";
 import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
 import { openTestGateway, type StubPod, type TestGateway } from "../testing/test-gateway.ts";
 import { readCertificate, watchCertificate } from "./acme/certificate.ts";
 
@@ -29,7 +29,7 @@ let folder: string;
 let files: { cert_file: string; key_file: string };
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 let key: string;
 let host: string;
 let pod: StubPod;
@@ -45,7 +45,7 @@ beforeAll(async () => {
     deps: { trusted_proxies: [PROXY], log },
   });
   port = gateway.port ?? 0;
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   key = await makeKey(server, people.org, people.owner, { name: "caller" });
   const id = await makeDatabase(server, people.org);
   const service = await gateway.makeService(people.org, id);

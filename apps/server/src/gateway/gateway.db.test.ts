@@ -2,12 +2,12 @@ import { connect } from "node:net";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
 import { openTestGateway, type TestGateway } from "../testing/test-gateway.ts";
 
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 let key: string;
 
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
   gateway = await openTestGateway(server, {
     limits: { request_ms: 2_000, body_bytes: 1_000, upload_bytes: 2_000, in_flight: 30 },
   });
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   key = await makeKey(server, people.org, people.owner, { name: "caller" });
 });
 afterAll(async () => {

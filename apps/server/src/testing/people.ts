@@ -19,7 +19,7 @@ export interface TestOrg {
 }
 
 /** An organization with a person of each role, and another organization with an unrelated owner. */
-export interface OrgStage {
+export interface TestPeople {
   readonly org: TestOrg;
   readonly owner: TestPerson;
   readonly admin: TestPerson;
@@ -111,7 +111,7 @@ export async function join(server: TestServer, org: TestOrg, person: TestPerson,
     .execute();
 }
 
-export async function openOrgStage(server: TestServer): Promise<OrgStage> {
+export async function makePeople(server: TestServer): Promise<TestPeople> {
   const [owner, admin, member, outsider] = await Promise.all(
     ["owner", "admin", "member", "outsider"].map((name) => makePerson(server, name)),
   );

@@ -5,21 +5,21 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTraffic } from "../../gateway/exchange/gateway-traffic.ts";
 import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { anApplication, makeService } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
 import { type Answer, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 let serviceId: string;
 let key: string;
 let answer: Answer = () => undefined;
 
 beforeAll(async () => {
   server = await openServer();
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   const { runtime_base: runtimeBase } = server.deps.config;
   gateway = await openTestGateway(server, { deps: { paths: { home: server.home, runtime_base: runtimeBase } } });
   const database = await gateway.makeDatabase(people.org);

@@ -18,7 +18,7 @@ import { openControlDatabase } from "../../database/pool.ts";
 import { createKeySnapshots } from "../../edge/key-snapshots.ts";
 import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer, testMasterKey } from "../../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { openTestGateway } from "../../testing/test-gateway.ts";
 
 const DOMAIN = "apps.test";
@@ -27,7 +27,7 @@ const METRICS_TOKEN = "a-token-of-the-operator-that-is-long-enough";
 
 describe.skipIf(why !== undefined)("ordered certificates", () => {
   let server: TestServer;
-  let people: OrgStage;
+  let people: TestPeople;
   let folder: string;
   let port: number;
   let httpPort: number;
@@ -41,7 +41,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
       openServer({ env: { SERVICE_METRICS_TOKEN: METRICS_TOKEN } }),
       startPebble({ tls_port: port, http_port: httpPort }),
     ]);
-    people = await openOrgStage(server);
+    people = await makePeople(server);
   });
   afterAll(async () => {
     await lasting[Symbol.asyncDispose]();

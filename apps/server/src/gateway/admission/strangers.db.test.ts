@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeDatabase } from "../../testing/databases.ts";
 import { makeCertificate } from "../../testing/make-certificate.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { type Answer, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 
 const DOMAIN = "apps.test";
@@ -26,7 +26,7 @@ const CORS = {
 let folder: string;
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 let key: string;
 let ca: Buffer;
 
@@ -39,7 +39,7 @@ beforeAll(async () => {
     config: { domain: DOMAIN, port: 0, tls },
     limits: { client_ms: CLIENT_MS, in_flight: PLACES, address_connections: 40 },
   });
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   key = await makeKey(server, people.org, people.owner, { name: "caller" });
 });
 afterAll(async () => {

@@ -10,14 +10,14 @@ import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-c
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createLocateVolume } from "../../pods/locate-volume.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { type LinkHandler, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 import type { GatewayDeps } from "../gateway.ts";
 import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 let key: string;
 let traces: TraceCollector;
 let tracer: Awaited<ReturnType<typeof openTracer>>;
@@ -38,7 +38,7 @@ beforeAll(async () => {
     },
   };
   gateway = await openTestGateway(server, { limits: { request_ms: 1_000 }, deps: { tracer, pod_access: podAccess } });
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   key = await makeKey(server, people.org, people.owner, { name: "caller" });
 });
 afterEach(async () => {

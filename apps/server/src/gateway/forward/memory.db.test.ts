@@ -4,7 +4,7 @@ import type { LinkAsked } from "@appdb/pods/link/serve-link";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makeKey, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { type LinkHandler, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 
@@ -14,7 +14,7 @@ const LONG = 60_000;
 
 let server: TestServer;
 let gateway: TestGateway;
-let people: OrgStage;
+let people: TestPeople;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
   gateway = await openTestGateway(server, {
     limits: { memory_bytes: MEMORY_BYTES, client_ms: 2_000, request_ms: 3_000, org_in_flight: 20 },
   });
-  people = await openOrgStage(server);
+  people = await makePeople(server);
 });
 beforeEach(async () => expect(await held()).toBe(0));
 afterEach(async () => {

@@ -1,13 +1,13 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { openServer } from "../../testing/open-server.ts";
-import { makeKey, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople } from "../../testing/people.ts";
 import { openTestGateway } from "../../testing/test-gateway.ts";
 
 test("records the use of a valid key, not of a wrong one", async () => {
   await using server = await openServer();
   await using gateway = await openTestGateway(server);
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const database = await gateway.makeDatabase(org, { name: "main" });
   const service = await gateway.makeService(org, database.id);
   await gateway.runPod(service, 1);

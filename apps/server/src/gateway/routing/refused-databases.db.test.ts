@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { suspendOrganization } from "../../control-plane/organizations/suspend-organization.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makeKey, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople } from "../../testing/people.ts";
 import { openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 
 let server: TestServer;
@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 async function openService() {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const key = await makeKey(server, org, owner, { name: "caller" });
   const database = await gateway.makeDatabase(org, { name: "main" });
   const service = await gateway.makeService(org, database.id);
