@@ -42,7 +42,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   /** Runs a command in the project, next to the browser. */
-  const type = (...words: string[]) => expectExit(stage.place, 0, ...words);
+  const type = (...words: string[]) => expectExit(stage.project, 0, ...words);
   const state = (name: string) => stage.page.getByRole("main").getByText(name, { exact: true }).first();
 
   test("a new organization's main becomes AVAILABLE and shows the next command", async () => {
@@ -65,10 +65,10 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("shows changes of a command's update and its operation's output", async () => {
-    const { page, place, open } = stage;
+    const { page, project, open } = stage;
     await makeKey(stage, "acme");
     await type("init");
-    writeFile(place, "app.py", APP);
+    writeFile(project, "app.py", APP);
     await open("/orgs/acme/databases/main");
     await page.getByText("No project files have been uploaded.").waitFor();
     await type("db", "update", "cloud://acme:main", "-f");
@@ -184,8 +184,8 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("rolls a service back to a previous release", async () => {
-    const { page, place, open, button } = stage;
-    writeFile(place, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
+    const { page, project, open, button } = stage;
+    writeFile(project, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
     await type("db", "update", "cloud://acme:main", "-f");
     await type("service", "update", "app.py", "cloud://acme:main", "-f");
     await open("/orgs/acme/databases/main/services/ingest");

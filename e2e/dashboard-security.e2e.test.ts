@@ -82,8 +82,8 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
   test(
     "a dangerous action asks for the identity when the sign-in is old",
     async () => {
-      const { page, open, button, place } = stage;
-      const client = await connectCluster(join(place.home, "server", "postgres"), "control");
+      const { page, open, button, project } = stage;
+      const client = await connectCluster(join(project.home, "server", "postgres"), "control");
       await client.query("update identity.sessions set authenticated_at = now() - interval '1 hour'");
       await client.end();
       await open("/orgs/acme/keys");

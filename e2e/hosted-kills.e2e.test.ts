@@ -179,12 +179,12 @@ async function prepare(operation: string): Promise<Prepared> {
   switch (operation) {
     case "create":
       made += 1;
-      return { ...post("/update", "AVAILABLE", await stage.project(faultApp(0))), db: `made-${made}` };
+      return { ...post("/update", "AVAILABLE", await stage.upload(faultApp(0))), db: `made-${made}` };
     case "update files":
-      return post("/update", "AVAILABLE", await stage.project(`${faultApp(extra)}\n# ${Date.now()}\n`));
+      return post("/update", "AVAILABLE", await stage.upload(`${faultApp(extra)}\n# ${Date.now()}\n`));
     case "update resources":
       memoryMb = memoryMb === 1_024 ? 1_536 : 1_024;
-      return post("/update", "AVAILABLE", await stage.project(faultApp(extra), { memory_mb: memoryMb }));
+      return post("/update", "AVAILABLE", await stage.upload(faultApp(extra), { memory_mb: memoryMb }));
     case "start":
       await change("data", "POST", "/stop");
       await stage.settles("data", "STOPPED");
@@ -195,7 +195,7 @@ async function prepare(operation: string): Promise<Prepared> {
       return { ...post("", "DELETING"), method: "DELETE" };
     case "delete now":
       made += 1;
-      await stage.update(`made-${made}`, await stage.project(faultApp(0)));
+      await stage.update(`made-${made}`, await stage.upload(faultApp(0)));
       await stage.settles(`made-${made}`, "AVAILABLE");
       return { ...post("?now=1", ""), method: "DELETE", db: `made-${made}`, ends: undefined };
     default:
@@ -276,7 +276,7 @@ async function endsAs(db: string, state: string | undefined): Promise<void> {
 /** A schema is applied by the request itself; an interrupted caller sends it again. */
 async function runSchemaCell({ step, victim }: Cell): Promise<string> {
   extra += 1;
-  await stage.update("data", await stage.project(faultApp(extra)));
+  await stage.update("data", await stage.upload(faultApp(extra)));
   await stage.settles("data", "AVAILABLE");
   const id = await idOf("data");
   const isFilling = () => stage.queryData(id, "select 1 from appdb.jobs where state in ('pending', 'running')");

@@ -10,19 +10,19 @@ test("after a power cut, databases keep their rows and states, and operations en
 }, async () => {
   bundleHeldServer();
   await using stage = await openFaultStage();
-  const { inserters, place, server } = stage;
+  const { inserters, project, server } = stage;
   // three databases: awake and written to (data), asleep (main), and in the middle of an update (other)
   await stage.settles("main", "STOPPED");
-  const made = await stage.update("other", await stage.project(faultApp(0)));
+  const made = await stage.update("other", await stage.upload(faultApp(0)));
   expect(made.status, JSON.stringify(made)).toBe(202);
   const { id: other } = await stage.settles("other", "AVAILABLE");
   server.hold("pod_stopped");
-  const update = await stage.update("other", await stage.project(faultApp(0), { memory_mb: 1_536 }));
+  const update = await stage.update("other", await stage.upload(faultApp(0), { memory_mb: 1_536 }));
   expect(update.status, JSON.stringify(update)).toBe(202);
   await eventually(() => expect(server.held()).toBe("pod_stopped"), { timeout_ms: 30_000 });
   await eventually(() => expect(inserters.outcome.acknowledged.size).toBeGreaterThan(20), { timeout_ms: 30_000 });
   const { id } = await stage.see("data");
-  const lock = join(place.home, "server", "databases", id, "data", "postgres", "18", "postmaster.pid");
+  const lock = join(project.home, "server", "databases", id, "data", "postgres", "18", "postmaster.pid");
   // the inserters continue: rows are in flight when the power is cut
   await stage.cutPower();
   expect(readFileSync(lock, "utf8")).not.toBe("");
@@ -43,7 +43,7 @@ test("after a power cut, databases keep their rows and states, and operations en
   await eventually(() => expect(stage.orphans([id, other])).toEqual([]), { timeout_ms: 15_000 });
   expect(existsSync(lock)).toBe(true);
   expect(
-    readdirSync(join(place.home, "server", "pods"))
+    readdirSync(join(project.home, "server", "pods"))
       .filter((name) => name.startsWith("db-"))
       .sort(),
   ).toEqual([id, other].map((one) => `db-${one}`).sort());

@@ -1,7 +1,7 @@
+import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import type { Browser, Locator, Page } from "playwright-core";
 import { findChromium, load, openBrowser, openWindow, type Window } from "./browser.ts";
 import { type HostedServer, startHostedServer } from "./hosted-server.ts";
-import { makePlace, type Place } from "./place.ts";
 
 export const ANN = { name: "Ann Archer", email: "ann@example.com", password: "correct horse battery" };
 
@@ -11,7 +11,7 @@ export const NO_BROWSER = findChromium() === undefined && process.env.CHROMIUM !
 /** A separate server, a browser, and Ann's window. */
 export interface DashboardStage extends AsyncDisposable {
   /** Has the server's home, and a project whose commands reach the server. */
-  readonly place: Place;
+  readonly project: TestProject;
   readonly server: HostedServer;
   readonly browser: Browser;
   readonly ann: Window;
@@ -23,19 +23,19 @@ export interface DashboardStage extends AsyncDisposable {
 }
 
 export async function openDashboardStage(env: Readonly<Record<string, string>> = {}): Promise<DashboardStage> {
-  const place = makePlace({ env });
+  const project = openTestProject({ env });
   let browser: Browser | undefined;
   const close = async () => {
     await browser?.close();
-    await place[Symbol.asyncDispose]();
+    await project[Symbol.asyncDispose]();
   };
   try {
     browser = await openBrowser();
-    const server = await startHostedServer(place);
+    const server = await startHostedServer(project);
     const ann = await openWindow(browser);
     const { page } = ann;
     return {
-      place,
+      project,
       server,
       browser,
       ann,
@@ -70,13 +70,13 @@ export async function post({ ann, server }: DashboardStage, path: string, data: 
   if (response.status() !== 201) throw new Error(`${path} answered ${response.status()}: ${await response.text()}`);
 }
 
-/** Makes commands of the place act as Ann in the organization. */
-export async function makeKey({ ann, place, server }: DashboardStage, org: string): Promise<void> {
+/** Makes commands of the project act as Ann in the organization. */
+export async function makeKey({ ann, project, server }: DashboardStage, org: string): Promise<void> {
   const headers = { origin: server.url };
   const response = await ann.context.request.post(`${server.url}/v1/orgs/${org}/keys`, {
     headers,
     data: { name: "terminal" },
   });
   const { api_key: apiKey } = (await response.json()) as { api_key: string };
-  place.env.SERVICE_API_KEY = apiKey;
+  project.env.SERVICE_API_KEY = apiKey;
 }

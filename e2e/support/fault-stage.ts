@@ -14,10 +14,10 @@ import { join } from "node:path";
 import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { readProcesses } from "@appdb/system/processes/process-table";
 import { eventually } from "@appdb/testkit/eventually";
+import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { type HeldServer, startHeldServer } from "./held-server.ts";
 import { type Inserters, startInserters } from "./inserters.ts";
-import { makePlace, type Place } from "./place.ts";
 import { commandOf, descendants } from "./process-tree.ts";
 import { connectCluster } from "./served.ts";
 
@@ -42,7 +42,7 @@ export interface Asked {
 
 /** A server with an organization whose database `data` constantly receives rows. */
 export interface FaultStage extends AsyncDisposable {
-  readonly place: Place;
+  readonly project: TestProject;
   readonly server: HeldServer;
   readonly inserters: Inserters;
   /** Sends a request with the organization's API key, below `/v1/orgs/acme`. */
@@ -53,18 +53,18 @@ export interface FaultStage extends AsyncDisposable {
   /** Waits until the database has this state and no running operation. */
   settles(db: string, state: string): Promise<SeenDatabase>;
   /** Payload of an update: settings, the uploaded files, and an environment without packages. */
-  project(app: string, settings?: object): Promise<object>;
+  upload(app: string, settings?: object): Promise<object>;
   /** Creates a database from these files, or updates it. */
-  update(db: string, project: object): Promise<Asked>;
+  update(db: string, payload: object): Promise<Asked>;
   /** Queries the database's own PostgreSQL. */
   queryData(id: string, text: string): Promise<unknown[][]>;
   /** Queries the control plane's PostgreSQL. */
   queryControl(text: string): Promise<unknown[][]>;
   /** Pids of a kind of process; of the database's own where applicable. */
   find(victim: FaultVictim, id: string): number[];
-  /** Processes of the place that belong neither to the server nor to a pod that must run. */
+  /** Processes of the project that belong neither to the server nor to a pod that must run. */
   orphans(awake: readonly string[]): string[];
-  /** Kills all processes of the place at the same instant and waits for their end. */
+  /** Kills all processes of the project at the same instant and waits for their end. */
   cutPower(): Promise<void>;
 }
 
@@ -115,21 +115,21 @@ export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "ins
 }
 
 export async function openFaultStage(env: Readonly<Record<string, string>> = {}): Promise<FaultStage> {
-  const place = makePlace({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
+  const project = openTestProject({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
   let server: HeldServer | undefined;
   try {
-    server = await startHeldServer(place);
-    return await openOn(place, server);
+    server = await startHeldServer(project);
+    return await openOn(project, server);
   } catch (error) {
     const said = (server?.output() ?? "").split("\n").slice(-30).join("\n");
     await server?.[Symbol.asyncDispose]();
-    await cutPower(place);
-    await place[Symbol.asyncDispose]();
+    await cutPower(project);
+    await project[Symbol.asyncDispose]();
     throw new Error(`The stage was not made:\n${said}`, { cause: error });
   }
 }
 
-async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
+async function openOn(project: TestProject, server: HeldServer): Promise<FaultStage> {
   const headers: Record<string, string> = {};
   const send = async (method: string, path: string, body?: object | Buffer): Promise<Asked> => {
     const isBytes = body instanceof Uint8Array;
@@ -177,16 +177,16 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
       },
       { timeout_ms: SETTLE_MS },
     );
-  const update: FaultStage["update"] = async (db, project) => {
-    const planned = await insist("POST", `/databases/${db}/plan`, project);
+  const update: FaultStage["update"] = async (db, payload) => {
+    const planned = await insist("POST", `/databases/${db}/plan`, payload);
     expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
     const { generation } = planned.json;
-    const body = { ...project, expected_generation: generation, allow_destructive: true };
+    const body = { ...payload, expected_generation: generation, allow_destructive: true };
     return await insist("POST", `/databases/${db}/update`, body);
   };
-  const project: FaultStage["project"] = async (app, settings = {}) => {
+  const upload: FaultStage["upload"] = async (app, settings = {}) => {
     const texts = { "app.py": app, "requirements.txt": "# none\n" };
-    const archive = archiveOf(place, Object.values(texts));
+    const archive = archiveOf(project, Object.values(texts));
     await eventually(() => made("PUT", "/v1/orgs/acme/blobs", archive), { timeout_ms: SETTLE_MS });
     const files = Object.entries(texts).map(([path, text]) => ({
       path,
@@ -208,11 +208,11 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
       await client.end();
     }
   };
-  const clusterOf = (id: string) => join(place.home, "server", "databases", id, "data", "postgres");
-  const control = join(place.home, "server", "postgres");
+  const clusterOf = (id: string) => join(project.home, "server", "databases", id, "data", "postgres");
+  const control = join(project.home, "server", "postgres");
 
   await settles("main", "AVAILABLE");
-  const created = await update("data", await project(faultApp(0)));
+  const created = await update("data", await upload(faultApp(0)));
   expect(created, JSON.stringify(created)).toMatchObject({ status: 202 });
   await settles("data", "AVAILABLE");
   expect(await applySchema({ ask, insist }, "data")).toContain('"done"');
@@ -224,50 +224,50 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
     if (victim === "server") return [server.pid];
     if (victim === "control postgres") return postmaster(control);
     if (victim === "postgres") return postmaster(clusterOf(id));
-    const pod = supervisor(place, id);
+    const pod = supervisor(project, id);
     if (victim === "supervisor") return pod;
     return descendants(pod).filter((pid) => /\bappdb\.worker\b/.test(commandOf(pid)));
   };
   return {
-    place,
+    project,
     server,
     inserters,
     ask,
     insist,
     see,
     settles,
-    project,
+    upload,
     update,
     find,
     queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
     queryControl: (text) => queryCluster(control, "control", text),
     orphans: (awake) => {
       // a killed server left its gateway, which the next one adopts
-      const gateway = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? server.pid;
-      const roots = [server.pid, gateway, ...awake.flatMap((id) => supervisor(place, id))];
+      const gateway = findLockOwner(join(project.home, "server", "locks"), "gateway.")?.pid ?? server.pid;
+      const roots = [server.pid, gateway, ...awake.flatMap((id) => supervisor(project, id))];
       // each pod has a shell above it; PostgreSQL servers are children of the server and the pods
       const known = new Set([...roots, ...descendants(roots), ...ancestors(roots)]);
-      return processesOf(place)
+      return processesOf(project)
         .filter((pid) => !known.has(pid))
         .map((pid) => `${pid} ${commandOf(pid).slice(0, 160)}`)
         .filter((line) => !line.endsWith(" "));
     },
-    cutPower: () => cutPower(place),
+    cutPower: () => cutPower(project),
     [Symbol.asyncDispose]: async () => {
       await inserters.stop();
       await server[Symbol.asyncDispose]();
       // left by a server that died
-      await cutPower(place);
-      await place[Symbol.asyncDispose]();
+      await cutPower(project);
+      await project[Symbol.asyncDispose]();
     },
   };
 }
 
 /** Pauses all of them before the first kill, so that none can react to the end of another. */
-async function cutPower(place: Place): Promise<void> {
+async function cutPower(project: TestProject): Promise<void> {
   await eventually(
     () => {
-      const pids = processesOf(place);
+      const pids = processesOf(project);
       for (const signal of ["SIGSTOP", "SIGKILL"] as const) for (const pid of pids) sendIfThere(pid, signal);
       expect(pids).toEqual([]);
     },
@@ -275,12 +275,12 @@ async function cutPower(place: Place): Promise<void> {
   );
 }
 
-/** Includes pods, which get the place only on standard input, by their output file. */
-function processesOf(place: Place): number[] {
+/** Includes pods, which get the project only on standard input, by their output file. */
+function processesOf(project: TestProject): number[] {
   const printing = readProcesses()
     .map(({ pid }) => pid)
-    .filter((pid) => outputOf(pid).startsWith(place.home));
-  return [...new Set([...place.processes(), ...printing])];
+    .filter((pid) => outputOf(pid).startsWith(project.home));
+  return [...new Set([...project.processes(), ...printing])];
 }
 
 function outputOf(pid: number): string {
@@ -304,7 +304,7 @@ export function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function archiveOf({ home }: Place, texts: readonly string[]): Buffer {
+function archiveOf({ home }: TestProject, texts: readonly string[]): Buffer {
   mkdirSync(home, { recursive: true });
   const folder = mkdtempSync(join(home, "blobs-"));
   for (const text of texts) writeFileSync(join(folder, digestOf(text)), text);
@@ -313,7 +313,7 @@ function archiveOf({ home }: Place, texts: readonly string[]): Buffer {
   return archive;
 }
 
-function supervisor({ home }: Place, id: string): number[] {
+function supervisor({ home }: TestProject, id: string): number[] {
   const file = join(home, "server", "pods", `db-${id}`, "pod.json");
   if (!existsSync(file)) return [];
   const { process: found } = JSON.parse(readFileSync(file, "utf8"));

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { ROOT, type Started, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { type Place, ROOT, type Started } from "./place.ts";
 
 export interface HostedServer {
   readonly url: string;
@@ -10,9 +10,9 @@ export interface HostedServer {
   readonly started: Started;
 }
 
-/** Starts the built server in the place's home and waits until it prints its address. */
-export async function startHostedServer(place: Place): Promise<HostedServer> {
-  const started = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+/** Starts the built server in the project's home and waits until it prints its address. */
+export async function startHostedServer(project: TestProject): Promise<HostedServer> {
+  const started = project.start(`node '${join(ROOT, "dist", "server.js")}'`);
   return await eventually(
     () => {
       expect(started.child.exitCode, started.output()).toBe(null);

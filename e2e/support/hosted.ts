@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import type { Started, TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { startHostedServer } from "./hosted-server.ts";
-import type { Place, Started } from "./place.ts";
 import { connectCluster } from "./served.ts";
 
-/** The hosted service on the home of a place, with a browser session. */
+/** The hosted service on the home of a project, with a browser session. */
 export interface Hosted {
   readonly url: string;
   readonly server: Started;
@@ -25,9 +25,9 @@ export interface Browsed {
 
 const PASSWORD = "correct horse battery";
 
-/** Starts the built server on the home of the place with its own port and PostgreSQL. It ends with the place. */
-export async function startHosted(place: Place): Promise<Hosted> {
-  const { setup_link: setupLink, started, url } = await startHostedServer(place);
+/** Starts the built server on the home of the project with its own port and PostgreSQL. It ends with the project. */
+export async function startHosted(project: TestProject): Promise<Hosted> {
+  const { setup_link: setupLink, started, url } = await startHostedServer(project);
   let cookie = "";
   const browse: Hosted["browse"] = async (method, path, body) => {
     const response = await fetch(url + path, {
@@ -49,7 +49,7 @@ export async function startHosted(place: Place): Promise<Hosted> {
     server: started,
     browse,
     query: async (text) => {
-      const client = await connectCluster(join(place.home, "server", "postgres"), "control");
+      const client = await connectCluster(join(project.home, "server", "postgres"), "control");
       try {
         return (await client.query({ text, rowMode: "array" })).rows;
       } finally {
@@ -66,10 +66,10 @@ export async function startHosted(place: Place): Promise<Hosted> {
 
 /** Runs `cli login` until it shows its code. */
 export async function startLogin(
-  place: Place,
+  project: TestProject,
   words = "",
 ): Promise<{ readonly login: Started; readonly code: string }> {
-  const login = place.start(`cli login ${words}`);
+  const login = project.start(`cli login ${words}`);
   const code = await eventually(
     () => {
       // the next line may follow a moment later

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { type Finished, openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { type Hosted, startHosted } from "../../support/hosted.ts";
-import { type Finished, makePlace, type Place, ROOT } from "../../support/place.ts";
 import { writeFile } from "../../support/served.ts";
 import { TENANT_APP } from "./tenant-app.ts";
 import { archiveOf } from "./tree.ts";
@@ -35,7 +35,7 @@ export interface Tenant {
 
 /** A built server with two organizations that run the same application. */
 export interface AttackStage extends AsyncDisposable {
-  readonly place: Place;
+  readonly project: TestProject;
   readonly hosted: Hosted;
   readonly victim: Tenant;
   readonly mallory: Tenant;
@@ -58,52 +58,52 @@ wake_on_request = true
 
 /** Starts the built server with these settings and deploys both organizations' application. */
 export async function openAttackStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
-  const place = makePlace({ env: settings });
+  const project = openTestProject({ env: settings });
   try {
-    const hosted = await startHosted(place);
+    const hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
-    writeFile(place, "service.toml", PROJECT);
-    const victim = await openTenant(place, hosted, "victim");
-    const mallory = await openTenant(place, hosted, "mallory");
+    writeFile(project, "service.toml", PROJECT);
+    const victim = await openTenant(project, hosted, "victim");
+    const mallory = await openTenant(project, hosted, "mallory");
     return {
-      place,
+      project,
       hosted,
       victim,
       mallory,
-      restart: () => restart(place, hosted),
-      [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+      restart: () => restart(project, hosted),
+      [Symbol.asyncDispose]: () => project[Symbol.asyncDispose](),
     };
   } catch (error) {
-    await place[Symbol.asyncDispose]();
+    await project[Symbol.asyncDispose]();
     throw error;
   }
 }
 
 /** The same with only one organization, as plain processes require. */
 export async function openLoneStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
-  const place = makePlace({ env: settings });
+  const project = openTestProject({ env: settings });
   try {
-    const hosted = await startHosted(place);
+    const hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
-    writeFile(place, "service.toml", PROJECT);
-    const mallory = await openTenant(place, hosted, "mallory");
+    writeFile(project, "service.toml", PROJECT);
+    const mallory = await openTenant(project, hosted, "mallory");
     return {
-      place,
+      project,
       hosted,
       victim: mallory,
       mallory,
-      restart: () => restart(place, hosted),
-      [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+      restart: () => restart(project, hosted),
+      [Symbol.asyncDispose]: () => project[Symbol.asyncDispose](),
     };
   } catch (error) {
-    await place[Symbol.asyncDispose]();
+    await project[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-async function restart(place: Place, hosted: Hosted): Promise<void> {
+async function restart(project: TestProject, hosted: Hosted): Promise<void> {
   await hosted.server.interrupt("SIGTERM");
-  const again = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+  const again = project.start(`node '${join(ROOT, "dist", "server.js")}'`);
   await eventually(
     () => {
       expect(again.child.exitCode, again.output()).toBe(null);
@@ -113,7 +113,7 @@ async function restart(place: Place, hosted: Hosted): Promise<void> {
   );
 }
 
-async function openTenant(place: Place, hosted: Hosted, name: string): Promise<Tenant> {
+async function openTenant(project: TestProject, hosted: Hosted, name: string): Promise<Tenant> {
   expect(await hosted.browse("POST", "/v1/orgs", { name })).toMatchObject({ status: 201 });
   const key = (await hosted.browse("POST", `/v1/orgs/${name}/keys`, { name: "attack" })).json.api_key as string;
   const ask: Tenant["ask"] = (method, path, body) => send(`${hosted.url}/v1/orgs/${name}${path}`, key, method, body);
@@ -128,9 +128,9 @@ async function openTenant(place: Place, hosted: Hosted, name: string): Promise<T
   };
   await settles("AVAILABLE");
   const deploy: Tenant["deploy"] = async (app) => {
-    place.env.SERVICE_API_KEY = key;
-    writeFile(place, "app.py", app);
-    return await place.cli("deploy", "app.py", `cloud://${name}:main`, "-f", "--allow-destructive");
+    project.env.SERVICE_API_KEY = key;
+    writeFile(project, "app.py", app);
+    return await project.cli("deploy", "app.py", `cloud://${name}:main`, "-f", "--allow-destructive");
   };
   const deployed = await deploy(TENANT_APP);
   expect(deployed, deployed.stderr).toMatchObject({ code: 0 });

@@ -13,8 +13,8 @@ const ROW = { oid: 764, prosrc: "be_lo_import", prolang: 12 };
 /** Registers attacks that make the database's engine connect to its own cluster as its superuser. */
 export function testExportAttacks(open: () => AttackStage): void {
   describe("a member who exports rows to the database's own cluster socket", () => {
-    const folderOf = ({ place, mallory }: AttackStage) =>
-      nameRuntimeFolder(join(place.home, "server", "databases", mallory.database_id), place.env.XDG_RUNTIME_DIR);
+    const folderOf = ({ project, mallory }: AttackStage) =>
+      nameRuntimeFolder(join(project.home, "server", "databases", mallory.database_id), project.env.XDG_RUNTIME_DIR);
     const forms = (folder: string): Record<string, string> => ({
       "a parameter for the host": `postgresql:///main?host=${folder}&user=postgres`,
       "an encoded host": `postgresql://postgres@${encodeURIComponent(folder)}/main`,

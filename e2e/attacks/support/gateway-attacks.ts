@@ -83,8 +83,8 @@ async function putToSleep(tenant: Tenant): Promise<void> {
   await tenant.settles("STOPPED");
 }
 
-function gatewayPid({ place }: AttackStage): number {
-  const pid = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid;
+function gatewayPid({ project }: AttackStage): number {
+  const pid = findLockOwner(join(project.home, "server", "locks"), "gateway.")?.pid;
   if (pid === undefined) throw new Error("no gateway runs");
   return pid;
 }

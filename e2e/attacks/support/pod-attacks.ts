@@ -30,7 +30,7 @@ export function testPodAttacks(open: () => AttackStage): void {
         stage,
         `mv services services.was; mkdir services && ln -s ../../${victim.database_id}/services/${ofVictim} services/${own}`,
       );
-      const victims = findFolders(stage.place.home, "log").filter((path) => path.includes(victim.database_id));
+      const victims = findFolders(stage.project.home, "log").filter((path) => path.includes(victim.database_id));
       for (const folder of victims) {
         for (const name of readdirSync(folder)) {
           asPod(
@@ -48,8 +48,8 @@ export function testPodAttacks(open: () => AttackStage): void {
 
     test("changes no mode or owner of server folders through links", async () => {
       const stage = open();
-      const { mallory, place } = stage;
-      const probe = join(dirname(place.home), "probe");
+      const { mallory, project } = stage;
+      const probe = join(dirname(project.home), "probe");
       mkdirSync(probe, { mode: 0o700 });
       const own = await serviceId(mallory);
       const planted = asPod(
@@ -74,8 +74,8 @@ export function testPodAttacks(open: () => AttackStage): void {
 
     test("deletes no database of others through a link as services folder", async () => {
       const stage = open();
-      const { place, victim } = stage;
-      const databases = join(place.home, "server", "databases");
+      const { project, victim } = stage;
+      const databases = join(project.home, "server", "databases");
       const kept = join(databases, victim.database_id, "canary");
       writeFileSync(kept, "kept");
       const orphan = join(servicesOf(stage, victim), randomUUID());
@@ -141,17 +141,17 @@ function findFolders(home: string, name: string): string[] {
 }
 
 /** Folder of a database's services. */
-function servicesOf({ place }: AttackStage, { database_id: databaseId }: Tenant): string {
-  const own = join(place.home, "server", "services", databaseId);
-  return existsSync(own) ? own : join(place.home, "server", "databases", databaseId, "services");
+function servicesOf({ project }: AttackStage, { database_id: databaseId }: Tenant): string {
+  const own = join(project.home, "server", "services", databaseId);
+  return existsSync(own) ? own : join(project.home, "server", "databases", databaseId, "services");
 }
 
 /**
  * Runs a script as the attacker database's user in each of that user's folders, like a process that escaped the
  * application's sandbox. Returns the exit statuses.
  */
-function asPod({ mallory, place }: AttackStage, script: string): (number | null)[] {
-  const root = join(place.home, "server");
+function asPod({ mallory, project }: AttackStage, script: string): (number | null)[] {
+  const root = join(project.home, "server");
   const found = spawnSync(
     "find",
     [root, "-maxdepth", "5", "-type", "d", "-path", `*${mallory.database_id}*`, "-not", "-user", "root", "-prune"],

@@ -79,10 +79,10 @@ export function testTreeAttacks(open: () => AttackStage): void {
     let written: string;
 
     beforeAll(() => {
-      const { place } = open();
-      beside = join(dirname(place.home), "beside");
-      written = join(dirname(place.home), "written");
-      held = join(place.home, "server", "held");
+      const { project } = open();
+      beside = join(dirname(project.home), "beside");
+      written = join(dirname(project.home), "written");
+      held = join(project.home, "server", "held");
       for (const folder of [beside, held, written]) mkdirSync(folder, { mode: 0o700 });
     });
     afterAll(() => {
