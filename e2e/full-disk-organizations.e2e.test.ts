@@ -5,7 +5,7 @@ import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
+import { type Hosted, signInCommand, startHosted } from "./support/hosted.ts";
 import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
@@ -97,10 +97,7 @@ async function startOnDisk(project: TestProject, disk: SmallDisk): Promise<Hoste
 async function makeDatabase(project: TestProject, hosted: Hosted): Promise<string> {
   await expectExit(project, 0, "init");
   await hosted.setUp("ann@example.com");
-  const { code, login } = await startLogin(project);
-  await hosted.browse("GET", `/v1/devices/${code}`);
-  await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-  expect(await ended(login), login.output()).toBe(0);
+  await signInCommand(project, hosted);
   await expectExit(project, 0, "org", "create", "acme");
   const made = await expectExit(project, 0, "key", "create", "backend", "--json");
   await eventually(

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
+import { type Hosted, signInCommand, startHosted } from "./support/hosted.ts";
 import { printedExit, readPrintedSteps } from "./support/printed-steps.ts";
 import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 
@@ -21,10 +21,7 @@ describe("a user who deploys an application to a hosted database", () => {
     cpSync(join(ROOT, "examples", "quickstart"), project.folder, { recursive: true });
     hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
-    const { code, login } = await startLogin(project);
-    await hosted.browse("GET", `/v1/devices/${code}`);
-    await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-    expect(await ended(login), login.output()).toBe(0);
+    await signInCommand(project, hosted);
   });
   afterAll(async () => {
     await project[Symbol.asyncDispose]();

@@ -4,7 +4,7 @@ import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { eventually } from "@appdb/testkit/eventually";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { ended, type Hosted, startHosted, startLogin } from "./hosted.ts";
+import { type Hosted, signInCommand, startHosted } from "./hosted.ts";
 import { expectExit, makeProject, writeFile } from "./served.ts";
 
 const NAMES = ["acme", "other"] as const;
@@ -96,10 +96,7 @@ export function testOrganizations(settings: Readonly<Record<string, string>>): v
     const hosted = await startHosted(project);
     expect(hosted.server.output()).toContain('"driver":"sandbox"');
     await hosted.setUp("ann@example.com");
-    const { code, login } = await startLogin(project);
-    await hosted.browse("GET", `/v1/devices/${code}`);
-    await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-    expect(await ended(login), login.output()).toBe(0);
+    await signInCommand(project, hosted);
     const databases = [];
     for (const name of NAMES) databases.push(await makeDatabase(project, hosted, name));
     for (const { insert, name, secret } of databases) {

@@ -92,7 +92,14 @@ export async function read(answer: Response): Promise<Answer> {
 
 /** Queries the database directly by PostgreSQL's protocol on the running cluster's socket. */
 export async function query(project: TestProject, text: string, database = "main"): Promise<unknown[][]> {
-  const client = await connect(project, database);
+  return await queryCluster(join(project.home, "postgres"), database, text);
+}
+
+/** Queries a database of the running cluster in a folder of a home. */
+export async function queryCluster(folder: string, database: string, text: string): Promise<unknown[][]> {
+  const client = await connectCluster(folder, database);
+  // a test may kill the server
+  client.on("error", () => undefined);
   try {
     return (await client.query({ text, rowMode: "array" })).rows;
   } finally {
@@ -102,7 +109,7 @@ export async function query(project: TestProject, text: string, database = "main
 
 /** Takes locks by a statement, like a user of psql, and holds them until disposed. */
 export async function hold(project: TestProject, text: string): Promise<AsyncDisposable> {
-  const client = await connect(project, "main");
+  const client = await connectCluster(join(project.home, "postgres"), "main");
   await client.query("begin");
   await client.query(text);
   return {
@@ -111,10 +118,6 @@ export async function hold(project: TestProject, text: string): Promise<AsyncDis
       await client.end();
     },
   };
-}
-
-async function connect(project: TestProject, database: string): Promise<pg.Client> {
-  return await connectCluster(join(project.home, "postgres"), database);
 }
 
 /** Connects to the running cluster in a folder of a home. */

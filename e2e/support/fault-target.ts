@@ -1,15 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { readProcesses } from "@appdb/system/processes/process-table";
@@ -17,9 +6,11 @@ import { eventually } from "@appdb/testkit/eventually";
 import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { type HeldServer, startHeldServer } from "./held-server.ts";
+import { type Asked, openBrowserSession, send, setUpAccount } from "./hosted.ts";
 import { type Inserters, startInserters } from "./inserters.ts";
 import { commandOf, descendants } from "./process-tree.ts";
-import { connectCluster } from "./served.ts";
+import { queryCluster } from "./served.ts";
+import { archiveOf, fileEntry } from "./tree.ts";
 
 export const FAULT_VICTIMS = ["server", "supervisor", "postgres", "worker", "control postgres"] as const;
 export type FaultVictim = (typeof FAULT_VICTIMS)[number];
@@ -34,14 +25,8 @@ export interface SeenDatabase {
   readonly pods: readonly { readonly state: string; readonly reason: string | null }[];
 }
 
-export interface Asked {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
-  readonly json: any;
-}
-
 /** A server with an organization whose database `data` constantly receives rows. */
-export interface FaultStage extends AsyncDisposable {
+export interface FaultTarget extends AsyncDisposable {
   readonly project: TestProject;
   readonly server: HeldServer;
   readonly inserters: Inserters;
@@ -102,19 +87,17 @@ ${columns.join("")}`;
 const APP = { app_file: "app.py", folders: [], file_digests: null } as const;
 
 /** Plans and applies the tables of the database's files. Returns the last line or the refusal. */
-export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "insist">, db: string): Promise<string> {
+export async function applySchema({ insist, ask }: Pick<FaultTarget, "ask" | "insist">, db: string): Promise<string> {
   const planned = await insist("POST", `/databases/${db}/schema/plan`, { ...APP, files: null });
   expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
   const { catalog_version: catalogVersion } = planned.json.plan;
   const body = { ...APP, catalog_version: catalogVersion, allow_destructive: false };
   const applied = await ask("POST", `/databases/${db}/schema/apply`, body);
-  const lines = String(applied.json.text ?? JSON.stringify(applied.json))
-    .trim()
-    .split("\n");
+  const lines = applied.text.trim().split("\n");
   return lines.at(-1) ?? "";
 }
 
-export async function openFaultStage(env: Readonly<Record<string, string>> = {}): Promise<FaultStage> {
+export async function openFaultTarget(env: Readonly<Record<string, string>> = {}): Promise<FaultTarget> {
   const project = openTestProject({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
   let server: HeldServer | undefined;
   try {
@@ -125,40 +108,18 @@ export async function openFaultStage(env: Readonly<Record<string, string>> = {})
     await server?.[Symbol.asyncDispose]();
     await cutPower(project);
     await project[Symbol.asyncDispose]();
-    throw new Error(`The stage was not made:\n${said}`, { cause: error });
+    throw new Error(`The server was not set up:\n${said}`, { cause: error });
   }
 }
 
-async function openOn(project: TestProject, server: HeldServer): Promise<FaultStage> {
-  const headers: Record<string, string> = {};
-  const send = async (method: string, path: string, body?: object | Buffer): Promise<Asked> => {
-    const isBytes = body instanceof Uint8Array;
-    const type = isBytes ? "application/x-tar" : "application/json";
-    const response = await fetch(server.url + path, {
-      method,
-      headers: { ...headers, ...(body === undefined ? {} : { "content-type": type }) },
-      ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
-    });
-    const cookie = response.headers.getSetCookie()[0]?.split(";")[0];
-    if (cookie !== undefined) headers.cookie = cookie;
-    const text = await response.text();
-    const isJson = !/ndjson/.test(response.headers.get("content-type") ?? "");
-    return { status: response.status, json: isJson && text !== "" ? JSON.parse(text) : { text } };
-  };
-  const made = async (method: string, path: string, body?: object | Buffer) => {
-    const answer = await send(method, path, body);
-    expect(answer.status, JSON.stringify(answer.json)).toBeLessThan(300);
-    return answer.json;
-  };
-  const token = new URL(server.setup_link).searchParams.get("token");
-  headers.origin = server.url;
-  await made("POST", "/v1/setup", { token, email: "ann@example.com", name: "Ann", password: "correct horse battery" });
-  await made("POST", "/v1/orgs", { name: "acme" });
-  headers["x-api-key"] = (await made("POST", "/v1/orgs/acme/keys", { name: "faults" })).api_key;
-  delete headers.cookie;
+async function openOn(project: TestProject, server: HeldServer): Promise<FaultTarget> {
+  const browse = openBrowserSession(server.url);
+  await setUpAccount(browse, server.setup_link, "ann@example.com");
+  expect(await browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
+  const key: string = (await browse("POST", "/v1/orgs/acme/keys", { name: "faults" })).json.api_key;
 
-  const ask: FaultStage["ask"] = (method, path, body) => send(method, `/v1/orgs/acme${path}`, body);
-  const insist: FaultStage["insist"] = (method, path, body) =>
+  const ask: FaultTarget["ask"] = (method, path, body) => send(`${server.url}/v1/orgs/acme${path}`, key, method, body);
+  const insist: FaultTarget["insist"] = (method, path, body) =>
     eventually(
       async () => {
         const answer = await ask(method, path, body);
@@ -168,7 +129,7 @@ async function openOn(project: TestProject, server: HeldServer): Promise<FaultSt
       { timeout_ms: SETTLE_MS },
     );
   const see = async (db: string) => (await insist("GET", `/databases/${db}`)).json as SeenDatabase;
-  const settles: FaultStage["settles"] = (db, state) =>
+  const settles: FaultTarget["settles"] = (db, state) =>
     eventually(
       async () => {
         const seen = await see(db);
@@ -177,36 +138,23 @@ async function openOn(project: TestProject, server: HeldServer): Promise<FaultSt
       },
       { timeout_ms: SETTLE_MS },
     );
-  const update: FaultStage["update"] = async (db, payload) => {
+  const update: FaultTarget["update"] = async (db, payload) => {
     const planned = await insist("POST", `/databases/${db}/plan`, payload);
     expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
     const { generation } = planned.json;
     const body = { ...payload, expected_generation: generation, allow_destructive: true };
     return await insist("POST", `/databases/${db}/update`, body);
   };
-  const upload: FaultStage["upload"] = async (app, settings = {}) => {
+  const upload: FaultTarget["upload"] = async (app, settings = {}) => {
     const texts = { "app.py": app, "requirements.txt": "# none\n" };
-    const archive = archiveOf(project, Object.values(texts));
-    await eventually(() => made("PUT", "/v1/orgs/acme/blobs", archive), { timeout_ms: SETTLE_MS });
-    const files = Object.entries(texts).map(([path, text]) => ({
-      path,
-      size: Buffer.byteLength(text),
-      is_executable: false,
-      link: null,
-      chunks: [digestOf(text)],
-    }));
+    const archive = archiveOf(Object.values(texts));
+    await eventually(async () => expect(await ask("PUT", "/blobs", archive)).toMatchObject({ status: 200 }), {
+      timeout_ms: SETTLE_MS,
+    });
+    const files = Object.entries(texts).map(([path, text]) => fileEntry(path, text));
     const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] }];
     const environment = { source: "requirements.txt", files: requirements, python_version: null, system_packages: [] };
     return { settings, files, environment: { ...environment, uv_options: null } };
-  };
-  const queryCluster = async (folder: string, database: string, text: string) => {
-    const client = await connectCluster(folder, database);
-    client.on("error", () => undefined);
-    try {
-      return (await client.query({ text, rowMode: "array" })).rows as unknown[][];
-    } finally {
-      await client.end();
-    }
   };
   const clusterOf = (id: string) => join(project.home, "server", "databases", id, "data", "postgres");
   const control = join(project.home, "server", "postgres");
@@ -216,11 +164,11 @@ async function openOn(project: TestProject, server: HeldServer): Promise<FaultSt
   expect(created, JSON.stringify(created)).toMatchObject({ status: 202 });
   await settles("data", "AVAILABLE");
   expect(await applySchema({ ask, insist }, "data")).toContain('"done"');
-  await made("POST", "/v1/orgs/acme/databases/main/stop");
-  const { "x-api-key": key = "" } = headers;
+  const stopped = await ask("POST", "/databases/main/stop");
+  expect(stopped.status, stopped.text).toBeLessThan(300);
   const rows = `${server.url}/v1/orgs/acme/databases/data/tables/docs/rows`;
   const inserters = startInserters(rows, INSERTING, { "x-api-key": key }, INSERT_PAUSE_MS);
-  const find: FaultStage["find"] = (victim, id) => {
+  const find: FaultTarget["find"] = (victim, id) => {
     if (victim === "server") return [server.pid];
     if (victim === "control postgres") return postmaster(control);
     if (victim === "postgres") return postmaster(clusterOf(id));
@@ -298,19 +246,6 @@ function sendIfThere(pid: number, signal: NodeJS.Signals): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
-}
-
-export function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
-
-function archiveOf({ home }: TestProject, texts: readonly string[]): Buffer {
-  mkdirSync(home, { recursive: true });
-  const folder = mkdtempSync(join(home, "blobs-"));
-  for (const text of texts) writeFileSync(join(folder, digestOf(text)), text);
-  const archive = execFileSync("tar", ["-C", folder, "--format=ustar", "-cf", "-", ...readdirSync(folder)]);
-  rmSync(folder, { recursive: true });
-  return archive;
 }
 
 function supervisor({ home }: TestProject, id: string): number[] {

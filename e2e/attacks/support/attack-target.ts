@@ -1,20 +1,12 @@
-import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
-import { type Finished, openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
+import { type Finished, openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { type Hosted, startHosted } from "../../support/hosted.ts";
+import { type Asked, type Hosted, send, startHosted, startServer } from "../../support/hosted.ts";
 import { writeFile } from "../../support/served.ts";
+import { archiveOf } from "../../support/tree.ts";
 import { TENANT_APP } from "./tenant-app.ts";
-import { archiveOf } from "./tree.ts";
 
-export interface Asked {
-  readonly status: number;
-  readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
-  readonly json: any;
-}
-
-/** One organization of the stage. All requests carry its API key. */
+/** One organization of the target. All requests carry its API key. */
 export interface Tenant {
   readonly name: string;
   readonly key: string;
@@ -34,7 +26,7 @@ export interface Tenant {
 }
 
 /** A built server with two organizations that run the same application. */
-export interface AttackStage extends AsyncDisposable {
+export interface AttackTarget extends AsyncDisposable {
   readonly project: TestProject;
   readonly hosted: Hosted;
   readonly victim: Tenant;
@@ -56,61 +48,38 @@ name = "cloud://mallory:main"
 wake_on_request = true
 `;
 
-/** Starts the built server with these settings and deploys both organizations' application. */
-export async function openAttackStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
+/**
+ * Starts the built server with these settings and deploys the application of each organization. Plain processes allow
+ * only one, which is then its own victim.
+ */
+export async function openAttackTarget(
+  settings: Readonly<Record<string, string>>,
+  names: readonly string[] = ["victim", "mallory"],
+): Promise<AttackTarget> {
   const project = openTestProject({ env: settings });
   try {
     const hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
     writeFile(project, "service.toml", PROJECT);
-    const victim = await openTenant(project, hosted, "victim");
-    const mallory = await openTenant(project, hosted, "mallory");
+    const tenants: Tenant[] = [];
+    for (const name of names) tenants.push(await openTenant(project, hosted, name));
+    const [victim, mallory = victim] = tenants;
+    if (victim === undefined || mallory === undefined) throw new Error("No organization is named.");
     return {
       project,
       hosted,
       victim,
       mallory,
-      restart: () => restart(project, hosted),
+      async restart() {
+        await hosted.server.interrupt("SIGTERM");
+        await startServer(project);
+      },
       [Symbol.asyncDispose]: () => project[Symbol.asyncDispose](),
     };
   } catch (error) {
     await project[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/** The same with only one organization, as plain processes require. */
-export async function openLoneStage(settings: Readonly<Record<string, string>>): Promise<AttackStage> {
-  const project = openTestProject({ env: settings });
-  try {
-    const hosted = await startHosted(project);
-    await hosted.setUp("ann@example.com");
-    writeFile(project, "service.toml", PROJECT);
-    const mallory = await openTenant(project, hosted, "mallory");
-    return {
-      project,
-      hosted,
-      victim: mallory,
-      mallory,
-      restart: () => restart(project, hosted),
-      [Symbol.asyncDispose]: () => project[Symbol.asyncDispose](),
-    };
-  } catch (error) {
-    await project[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
-async function restart(project: TestProject, hosted: Hosted): Promise<void> {
-  await hosted.server.interrupt("SIGTERM");
-  const again = project.start(`node '${join(ROOT, "dist", "server.js")}'`);
-  await eventually(
-    () => {
-      expect(again.child.exitCode, again.output()).toBe(null);
-      expect(again.output()).toMatch(/^Dashboard: \S+$/m);
-    },
-    { timeout_ms: READY_MS },
-  );
 }
 
 async function openTenant(project: TestProject, hosted: Hosted, name: string): Promise<Tenant> {
@@ -158,19 +127,4 @@ async function openTenant(project: TestProject, hosted: Hosted, name: string): P
         { timeout_ms: READY_MS },
       ),
   };
-}
-
-export async function send(url: string, key: string, method: string, body?: object | Uint8Array): Promise<Asked> {
-  const isBytes = body instanceof Uint8Array;
-  const type = isBytes ? "application/x-tar" : "application/json";
-  const response = await fetch(url, {
-    method,
-    headers: { "x-api-key": key, ...(body === undefined ? {} : { "content-type": type }) },
-    ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const isJson =
-    /json/.test(response.headers.get("content-type") ?? "") &&
-    !/ndjson/.test(response.headers.get("content-type") ?? "");
-  return { status: response.status, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
