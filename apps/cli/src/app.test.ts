@@ -5,7 +5,7 @@ import { listCommands } from "./app.ts";
 import { DATABASE } from "./testing/databases.ts";
 import { HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
 import { hostedService } from "./testing/services.ts";
-import { URI } from "./testing/upload-world.ts";
+import { URI } from "./testing/upload-project.ts";
 
 const RECOMPUTED = {
   table: "main/docs",

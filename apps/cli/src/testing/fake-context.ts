@@ -18,7 +18,7 @@ export interface Ran {
 }
 
 /** Replacements for a command's dependencies in a test. */
-export interface FakeWorld {
+export interface FakeContext {
   readonly cwd?: string;
   /** Answers of the daemon. An unexpected call fails the test. */
   readonly client?: DaemonAnswers;
@@ -37,7 +37,7 @@ export interface FakeWorld {
 }
 
 /** Runs one command line with fake dependencies in this process. */
-export async function runCli(words: string | readonly string[], world: FakeWorld = {}): Promise<Ran> {
+export async function runCli(words: string | readonly string[], given: FakeContext = {}): Promise<Ran> {
   const argv = typeof words === "string" ? words.split(" ").filter((word) => word !== "") : words;
   const written = { stdout: "", stderr: "" };
   const streamOf = (name: keyof typeof written) => ({
@@ -51,31 +51,31 @@ export async function runCli(words: string | readonly string[], world: FakeWorld
     stderr: { write: (text) => void (text.trim() === "" ? undefined : streams.stderr.write(text)) },
     env: {},
   };
-  const client = fakeClient(world.client ?? {});
+  const client = fakeClient(given.client ?? {});
   const prompt: Prompt | undefined =
-    world.answer === undefined
+    given.answer === undefined
       ? undefined
       : {
-          confirm: async () => world.answer === true,
-          secret: async () => world.secret ?? "",
-          text: async () => world.typed ?? "",
+          confirm: async () => given.answer === true,
+          secret: async () => given.secret ?? "",
+          text: async () => given.typed ?? "",
         };
   const ctx: World = {
     process,
     config: CONFIG,
-    cwd: world.cwd ?? "/home/ada/project",
+    cwd: given.cwd ?? "/home/ada/project",
     out: createOutput(streams.stdout, streams.stderr, true),
     signal: new AbortController().signal,
     prompt,
     readInput: undefined,
-    control: async () => fakeControl(world.control ?? {}),
+    control: async () => fakeControl(given.control ?? {}),
     daemon: {
       ensure: async () => client,
-      find: async () => (world.has_daemon === false ? undefined : foundDaemon(client)),
+      find: async () => (given.has_daemon === false ? undefined : foundDaemon(client)),
       waitUntilGone: async () => undefined,
     },
     readApplication: async () => {
-      const app = world.app ?? APPLICATION;
+      const app = given.app ?? APPLICATION;
       if (app instanceof Error) throw app;
       return app;
     },
@@ -86,7 +86,7 @@ export async function runCli(words: string | readonly string[], world: FakeWorld
     listCommands,
     operate: () => Promise.reject(new Error("This test has no server.")),
     doctor: async () => [{ name: "node", ok: true, detail: "20.19.0", hint: null }],
-    ...world.context,
+    ...given.context,
   };
   await runCommandLine(argv, ctx);
   return { ...written, exit: Number(process.exitCode) };
