@@ -184,8 +184,8 @@ async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
 /** Ends orphaned pods, and continues after lost jobs and pods. */
 async function sweep(deps: ReconcileDeps, when: "at the start" | "meanwhile"): Promise<void> {
   await endOrphans(deps);
-  await markMissingDatabasesLost(deps);
-  await markMissingServicesLost(deps);
+  await markMissingDatabasesLost(deps, when);
+  await markMissingServicesLost(deps, when);
   await stopSuspended(deps.db, deps.recordEvent);
   await findUnfinished(deps.db, when);
   await findUnfinishedServices(deps, when);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { VERSION } from "@appdb/contract/version";
 import type { ProbeAnswer } from "@appdb/pods/driver/pod-keeper";
 import { LINK_VERSIONS } from "@appdb/pods/link/link";
@@ -9,6 +10,8 @@ import { type Resource, type ResourceColumns, type Snapshot, stateAfter } from "
 
 /** Workers poll for jobs that become due, but are notified of a job that is due when added. */
 const SHORT_MS = 500;
+/** The watch over the pods has seen the end of a pod within this time, with its reason. */
+const WATCHED_MS = 1_000;
 
 type LossDeps = Pick<ReconcileDeps, "db" | "log" | "recordEvent">;
 
@@ -93,16 +96,26 @@ export async function markFailedByLosses<S extends Snapshot, Event extends strin
   return hasLeft;
 }
 
-/** Marks resources without a running pod as lost. Running pods have their own watch. Returns how many it marked. */
+/**
+ * Marks resources without a running pod as lost. Running pods have their own watch, which goes first once it runs.
+ * Returns how many it marked.
+ */
 export async function markMissingPodsLost<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   deps: LossDeps & Pick<ReconcileDeps, "machine">,
   serving: readonly { readonly id: string; readonly generation: number; readonly pod_id: string }[],
-  podOf: (snapshot: S) => string,
+  { podOf, when }: { podOf(snapshot: S): string; readonly when: "at the start" | "meanwhile" },
 ): Promise<number> {
   if (serving.length === 0) return 0;
-  const pods = await deps.machine.driver.list({ kind: resource.kind });
-  const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  const listRunning = async () => {
+    const pods = await deps.machine.driver.list({ kind: resource.kind });
+    return new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  };
+  let running = await listRunning();
+  if (when === "meanwhile" && serving.some(({ pod_id: podId }) => !running.has(podId))) {
+    await sleep(WATCHED_MS);
+    running = await listRunning();
+  }
   let lost = 0;
   for (const { generation, id, pod_id: podId } of serving) {
     if (running.has(podId)) continue;

@@ -66,7 +66,10 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
 }
 
 /** Marks databases without a running pod as lost. */
-export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<number> {
+export async function markMissingDatabasesLost(
+  deps: ReconcileDeps,
+  when: "at the start" | "meanwhile",
+): Promise<number> {
   const rows = await deps.db
     .selectFrom("control.databases")
     .select(["id", "generation"])
@@ -74,7 +77,7 @@ export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<num
     .execute();
   const podOf = (id: string) => databasePod(id).id;
   const serving = rows.map(({ generation, id }) => ({ id, generation, pod_id: podOf(id) }));
-  return await markMissingPodsLost(DATABASES, deps, serving, ({ row }) => podOf(row.id));
+  return await markMissingPodsLost(DATABASES, deps, serving, { podOf: ({ row }) => podOf(row.id), when });
 }
 
 /** Removes the volumes of databases that are gone. */
