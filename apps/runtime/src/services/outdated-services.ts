@@ -3,6 +3,7 @@ import type { ManifestService } from "@appdb/contract/manifest";
 import { serviceText } from "@appdb/contract/names";
 import { udfsOf } from "@appdb/engine/expressions/needs-python";
 import { type CodeDigests, codeDigests } from "@appdb/engine/jobs/code-digests";
+import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 import { findService } from "@appdb/engine/services/compare-routes";
 import type { StoredService } from "./service-store.ts";
 
@@ -48,7 +49,9 @@ export function findOutdatedServices(
 
 /** Handlers and application objects can write to all tables. */
 function writes({ app, routes }: ManifestService, table: string): boolean {
-  const isWrite = (route: ManifestService["routes"][number]) =>
-    route.kind === "handler" || ((route.kind === "insert" || route.kind === "update") && route.table === table);
+  const isWrite = (route: ManifestService["routes"][number]) => {
+    const { changesRows, computesColumns, isHandler } = routeKind(route);
+    return isHandler || (changesRows && computesColumns && "table" in route && route.table === table);
+  };
   return app != null || routes.some(isWrite);
 }
