@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { outdatedServiceSchema } from "./jobs.ts";
 
 /** Plans of `schema diff` and `service diff`; `--json` prints this document. */
 /**
@@ -89,6 +90,8 @@ export const schemaPlanSchema = z.strictObject({
   jobs: z.array(openJobSchema),
   /** Running services that cannot use some tables until they are updated too. Only in local plans. */
   breaks: z.array(brokenServiceSchema).optional(),
+  /** Running services that compute values by other code than the file has. Only in local plans. */
+  outdated: z.array(outdatedServiceSchema).optional(),
   /** The other local databases, if the target's does not exist yet. */
   other_databases: z.array(z.string()).optional(),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),

@@ -3,6 +3,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { BrokenService, SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import { describeOp } from "@appdb/contract/plan-op-text";
 import { commandLine, shellLine } from "./command-line.ts";
+import { describeOutdated } from "./outdated-text.ts";
 import type { Output } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 
@@ -36,6 +37,7 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
       `* ${table}: '${column}' has values from previous code of ${functions.join(", ")}; compute them again: ${command}`,
     );
   }
+  for (const outdated of plan.outdated ?? []) out.line(`* ${describeOutdated(outdated)}`);
   for (const broken of plan.breaks ?? []) {
     out.line(
       `! ${broken.service} cannot use ${broken.tables.join(", ")} from then on, until: ${commandThatMends(broken, plan)}`,

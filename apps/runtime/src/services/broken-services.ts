@@ -1,6 +1,7 @@
 import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
 import { serviceText } from "@appdb/contract/names";
 import type { BrokenService, SchemaPlan } from "@appdb/contract/plan";
+import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 import { compareRoutes, findService } from "@appdb/engine/services/compare-routes";
 import type { StoredService } from "./service-store.ts";
 
@@ -58,16 +59,9 @@ interface TableChange {
 }
 
 function isBroken(route: ManifestService["routes"][number], { after, before, manifest }: TableChange): boolean {
-  switch (route.kind) {
-    case "handler":
-      return breaksWrites(before, after);
-    case "query":
-      return breaksQuery(route, { after, before, manifest });
-    case "compute":
-      return false;
-    default:
-      return route.table === before.name && breaksWrites(before, after);
-  }
+  if ("query" in route) return breaksQuery(route, { after, before, manifest });
+  if (!routeKind(route).changesRows || ("table" in route && route.table !== before.name)) return false;
+  return breaksWrites(before, after);
 }
 
 function breaksWrites(before: ManifestTable, after: ManifestTable): boolean {
@@ -81,7 +75,7 @@ function breaksWrites(before: ManifestTable, after: ManifestTable): boolean {
 }
 
 function breaksQuery(
-  route: Extract<ManifestRoute, { kind: "query" }>,
+  route: Extract<ManifestRoute, { query: string }>,
   { after, before, manifest }: TableChange,
 ): boolean {
   const query = manifest.queries.find(({ id }) => id === route.query)?.query;

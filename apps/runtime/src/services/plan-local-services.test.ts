@@ -232,7 +232,7 @@ test("services that the file no longer defines are extras", () => {
   expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });
 });
 
-test("services of another project are no extras, because a prune leaves them alone", () => {
+test("leaves services of another project out of the extras, like a prune", () => {
   const manifest = makeManifest([], { services: [] });
   const present = makePresent(makeManifest([makeRoute()]), "AVAILABLE", makeRuntime({ project_root: "/other" }));
   const found = plan({ manifest, present: [present] });

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { InputOf } from "@appdb/contract/clients/client";
 import { appError } from "@appdb/contract/errors";
 import type { RecomputePlan, TableErrors } from "@appdb/contract/jobs";
@@ -105,6 +108,19 @@ test.each([
   const ran = await runCli(`recompute ${typed} -f`, { client: daemon() });
   expect(ran.exit).toBe(2);
   expect(ran.stderr).toContain(`hint: Write: ${next}\n`);
+});
+
+test("a recompute warns of services that still run previous code", async () => {
+  const service = { service: "main/desk", table: "main/docs", columns: ["summary"], functions: ["app:short"] };
+  const outdated = [{ ...service, app_file: "app.py", project_root: "/home/ada/my project" }];
+  const client = { ...daemon(), recompute: async () => ({ ...PLAN, job: "019a", rows_done: 3, errors: 0, outdated }) };
+  const cwd = mkdtempSync(join(tmpdir(), "appdb-recompute-"));
+  const ran = await runCli("recompute main/docs summary -f", { client, cwd });
+  rmSync(cwd, { recursive: true });
+  expect(ran.exit).toBe(0);
+  expect(ran.stderr).toContain(
+    "warning: main/desk computes 'summary' of main/docs by previous code of app:short, until: cd '/home/ada/my project' && cli service update app.py main\n",
+  );
 });
 
 test("Ctrl-C explains that the recompute continues and how to cancel it", async () => {

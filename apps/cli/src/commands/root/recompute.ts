@@ -6,8 +6,10 @@ import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
+import { describeOutdated } from "../../output/outdated-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
+import { findProject } from "../../project/find-project.ts";
 import { DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -100,6 +102,9 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
         throw error instanceof AppError && error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
       });
     ctx.out.status("");
+    const services = result.outdated ?? [];
+    const root = services.length === 0 ? undefined : findProject(ctx.cwd)?.root;
+    for (const outdated of services) ctx.out.note(`warning: ${describeOutdated(outdated, root)}`);
     return asTyped(result);
   },
   render: (result, out, flags) => {
