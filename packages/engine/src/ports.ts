@@ -22,7 +22,7 @@ export interface Statement {
   /**
    * Takes each row on arrival, instead of the result's `rows`. `bytes` from `start` to `end` hold the number of fields
    * (2 bytes, big-endian). Each field follows as its length (4 bytes; -1 for null) and PostgreSQL's text. The bytes are
-   * only valid during the call. It must not throw.
+   * only valid during the call. If it throws, the statement is cancelled and fails with that error.
    */
   readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
   /**

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toProblem } from "@appdb/contract/errors";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
-import { openQueriesStage } from "@appdb/testkit/queries-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { expect, test } from "vitest";
 import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts";
@@ -35,9 +35,9 @@ test.each(PAGES)(
     const { app, examples, unchecked } = readPrintedExamples(name);
     expect(examples.length).toBeGreaterThanOrEqual(min);
     if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
-    await using stage = await openQueriesStage(app);
+    await using tested = await openTestApplication(app);
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
-    await using served = await serveEndpoints(stage.endpoints, options);
+    await using served = await serveEndpoints(tested.endpoints, options);
     for (const example of examples) expect(await runPrinted(example, served.port)).toMatch(example.printed);
   },
   60_000,

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import type { ControlRouteName } from "@appdb/contract/routes/control-paths";
-import { type Answers, type Asked, startControlServer } from "./control-server.ts";
-import { openControlWorld, type RunWith } from "./control-world.ts";
+import type { Answers, Asked } from "./control-server.ts";
 import { changeOf, DATABASE, DONE } from "./databases.ts";
+import { openHostedProject } from "./test-project.ts";
 
 type Plan = CallAnswer<"databasePlan">;
 
@@ -14,11 +12,10 @@ export const URI = "cloud://acme:main";
 export const NO_LOCK = "Without uv.lock or requirements.txt the image has the base library alone.";
 export const sha256 = (bytes: string | Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-export type UploadWorld = Awaited<ReturnType<typeof openUploadWorld>>;
+export type UploadProject = Awaited<ReturnType<typeof openUploadProject>>;
 
 /** A project, and a server that stores blobs and plans by missing ones, like the real one. */
-export async function openUploadWorld() {
-  const world = openControlWorld();
+export async function openUploadProject() {
   const stored = new Map<string, Buffer>();
   const state: { plan: Partial<Plan>; is_agreed: boolean } = { plan: {}, is_agreed: false };
   const store = (blobs: Map<string, Buffer>) => {
@@ -44,36 +41,21 @@ export async function openUploadWorld() {
     operationLog: async function* () {},
     databaseShow: () => ({ ...DATABASE, generation: 2 }),
   };
-  const server = await startControlServer({ answers });
-  const write = (files: Record<string, string | Buffer>) => {
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(world.project, path)), { recursive: true });
-      writeFileSync(join(world.project, path), text);
-    }
-  };
+  const project = await openHostedProject({ answers });
   const bodyOf = (name: ControlRouteName): Asked["body"] =>
-    server.asked.filter((each) => each.name === name).at(-1)?.body;
+    project.server.asked.filter((each) => each.name === name).at(-1)?.body;
   return {
-    folder: world.project,
-    server,
+    ...project,
     answers,
     stored,
     state,
     store,
-    write,
     bodyOf,
-    run: (words: string | readonly string[], more: RunWith = {}) =>
-      world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } }),
-    /** Names of the requested routes in order. */
-    asked: () => server.asked.map(({ name }) => name),
     /** Writes an application and an entry for `URI`. */
-    project: () => write({ "service.toml": `[[service.database]]\nname = "${URI}"\ncpu = 2\n`, "app.py": "x = 1\n" }),
+    project: () =>
+      project.write({ "service.toml": `[[service.database]]\nname = "${URI}"\ncpu = 2\n`, "app.py": "x = 1\n" }),
     /** Paths of the last requested plan. */
     sent: (): string[] => bodyOf("databasePlan").files.map(({ path }: { path: string }) => path),
-    [Symbol.asyncDispose]: async () => {
-      world[Symbol.dispose]();
-      await server[Symbol.asyncDispose]();
-    },
   };
 }
 

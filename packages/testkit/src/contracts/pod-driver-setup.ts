@@ -10,7 +10,7 @@ import { Secret } from "@appdb/system/secret";
 import { expect } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
-import { createStageLayout, podNameOf, volumeOf } from "./stage-layout.ts";
+import { createTestLayout, podNameOf, volumeOf } from "./test-layout.ts";
 
 /** A driver under test, and its capabilities. */
 export interface PodDriverUnderTest {
@@ -54,7 +54,7 @@ export interface PodProgramReport {
 const PROGRAM = fileURLToPath(new URL("./pod-program.mjs", import.meta.url));
 
 /** Folders and specs of one test. Disposing of it ends every process with its mark. */
-export interface PodStage extends AsyncDisposable {
+export interface PodSetup extends AsyncDisposable {
   readonly folder: string;
   /** In the arguments of each process that the test's pods start. */
   readonly mark: string;
@@ -71,10 +71,10 @@ export interface PodStage extends AsyncDisposable {
 }
 
 /** Makes the folders of a test. */
-export function openPodStage(driver: PodDriverUnderTest): PodStage {
+export function openPodSetup(driver: PodDriverUnderTest): PodSetup {
   const folder = mkdtempSync(join(tmpdir(), "pods-"));
   const mark = `mark-${randomBytes(8).toString("hex")}`;
-  const layout = createStageLayout(folder);
+  const layout = createTestLayout(folder);
   const input: LocalDriverInput = {
     folder: join(folder, "pods"),
     layout,

@@ -26,7 +26,7 @@ const run = promisify(execFile);
 /** System programs. */
 export const PATH = "/usr/local/bin:/usr/bin:/bin";
 
-export interface StageProject {
+export interface BuildProject {
   readonly files: Readonly<Record<string, string>>;
   readonly secrets?: Readonly<Record<string, string>>;
   readonly python_version?: string;
@@ -39,12 +39,12 @@ export interface StageProject {
   readonly signal?: AbortSignal;
 }
 
-export interface StageImage extends BuiltImage {
+export interface TestImage extends BuiltImage {
   readonly folder: string;
 }
 
 /** A package index and a builder whose tasks are processes, in one folder, for tests of builds. */
-export class BuildStage implements AsyncDisposable {
+export class TestBuilds implements AsyncDisposable {
   readonly folder: string;
   readonly index: PackageIndex;
   /** Output of builds. */
@@ -64,7 +64,7 @@ export class BuildStage implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Adds a package to the index, or to another folder of the stage. */
+  /** Adds a package to the index, or to another folder of the builds. */
   publish(made: Partial<TestPackage> & Pick<TestPackage, "name">, where = "packages"): string {
     const version = made.version ?? "1.0";
     const files = { [`${made.name}.py`]: `version = "${version}"\n` };
@@ -106,7 +106,7 @@ export class BuildStage implements AsyncDisposable {
   }
 
   /** Collects a project's environment and builds it as the given organization. */
-  async build(project: StageProject): Promise<StageImage> {
+  async build(project: BuildProject): Promise<TestImage> {
     const {
       files,
       org = "one",
@@ -180,14 +180,14 @@ export class BuildStage implements AsyncDisposable {
   }
 }
 
-/** @see BuildStage */
-export async function openBuildStage(): Promise<BuildStage> {
+/** @see TestBuilds */
+export async function openTestBuilds(): Promise<TestBuilds> {
   const folder = mkdtempSync(join(tmpdir(), "appdb-builds-"));
-  return new BuildStage(folder, await servePackages(join(folder, "packages")));
+  return new TestBuilds(folder, await servePackages(join(folder, "packages")));
 }
 
 /** Output of a line of code run by the image's Python. */
-export function ask(image: Pick<StageImage, "folder">, code: string): string {
+export function ask(image: Pick<TestImage, "folder">, code: string): string {
   const python = join(image.folder, "venv", "bin", "python");
   return execFileSync(python, ["-c", code], { encoding: "utf8", env: { PATH } }).trim();
 }

@@ -1,10 +1,10 @@
 // The hosted product with one organization's databases, and operations for its benchmarks.
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { type Hosted, setHosted } from "./hosted.ts";
-import { cliCommand, command, type Stage, time } from "./support/stage.ts";
+import { cliCommand, command, time } from "./support/served-project.ts";
 
 export const ORGANIZATION = "bench";
 export const MAIN = `cloud://${ORGANIZATION}:main`;
@@ -25,8 +25,8 @@ class Notes(Base, name="notes"):
     note: db.String
 `;
 
-export interface DatabaseStage extends AsyncDisposable {
-  readonly project: string;
+export interface HostedDatabases extends AsyncDisposable {
+  readonly folder: string;
   readonly home: string;
   /** The organization's key with every grant; created after its organization was timed. */
   key(): string;
@@ -61,33 +61,29 @@ export async function setDatabases(
   driver: "process" | "sandbox",
   files: number,
   further: Readonly<Record<string, string>> = {},
-): Promise<DatabaseStage> {
-  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
-  const [home, project] = [join(folder, "home"), join(folder, "project")];
+): Promise<HostedDatabases> {
   const settings = { SERVICE_PODS: driver, SERVICE_DATABASE_QUOTA: "1000", SERVICE_LOG_LEVEL: "warn", ...further };
-  const env = { ...process.env, ...settings, SERVICE_HOME: home };
-  await mkdir(join(project, "lib"), { recursive: true });
-  await writeFile(join(project, "app.py"), APP);
-  for (let at = 0; at < files - 1; at += 1) await writeFile(join(project, "lib", `file_${at}.py`), `VALUE = ${at}\n`);
+  const project = openTestProject({ env: settings });
+  const { env, folder } = project;
+  await mkdir(join(folder, "lib"), { recursive: true });
+  await writeFile(join(folder, "app.py"), APP);
+  for (let at = 0; at < files - 1; at += 1) await writeFile(join(folder, "lib", `file_${at}.py`), `VALUE = ${at}\n`);
   let hosted: Hosted | undefined;
   const dispose = async () => {
     await hosted?.[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true, force: true });
+    await project[Symbol.asyncDispose]();
   };
   try {
-    await command(env, project, ["init"]);
+    await command(env, folder, ["init"]);
     hosted = await setHosted(env);
-    return { ...openStage(hosted.url, { env, home, project }), [Symbol.asyncDispose]: dispose };
+    return { ...openDatabases(hosted.url, project), [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
     throw error;
   }
 }
 
-function openStage(
-  url: string,
-  { env, home, project }: { readonly env: Stage["env"]; readonly home: string; readonly project: string },
-): Omit<DatabaseStage, keyof AsyncDisposable> {
+function openDatabases(url: string, { env, folder, home }: TestProject): Omit<HostedDatabases, keyof AsyncDisposable> {
   let key = "";
   const databases = `${url}/v1/orgs/${ORGANIZATION}/databases`;
   const ask = (method: string, path: string, body?: object) =>
@@ -114,29 +110,29 @@ function openStage(
       if (found?.state === "FAILED") throw new Error(`${name} has failed: ${JSON.stringify(found.failure)}`);
       return found?.state === state;
     });
-  const stage: Omit<DatabaseStage, keyof AsyncDisposable> = {
-    project,
+  const opened: Omit<HostedDatabases, keyof AsyncDisposable> = {
+    folder,
     home,
     key: () => key,
-    command: (...args) => command(env, project, args),
+    command: (...args) => command(env, folder, args),
     time: (...args) => {
       const { args: whole, program } = cliCommand(args);
-      return time(program, whole, { env, cwd: project }) / 1000;
+      return time(program, whole, { env, cwd: folder }) / 1000;
     },
     async timeCreation() {
       const began = Date.now();
-      await stage.command("org", "create", ORGANIZATION);
+      await opened.command("org", "create", ORGANIZATION);
       // needs an organization, so there is none before
-      key = JSON.parse(await stage.command("key", "create", "bench", "--json")).api_key;
+      key = JSON.parse(await opened.command("key", "create", "bench", "--json")).api_key;
       await until("main", "AVAILABLE");
       const { items } = await demand("GET", "../operations");
       const made = items.find(({ kind }: { kind: string }) => kind === "database.provision");
       const took = (Date.parse(made.ended_at) - began) / 1000;
-      await stage.command("db", "update", MAIN, "-f");
+      await opened.command("db", "update", MAIN, "-f");
       return took;
     },
     create: async (name) => {
-      await stage.command("db", "update", `cloud://${ORGANIZATION}:${name}`, "-f");
+      await opened.command("db", "update", `cloud://${ORGANIZATION}:${name}`, "-f");
     },
     post: async (path) => {
       await demand("POST", path, {});
@@ -177,13 +173,13 @@ function openStage(
     // shared pages are programs, whose share per process depends on the number of processes
     ownMemory: () => measureHome(home, ["Pss_Anon", "Pss_Shmem"]),
     async diskOf() {
-      const folder = join(home, "server", "databases");
-      const names = await readdir(folder);
-      return (await sizeOf(folder)) / 1_000_000 / names.length;
+      const databases = join(home, "server", "databases");
+      const names = await readdir(databases);
+      return (await sizeOf(databases)) / 1_000_000 / names.length;
     },
     diskOfImages: async () => (await sizeOf(join(home, "server", "images"))) / 1_000_000,
   };
-  return stage;
+  return opened;
 }
 
 type Part = "pods" | "server";

@@ -2,13 +2,13 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseServicePodId, servicePaths } from "@appdb/server/pods/service-paths";
-import { type DatabaseStage, MAIN, seconds, setDatabases } from "../database-stage.ts";
+import { type HostedDatabases, MAIN, seconds, setDatabases } from "../hosted-databases.ts";
 
 const SLOW_S = 2;
 export const BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A short text of a few words" });
 export const SLOW_BODY = JSON.stringify({ title: "Hello from the benchmark" });
 
-export interface ServiceStage extends AsyncDisposable {
+export interface HostedService extends AsyncDisposable {
   /** Address of an insert through the gateway. */
   readonly url: string;
   /** Address of a call that takes two seconds. */
@@ -26,48 +26,48 @@ export interface ServiceStage extends AsyncDisposable {
   update(how: { readonly adds_column: boolean }): Promise<number>;
   /** MB of all pods. */
   memory(): Promise<number>;
-  ownMemory: DatabaseStage["ownMemory"];
+  ownMemory: HostedDatabases["ownMemory"];
 }
 
 /**
  * Starts the product and deploys the service on a database that requests may wake. Disposing stops and removes
  * everything.
  */
-export async function setService(): Promise<ServiceStage> {
+export async function setService(): Promise<HostedService> {
   // one key from one address sends all the load
   const settings = { SERVICE_KEY_RATE: "1000000", SERVICE_MAX_ADDRESS_CONNECTIONS: "4096" };
-  const stage = await setDatabases("process", 1, settings);
-  const write = (workers: number) => writeFile(join(stage.project, "service.toml"), writeSettings(workers));
+  const hosted = await setDatabases("process", 1, settings);
+  const write = (workers: number) => writeFile(join(hosted.folder, "service.toml"), writeSettings(workers));
   try {
     await write(1);
-    await stage.timeCreation();
-    await stage.command("db", "update", MAIN, "-f");
+    await hosted.timeCreation();
+    await hosted.command("db", "update", MAIN, "-f");
     let version = 0;
     let hasColumn = false;
     const change = async (addsColumn: boolean) => {
       version += 1;
       hasColumn ||= addsColumn;
-      await writeFile(join(stage.project, "app.py"), writeApp(version, hasColumn));
-      await stage.command("db", "update", MAIN, "-f");
-      if (addsColumn || version === 1) await stage.command("schema", "update", "app.py", MAIN);
+      await writeFile(join(hosted.folder, "app.py"), writeApp(version, hasColumn));
+      await hosted.command("db", "update", MAIN, "-f");
+      if (addsColumn || version === 1) await hosted.command("schema", "update", "app.py", MAIN);
       const began = performance.now();
-      await stage.command("service", "update", "app.py", MAIN, "-f");
+      await hosted.command("service", "update", "app.py", MAIN, "-f");
       return seconds(began);
     };
     await change(false);
     const find = async () => {
-      const { services } = JSON.parse(await stage.command("service", "list", MAIN, "--json"));
+      const { services } = JSON.parse(await hosted.command("service", "list", MAIN, "--json"));
       return services[0] as { id: string; endpoint: string; state: string; pods: { id: string }[] };
     };
     const { endpoint } = await find();
     const url = `${endpoint}/docs`;
-    const headers = { "x-api-key": stage.key() };
+    const headers = { "x-api-key": hosted.key() };
     return {
       url,
       headers,
       slow_url: `${endpoint}/later`,
-      memory: stage.memory,
-      ownMemory: stage.ownMemory,
+      memory: hosted.memory,
+      ownMemory: hosted.ownMemory,
       async insert() {
         const answer = await fetch(url, {
           method: "POST",
@@ -80,25 +80,25 @@ export async function setService(): Promise<ServiceStage> {
       async findSocket() {
         const { id, pods } = await find();
         const instance = parseServicePodId(pods[0]?.id ?? "")?.instance;
-        const [databaseId] = await readdir(join(stage.home, "server", "databases"));
+        const [databaseId] = await readdir(join(hosted.home, "server", "databases"));
         if (instance === undefined || databaseId === undefined) throw new Error(`No pod serves ${endpoint}.`);
-        const place = { home: stage.home, runtime_base: process.env.XDG_RUNTIME_DIR };
-        return join(servicePaths(place, { id, database_id: databaseId }, instance).run_folder, "http.sock");
+        const paths = { home: hosted.home, runtime_base: process.env.XDG_RUNTIME_DIR };
+        return join(servicePaths(paths, { id, database_id: databaseId }, instance).run_folder, "http.sock");
       },
       async putToSleep() {
-        await stage.post("main/stop");
-        await stage.until("main", "STOPPED");
+        await hosted.post("main/stop");
+        await hosted.until("main", "STOPPED");
       },
       async setWorkers(workers) {
         await write(workers);
-        await stage.command("db", "update", MAIN, "-f");
+        await hosted.command("db", "update", MAIN, "-f");
         await change(false);
       },
       update: ({ adds_column: addsColumn }) => change(addsColumn),
-      [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => hosted[Symbol.asyncDispose](),
     };
   } catch (error) {
-    await stage[Symbol.asyncDispose]();
+    await hosted[Symbol.asyncDispose]();
     throw error;
   }
 }

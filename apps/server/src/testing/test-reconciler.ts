@@ -19,7 +19,7 @@ import { createTestMachine, type TestMachine } from "./test-machine.ts";
 export type TestVerb = "update" | "build_image" | "start" | "stop" | "restart" | "retry" | "delete" | "undelete";
 
 /** An organization with a declared database, and a machine for its pods. */
-export interface ReconcilerStage {
+export interface TestReconciler {
   readonly server: TestServer;
   readonly machine: TestMachine;
   readonly owner: TestPerson;
@@ -33,13 +33,13 @@ export interface ReconcilerStage {
   ask(verb: TestVerb, desired?: Partial<DesiredDatabase>, options?: { readonly is_now?: boolean }): Promise<string>;
   /** Stores an image's environment, like an update. */
   storeEnvironment(hash: string): Promise<void>;
-  see(): Promise<SeenStage>;
+  see(): Promise<SeenTestDatabase>;
   /** Waits until the database is in this state without pending work. */
-  settles(state: string | undefined): Promise<SeenStage>;
+  settles(state: string | undefined): Promise<SeenTestDatabase>;
 }
 
-/** The visible state of the stage's database. */
-export interface SeenStage {
+/** The visible state of the database. */
+export interface SeenTestDatabase {
   readonly state: string | undefined;
   readonly failure: { readonly code: string; readonly detail: string } | null;
   readonly observed: DesiredDatabase | null;
@@ -58,7 +58,7 @@ export interface SeenStage {
 const NAME = "data";
 const SETTLE_MS = 25_000;
 
-export async function openReconcilerStage(server: TestServer): Promise<ReconcilerStage> {
+export async function openTestReconciler(server: TestServer): Promise<TestReconciler> {
   const machine = createTestMachine(server.home);
   const owner = await makePerson(server);
   const org = await makeOrg(server, owner);
@@ -87,7 +87,7 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
   };
   await db.transaction().execute((tx) => write("database.provision", uri, tx));
 
-  const stage: ReconcilerStage = {
+  const setup: TestReconciler = {
     server,
     machine,
     owner,
@@ -109,7 +109,7 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
         return await eventually(
           async () => {
             if (said.split("\n").includes(step)) return true;
-            if (said.includes("started\n") && (await stage.see()).jobs === 0) return said.split("\n").includes(step);
+            if (said.includes("started\n") && (await setup.see()).jobs === 0) return said.split("\n").includes(step);
             throw new Error(`It did not reach ${step}: ${said}`);
           },
           { timeout_ms: SETTLE_MS },
@@ -163,22 +163,22 @@ export async function openReconcilerStage(server: TestServer): Promise<Reconcile
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     },
-    see: () => seeStage(server, id),
+    see: () => seeDatabase(server, id),
     settles: (state) =>
       eventually(
         async () => {
-          const seen = await seeStage(server, id);
+          const seen = await seeDatabase(server, id);
           if (seen.state !== state || seen.open > 0 || seen.jobs > 0) throw new Error(`It is ${JSON.stringify(seen)}.`);
           return seen;
         },
         { timeout_ms: SETTLE_MS },
       ),
   };
-  return stage;
+  return setup;
 }
 
-async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
-  const { rows } = await sql<SeenStage>`
+async function seeDatabase(server: TestServer, id: string): Promise<SeenTestDatabase> {
+  const { rows } = await sql<SeenTestDatabase>`
     select d.state, d.failure, d.observed, d.generation, d.observed_generation, d.last_build, d.awake_because,
       coalesce((select max(p.restarts) from control.pods p where p.database_id = d.id), 0) as restarts,
       (select coalesce(jsonb_agg(o.kind || ' ' || o.state order by o.id), '[]') from control.operations o
@@ -194,6 +194,6 @@ async function seeStage(server: TestServer, id: string): Promise<SeenStage> {
     server.deps.db,
   );
   const [row] = rows;
-  if (row === undefined) throw new Error("The stage's organization does not exist.");
+  if (row === undefined) throw new Error("The test's organization does not exist.");
   return { ...row, state: row.state ?? undefined };
 }

@@ -1,25 +1,16 @@
-import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { readProcesses } from "@appdb/system/processes/process-table";
 import { eventually } from "@appdb/testkit/eventually";
+import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { type HeldServer, startHeldServer } from "./held-server.ts";
+import { type Asked, openBrowserSession, send, setUpAccount } from "./hosted.ts";
 import { type Inserters, startInserters } from "./inserters.ts";
-import { makePlace, type Place } from "./place.ts";
 import { commandOf, descendants } from "./process-tree.ts";
-import { connectCluster } from "./served.ts";
+import { queryCluster } from "./served.ts";
+import { archiveOf, fileEntry } from "./tree.ts";
 
 export const FAULT_VICTIMS = ["server", "supervisor", "postgres", "worker", "control postgres"] as const;
 export type FaultVictim = (typeof FAULT_VICTIMS)[number];
@@ -34,15 +25,9 @@ export interface SeenDatabase {
   readonly pods: readonly { readonly state: string; readonly reason: string | null }[];
 }
 
-export interface Asked {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
-  readonly json: any;
-}
-
 /** A server with an organization whose database `data` constantly receives rows. */
-export interface FaultStage extends AsyncDisposable {
-  readonly place: Place;
+export interface FaultTarget extends AsyncDisposable {
+  readonly project: TestProject;
   readonly server: HeldServer;
   readonly inserters: Inserters;
   /** Sends a request with the organization's API key, below `/v1/orgs/acme`. */
@@ -53,18 +38,18 @@ export interface FaultStage extends AsyncDisposable {
   /** Waits until the database has this state and no running operation. */
   settles(db: string, state: string): Promise<SeenDatabase>;
   /** Payload of an update: settings, the uploaded files, and an environment without packages. */
-  project(app: string, settings?: object): Promise<object>;
+  upload(app: string, settings?: object): Promise<object>;
   /** Creates a database from these files, or updates it. */
-  update(db: string, project: object): Promise<Asked>;
+  update(db: string, payload: object): Promise<Asked>;
   /** Queries the database's own PostgreSQL. */
   queryData(id: string, text: string): Promise<unknown[][]>;
   /** Queries the control plane's PostgreSQL. */
   queryControl(text: string): Promise<unknown[][]>;
   /** Pids of a kind of process; of the database's own where applicable. */
   find(victim: FaultVictim, id: string): number[];
-  /** Processes of the place that belong neither to the server nor to a pod that must run. */
+  /** Processes of the project that belong neither to the server nor to a pod that must run. */
   orphans(awake: readonly string[]): string[];
-  /** Kills all processes of the place at the same instant and waits for their end. */
+  /** Kills all processes of the project at the same instant and waits for their end. */
   cutPower(): Promise<void>;
 }
 
@@ -102,63 +87,39 @@ ${columns.join("")}`;
 const APP = { app_file: "app.py", folders: [], file_digests: null } as const;
 
 /** Plans and applies the tables of the database's files. Returns the last line or the refusal. */
-export async function applySchema({ insist, ask }: Pick<FaultStage, "ask" | "insist">, db: string): Promise<string> {
+export async function applySchema({ insist, ask }: Pick<FaultTarget, "ask" | "insist">, db: string): Promise<string> {
   const planned = await insist("POST", `/databases/${db}/schema/plan`, { ...APP, files: null });
   expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
   const { catalog_version: catalogVersion } = planned.json.plan;
   const body = { ...APP, catalog_version: catalogVersion, allow_destructive: false };
   const applied = await ask("POST", `/databases/${db}/schema/apply`, body);
-  const lines = String(applied.json.text ?? JSON.stringify(applied.json))
-    .trim()
-    .split("\n");
+  const lines = applied.text.trim().split("\n");
   return lines.at(-1) ?? "";
 }
 
-export async function openFaultStage(env: Readonly<Record<string, string>> = {}): Promise<FaultStage> {
-  const place = makePlace({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
+export async function openFaultTarget(env: Readonly<Record<string, string>> = {}): Promise<FaultTarget> {
+  const project = openTestProject({ env: { SERVICE_DATABASE_QUOTA: "10000", SERVICE_MAX_CPU: "16", ...env } });
   let server: HeldServer | undefined;
   try {
-    server = await startHeldServer(place);
-    return await openOn(place, server);
+    server = await startHeldServer(project);
+    return await openOn(project, server);
   } catch (error) {
     const said = (server?.output() ?? "").split("\n").slice(-30).join("\n");
     await server?.[Symbol.asyncDispose]();
-    await cutPower(place);
-    await place[Symbol.asyncDispose]();
-    throw new Error(`The stage was not made:\n${said}`, { cause: error });
+    await cutPower(project);
+    await project[Symbol.asyncDispose]();
+    throw new Error(`The server was not set up:\n${said}`, { cause: error });
   }
 }
 
-async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
-  const headers: Record<string, string> = {};
-  const send = async (method: string, path: string, body?: object | Buffer): Promise<Asked> => {
-    const isBytes = body instanceof Uint8Array;
-    const type = isBytes ? "application/x-tar" : "application/json";
-    const response = await fetch(server.url + path, {
-      method,
-      headers: { ...headers, ...(body === undefined ? {} : { "content-type": type }) },
-      ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
-    });
-    const cookie = response.headers.getSetCookie()[0]?.split(";")[0];
-    if (cookie !== undefined) headers.cookie = cookie;
-    const text = await response.text();
-    const isJson = !/ndjson/.test(response.headers.get("content-type") ?? "");
-    return { status: response.status, json: isJson && text !== "" ? JSON.parse(text) : { text } };
-  };
-  const made = async (method: string, path: string, body?: object | Buffer) => {
-    const answer = await send(method, path, body);
-    expect(answer.status, JSON.stringify(answer.json)).toBeLessThan(300);
-    return answer.json;
-  };
-  const token = new URL(server.setup_link).searchParams.get("token");
-  headers.origin = server.url;
-  await made("POST", "/v1/setup", { token, email: "ann@example.com", name: "Ann", password: "correct horse battery" });
-  await made("POST", "/v1/orgs", { name: "acme" });
-  headers["x-api-key"] = (await made("POST", "/v1/orgs/acme/keys", { name: "faults" })).api_key;
-  delete headers.cookie;
+async function openOn(project: TestProject, server: HeldServer): Promise<FaultTarget> {
+  const browse = openBrowserSession(server.url);
+  await setUpAccount(browse, server.setup_link, "ann@example.com");
+  expect(await browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
+  const key: string = (await browse("POST", "/v1/orgs/acme/keys", { name: "faults" })).json.api_key;
 
-  const ask: FaultStage["ask"] = (method, path, body) => send(method, `/v1/orgs/acme${path}`, body);
-  const insist: FaultStage["insist"] = (method, path, body) =>
+  const ask: FaultTarget["ask"] = (method, path, body) => send(`${server.url}/v1/orgs/acme${path}`, key, method, body);
+  const insist: FaultTarget["insist"] = (method, path, body) =>
     eventually(
       async () => {
         const answer = await ask(method, path, body);
@@ -168,7 +129,7 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
       { timeout_ms: SETTLE_MS },
     );
   const see = async (db: string) => (await insist("GET", `/databases/${db}`)).json as SeenDatabase;
-  const settles: FaultStage["settles"] = (db, state) =>
+  const settles: FaultTarget["settles"] = (db, state) =>
     eventually(
       async () => {
         const seen = await see(db);
@@ -177,97 +138,84 @@ async function openOn(place: Place, server: HeldServer): Promise<FaultStage> {
       },
       { timeout_ms: SETTLE_MS },
     );
-  const update: FaultStage["update"] = async (db, project) => {
-    const planned = await insist("POST", `/databases/${db}/plan`, project);
+  const update: FaultTarget["update"] = async (db, payload) => {
+    const planned = await insist("POST", `/databases/${db}/plan`, payload);
     expect(planned, JSON.stringify(planned)).toMatchObject({ status: 200 });
     const { generation } = planned.json;
-    const body = { ...project, expected_generation: generation, allow_destructive: true };
+    const body = { ...payload, expected_generation: generation, allow_destructive: true };
     return await insist("POST", `/databases/${db}/update`, body);
   };
-  const project: FaultStage["project"] = async (app, settings = {}) => {
+  const upload: FaultTarget["upload"] = async (app, settings = {}) => {
     const texts = { "app.py": app, "requirements.txt": "# none\n" };
-    const archive = archiveOf(place, Object.values(texts));
-    await eventually(() => made("PUT", "/v1/orgs/acme/blobs", archive), { timeout_ms: SETTLE_MS });
-    const files = Object.entries(texts).map(([path, text]) => ({
-      path,
-      size: Buffer.byteLength(text),
-      is_executable: false,
-      link: null,
-      chunks: [digestOf(text)],
-    }));
+    const archive = archiveOf(Object.values(texts));
+    await eventually(async () => expect(await ask("PUT", "/blobs", archive)).toMatchObject({ status: 200 }), {
+      timeout_ms: SETTLE_MS,
+    });
+    const files = Object.entries(texts).map(([path, text]) => fileEntry(path, text));
     const requirements = [{ path: "requirements.txt", text: texts["requirements.txt"] }];
     const environment = { source: "requirements.txt", files: requirements, python_version: null, system_packages: [] };
     return { settings, files, environment: { ...environment, uv_options: null } };
   };
-  const queryCluster = async (folder: string, database: string, text: string) => {
-    const client = await connectCluster(folder, database);
-    client.on("error", () => undefined);
-    try {
-      return (await client.query({ text, rowMode: "array" })).rows as unknown[][];
-    } finally {
-      await client.end();
-    }
-  };
-  const clusterOf = (id: string) => join(place.home, "server", "databases", id, "data", "postgres");
-  const control = join(place.home, "server", "postgres");
+  const clusterOf = (id: string) => join(project.home, "server", "databases", id, "data", "postgres");
+  const control = join(project.home, "server", "postgres");
 
   await settles("main", "AVAILABLE");
-  const created = await update("data", await project(faultApp(0)));
+  const created = await update("data", await upload(faultApp(0)));
   expect(created, JSON.stringify(created)).toMatchObject({ status: 202 });
   await settles("data", "AVAILABLE");
   expect(await applySchema({ ask, insist }, "data")).toContain('"done"');
-  await made("POST", "/v1/orgs/acme/databases/main/stop");
-  const { "x-api-key": key = "" } = headers;
+  const stopped = await ask("POST", "/databases/main/stop");
+  expect(stopped.status, stopped.text).toBeLessThan(300);
   const rows = `${server.url}/v1/orgs/acme/databases/data/tables/docs/rows`;
   const inserters = startInserters(rows, INSERTING, { "x-api-key": key }, INSERT_PAUSE_MS);
-  const find: FaultStage["find"] = (victim, id) => {
+  const find: FaultTarget["find"] = (victim, id) => {
     if (victim === "server") return [server.pid];
     if (victim === "control postgres") return postmaster(control);
     if (victim === "postgres") return postmaster(clusterOf(id));
-    const pod = supervisor(place, id);
+    const pod = supervisor(project, id);
     if (victim === "supervisor") return pod;
     return descendants(pod).filter((pid) => /\bappdb\.worker\b/.test(commandOf(pid)));
   };
   return {
-    place,
+    project,
     server,
     inserters,
     ask,
     insist,
     see,
     settles,
-    project,
+    upload,
     update,
     find,
     queryData: (id, text) => queryCluster(clusterOf(id), "main", text),
     queryControl: (text) => queryCluster(control, "control", text),
     orphans: (awake) => {
       // a killed server left its gateway, which the next one adopts
-      const gateway = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? server.pid;
-      const roots = [server.pid, gateway, ...awake.flatMap((id) => supervisor(place, id))];
+      const gateway = findLockOwner(join(project.home, "server", "locks"), "gateway.")?.pid ?? server.pid;
+      const roots = [server.pid, gateway, ...awake.flatMap((id) => supervisor(project, id))];
       // each pod has a shell above it; PostgreSQL servers are children of the server and the pods
       const known = new Set([...roots, ...descendants(roots), ...ancestors(roots)]);
-      return processesOf(place)
+      return processesOf(project)
         .filter((pid) => !known.has(pid))
         .map((pid) => `${pid} ${commandOf(pid).slice(0, 160)}`)
         .filter((line) => !line.endsWith(" "));
     },
-    cutPower: () => cutPower(place),
+    cutPower: () => cutPower(project),
     [Symbol.asyncDispose]: async () => {
       await inserters.stop();
       await server[Symbol.asyncDispose]();
       // left by a server that died
-      await cutPower(place);
-      await place[Symbol.asyncDispose]();
+      await cutPower(project);
+      await project[Symbol.asyncDispose]();
     },
   };
 }
 
 /** Pauses all of them before the first kill, so that none can react to the end of another. */
-async function cutPower(place: Place): Promise<void> {
+async function cutPower(project: TestProject): Promise<void> {
   await eventually(
     () => {
-      const pids = processesOf(place);
+      const pids = processesOf(project);
       for (const signal of ["SIGSTOP", "SIGKILL"] as const) for (const pid of pids) sendIfThere(pid, signal);
       expect(pids).toEqual([]);
     },
@@ -275,12 +223,12 @@ async function cutPower(place: Place): Promise<void> {
   );
 }
 
-/** Includes pods, which get the place only on standard input, by their output file. */
-function processesOf(place: Place): number[] {
+/** Includes pods, which get the project only on standard input, by their output file. */
+function processesOf(project: TestProject): number[] {
   const printing = readProcesses()
     .map(({ pid }) => pid)
-    .filter((pid) => outputOf(pid).startsWith(place.home));
-  return [...new Set([...place.processes(), ...printing])];
+    .filter((pid) => outputOf(pid).startsWith(project.home));
+  return [...new Set([...project.processes(), ...printing])];
 }
 
 function outputOf(pid: number): string {
@@ -300,20 +248,7 @@ function sendIfThere(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-export function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
-
-function archiveOf({ home }: Place, texts: readonly string[]): Buffer {
-  mkdirSync(home, { recursive: true });
-  const folder = mkdtempSync(join(home, "blobs-"));
-  for (const text of texts) writeFileSync(join(folder, digestOf(text)), text);
-  const archive = execFileSync("tar", ["-C", folder, "--format=ustar", "-cf", "-", ...readdirSync(folder)]);
-  rmSync(folder, { recursive: true });
-  return archive;
-}
-
-function supervisor({ home }: Place, id: string): number[] {
+function supervisor({ home }: TestProject, id: string): number[] {
   const file = join(home, "server", "pods", `db-${id}`, "pod.json");
   if (!existsSync(file)) return [];
   const { process: found } = JSON.parse(readFileSync(file, "utf8"));

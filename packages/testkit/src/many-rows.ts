@@ -13,13 +13,7 @@ import {
   lit,
   udf,
 } from "./manifest-builder.ts";
-import {
-  type Answered,
-  openRoutesStage,
-  type RoutesStage,
-  type ServedRoutes,
-  type ServeParts,
-} from "./routes-stage.ts";
+import { type Answered, openTestCatalog, type ServedRoutes, type ServeParts } from "./test-catalog.ts";
 
 export const PLAIN_INPUTS = ["sku", "n", "price", "ok", "at", "day", "tag", "doc", "blob", "parts", "words"];
 /** Nothing is computed, so it is written by COPY. */
@@ -74,58 +68,34 @@ export const MANY_ROWS_MANIFEST: Manifest = aManifest({
   ],
 });
 
-/** Routes that take many rows, on a separate database. */
-export class ManyRowsStage implements AsyncDisposable {
-  readonly #stage: RoutesStage;
-  readonly sql: RoutesStage["sql"];
-  readonly rows: RoutesStage["rows"];
-  /** Steps for the columns that Python computes. */
-  readonly steps: RoutesStage["steps"];
-  #served: ServedRoutes | undefined;
+export type ManyRows = Awaited<ReturnType<typeof openManyRows>>;
 
-  private constructor(stage: RoutesStage) {
-    this.#stage = stage;
-    this.sql = stage.sql;
-    this.rows = stage.rows;
-    this.steps = stage.steps;
-    this.steps.fare = (row) => Number(row.km) * 2;
-    this.steps.tax = (row) => Number(row.fare) * 0.5;
-  }
-
-  static async open(): Promise<ManyRowsStage> {
-    return new ManyRowsStage(await openRoutesStage());
-  }
-
-  async update(manifest: Manifest, allowDestructive = false): Promise<void> {
-    await this.#stage.apply(manifest, { allow_destructive: allowDestructive });
-  }
-
-  async serve(limits: ServeParts["limits"] = {}): Promise<void> {
-    await this.update(MANY_ROWS_MANIFEST);
-    this.#served = await this.#stage.serve(MANY_ROWS_MANIFEST, { limits });
-  }
-
-  async send(path: string, request: Partial<RouteRequest>): Promise<Answered> {
-    if (this.#served === undefined) throw new Error("Nothing is served.");
-    return await this.#served.send(path, request);
-  }
-
-  one(path: string, row: object): Promise<Answered> {
-    return this.send(path, { body: JSON.stringify(row) });
-  }
-
-  /** Rows, or the text of an array. */
-  array(path: string, rows: unknown, headers = {}): Promise<Answered> {
-    return this.send(path, { body: typeof rows === "string" ? rows : JSON.stringify(rows), headers });
-  }
-
-  lines(path: string, text: string | Uint8Array, parts: Partial<RouteRequest> = {}): Promise<Answered> {
-    return this.send(path, { stream: pieces(text), ...parts });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stage[Symbol.asyncDispose]();
-  }
+/** Routes that take many rows, on a test catalog. */
+export async function openManyRows() {
+  const catalog = await openTestCatalog();
+  Object.assign(catalog.steps, {
+    fare: (row) => Number(row.km) * 2,
+    tax: (row) => Number(row.fare) * 0.5,
+  } satisfies typeof catalog.steps);
+  let served: ServedRoutes | undefined;
+  const send = async (path: string, request: Partial<RouteRequest>): Promise<Answered> => {
+    if (served === undefined) throw new Error("Nothing is served.");
+    return await served.send(path, request);
+  };
+  return {
+    ...catalog,
+    send,
+    async serve(limits: ServeParts["limits"] = {}): Promise<void> {
+      await catalog.apply(MANY_ROWS_MANIFEST);
+      served = await catalog.serve(MANY_ROWS_MANIFEST, { limits });
+    },
+    one: (path: string, row: object) => send(path, { body: JSON.stringify(row) }),
+    /** Rows, or the text of an array. */
+    array: (path: string, rows: unknown, headers = {}) =>
+      send(path, { body: typeof rows === "string" ? rows : JSON.stringify(rows), headers }),
+    lines: (path: string, text: string | Uint8Array, parts: Partial<RouteRequest> = {}) =>
+      send(path, { stream: pieces(text), ...parts }),
+  };
 }
 
 /** In small pieces that split lines and characters. */

@@ -1,14 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { readCliConfig } from "../config/config.ts";
 import { createControlAccess } from "../control/create-control-access.ts";
+import { type ControlServer, type ControlServerInput, startControlServer } from "./control-server.ts";
 import { type Ran, runCli } from "./fake-context.ts";
 
-export interface ControlWorld extends Disposable {
+/** A temporary home and project, and the command in this process with its real access to the control plane. */
+export interface TestProject extends Disposable {
   readonly home: string;
-  readonly project: string;
+  readonly folder: string;
   /** Addresses opened in the browser. */
   readonly opened: readonly string[];
   /** Messages of the control plane access. */
@@ -29,23 +31,30 @@ export interface RunWith {
   readonly signal?: AbortSignal;
 }
 
-/** A home and a project of its own, and the command with its real access to the control plane. */
-export function openControlWorld(): ControlWorld {
-  const folder = mkdtempSync(join(tmpdir(), "appdb cli é-"));
-  const [home, project] = [join(folder, "home"), join(folder, "project")];
-  mkdirSync(project);
+/** A test project whose commands reach a test's control plane with an API key. */
+export interface HostedProject extends Omit<TestProject, keyof Disposable>, AsyncDisposable {
+  readonly server: ControlServer;
+  /** Names of the requested routes in order. */
+  asked(): string[];
+  write(files: Readonly<Record<string, string | Buffer>>): void;
+}
+
+export function openTestProject(): TestProject {
+  const parent = mkdtempSync(join(tmpdir(), "appdb cli é-"));
+  const [home, folder] = [join(parent, "home"), join(parent, "project")];
+  mkdirSync(folder);
   const opened: string[] = [];
   const notes: string[] = [];
   return {
     home,
-    project,
+    folder,
     opened,
     notes,
     run: async (words, { answer, env = {}, secret, input, typed, signal = new AbortController().signal } = {}) => {
       const config = readCliConfig({ NO_COLOR: "1", ...env, SERVICE_HOME: home }, "linux");
-      const access = createControlAccess({ config, cwd: project, signal, note: (text) => notes.push(text) });
+      const access = createControlAccess({ config, cwd: folder, signal, note: (text) => notes.push(text) });
       return await runCli(words, {
-        cwd: project,
+        cwd: folder,
         ...(secret === undefined ? {} : { answer: false, secret }),
         ...(typed === undefined ? {} : { answer: false, typed }),
         ...(answer === undefined ? {} : { answer }),
@@ -57,7 +66,30 @@ export function openControlWorld(): ControlWorld {
         },
       });
     },
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+    [Symbol.dispose]: () => rmSync(parent, { recursive: true, force: true }),
+  };
+}
+
+/** Creates a project, and a control plane with these answers. */
+export async function openHostedProject(input: ControlServerInput): Promise<HostedProject> {
+  const project = openTestProject();
+  const server = await startControlServer(input);
+  return {
+    ...project,
+    server,
+    asked: () => server.asked.map(({ name }) => name),
+    write: (files) => {
+      for (const [path, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(project.folder, path)), { recursive: true });
+        writeFileSync(join(project.folder, path), text);
+      }
+    },
+    run: (words, more = {}) =>
+      project.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x", ...more.env } }),
+    [Symbol.asyncDispose]: async () => {
+      project[Symbol.dispose]();
+      await server[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -1,21 +1,19 @@
 // The product under test: a separate home with the benchmark's application, served by the built command.
 import { execFile, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
+import { openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
+import pg from "pg";
 
 const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CLI = join(ROOT, "dist", "cli.js");
 const TARGET = "bench";
 
-export interface Stage extends AsyncDisposable {
-  readonly project: string;
-  readonly env: Record<string, string | undefined>;
+export interface ServedProject extends TestProject {
   /** Address of the service without a final slash. */
   readonly service: string;
   /** Pid of the service's process. */
@@ -25,37 +23,35 @@ export interface Stage extends AsyncDisposable {
   readonly dsn: string;
   /** Connection string of another database of the home's PostgreSQL. */
   dsnOf(database: string): string;
+  openPool(database: string, max: number): pg.Pool & AsyncDisposable;
   readonly binaries: string;
   /** Proportional set size of the service's Node and its Python workers in MB. */
   memory(): Promise<number>;
 }
 
 /** Sets up tables, service and echo server. Disposing stops and removes everything. */
-export async function setStage(): Promise<Stage> {
-  const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
-  const project = join(folder, "project");
-  const env = { ...process.env, SERVICE_HOME: join(folder, "home") };
+export async function serveBenchmark(): Promise<ServedProject> {
+  const project = openTestProject();
+  const { env, folder } = project;
   const echo = fork(fileURLToPath(new URL("./echo-server.ts", import.meta.url)), { execArgv: process.execArgv });
   const dispose = async () => {
     echo.disconnect();
-    await command(env, project, ["daemon", "stop"]).catch(() => undefined);
-    await rm(folder, { recursive: true, force: true });
+    await project[Symbol.asyncDispose]();
   };
   try {
     const [{ port }] = (await once(echo, "message")) as [{ port: number }];
-    await cp(fileURLToPath(new URL("../app", import.meta.url)), project, { recursive: true });
-    await command(env, project, ["init"]);
-    await command(env, project, ["schema", "update", "app.py", TARGET]);
-    await command(env, project, ["service", "update", "app.py", TARGET, "-f"]);
-    const listed = JSON.parse(await command(env, project, ["service", "list", TARGET, "--json"]));
+    await cp(fileURLToPath(new URL("../app", import.meta.url)), folder, { recursive: true });
+    await command(env, folder, ["init"]);
+    await command(env, folder, ["schema", "update", "app.py", TARGET]);
+    await command(env, folder, ["service", "update", "app.py", TARGET, "-f"]);
+    const listed = JSON.parse(await command(env, folder, ["service", "list", TARGET, "--json"]));
     const { endpoint, pid } = listed.services[0] as { endpoint: string; pid: number };
     return {
-      project,
-      env,
+      ...project,
       service: endpoint.replace(/\/$/, ""),
       pid,
       echo: `http://127.0.0.1:${port}`,
-      ...(await findDatabase(join(folder, "home"))),
+      ...(await findDatabase(project.home)),
       memory: () => measureMemory(pid),
       [Symbol.asyncDispose]: dispose,
     };
@@ -66,13 +62,17 @@ export async function setStage(): Promise<Stage> {
 }
 
 /** Runs the built command. @throws with its output when it fails */
-export async function command(env: Stage["env"], cwd: string, args: readonly string[]): Promise<string> {
+export async function command(env: TestProject["env"], cwd: string, args: readonly string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [CLI, ...args], { env, cwd });
   return stdout;
 }
 
 /** Milliseconds of one process from start to end. */
-export function time(program: string, args: readonly string[], options: { cwd?: string; env?: Stage["env"] }): number {
+export function time(
+  program: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: TestProject["env"] },
+): number {
   const began = performance.now();
   const done = spawnSync(program, args, { ...options, stdio: "pipe" });
   const took = performance.now() - began;
@@ -85,7 +85,7 @@ export function cliCommand(args: readonly string[]): { program: string; args: re
 }
 
 /** Address and programs of the cluster, from this home's running postmaster. */
-async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "dsnOf" | "binaries">> {
+async function findDatabase(home: string): Promise<Pick<ServedProject, "dsn" | "dsnOf" | "openPool" | "binaries">> {
   const clusters = await readdir(join(home, "postgres"), { recursive: true });
   const file = clusters.find((path) => path.endsWith("postmaster.pid"));
   if (file === undefined) throw new Error(`no PostgreSQL runs in ${home}`);
@@ -93,7 +93,11 @@ async function findDatabase(home: string): Promise<Pick<Stage, "dsn" | "dsnOf" |
   const [program] = (await readFile(`/proc/${pid}/cmdline`, "utf8")).split("\0");
   if (program === undefined) throw new Error(`the PostgreSQL of ${home} does not say where it is`);
   const dsnOf = (database: string) => clusterDsn(join(home, "postgres"), database);
-  return { dsn: dsnOf(TARGET), dsnOf, binaries: join(program, "..") };
+  const openPool = (database: string, max: number) => {
+    const pool = new pg.Pool({ connectionString: dsnOf(database), max });
+    return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
+  };
+  return { dsn: dsnOf(TARGET), dsnOf, openPool, binaries: join(program, "..") };
 }
 
 async function measureMemory(pid: number): Promise<number> {

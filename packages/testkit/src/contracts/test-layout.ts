@@ -5,7 +5,7 @@ import type { PodSpec, PodVolume, VolumeOwner, VolumeSource } from "@appdb/pods/
 import { removeFolder } from "@appdb/system/files/remove-folder";
 
 /** A home as small as tests need it: one folder a database, and a folder a volume. Pods have no image. */
-export function createStageLayout(home: string): VolumeLayout {
+export function createTestLayout(home: string): VolumeLayout {
   return {
     folder: (source) => join(home, ...partsOf(source)),
     imageFolders: async () => [],

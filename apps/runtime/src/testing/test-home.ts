@@ -12,13 +12,13 @@ import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
 import { locateTools } from "@appdb/system/tools/locate-tools";
 
-const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 /** The built program, which starts ten times as fast as its sources. The tests' global setup builds it. */
 export const BUILT_POD = join(ROOT, "dist", "pod.js");
 const POLL_MS = 20;
 
 /** A temporary home with real daemons, and a project with the example application. For tests only. */
-export interface DaemonHarness extends AsyncDisposable {
+export interface TestHome extends AsyncDisposable {
   readonly folder: string;
   readonly home: string;
   readonly project_root: string;
@@ -34,8 +34,8 @@ export interface DaemonHarness extends AsyncDisposable {
   findPostgres(): ProcessIdentity | undefined;
 }
 
-/** Opens a harness. Disposing it ends every process of its homes and removes its folder. */
-export function openHarness(): DaemonHarness {
+/** Creates the folders. Disposing ends every process of its homes and removes the folder. */
+export function openTestHome(): TestHome {
   const folder = mkdtempSync(join(tmpdir(), "appdb-daemon-"));
   const home = join(folder, "Häuser und Höfe");
   const projectRoot = join(folder, "mein Projekt");

@@ -5,8 +5,10 @@ import { answerAsHttp, type HttpListener, type HttpOfLink } from "@appdb/pods/li
 import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
 import { type LinkAsked, serveLink } from "@appdb/pods/link/serve-link";
 import type { Secret } from "@appdb/system/secret";
+import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { Registry } from "prom-client";
+import { expect } from "vitest";
 import type { GatewayConfig, GatewayLimits } from "../config/config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
 import { createLocateVolume } from "../pods/locate-volume.ts";
@@ -15,27 +17,23 @@ import { type ServiceLocation, servicePod } from "../pods/service-paths.ts";
 import { serviceTokenOf } from "../pods/service-token.ts";
 import { type MadeDatabase, makeDatabase } from "./databases.ts";
 import { type TestServer, testMasterKey } from "./open-server.ts";
-import type { TestOrg, TestPerson } from "./people.ts";
+import type { TestOrg } from "./people.ts";
 
 /** A gateway of a test server's database, with pods that the test answers for. */
-export interface GatewayStage extends AsyncDisposable {
-  readonly gateway: Gateway;
+export interface TestGateway extends Gateway {
   readonly metrics: Registry;
   /** Creates a database of the organization. Resolves once the gateway serves it. */
   makeDatabase(org: TestOrg, made?: MadeDatabase): Promise<{ readonly id: string; readonly url: string }>;
-  /** Like `makeDatabase`, without waiting for an address. */
-  addDatabase(org: TestOrg, made?: MadeDatabase): Promise<string>;
   /** Creates a service of the database that does not run. */
-  makeService(org: TestOrg, databaseId: string, name: string): Promise<string>;
+  makeService(org: TestOrg, databaseId: string, name?: string): Promise<ServiceLocation>;
   /** Runs an instance, which answers with its name and the request. */
   runPod(service: ServiceLocation, instance: number, answer?: Answer): Promise<StubPod>;
   /** Runs an instance that answers requests of the link. */
   runLinkPod(service: ServiceLocation, instance: number, handle: LinkHandler): Promise<LinkPod>;
   /** Makes the folder of an instance that the test runs itself. */
   placePod(service: ServiceLocation, instance: number): Promise<PlacedPod>;
-  /** Routes requests to the instance. */
-  serve(serviceId: string, instance: number | null): Promise<void>;
-  makeKey(org: TestOrg, as: TestPerson, name: string, grants?: readonly string[]): Promise<string>;
+  /** Lets the instance serve. Resolves once the gateway routes requests to it. */
+  serve(service: ServiceLocation, instance: number | null): Promise<void>;
 }
 
 export type Answer = HttpListener;
@@ -56,14 +54,14 @@ export interface StubPod extends LinkPod {
   readonly requests: readonly HttpOfLink[];
 }
 
-export async function openGatewayStage(
+export async function openTestGateway(
   server: TestServer,
   given: {
     readonly config?: Partial<Omit<GatewayConfig, "limits">>;
     readonly limits?: Partial<GatewayLimits>;
     readonly deps?: Partial<GatewayDeps>;
   } = {},
-): Promise<GatewayStage> {
+): Promise<TestGateway> {
   const { config, db } = server.deps;
   const paths = { home: server.home, runtime_base: undefined };
   const locate = createLocateVolume(paths);
@@ -78,7 +76,7 @@ export async function openGatewayStage(
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<LinkPod>();
-  const placePod: GatewayStage["placePod"] = async (service, instance) => {
+  const placePod: TestGateway["placePod"] = async (service, instance) => {
     const { org_id: orgId } = await db
       .selectFrom("control.databases")
       .select("org_id")
@@ -89,27 +87,26 @@ export async function openGatewayStage(
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return { folder, link_socket: join(folder, "link.sock"), token: serviceTokenOf(token, service.id, instance) };
   };
-  const runLinkPod: GatewayStage["runLinkPod"] = async (service, instance, handle) => {
+  const runLinkPod: TestGateway["runLinkPod"] = async (service, instance, handle) => {
     const pod = await startPod(await placePod(service, instance), handle);
     pods.add(pod);
     return pod;
   };
   return {
-    gateway,
+    ...gateway,
     metrics,
     async makeDatabase(org, made) {
       const id = await makeDatabase(server, org, made);
       return { id, url: await addressOf(server, id) };
     },
-    addDatabase: (org, made) => makeDatabase(server, org, made),
-    async makeService(org, databaseId, name) {
+    async makeService(org, databaseId, name = "ingest") {
       const desired = { release: 1, is_running: true, restarts: 0 };
       const row = await db
         .insertInto("control.services")
         .values({ org_id: org.id, database_id: databaseId, name, desired: JSON.stringify(desired) })
         .returning("id")
         .executeTakeFirstOrThrow();
-      return row.id;
+      return { id: row.id, database_id: databaseId };
     },
     placePod,
     runLinkPod,
@@ -128,19 +125,17 @@ export async function openGatewayStage(
       );
       return { ...pod, requests };
     },
-    async serve(serviceId, instance) {
+    async serve({ id, database_id: databaseId }, instance) {
       const observed = instance === null ? null : JSON.stringify({ release: 1, restarts: 0, instance });
       await db
         .updateTable("control.services")
         .set({ observed, state: instance === null ? "STOPPED" : "AVAILABLE" })
-        .where("id", "=", serviceId)
+        .where("id", "=", id)
         .execute();
-    },
-    async makeKey(org, as, name, grants) {
-      const body = { name, ...(grants === undefined ? {} : { grants }) };
-      const made = await server.ask("keyCreate", { as, params: { org: org.name }, body } as never);
-      if (made.status !== 201) throw new Error(made.text);
-      return made.json.api_key;
+      await eventually(() => {
+        const services = gateway.table.byId(databaseId)?.services;
+        expect(services?.find((service) => service.id === id)?.instance).toBe(instance);
+      });
     },
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();

@@ -4,9 +4,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { findCheckout } from "./postgres-binaries.ts";
 
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT = findCheckout(import.meta.dirname);
 
 export interface Finished {
   readonly code: number;
@@ -14,18 +14,18 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** A folder with its own home and project, and the command on its PATH. All its processes end with it. */
-export interface Place extends AsyncDisposable {
+/** A temporary home and project folder, and the command on their PATH. All their processes end with it. */
+export interface TestProject extends AsyncDisposable {
   readonly home: string;
-  readonly project: string;
+  readonly folder: string;
   readonly env: Record<string, string | undefined>;
   /** Runs `cli` with these arguments in the project and returns the result for any status. */
   cli(...args: string[]): Promise<Finished>;
   /** Runs a line as a user would type it. */
   type(line: string): Promise<Finished>;
-  /** Starts a line in the background. Its process group ends with the place. */
+  /** Starts a line in the background. Its process group ends with the project. */
   start(line: string): Started;
-  /** Pids of processes whose command line or environment names this place. */
+  /** Pids of processes whose command line or environment names its folders. */
   processes(): number[];
 }
 
@@ -37,7 +37,7 @@ export interface Started {
   interrupt(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-export interface PlaceInput {
+export interface TestProjectInput {
   /** Command that is `cli` on the PATH; defaults to the checkout's. */
   readonly command?: string;
   /** Replaces the PATH of this process. */
@@ -46,16 +46,16 @@ export interface PlaceInput {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Creates a place. Its name contains a space and non-ASCII letters, as users' folders do. */
-export function makePlace(input: PlaceInput = {}): Place {
-  const folder = mkdtempSync(join(tmpdir(), "appdb é ü-"));
-  chmodSync(folder, 0o755);
-  const [home, project, bin] = ["home", "my project", "bin"].map((name) => join(folder, name)) as [
+/** Creates the folders. Their names contain a space and non-ASCII letters, as users' folders do. */
+export function openTestProject(input: TestProjectInput = {}): TestProject {
+  const parent = mkdtempSync(join(tmpdir(), "appdb é ü-"));
+  chmodSync(parent, 0o755);
+  const [home, folder, bin] = ["home", "my project", "bin"].map((name) => join(parent, name)) as [
     string,
     string,
     string,
   ];
-  mkdirSync(project);
+  mkdirSync(folder);
   mkdirSync(bin);
   symlinkSync(input.command ?? join(ROOT, "cli"), join(bin, "cli"));
   const env = {
@@ -66,28 +66,28 @@ export function makePlace(input: PlaceInput = {}): Place {
     PATH: `${bin}${delimiter}${input.path ?? process.env.PATH}`,
   };
   const started: Started[] = [];
-  const place: Place = {
+  const opened: TestProject = {
     home,
-    project,
+    folder,
     env,
-    cli: (...args) => finish(join(bin, "cli"), args, { cwd: project, env }),
-    type: (line) => finish("/bin/sh", ["-c", line], { cwd: project, env }),
+    cli: (...args) => finish(join(bin, "cli"), args, { cwd: folder, env }),
+    type: (line) => finish("/bin/sh", ["-c", line], { cwd: folder, env }),
     start: (line) => {
-      const one = startGroup(line, { cwd: project, env });
+      const one = startGroup(line, { cwd: folder, env });
       started.push(one);
       return one;
     },
-    processes: () => processesNaming(folder),
+    processes: () => processesNaming(parent),
     [Symbol.asyncDispose]: async () => {
       for (const one of started) await one.interrupt("SIGTERM");
-      if (existsSync(home)) await place.cli("daemon", "stop");
-      const left = place.processes();
+      if (existsSync(home)) await opened.cli("daemon", "stop");
+      const left = opened.processes();
       for (const pid of left) endQuietly(pid);
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(parent, { recursive: true, force: true });
       if (left.length > 0) throw new Error(`Processes were left behind: ${left.join(", ")}`);
     },
   };
-  return place;
+  return opened;
 }
 
 /** A port that was free a moment ago. */
