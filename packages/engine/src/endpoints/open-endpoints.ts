@@ -157,7 +157,7 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     routes: [...routes, ...jobs, ...files].map((route) => withBound(route, context.limits.route_requests, deps.log)),
     background: (owner) => background.runner(owner),
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
-    inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),
+    inside: openInnerRoutes(applications, routesOnDemand(context, tables, addressed), deps.log),
     answerQuery: (query, args) => context.queries.answer(query, args),
     collect: async () =>
       (await context.once.collect()) +
@@ -170,13 +170,17 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
 }
 
 /** For a service without external clients: compiles each route on first use. */
-function routesOnDemand(context: RouteContext, service: ManifestService | undefined) {
+function routesOnDemand(
+  context: RouteContext,
+  service: ManifestService | undefined,
+  addressed: (route: CompiledRoute) => CompiledRoute,
+) {
   const compiledRoutes = new Map<string, CompiledRoute>();
   return (id: string): CompiledRoute | undefined => {
     const known = compiledRoutes.get(id);
     const route = service?.routes.find((candidate) => tableRouteId(candidate) === id);
     if (known !== undefined || service === undefined || route === undefined) return known;
-    const compiled = routeKind(route).compile(context, service, route);
+    const compiled = addressed(routeKind(route).compile(context, service, route));
     compiledRoutes.set(id, compiled);
     return compiled;
   };
