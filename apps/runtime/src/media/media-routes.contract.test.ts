@@ -95,6 +95,31 @@ photos.add_compute_route(
 )
 photos.add_query_route(path="/photos/{id}/thumb", query=thumb_of, method="get", return_fileresponse=True)
 photos.add_query_route(path="/titles", query=titles, method="get")
+
+
+@photos.get("/handled")
+def handled():
+    return titles()
+
+
+@db.uda
+class Wide(db.Aggregator):
+    def __init__(self):
+        self.width = 0
+
+    def update(self, picture: Image.Image) -> None:
+        self.width += picture.width
+
+    def value(self) -> int:
+        return self.width
+
+
+@db.query
+def widths():
+    return Photo.select(total=Wide(Photo.thumb))
+
+
+photos.add_query_route(path="/widths", query=widths, method="get")
 photos.add_insert_route(Loose, path="/loose", uploadfile_inputs=[Loose.picture], on_error="ignore")
 photos.add_insert_route(Files, path="/files", uploadfile_inputs=[Files.text])
 photos.add_insert_route(Strange, path="/strange")
@@ -369,6 +394,15 @@ describe("file responses", () => {
       expect(high).toBe(48);
       expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
     }
+  });
+
+  test("a handler and an aggregate of the application get files too", async () => {
+    const rows = (await (await fetch(`${base}/handled`)).json()) as Json[];
+    expect(String(rows[0]?.thumb)).toMatch(/^\/_media\//);
+    expect((await fetch(base + String(rows[0]?.thumb))).status).toBe(200);
+    const { rows: totals } = (await (await fetch(`${base}/widths`)).json()) as { rows: Json[] };
+    expect(Number(totals[0]?.total) % 16).toBe(0);
+    expect(Number(totals[0]?.total)).toBeGreaterThan(0);
   });
 
   test("a document that can run scripts is downloaded and not shown", async () => {
