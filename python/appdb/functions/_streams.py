@@ -119,17 +119,24 @@ def sounds(path, filters="", start=0, stop=None, index=0, what="video"):
     graph = None
     with opened(path, what) as container:
         stream = audio_stream(container, index)
-        cut = "atrim=start=0" if stop is None else f"atrim=start=0:end={stop - start:.6f}"
+        cut = "atrim=start=0" if stop is None else f"atrim=start=0:end={float(stop - start):.6f}"
         step = Fraction(1024, stream.codec_context.sample_rate or 48_000)
         for frame, time in timed(container, stream, step, start, stop):
             if graph is None:
                 form = (frame.sample_rate, frame.format.name, frame.layout.name)
-                graph = Graph(joined(cut, filters), [sound_source(*form)], "abuffersink")
+                named = _named_layout(frame.layout)
+                graph = Graph(joined(cut, named, filters), [sound_source(*form)], "abuffersink")
             if (frame.sample_rate, frame.format.name, frame.layout.name) != form:
                 raise ValueError(f"the audio changes its form after {float(time):.3f} s, which is not supported")
             yield from graph.push(at_time(frame, time, frame.sample_rate))
         if graph is not None:
             yield from graph.push(None)
+
+
+def _named_layout(layout):
+    """A filter that names the speakers of channels for which the file names none."""
+    usual = {"1 channels": "mono", "2 channels": "stereo", "6 channels": "5.1", "8 channels": "7.1"}
+    return f"aformat=channel_layouts={usual[layout.name]}" if layout.name in usual else ""
 
 
 def picture_source(width, height, format):
@@ -178,7 +185,9 @@ def begin_of(container):
 
 
 def at_time(frame, seconds, ticks=TICKS):
-    """The frame with a time."""
+    """The frame with a time, and with its length in the same units."""
+    if getattr(frame, "duration", 0) and frame.time_base:
+        frame.duration = round(frame.duration * frame.time_base * ticks)
     frame.pts, frame.time_base = round(seconds * ticks), Fraction(1, ticks)
     return frame
 
