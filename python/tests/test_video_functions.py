@@ -240,6 +240,44 @@ def test_a_failed_function_leaves_no_file(tmp_path, monkeypatch, film):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_result_is_refused_beyond_its_limits(film, tone, monkeypatch):
+    from appdb.functions import _writing
+
+    monkeypatch.setattr(_writing, "MAX_BYTES", 5_000)
+    with pytest.raises(ValueError, match="the file would have more than 5000 bytes"):
+        audio.normalize(tone)
+    monkeypatch.setattr(_writing, "MAX_FRAMES", 5)
+    with pytest.raises(ValueError, match="a video has at most 5 frames"):
+        video.grayscale(film)
+
+
+def test_a_video_that_claims_too_many_pixels_is_refused_undecoded(film, monkeypatch):
+    from appdb.functions import _streams
+
+    monkeypatch.setattr(_streams, "MAX_FRAME_PIXELS", 64 * 48 - 1)
+    for call in (lambda: video.extract_frame(film, timestamp=0), lambda: video.mirror_x(film)):
+        with pytest.raises(ValueError, match="a video of 64x48 is not supported: at least 2x2, at most 3071 pixels"):
+            call()
+
+
+def test_an_impossible_frame_rate_is_not_believed():
+    from types import SimpleNamespace
+
+    from appdb.functions._streams import rate_of
+
+    rates = [(90_000, 30, 30), (None, None, 25), (0, 1000, 25), (24, 30, 24)]
+    for average, guessed, wanted in rates:
+        assert rate_of(SimpleNamespace(average_rate=average, guessed_rate=guessed)) == wanted
+
+
+def test_an_animated_gif_is_a_video(tmp_path):
+    path = tmp_path / "x.gif"
+    frames = [media_samples.image(f"RGB 32x24 {color}") for color in ("#ff0000", "#00ff00", "#0000ff")]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=100)
+    assert str(Film(video.resize(str(path), scale=2.0))) == "64x48 3@10"
+    assert video.extract_audio(str(path)) is None
+
+
 # Filters
 
 

@@ -115,6 +115,25 @@ def test_segments_cover_a_video(film):
             video.segment_video(film, **wrong)
 
 
+def test_failed_segments_leave_no_files(tmp_path, monkeypatch, film):
+    monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
+    from appdb.functions import _joins
+
+    calls = []
+
+    def clip(*args):
+        if calls:
+            raise ValueError("the video is broken here")
+        calls.append(args)
+        (tmp_path / "part").write_bytes(b"x")
+        return str(tmp_path / "part")
+
+    monkeypatch.setattr(_joins, "clipped", clip)
+    with pytest.raises(ValueError, match="broken here"):
+        video.segment_video(film, duration=0.7)
+    assert not (tmp_path / "part").exists()
+
+
 def test_a_cell_cannot_hold_segments(project):
     error = project.error("class A(Base, name='a'):\n    v: db.Video\n    x = v.segment_video(duration=1.0)\n")
     assert error["detail"] == "segment_video() gives several files, which one cell cannot hold."

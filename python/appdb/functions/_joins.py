@@ -1,5 +1,6 @@
 """Several videos in one, other audio for a video, and a video taken apart."""
 
+import os
 from fractions import Fraction
 
 from appdb.functions._films import clipped, seconds_of
@@ -90,7 +91,11 @@ def crossed(first, second, effect, duration, encoder, args):
     audio = None
     if one.has_audio and other.has_audio:
         form = sound_form(first)
-        sound = Graph(f"[in][in1]acrossfade=d={duration},atrim=0:{sum(lengths) - duration}", [sound_source(*form), sound_source(*form)], "abuffersink")
+        sound = Graph(
+            f"[in][in1]acrossfade=d={duration},atrim=0:{sum(lengths) - duration}",
+            [sound_source(*form), sound_source(*form)],
+            "abuffersink",
+        )
         audio = encoded_audio(_in_order(sound, *(sounds(path, _in_form(form)) for path in (first, second))))
     return save_video(frames(), one.rate, audio, encoder, args)
 
@@ -218,11 +223,13 @@ def segments(path, duration, times, mode, encoder, args):
             raise ValueError(f"segment_video takes segment_times above 0 that rise, not {str(cuts)[:80]}")
     starts = [0.0, *(float(one) for one in cuts if length - one > 1e-6)]
     ends = [*starts[1:], length]
-    return [
-        {
-            "segment_start": start,
-            "segment_end": end,
-            "video_segment": clipped(path, start, None if end == length else end, None, mode, encoder, args),
-        }
-        for start, end in zip(starts, ends)
-    ]
+    found = []
+    try:
+        for start, end in zip(starts, ends):
+            path_of_part = clipped(path, start, None if end == length else end, None, mode, encoder, args)
+            found.append({"segment_start": start, "segment_end": end, "video_segment": path_of_part})
+    except BaseException:
+        for one in found:
+            os.unlink(one["video_segment"])
+        raise
+    return found

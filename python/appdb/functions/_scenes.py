@@ -204,7 +204,7 @@ def _spaced(cuts, least):
 
 
 def _merged(cuts, least):
-    """Of cuts in quick succession the first, and the last if they go on for the length of a scene."""
+    """Of cuts in quick succession the first, and the last if they continue for the length of a scene."""
     series = [[0]]
     for cut in cuts:
         if cut - series[-1][-1] < least:

@@ -8,6 +8,7 @@ from appdb.kinds._av import opened
 TICKS = 60_000  # Times of frames are whole numbers of these; MPEG-4 allows no more than 65,535.
 MAX_FRAME_PIXELS = 7680 * 4320
 _USUAL_RATE = Fraction(25)
+_LEAST_RATE, _GREATEST_RATE = Fraction(1, 100), 240  # Other rates are errors of a file, or its units of time.
 
 
 class Facts:
@@ -44,12 +45,15 @@ def audio_stream(container, index=0):
 def _known(stream):
     if stream.codec_context is None:
         raise ValueError(f"the {stream.type} has a codec that PyAV does not know")
+    if stream.type == "video" and stream.codec_context.width:  # Before memory is taken for a frame.
+        refuse_size(stream.codec_context.width, stream.codec_context.height)
     return stream
 
 
 def rate_of(stream):
     """Frames per second."""
-    return stream.average_rate or stream.guessed_rate or _USUAL_RATE
+    rates = (stream.average_rate, stream.guessed_rate)
+    return next((rate for rate in rates if rate and _LEAST_RATE <= rate <= _GREATEST_RATE), _USUAL_RATE)
 
 
 def duration(path, what="video"):

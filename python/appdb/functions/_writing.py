@@ -10,6 +10,7 @@ from appdb.kinds._av import clear_errors, opened
 from appdb.kinds._media import scratch_file
 
 MAX_FRAMES = 1_000_000
+MAX_BYTES = 4 << 30  # As in a WAV file.
 # Codecs whose packets an MP4 file takes as they are, from these containers.
 _KEPT = frozenset(
     ("aac", "mp3", "ac3", "eac3", "flac", "opus", "alac", "h264", "hevc", "mpeg4", "mpeg2video", "av1", "vp9")
@@ -231,8 +232,12 @@ def _refuse_unknown(stream):
 def _mux(output, parts):
     """Writes the packets of all streams by their times."""
     heads = {number: head for number, part in enumerate(parts) if (head := next(part, None)) is not None}
+    written = 0
     while heads:
         number = min(heads, key=lambda one: heads[one][0])
+        written += heads[number][1].size
+        if written > MAX_BYTES:
+            raise ValueError(f"the file would have more than {MAX_BYTES} bytes")
         output.mux(heads[number][1])
         head = next(parts[number], None)
         if head is None:
