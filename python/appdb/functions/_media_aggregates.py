@@ -12,6 +12,10 @@ from appdb.udfs.uda import Aggregator, uda
 
 MAX_PARTS = 100_000
 _KEYS = "numbers, texts, times or dates"
+_LOSSLESS = {
+    **dict.fromkeys(("1", "L", "LA", "P", "RGB", "RGBA", "I;16"), "PNG"),
+    **dict.fromkeys(("F", "I", "LAB", "CMYK", "PA"), "TIFF"),
+}
 
 
 class _Parts:
@@ -45,9 +49,11 @@ class _Images(_Parts):
         self._folder = TemporaryDirectory(dir=os.environ.get("APPDB_SCRATCH"))
 
     def add_image(self, key, image, *known):
+        if image.mode not in _LOSSLESS:
+            raise ValueError(f"{self._function} does not take images of mode {image.mode}; convert them first")
         path = os.path.join(self._folder.name, str(len(self._parts)))
         self.add(key, (path, *known))
-        image.save(path, "TIFF" if image.mode in ("F", "I", "LAB", "YCbCr", "CMYK", "PA") else "PNG", compress_level=1)
+        image.save(path, _LOSSLESS[image.mode], compress_level=1)
 
     def images(self):
         """Yields (image, what is known of it)."""
