@@ -8,7 +8,7 @@ import pytest
 from conftest import Project
 from media_files import Film
 from PIL import Image
-from test_video_functions import FILM, is_red, near, pixel
+from test_video_functions import FILM, near, pixel
 
 from appdb.functions import image, video
 from appdb.functions._films import of_images

@@ -157,16 +157,9 @@ def sound_source(sample_rate, format, layout):
 
 def timed(container, stream, step, start=0, stop=None):
     """Yields (frame, time after `start`). Times increase, also where those of the file are missing or go back."""
-    import av
-
     start, stop = exact(start), None if stop is None else exact(stop)
     origin, last = begin_of(container), None
-    if start > 0:
-        try:
-            container.seek(int((start + origin) * 1_000_000))
-        except av.error.FFmpegError:
-            pass  # Without an index, the file is read from its beginning.
-    for frame in container.decode(stream):
+    for frame in _decoded(container, stream, start + origin if start > 0 else None):
         time = None if frame.pts is None else frame.pts * frame.time_base - origin
         if time is None or (last is not None and time <= last):
             time = Fraction(0) if last is None else last + step
@@ -176,6 +169,25 @@ def timed(container, stream, step, start=0, stop=None):
         is_sound = stream.type == "audio"
         if time >= start or (is_sound and time + Fraction(frame.samples, frame.sample_rate) > start):
             yield frame, time - start
+
+
+def _decoded(container, stream, start):
+    """The frames from a time on, with some before it; all frames of a file in which nothing can be found by time."""
+    import av
+
+    if start is not None:
+        try:
+            container.seek(int(start * 1_000_000))
+            frames = container.decode(stream)
+            first = next(frames, None)
+            if first is not None and first.pts is not None and first.pts * first.time_base <= start:
+                yield first
+                yield from frames
+                return
+            container.seek(min(0, container.start_time or 0))
+        except av.error.FFmpegError:
+            pass  # Without an index, the file is read from its beginning.
+    yield from container.decode(stream)
 
 
 def exact(seconds):
