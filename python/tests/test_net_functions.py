@@ -13,6 +13,8 @@ import pytest
 from appdb.functions import _signing
 from appdb.functions.net import presigned_url
 
+pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
+
 NAMES = (
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"),
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS"),

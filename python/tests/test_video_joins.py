@@ -13,6 +13,8 @@ from test_video_functions import FILM, near, pixel
 from appdb.functions import image, video
 from appdb.functions._films import of_images
 
+pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
+
 SHORT = "64x48 10@10"
 LOGO = media_samples.image("RGBA 8x8 #00ff00ff")
 
