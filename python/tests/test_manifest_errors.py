@@ -268,14 +268,14 @@ def test_a_router_is_refused(project, written, words):
 LATER = [
     "class V(Base, name='v', base=A):\n    m = A.n\n",
     "class V(Base, name='v', base=A, iterator=1):\n    m = 1\n",
-    "class V(Base, name='v'):\n    x: db.Image\n",
-    "class V(Base, name='v'):\n    x: db.Video | None\n",
+    "from appdb.functions.video import frame_iterator\n",
+    "x = fn.audio.audio_splitter\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://x')\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
-    "x = fn.image.resize\n",
+    "x = fn.document\n",
     "t = db.get_table('a')\n",
 ]
 
