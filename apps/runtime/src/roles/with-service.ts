@@ -30,6 +30,8 @@ export interface WorkingSpec
 /** A service whose routes can be served. */
 export interface WorkingService {
   readonly endpoints: Endpoints;
+  /** Checks the token of a signed address. Undefined without media columns. @throws media_address_invalid */
+  readonly checkAddress: ((token: string) => unknown) | undefined;
   /** Statistics of the workers; undefined before their first start. */
   stats(): UdfStats | undefined;
   /**
@@ -91,6 +93,7 @@ export async function withService(
   await using background = workInBackground(endpoints, log);
   await serve({
     endpoints,
+    checkAddress: media === undefined ? undefined : (token) => media.files.readAddress(token),
     stats: () => workers.stats(),
     startPython: async () => {
       if (endpoints.uses_python) await startWorkers(workers, endpoints, log);
