@@ -42,7 +42,12 @@ const upload: CompiledRoute = {
   handle: async ({ route, signal, stream }) => {
     const count = async function* () {
       let bytes = 0;
-      for await (const piece of stream ?? []) bytes += piece.length;
+      try {
+        for await (const piece of stream ?? []) bytes += piece.length;
+      } catch (error) {
+        seen.push("cut");
+        throw error;
+      }
       yield `${bytes} bytes of ${route?.client?.[0]} below ${route?.root_path} by ${route?.scheme}`;
       if (signal?.aborted === true) seen.push("aborted");
     };
@@ -223,4 +228,16 @@ test("a client that disconnects ends the request at its handler", async () => {
     throw new Error("gone");
   };
   await expect(ask("POST", "/upload", { body: waiting(), headers: {} }, asked)).rejects.toThrow();
+});
+
+test("a body that was cut off ends at once for its handler", async () => {
+  const leaving = new AbortController();
+  const silent = async function* () {
+    yield Buffer.from("a");
+    leaving.abort(new Error("gone"));
+    await new Promise(() => undefined);
+  };
+  const asked = { signal: leaving.signal, is_gone: false };
+  await expect(ask("POST", "/upload", { body: silent(), headers: {} }, asked)).rejects.toThrow();
+  await expect.poll(() => seen).toEqual(["cut"]);
 });
