@@ -19,6 +19,8 @@ export const mediaPlaceSchema = z.strictObject({
   output: z.string(),
   /** `mediafs://acme:main/home`: `home` by its address. Absent: a local database, which may store in folders (file:). */
   home_address: z.string().optional(),
+  /** Maximum bytes of files that functions are making. Absent: unbounded. */
+  scratch_bytes: z.int().min(1).optional(),
   /** Whether files may be downloaded from this machine and from private networks. */
   may_reach_private: z.boolean(),
 });

@@ -5,7 +5,7 @@ import { appError } from "@appdb/contract/errors";
 import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
-import type { FormReader, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
+import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
@@ -16,6 +16,7 @@ import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { removeFolder } from "@appdb/system/files/remove-folder";
+import { guardScratch } from "./scratch-guard.ts";
 
 /** The variable of workers that names the folder for files which they make. */
 const SCRATCH = "APPDB_SCRATCH";
@@ -49,6 +50,7 @@ export function openMedia(
   place: MediaPlace,
   env: Readonly<Record<string, string | undefined>>,
   sql: SqlPool,
+  log: Logger,
 ): OpenMedia {
   const folders = {
     home: join(place.folder, MEDIA_FOLDERS.home),
@@ -88,6 +90,9 @@ export function openMedia(
     },
     record: (object) => objects.record(object),
   });
+  const { scratch_bytes: scratchBytes } = place;
+  const guard =
+    scratchBytes === undefined ? undefined : guardScratch({ folder: folders.scratch, max_bytes: scratchBytes, log });
   const forms = createFormReader(folders.uploads, folders.cache);
   return {
     files,
@@ -99,6 +104,7 @@ export function openMedia(
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);
     },
     async [Symbol.asyncDispose]() {
+      guard?.[Symbol.dispose]();
       const opened = await Promise.allSettled(stores.values());
       for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
     },

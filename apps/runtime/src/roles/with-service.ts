@@ -61,7 +61,7 @@ export async function withService(
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
-  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql) : undefined;
+  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql, log) : undefined;
   // Workers call back for columns with queries; the first row creates them, after the endpoints.
   await using workers = new LazyWorkers({ ...spec, media }, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();

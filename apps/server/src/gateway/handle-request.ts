@@ -234,7 +234,8 @@ function shownKey({ req }: Exchange): string {
 
 function shownText({ headers }: GatewayRequest): string | undefined {
   const own = headers["x-api-key"];
-  return own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
+  const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
+  return shown;
 }
 
 /** Runs before the answer reveals any service. @throws unauthorized, forbidden, keys_unavailable, rate_limited */

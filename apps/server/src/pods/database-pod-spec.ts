@@ -55,6 +55,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     media: mediaPlace({
       folder: volumes.media.target,
       uri: database.uri,
+      disk_gb: resources.disk_gb,
       settings: desired.settings,
       may_reach_private: false,
     }),

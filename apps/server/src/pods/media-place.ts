@@ -2,6 +2,11 @@ import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/medi
 import type { CodePart } from "@appdb/pods/driver/pod-driver";
 import type { ObservedDatabase } from "../database/desired.ts";
 
+/** Files that functions are making may use this part of the database's disk, and at most so many bytes. */
+const SCRATCH_SHARE = 0.25;
+const SCRATCH_BYTES = 4_000_000_000;
+const BYTES_PER_GB = 1024 ** 3;
+
 /** What the application's code sees of the media of its database. */
 export const MEDIA_CODE_PARTS: readonly CodePart[] = [
   { name: MEDIA_FOLDERS.home, access: "read" },
@@ -14,17 +19,19 @@ export interface MediaPlaceInput {
   readonly folder: string;
   /** `cloud://acme:main` */
   readonly uri: string;
+  readonly disk_gb: number;
   readonly settings: Pick<ObservedDatabase["settings"], "db_input_media_dest" | "db_output_media_dest">;
   readonly may_reach_private: boolean;
 }
 
 /** The place of a hosted database's media, by its settings. */
-export function mediaPlace({ folder, may_reach_private, settings, uri }: MediaPlaceInput): MediaPlace {
+export function mediaPlace({ disk_gb: diskGb, folder, may_reach_private, settings, uri }: MediaPlaceInput): MediaPlace {
   return {
     folder,
     input: settings.db_input_media_dest ?? HOME_STORE,
     output: settings.db_output_media_dest ?? HOME_STORE,
     home_address: homeAddress(uri),
+    scratch_bytes: Math.min(SCRATCH_BYTES, Math.floor(diskGb * BYTES_PER_GB * SCRATCH_SHARE)),
     may_reach_private,
   };
 }

@@ -72,6 +72,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     media: mediaPlace({
       folder: volumes.media.target,
       uri: databaseUriOf(database.organization, database.name),
+      disk_gb: resources.disk_gb,
       settings: shared.settings,
       may_reach_private: input.may_export_private,
     }),
