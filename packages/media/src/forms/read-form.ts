@@ -15,7 +15,7 @@ const MAX_NAME_BYTES = 200;
  * Receives forms with their files in a folder, which is private and on the disk of the local store. In `lentFolder`
  * workers see those that are not stored, by the same name.
  */
-export function createFormReader(folder: string, lentFolder: string): FormReader {
+export function createFormReader(folder: string, lentFolder = folder): FormReader {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return { read: (body, contentType, limits) => new Receiving([folder, lentFolder], limits).read(body, contentType) };
 }
