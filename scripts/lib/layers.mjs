@@ -33,6 +33,7 @@ export const LAYERS = {
   "packages/pods/src": [["driver", "link"], ["sandbox"], ["."]],
   "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],
   "apps/runtime/src": [
+    ["media"],
     ["config", "databases", "http"],
     ["daemon"],
     ["services"],

@@ -32,6 +32,8 @@ export interface WorkingSpec
 /** A service whose routes can be served. */
 export interface WorkingService {
   readonly endpoints: Endpoints;
+  /** Checks the token of a signed address. Undefined without media columns. @throws media_address_invalid */
+  readonly checkAddress: ((token: string) => unknown) | undefined;
   /** Statistics of the workers; undefined before their first start. */
   stats(): UdfStats | undefined;
   /**
@@ -62,7 +64,7 @@ export async function withService(
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
-  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql) : undefined;
+  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql, log) : undefined;
   // Workers call back for columns with queries; the first row creates them, after the endpoints.
   await using workers = new LazyWorkers({ ...spec, media }, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
@@ -94,6 +96,7 @@ export async function withService(
   await using background = workInBackground(endpoints, log);
   await serve({
     endpoints,
+    checkAddress: media === undefined ? undefined : (token) => media.files.readAddress(token),
     stats: () => workers.stats(),
     startPython: async () => {
       if (endpoints.uses_python) await startWorkers(workers, endpoints, log);

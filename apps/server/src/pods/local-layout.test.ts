@@ -48,6 +48,7 @@ test("volumes lie where pods of the version before have theirs, sockets included
     [{ kind: "data", database_id: ID }, database("data")],
     [{ kind: "logs", database_id: ID, service_id: null }, database("log")],
     [{ kind: "logs", database_id: ID, service_id: SERVICE }, service(SERVICE, "log")],
+    [{ kind: "media", database_id: ID }, database("media")],
     [{ kind: "services", database_id: ID }, service()],
     [{ kind: "scratch", pod: ofService }, service(SERVICE, "scratch-3")],
     [{ kind: "sockets", pod: databasePod(ID) }, nameRuntimeFolder(database(), home)],

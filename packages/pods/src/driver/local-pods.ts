@@ -113,7 +113,9 @@ export function createLocalPods(
   /** Finds the folders of a pod, and makes those that are missing. @throws what the layout does */
   async function place(spec: PodSpec): Promise<PlacedPod> {
     await layout.makeFolders(spec);
-    const folders = spec.volumes.map(({ access: mode, source }): PodFolder => ({ path: layout.folder(source), mode }));
+    const folders = spec.volumes.map(({ access: mode, code_parts: parts = [], source }): PodFolder => {
+      return { path: layout.folder(source), mode, code_parts: parts };
+    });
     const seen = new Set(folders.map(({ path }) => path));
     const ofImage = (await layout.imageFolders(spec)).filter(({ path }) => !seen.has(path));
     return { spec, folders: [...folders, ...ofImage] };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PodDriver } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
@@ -205,6 +205,25 @@ export function testPods(driver: PodDriverUnderTest): void {
       expect(Object.keys(endpoints).sort()).toEqual(["api", "link", "postgres"]);
       expect(await other.endpoints(podNameOf(spec))).toEqual(endpoints);
       expect(await one.endpoints({ id: "db-2", database_id: "db-2" })).not.toEqual(endpoints);
+    });
+
+    test("the code's folders of a volume are made, and a start visits none of its files", async () => {
+      await using setup = openPodSetup(driver);
+      const pods = await setup.open();
+      const source = { kind: "media", database_id: "db-1" } as const;
+      const media = volumeOf(setup.input.layout, source, "write");
+      const code_parts = ["home", "scratch"].map((name) => ({ name, access: "read" as const }));
+      const volumes = [...setup.spec().volumes, { ...media, code_parts }];
+      await pods.ensure(setup.spec({}, { volumes }), signal);
+      expect(readdirSync(media.target).sort()).toEqual(["home", "scratch"]);
+      // a store has a million of them
+      const object = join(media.target, "home", "object");
+      writeFileSync(object, "");
+      const isRoot = process.getuid?.() === 0;
+      if (isRoot) chownSync(object, 234_567, 234_567);
+      const { uid } = statSync(object);
+      await pods.ensure(setup.spec({ secret: "two" }, { volumes }), signal);
+      expect(statSync(object).uid).toBe(uid);
     });
 
     test("a pod whose volume is elsewhere than its driver says is refused, and so is one without a log", async () => {

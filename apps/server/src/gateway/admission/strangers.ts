@@ -13,10 +13,29 @@ export const STRANGERS_OF_ADDRESS = 32;
 /** Such a request may take this many times the client's silence limit. */
 export const STRANGER_TIMES = 2;
 
-/** Limits requests that need no key: health checks, preflights and the docs page. They use no slot of a service. */
+/** Requests of one address that wait for a place: all streams of a page of pictures over HTTP/2. */
+export const WAITING_OF_ADDRESS = 128;
+/** How long they wait. */
+const WAIT_MS = 5_000;
+
+type Stranger = Pick<Exchange, "res" | "client_address" | "database">;
+
+/** Limits requests without a key: health checks, preflights, the docs page and signed addresses. They use no slot of a
+ *  service. */
 export interface Strangers {
-  /** Counts a request until its answer has left, its client disconnects, or `maxMs` have passed. @throws overloaded */
-  begin(exchange: Pick<Exchange, "res" | "client_address" | "database">): void;
+  /**
+   * Counts a request until its answer has left, its client disconnects, or `maxMs` have passed. The returned function
+   * ends the count, and the limit of its duration, for a request that turned out to have a right. @throws overloaded
+   */
+  begin(exchange: Stranger): () => void;
+  /** The same, but waits for a place for a moment. @throws overloaded */
+  beginSoon(exchange: Stranger): Promise<() => void>;
+}
+
+interface Waiting {
+  readonly address: string;
+  /** Whether it got a place or cannot get one any more. */
+  tryBegin(): boolean;
 }
 
 /** @param maxMs maximum duration, including the answer; then the connection or stream is closed */
@@ -24,7 +43,11 @@ export function createStrangers(maxMs: number): Strangers {
   const addresses = new Map<string, number>();
   const organizations = new Map<string, number>();
   let total = 0;
-  return {
+  let waiting: readonly Waiting[] = [];
+  const letIn = () => {
+    if (waiting.length > 0) waiting = waiting.filter((one) => !one.tryBegin());
+  };
+  const strangers: Strangers = {
     begin({ client_address: clientAddress, database, res }) {
       const address = networkOf(clientAddress);
       const organization = database?.organization ?? "";
@@ -43,6 +66,7 @@ export function createStrangers(maxMs: number): Strangers {
         countDown(addresses, address);
         countDown(organizations, organization);
         total -= 1;
+        letIn();
       };
       const timer = setTimeout(() => {
         res.destroy();
@@ -50,6 +74,34 @@ export function createStrangers(maxMs: number): Strangers {
         end();
       }, maxMs);
       res.once("close", end);
+      return end;
+    },
+    beginSoon(exchange) {
+      const address = networkOf(exchange.client_address);
+      return new Promise((resolve, reject) => {
+        let until = Number.POSITIVE_INFINITY;
+        const tryBegin = () => {
+          if (exchange.res.destroyed || performance.now() >= until) {
+            reject(refusals.tooManyStrangers());
+            return true;
+          }
+          try {
+            resolve(strangers.begin(exchange));
+            return true;
+          } catch {
+            return false;
+          }
+        };
+        if (tryBegin()) return;
+        if (waiting.filter((one) => one.address === address).length >= WAITING_OF_ADDRESS) {
+          reject(refusals.tooManyStrangers());
+          return;
+        }
+        until = performance.now() + WAIT_MS;
+        waiting = [...waiting, { address, tryBegin }];
+        setTimeout(letIn, WAIT_MS).unref();
+      });
     },
   };
+  return strangers;
 }

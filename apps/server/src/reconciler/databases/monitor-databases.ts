@@ -148,7 +148,7 @@ class DatabasePodMonitor {
   /** Measures the memory and disk of the database and its services, as stored in its row. */
   async #weigh(
     pod: PodStatus,
-    { disk_bytes: diskBytes, disk_limit_bytes: diskLimitBytes, is_disk_full: isDiskFull }: PodHealth,
+    { disk_bytes, disk_limit_bytes, is_disk_full, media_bytes, media_objects }: PodHealth,
   ): Promise<string> {
     const { db, machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
@@ -163,10 +163,12 @@ class DatabasePodMonitor {
         .execute();
     }
     return JSON.stringify({
-      disk_bytes: diskBytes,
-      disk_limit_bytes: diskLimitBytes,
+      disk_bytes,
+      disk_limit_bytes,
       memory_bytes: memoryBytes,
-      is_disk_full: isDiskFull,
+      is_disk_full,
+      media_bytes,
+      media_objects,
     });
   }
 }
