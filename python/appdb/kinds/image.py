@@ -63,10 +63,14 @@ def _display(type):
         return "Image"
     parts = []
     if "size" in type:
-        parts.append(f"({', '.join(str(side) for side in type['size'])})")
+        parts.append(f"({_sides(type['size'])})")
     if "mode" in type:
         parts.append(repr(type["mode"]))
     return f"Image[{', '.join(parts)}]"
+
+
+def _sides(size):
+    return ", ".join(map(str, size))
 
 
 def open_image(path):
@@ -167,7 +171,7 @@ def _fitting(type):
         if mode is not None and image.mode != mode:
             raise ValueError(f"the column holds images of mode {mode}, this one has {image.mode}")
         if size is not None and any(side not in (None, found) for side, found in zip(size, image.size)):
-            raise ValueError(f"the column holds images of {size[0]}x{size[1]}, this one has {image.width}x{image.height}")
+            raise ValueError(f"the column holds images of size ({_sides(size)}), this one has ({_sides(image.size)})")
         return image
 
     return fit

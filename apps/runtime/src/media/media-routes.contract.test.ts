@@ -76,6 +76,12 @@ class Strange(Base, name="strange"):
     made = escape(title)
 
 
+class Lost(Base, name="lost"):
+    key = db.Column(type=db.String, primary_key=True)
+    picture: db.Image[(None, 240)]
+    thumb = db.Column(value=small(picture), destination="file:///no/such/store")
+
+
 @db.query
 def thumb_of(id: db.UUID):
     return Photo.where(Photo.id == id).select(Photo.thumb)
@@ -98,6 +104,7 @@ photos.add_query_route(path="/titles", query=titles, method="get")
 photos.add_insert_route(Loose, path="/loose", uploadfile_inputs=[Loose.picture], on_error="ignore")
 photos.add_insert_route(Files, path="/files", uploadfile_inputs=[Files.text])
 photos.add_insert_route(Strange, path="/strange")
+photos.add_insert_route(Lost, path="/lost", uploadfile_inputs=[Lost.picture])
 `;
 
 const PICTURES = `
@@ -329,6 +336,27 @@ describe("bad input", () => {
   test("what is not known of a file before it is read is computed in Python", async () => {
     const { json } = await send("/loose", formOf({ picture: "whole.png" }, { key: "b" }));
     expect(json).toMatchObject({ key: "b", caption: "320x240 RGB", width: 320 });
+  });
+
+  test("a store that fails is reported by its own code, and nothing is stored", async () => {
+    const { status, json } = await send("/lost", formOf({ picture: "whole.png" }, { key: "a" }));
+    expect({ status, json }).toMatchObject({
+      status: 502,
+      json: {
+        code: "media_store_not_found",
+        detail: "Column lost.thumb: The store file:///no/such/store does not exist: ENOENT.",
+        hint: expect.stringContaining("Nothing was stored."),
+      },
+    });
+    expect(await query("select count(*) from lost")).toEqual([["0"]]);
+  });
+
+  test("an image of another size than its column's is refused", async () => {
+    const { json } = await send("/lost", formOf({ picture: "turned.jpg" }, { key: "a" }));
+    expect(json).toMatchObject({
+      code: "media_invalid",
+      detail: expect.stringContaining("the column holds images of size (None, 240), this one has (240, 320)"),
+    });
   });
 
   test("a function cannot make the service read a file of its own", async () => {

@@ -90,7 +90,11 @@ test("an empty part of a browser's file input is no file, an empty file with a n
 test.each([
   ["a file for another field", bodyOf(file("title", "a.png", "x")), "invalid_request"],
   ["fields above the limit", bodyOf(field("title", "x".repeat(1_001))), "payload_too_large"],
-  ["files above the limit together", bodyOf(...["picture", "film"].map((name) => file(name, "a", "x".repeat(200_000)))), "media_too_large"],
+  [
+    "files above the limit together",
+    bodyOf(...["picture", "film"].map((name) => file(name, "a", "x".repeat(200_000)))),
+    "media_too_large",
+  ],
   ["a body without an end", bodyOf(file("picture", "a.png", "x".repeat(5_000))).subarray(0, 3_000), "invalid_form"],
   ["a body of other content", Buffer.from("no form at all"), "invalid_form"],
   ["an empty body", Buffer.alloc(0), "invalid_form"],
