@@ -10,7 +10,7 @@ import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endp
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
-import type { QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
+import type { FormReader, MediaFiles, QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
@@ -32,6 +32,18 @@ export interface AskOptions {
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** The media of a stage's application, as a service has them. */
+export interface StageMedia extends AsyncDisposable {
+  readonly files: MediaFiles;
+  readonly forms: FormReader;
+  workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
+  wrap(runner: UdfRunner): UdfRunner;
+  ready(): Promise<void>;
+}
+
+/** Opens the media of a database. `folder`: private and removed with the stage. */
+export type OpenStageMedia = (folder: string, sql: SqlPool) => StageMedia;
 
 /** Routes of an application file, with real Python workers. */
 export interface ServedApp extends AsyncDisposable {
@@ -58,16 +70,21 @@ export interface QueriesStage extends ServedApp {
   finish(jobs: readonly string[]): Promise<void>;
 }
 
-export async function openQueriesStage(app: string, limits: Partial<QueryLimits> = {}): Promise<QueriesStage> {
+export async function openQueriesStage(
+  app: string,
+  limits: Partial<QueryLimits> = {},
+  openMedia?: OpenStageMedia,
+): Promise<QueriesStage> {
   const project = mkdtempSync(join(tmpdir(), "appdb-queries-"));
   const all = { ...DEFAULT_LIMITS, ...limits };
   const schema = await openSchemaStage({ statement_timeout_ms: all.statement_timeout_ms });
   const { sql: pool, clock, log } = schema;
   const seen: Statement[] = [];
   const sql = watched(pool, seen);
-  const runtime = testRuntime(project);
-  const workers = (modules: readonly string[], onQuery: QueryAnswerer) =>
-    createPythonWorkers({
+  const media = openMedia?.(join(project, "media"), pool);
+  const runtime = testRuntime(project, media?.workerEnv({}));
+  const workers = (modules: readonly string[], onQuery: QueryAnswerer) => {
+    const plain = createPythonWorkers({
       runtime,
       modules,
       workers: 1,
@@ -77,6 +94,8 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
       log,
       onOutput: (line) => process.stderr.write(`${line}\n`),
     });
+    return media?.wrap(plain) ?? plain;
+  };
   const read = async (source: string): Promise<Manifest> => {
     writeFileSync(join(project, "app.py"), source);
     return manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
@@ -96,6 +115,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
   };
   const manifest = await read(app);
   await apply(manifest);
+  await media?.ready();
   const serve = async (app: Manifest): Promise<ServedApp> => {
     let runner: UdfRunner | undefined;
     const udf = () => {
@@ -104,7 +124,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
     };
     const services = app.services.map((service) => service.name);
     const endpoints = await openEndpoints(
-      { sql, udf, log, clock },
+      { sql, udf, log, clock, ...(media === undefined ? {} : { media: media.files, forms: media.forms }) },
       { manifest: app, target: "main", services, limits: all },
     );
     const send = async (method: string, address: string, body: string, options: AskOptions = {}) => {
@@ -148,6 +168,7 @@ export async function openQueriesStage(app: string, limits: Partial<QueryLimits>
     finish,
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
+      await media?.[Symbol.asyncDispose]();
       await schema[Symbol.asyncDispose]();
       rmSync(project, { recursive: true, force: true });
     },
