@@ -33,8 +33,8 @@ class Checked(Leaving):
         self.found = found
 
     def to_wire(self):
-        """What is known of the file."""
-        return {"checked": self.found}
+        """The path of the file, and what is known of it."""
+        return {"path": local_path(self), "checked": self.found}
 
 
 def local_path(stored):

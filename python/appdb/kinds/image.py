@@ -145,11 +145,15 @@ class Made(Leaving):
 class CheckedImage(Made):
     """A given image that was decoded successfully."""
 
-    __slots__ = ()
+    __slots__ = ("path",)
+
+    def __init__(self, image, path):
+        super().__init__(image)
+        self.path = path
 
     def to_wire(self):
-        """What is known of the file, which stays as it is."""
-        return {"checked": known_of(self.image)}
+        """The path of the file, which stays as it is, and what is known of it."""
+        return {"path": self.path, "checked": known_of(self.image)}
 
 
 def known_of(image):
@@ -160,7 +164,12 @@ def known_of(image):
 def _check(type):
     """From a given file to its checked image."""
     fits = _fitting(type)
-    return lambda stored: CheckedImage(fits(open_image(local_path(stored))))
+
+    def check(stored):
+        path = local_path(stored)
+        return CheckedImage(fits(open_image(path)), path)
+
+    return check
 
 
 def _fitting(type):

@@ -82,6 +82,15 @@ class Lost(Base, name="lost"):
     thumb = db.Column(value=small(picture), destination="file:///no/such/store")
 
 
+class Same(Base, name="same"):
+    key = db.Column(type=db.String, primary_key=True)
+    picture: db.Image
+    text: db.Document | None
+    shown = picture.fileurl
+    read = text.fileurl
+    caption = describe(picture)
+
+
 @db.query
 def thumb_of(id: db.UUID):
     return Photo.where(Photo.id == id).select(Photo.thumb)
@@ -104,6 +113,14 @@ photos.add_query_route(path="/titles", query=titles, method="get")
 photos.add_insert_route(Loose, path="/loose", uploadfile_inputs=[Loose.picture], on_error="ignore")
 photos.add_insert_route(Files, path="/files", uploadfile_inputs=[Files.text])
 photos.add_insert_route(Strange, path="/strange")
+photos.add_insert_route(Same, path="/same", uploadfile_inputs=[Same.picture, Same.text])
+
+
+@photos.insert_route(Same, path="/same/told", uploadfile_inputs=[Same.picture, Same.text])
+def told(*, key, shown, caption, picture):
+    return {"key": key, "shown": str(shown.size), "same": shown.size == picture.size, "caption": caption}
+
+
 photos.add_insert_route(Lost, path="/lost", uploadfile_inputs=[Lost.picture])
 `;
 
@@ -278,6 +295,18 @@ describe("uploads", () => {
     expect(second.json).toEqual(first.json);
     const other = await send("/photos", formOf({ picture: "whole.png" }, { title: "once" }), key);
     expect(other.json.code).toBe("idempotency_mismatch");
+  });
+
+  test("a column that is a given file refers to it, wherever it is computed", async () => {
+    const { json } = await send("/same", formOf({ picture: "whole.png", text: "a.md" }, { key: "a" }));
+    expect([json.shown, json.read]).toEqual([json.picture, json.text]);
+    const told = await send("/same/told", formOf({ picture: "whole.png", text: "a.md" }, { key: "b" }));
+    expect(told.json).toEqual({ key: "b", shown: "(320, 240)", same: true, caption: "320x240 RGB" });
+    const cells = "select picture = shown, text = read from same order by key";
+    expect(await query(cells)).toEqual([
+      ["t", "t"],
+      ["t", "t"],
+    ]);
   });
 
   test("an address in place of a file is downloaded, checked and kept as it is", async () => {
