@@ -88,7 +88,7 @@ def _check_query(query):
 
 
 def _check_path_parameters(query, names, path, background):
-    """Raises AppFileError for a part of the path that is no input, or that a job could not know."""
+    """Raises AppFileError for a part of the path that is not an input, or that a job could not know."""
     parts = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     for name in parts:
         if name not in names:
