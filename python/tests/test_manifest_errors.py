@@ -97,6 +97,26 @@ CASES = {
         "__indexes__",
         ["Binary", "B-tree index does not help"],
     ),
+    "an index on images": (
+        "class A(Base, name='a'):\n    v: db.Image\n    __indexes__ = [db.BtreeIndex(v)]\n",
+        "__indexes__",
+        ["Image", "B-tree index does not help"],
+    ),
+    "a default of an image": (
+        "class A(Base, name='a'):\n    v = db.Column(type=db.Image, default='https://example.com/a.png')\n",
+        "v = db.Column",
+        ["Column 'v' is Image, which has no default.", "db.Image | None"],
+    ),
+    "a destination of a number": (
+        "class A(Base, name='a'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://bucket')\n",
+        "x = db.Column",
+        ["destination="],
+    ),
+    "a list of images": (
+        "class A(Base, name='a'):\n    v: db.Image\n@db.query\ndef q():\n    return A.select(vs=fn.make_list(A.v))\n",
+        "fn.make_list(A.v)",
+        ["make_list() cannot list files; v is Image."],
+    ),
     "arrays that are compared": (
         "class A(Base, name='a'):\n    v: db.Array[db.Float]\n    w = v == v\n",
         "w = v",
@@ -220,7 +240,7 @@ ROUTES = {
     "the path of the description": ("path='/openapi.json'", ["/openapi.json"]),
     "an unknown option": ("path='/a', input=[A.n]", ["'input'", "'inputs'"]),
     "a background of another type": ("path='/a', background=3", ["background", "not 3", "Background(attempts=3"]),
-    "an upload": ("path='/a', uploadfile_inputs=[A.n]", ["uploadfile_inputs", "not supported yet"]),
+    "an upload": ("path='/a', uploadfile_inputs=[A.n]", ["uploadfile_inputs", "which is Int"]),
 }
 
 
@@ -272,7 +292,6 @@ LATER = [
     "x = fn.audio.audio_splitter\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
-    "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://x')\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
     "x = fn.document\n",

@@ -5,7 +5,7 @@ import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import type { QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
+import type { FormReader, MediaFiles, QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
@@ -28,16 +28,33 @@ export interface TestApplication extends ServedRoutes {
   finish(jobs: readonly string[]): Promise<void>;
 }
 
-export async function openTestApplication(app: string, limits: Partial<QueryLimits> = {}): Promise<TestApplication> {
+/** The media of an application, as a service has them. */
+export interface ApplicationMedia extends AsyncDisposable {
+  readonly files: MediaFiles;
+  readonly forms: FormReader;
+  workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
+  wrap(runner: UdfRunner): UdfRunner;
+  ready(): Promise<void>;
+}
+
+/** Opens the media of a database. `folder`: private and removed with the application. */
+export type OpenApplicationMedia = (folder: string, sql: SqlPool) => ApplicationMedia;
+
+export async function openTestApplication(
+  app: string,
+  limits: Partial<QueryLimits> = {},
+  openMedia?: OpenApplicationMedia,
+): Promise<TestApplication> {
   const project = mkdtempSync(join(tmpdir(), "appdb-application-"));
   const all = { ...DEFAULT_LIMITS, ...limits };
   const catalog = await openTestCatalog({ statement_timeout_ms: all.statement_timeout_ms });
   const { clock, log } = catalog;
   const seen: Statement[] = [];
   const sql = watched(catalog.sql, seen);
-  const runtime = testRuntime(project);
-  const workers = (modules: readonly string[], onQuery: QueryAnswerer) =>
-    createPythonWorkers({
+  const media = openMedia?.(join(project, "media"), catalog.sql);
+  const runtime = testRuntime(project, media?.workerEnv({}));
+  const workers = (modules: readonly string[], onQuery: QueryAnswerer) => {
+    const plain = createPythonWorkers({
       runtime,
       modules,
       workers: 1,
@@ -47,6 +64,8 @@ export async function openTestApplication(app: string, limits: Partial<QueryLimi
       log,
       onOutput: (line) => process.stderr.write(`${line}\n`),
     });
+    return media?.wrap(plain) ?? plain;
+  };
   const read = async (source: string): Promise<Manifest> => {
     writeFileSync(join(project, "app.py"), source);
     return manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
@@ -58,7 +77,8 @@ export async function openTestApplication(app: string, limits: Partial<QueryLimi
       runner ??= workers(["app"], (query, args) => served.endpoints.answerQuery(query, args));
       return runner;
     };
-    const served = await catalog.serve(manifest, { deps: { sql, udf }, limits });
+    const files = media === undefined ? {} : { media: media.files, forms: media.forms };
+    const served = await catalog.serve(manifest, { deps: { sql, udf, ...files }, limits });
     return {
       ...served,
       async [Symbol.asyncDispose]() {
@@ -69,6 +89,7 @@ export async function openTestApplication(app: string, limits: Partial<QueryLimi
   };
   const manifest = await read(app);
   await apply(manifest);
+  await media?.ready();
   const served = await serve(manifest);
   return {
     ...served,
@@ -85,6 +106,7 @@ export async function openTestApplication(app: string, limits: Partial<QueryLimi
     },
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
+      await media?.[Symbol.asyncDispose]();
       await catalog[Symbol.asyncDispose]();
       rmSync(project, { recursive: true, force: true });
     },

@@ -33,8 +33,8 @@ class Checked(Leaving):
         self.found = found
 
     def to_wire(self):
-        """What is known of the file."""
-        return {"checked": self.found}
+        """The path of the file, and what is known of it."""
+        return {"path": local_path(self), "checked": self.found}
 
 
 def local_path(stored):
@@ -133,7 +133,7 @@ def media_rules(python, hints, encoder, decoder, check, display=None):
         casts={},
         is_ordered=False,
         is_key=False,
-        is_indexed=True,
+        is_indexed=False,
         is_embedded=True,
         is_zoned=False,
         is_text_in_json=False,

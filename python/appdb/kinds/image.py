@@ -63,10 +63,14 @@ def _display(type):
         return "Image"
     parts = []
     if "size" in type:
-        parts.append(f"({', '.join(str(side) for side in type['size'])})")
+        parts.append(f"({_sides(type['size'])})")
     if "mode" in type:
         parts.append(repr(type["mode"]))
     return f"Image[{', '.join(parts)}]"
+
+
+def _sides(size):
+    return ", ".join(map(str, size))
 
 
 def open_image(path):
@@ -141,11 +145,15 @@ class Made(Leaving):
 class CheckedImage(Made):
     """A given image that was decoded successfully."""
 
-    __slots__ = ()
+    __slots__ = ("path",)
+
+    def __init__(self, image, path):
+        super().__init__(image)
+        self.path = path
 
     def to_wire(self):
-        """What is known of the file, which stays as it is."""
-        return {"checked": known_of(self.image)}
+        """The path of the file, which stays as it is, and what is known of it."""
+        return {"path": self.path, "checked": known_of(self.image)}
 
 
 def known_of(image):
@@ -156,7 +164,12 @@ def known_of(image):
 def _check(type):
     """From a given file to its checked image."""
     fits = _fitting(type)
-    return lambda stored: CheckedImage(fits(open_image(local_path(stored))))
+
+    def check(stored):
+        path = local_path(stored)
+        return CheckedImage(fits(open_image(path)), path)
+
+    return check
 
 
 def _fitting(type):
@@ -167,7 +180,7 @@ def _fitting(type):
         if mode is not None and image.mode != mode:
             raise ValueError(f"the column holds images of mode {mode}, this one has {image.mode}")
         if size is not None and any(side not in (None, found) for side, found in zip(size, image.size)):
-            raise ValueError(f"the column holds images of {size[0]}x{size[1]}, this one has {image.width}x{image.height}")
+            raise ValueError(f"the column holds images of size ({_sides(size)}), this one has ({_sides(image.size)})")
         return image
 
     return fit

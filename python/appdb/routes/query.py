@@ -49,10 +49,10 @@ class QueryRoute(Route):
 def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
     """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
-    `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them. With `one_row=True` the response is the row
-    itself: 404 without a row, 409 for several. With `return_fileresponse=True` it is the file of the selected
-    value. `method` is "post" (parameters in the body) or "get" (in the URL).
-    Raises AppFileError for unknown parameters and paths in use.
+    `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them.
+    With `one_row=True` the response is the row itself: 404 without a row, 409 for several. With
+    `return_fileresponse=True` it is the file of the selected value. `method` is "post" (parameters in the body) or
+    "get" (in the URL). Raises AppFileError for unknown parameters and paths in use.
     """
     wanted = options.pop("return_fileresponse", None)
     if options.pop("uploadfile_inputs", None):
@@ -88,7 +88,7 @@ def _check_query(query):
 
 
 def _check_path_parameters(query, names, path, background):
-    """Raises AppFileError for a part of the path that is no input, or that a job could not know."""
+    """Raises AppFileError for a part of the path that is not an input, or that a job could not know."""
     parts = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     for name in parts:
         if name not in names:

@@ -76,6 +76,21 @@ class Strange(Base, name="strange"):
     made = escape(title)
 
 
+class Lost(Base, name="lost"):
+    key = db.Column(type=db.String, primary_key=True)
+    picture: db.Image[(None, 240)]
+    thumb = db.Column(value=small(picture), destination="file:///no/such/store")
+
+
+class Same(Base, name="same"):
+    key = db.Column(type=db.String, primary_key=True)
+    picture: db.Image
+    text: db.Document | None
+    shown = picture.fileurl
+    read = text.fileurl
+    caption = describe(picture)
+
+
 @db.query
 def thumb_of(id: db.UUID):
     return Photo.where(Photo.id == id).select(Photo.thumb)
@@ -123,6 +138,15 @@ photos.add_query_route(path="/widths", query=widths, method="get")
 photos.add_insert_route(Loose, path="/loose", uploadfile_inputs=[Loose.picture], on_error="ignore")
 photos.add_insert_route(Files, path="/files", uploadfile_inputs=[Files.text])
 photos.add_insert_route(Strange, path="/strange")
+photos.add_insert_route(Same, path="/same", uploadfile_inputs=[Same.picture, Same.text])
+
+
+@photos.insert_route(Same, path="/same/told", uploadfile_inputs=[Same.picture, Same.text])
+def told(*, key, shown, caption, picture):
+    return {"key": key, "shown": str(shown.size), "same": shown.size == picture.size, "caption": caption}
+
+
+photos.add_insert_route(Lost, path="/lost", uploadfile_inputs=[Lost.picture])
 `;
 
 const PICTURES = `
@@ -298,6 +322,18 @@ describe("uploads", () => {
     expect(other.json.code).toBe("idempotency_mismatch");
   });
 
+  test("a column that is a given file refers to it, wherever it is computed", async () => {
+    const { json } = await send("/same", formOf({ picture: "whole.png", text: "a.md" }, { key: "a" }));
+    expect([json.shown, json.read]).toEqual([json.picture, json.text]);
+    const told = await send("/same/told", formOf({ picture: "whole.png", text: "a.md" }, { key: "b" }));
+    expect(told.json).toEqual({ key: "b", shown: "(320, 240)", same: true, caption: "320x240 RGB" });
+    const cells = "select picture = shown, text = read from same order by key";
+    expect(await query(cells)).toEqual([
+      ["t", "t"],
+      ["t", "t"],
+    ]);
+  });
+
   test("an address in place of a file is downloaded, checked and kept as it is", async () => {
     const { port } = web.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}/whole.png`;
@@ -354,6 +390,27 @@ describe("bad input", () => {
   test("what is not known of a file before it is read is computed in Python", async () => {
     const { json } = await send("/loose", formOf({ picture: "whole.png" }, { key: "b" }));
     expect(json).toMatchObject({ key: "b", caption: "320x240 RGB", width: 320 });
+  });
+
+  test("a store that fails is reported by its own code, and nothing is stored", async () => {
+    const { status, json } = await send("/lost", formOf({ picture: "whole.png" }, { key: "a" }));
+    expect({ status, json }).toMatchObject({
+      status: 502,
+      json: {
+        code: "media_store_not_found",
+        detail: "Column lost.thumb: The store file:///no/such/store does not exist: ENOENT.",
+        hint: expect.stringContaining("Nothing was stored."),
+      },
+    });
+    expect(await query("select count(*) from lost")).toEqual([["0"]]);
+  });
+
+  test("an image of another size than its column's is refused", async () => {
+    const { json } = await send("/lost", formOf({ picture: "turned.jpg" }, { key: "a" }));
+    expect(json).toMatchObject({
+      code: "media_invalid",
+      detail: expect.stringContaining("the column holds images of size (None, 240), this one has (240, 320)"),
+    });
   });
 
   test("a function cannot make the service read a file of its own", async () => {

@@ -23,7 +23,7 @@ interface MediaPlaces {
 
 type Errors = Record<string, UdfError>;
 
-/** What a worker gives for a file: one that it made, what it knows of a given one, or why there is none. */
+/** What a worker gives for a file: one that it made, a given one with what it knows of it, or why there is none. */
 interface WorkerFile {
   readonly path?: string;
   readonly checked?: { readonly width?: number; readonly height?: number; readonly mode?: string };
@@ -52,7 +52,7 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
     if (places === null) return runner.run(graph, row, signal);
     const { values, missing } = await locateInputs(media, graph, places, row, signal);
     const result = await runner.run(graph, values, signal);
-    return storeResults({ media, graph, places, row }, withMissing(graph, result, missing), signal);
+    return storeResults({ media, graph, places, row, located: values }, withMissing(graph, result, missing), signal);
   };
   const runSome = limited(run, ROWS_AT_ONCE);
   return {
@@ -150,6 +150,8 @@ interface Computed {
   readonly graph: UdfGraph;
   readonly places: MediaPlaces;
   readonly row: readonly EngineValue[];
+  /** The row as the worker got it: files with their paths. */
+  readonly located: readonly EngineValue[];
 }
 
 async function storeResults(
@@ -185,23 +187,33 @@ async function storeResults(
 
 /** Returns the cell of one result, or its error. */
 async function storeResult(
-  { media, graph, row }: Computed,
+  computed: Computed,
   step: UdfGraph["steps"][number],
   made: string,
   signal: AbortSignal | undefined,
 ): Promise<string | UdfError> {
-  const { checked, error } = JSON.parse(made) as WorkerFile;
+  const { checked, error, path } = JSON.parse(made) as WorkerFile;
   if (error !== undefined) return { kind: "raised", function: step.name, ...error, at: null };
-  if (checked !== undefined) {
-    const given = row[graph.inputs.findIndex(({ name }) => name === step.name)];
-    return printReference({ ...readReference(String(given)), ...checked });
-  }
+  const given = givenFile(computed, step.name, path);
+  if (given !== undefined)
+    return checked === undefined ? given : printReference({ ...readReference(given), ...checked });
   try {
-    return await media.store(made, step.type, signal);
+    return await computed.media.store(made, step.type, signal);
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause;
     return mediaError(cause, step.name);
   }
+}
+
+/** The cell of the input that a result is, unchanged; undefined for a new file. Equal files may have different names. */
+function givenFile({ graph, places, row, located }: Computed, step: string, path: string | undefined) {
+  const isFile = (at: number): boolean => {
+    const file = located[at];
+    return typeof file === "string" && (JSON.parse(file) as WorkerFile).path === path;
+  };
+  const own = places.inputs.find((at) => graph.inputs[at]?.name === step && isFile(at));
+  const cell = row[own ?? places.inputs.find(isFile) ?? -1];
+  return typeof cell === "string" ? cell : undefined;
 }
 
 /** The function with at most `max` calls at once; others wait in order. */

@@ -124,7 +124,7 @@ class Receiving implements ReceivedForm {
     if (!this.#limits.files.includes(field)) {
       this.#refuse(
         appError("invalid_request", {
-          detail: `The form has a file for "${field.slice(0, 100)}", which is no file of this route.`,
+          detail: `The form has a file for "${field.slice(0, 100)}", which takes no file in this route.`,
           hint: `The route takes files for: ${this.#limits.files.join(", ")}.`,
           errors: [{ pointer: `/${field.slice(0, 100)}`, detail: "This field is not a file." }],
         }),
