@@ -111,7 +111,9 @@ if ((await useSandbox()) !== undefined) {
 
     expect(await textAt(text.replace(acme.url, other.url))).toEqual([403, expect.stringContaining("media_address")]);
     expect((await textAt(text.replace(/_media\/./, "_media/~")))[0]).toBe(403);
-    const leaked = await acme.insert("/leaks", { target: join(acme.folder, "log", "pod.log") });
+    const leaked = await acme.insert("/leaks", {
+      target: join(place.home, "server", "databases", acme.id, "log", "pod.log"),
+    });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
 
@@ -129,7 +131,9 @@ interface Post {
   readonly uri: string;
   readonly url: string;
   readonly key: string;
-  /** Of the database, on this machine. */
+  /** Of the database. */
+  readonly id: string;
+  /** Of its media, on this machine. */
   readonly folder: string;
   upload(path: string, text: string): Promise<Answered>;
   insert(path: string, row: object): Promise<Answered>;
@@ -164,7 +168,8 @@ async function openPost(place: Place, server: string, name: string): Promise<Pos
     uri,
     url,
     key,
-    folder: join(place.home, "server", "databases", id),
+    id,
+    folder: join(place.home, "server", "media", id),
     async upload(path, text) {
       const form = new FormData();
       form.append("text", new File([text], "letter.txt"));
@@ -200,6 +205,6 @@ async function cutUpload({ folder, key, url }: Post): Promise<void> {
 
 /** Sizes of the files in a folder of the media. */
 function filesIn(folder: string, part: string): number[] {
-  const media = join(folder, "media", part);
-  return readdirSync(media).map((name) => statSync(join(media, name), { throwIfNoEntry: false })?.size ?? 0);
+  const path = join(folder, part);
+  return readdirSync(path).map((name) => statSync(join(path, name), { throwIfNoEntry: false })?.size ?? 0);
 }
