@@ -3,9 +3,9 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { useSandbox } from "@appdb/testkit/sandbox";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { ended, startHosted, startLogin } from "./support/hosted.ts";
-import type { Place } from "./support/place.ts";
 import { expectExit, makeProject } from "./support/served.ts";
 
 /** Functions read a file by its path and make one. `spy` says what it sees of its database's media. */
@@ -78,14 +78,14 @@ const READY_MS = 30_000;
 // no driver is configured: a machine that supports sandboxes uses them
 if ((await useSandbox()) !== undefined) {
   test("two organizations upload and read files, each only its own", { timeout: 180_000 }, async () => {
-    await using place = await makeProject(APP, { env: { SERVICE_PODS: "" } });
-    const hosted = await startHosted(place);
+    await using project = await makeProject(APP, { env: { SERVICE_PODS: "" } });
+    const hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
-    const { code, login } = await startLogin(place);
+    const { code, login } = await startLogin(project);
     await hosted.browse("GET", `/v1/devices/${code}`);
     await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
     expect(await ended(login), login.output()).toBe(0);
-    const [acme, other] = [await openPost(place, hosted.url, "acme"), await openPost(place, hosted.url, "other")];
+    const [acme, other] = [await openPost(project, hosted.url, "acme"), await openPost(project, hosted.url, "other")];
 
     const sent = await acme.upload("/letters", "for acme\n");
     expect(sent).toMatchObject({ status: 200 });
@@ -112,7 +112,7 @@ if ((await useSandbox()) !== undefined) {
     expect(await textAt(text.replace(acme.url, other.url))).toEqual([403, expect.stringContaining("media_address")]);
     expect((await textAt(text.replace(/_media\/./, "_media/~")))[0]).toBe(403);
     const leaked = await acme.insert("/leaks", {
-      target: join(place.home, "server", "databases", acme.id, "log", "pod.log"),
+      target: join(project.home, "server", "databases", acme.id, "log", "pod.log"),
     });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
@@ -120,9 +120,9 @@ if ((await useSandbox()) !== undefined) {
     await cutUpload(acme);
     await eventually(() => expect(filesIn(acme.folder, "uploads")).toEqual([]));
     expect([filesIn(acme.folder, "scratch"), filesIn(acme.folder, "cache")]).toEqual([[], []]);
-    await expectExit(place, 0, "db", "stop", acme.uri);
+    await expectExit(project, 0, "db", "stop", acme.uri);
     expect((await textAt(text))[0]).toBe(503);
-    await expectExit(place, 0, "db", "start", acme.uri);
+    await expectExit(project, 0, "db", "start", acme.uri);
     await eventually(async () => expect(await textAt(text)).toEqual([200, "for acme\n"]), { timeout_ms: READY_MS });
   });
 }
@@ -148,14 +148,14 @@ interface Answered {
 }
 
 /** Creates an organization, and serves the application in its database. */
-async function openPost(place: Place, server: string, name: string): Promise<Post> {
+async function openPost(project: TestProject, server: string, name: string): Promise<Post> {
   const uri = `cloud://${name}:main`;
-  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
-  await expectExit(place, 0, "org", "create", name);
+  const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
+  await expectExit(project, 0, "org", "create", name);
   await eventually(async () => expect(await json("db", "status", uri)).toMatchObject({ state: "AVAILABLE" }), {
     timeout_ms: READY_MS,
   });
-  await expectExit(place, 0, "deploy", "app.py", uri, "-f");
+  await expectExit(project, 0, "deploy", "app.py", uri, "-f");
   const { id } = await json("db", "status", uri);
   const { services } = await json("service", "list", uri);
   const { api_key: key } = await json("key", "create", "caller", "--org", name);
@@ -169,7 +169,7 @@ async function openPost(place: Place, server: string, name: string): Promise<Pos
     url,
     key,
     id,
-    folder: join(place.home, "server", "media", id),
+    folder: join(project.home, "server", "media", id),
     async upload(path, text) {
       const form = new FormData();
       form.append("text", new File([text], "letter.txt"));

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
+from os import PathLike
+from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from . import functions as functions, serving as serving
 
@@ -87,6 +88,20 @@ class Array(Expr):
 
     def __class_getitem__(cls, item: Any) -> Any: ...
 
+class Image(Expr):
+    """A PIL.Image.Image: `Image[(224, 224), "RGB"]` restricts size and mode."""
+
+    def __class_getitem__(cls, item: Any) -> Any: ...
+
+class Video(Expr):
+    """A film; functions get the path of a file."""
+
+class Audio(Expr):
+    """A sound; functions get the path of a file."""
+
+class Document(Expr):
+    """A PDF, a page of HTML, a text or an office file; functions get its path."""
+
 class _ModelMeta(type):
     """First verbs of a query: `Docs.where(...)`. A column with the same name takes precedence."""
 
@@ -119,7 +134,7 @@ class TableModel(metaclass=_ModelMeta):
         has_default_idxs: bool = False,
         comment: str | None = None,
         custom_metadata: Any = None,
-        media_validation: str = "on_write",
+        media_validation: Literal["on_write", "on_read"] = "on_write",
         renamed_from: str | None = None,
     ) -> None: ...
 
@@ -158,8 +173,8 @@ def Column(
     value: Any = None,
     primary_key: bool | None = None,
     stored: bool | None = None,
-    media_validation: None = None,
-    destination: None = None,
+    media_validation: Literal["on_write", "on_read"] | None = None,
+    destination: str | PathLike[str] | None = None,
     custom_metadata: Any = None,
     comment: str | None = None,
     renamed_from: str | None = None,

@@ -44,14 +44,18 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        uploadfile_inputs: Sequence[Any] | None = None,
+        return_fileresponse: bool | None = None,
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> None:
         """Serves POST `path`: stores one row and returns its `outputs`, including computed columns.
 
         `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
-        default. A failed computed column refuses the row. With `on_error="ignore"` the row is stored, and the cell is
-        null with its error. Raises AppFileError for unknown columns, missing required ones, and paths in use.
+        default. `uploadfile_inputs` are media columns whose files come as parts of a form. With
+        `return_fileresponse=True` the response is the file of the only output. A failed computed column refuses the row.
+        With `on_error="ignore"` the row is stored, and the cell is null with its error. Raises AppFileError for unknown
+        columns, missing required ones, and paths in use.
         """
     def add_compute_route(
         self,
@@ -59,6 +63,8 @@ class Router:
         path: str,
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
+        uploadfile_inputs: Sequence[Any] | None = None,
+        return_fileresponse: bool | None = None,
         background: bool | Background = False,
     ) -> None:
         """Serves POST `path`: computes `outputs` from `inputs` and stores nothing. Defaults as in an insert route."""
@@ -69,6 +75,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        return_fileresponse: bool | None = None,
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> None:
@@ -98,6 +105,8 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        uploadfile_inputs: Sequence[Any] | None = None,
+        return_fileresponse: bool | None = None,
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
@@ -114,6 +123,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        return_fileresponse: bool | None = None,
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
@@ -124,6 +134,8 @@ class Router:
         path: str,
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
+        uploadfile_inputs: Sequence[Any] | None = None,
+        return_fileresponse: bool | None = None,
         background: bool | Background = False,
     ) -> Callable[[_F], _F]:
         """Decorator: a compute route whose response is the function's result. Otherwise like `insert_route`."""
@@ -134,13 +146,15 @@ class Router:
         inputs: Sequence[str] | None = None,
         one_row: bool = False,
         method: Literal["post", "get"] = "post",
+        return_fileresponse: bool | None = None,
         background: bool | Background = False,
     ) -> None:
         """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
-        `inputs` are the parameters that a request can set, by default all. With `one_row=True` the response is the row
-        itself: 404 without a row, 409 for several. `method` is "post" (parameters in the body) or "get" (in the URL).
-        Raises AppFileError for unknown parameters and paths in use.
+        `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them.
+        With `one_row=True` the response is the row itself: 404 without a row, 409 for several. With
+        `return_fileresponse=True` it is the file of the selected value. `method` is "post" (parameters in the body) or
+        "get" (in the URL). Raises AppFileError for unknown parameters and paths in use.
         """
     def get(
         self,

@@ -97,6 +97,26 @@ CASES = {
         "__indexes__",
         ["Binary", "B-tree index does not help"],
     ),
+    "an index on images": (
+        "class A(Base, name='a'):\n    v: db.Image\n    __indexes__ = [db.BtreeIndex(v)]\n",
+        "__indexes__",
+        ["Image", "B-tree index does not help"],
+    ),
+    "a default of an image": (
+        "class A(Base, name='a'):\n    v = db.Column(type=db.Image, default='https://example.com/a.png')\n",
+        "v = db.Column",
+        ["Column 'v' is Image, which has no default.", "db.Image | None"],
+    ),
+    "a destination of a number": (
+        "class A(Base, name='a'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://bucket')\n",
+        "x = db.Column",
+        ["destination="],
+    ),
+    "a list of images": (
+        "class A(Base, name='a'):\n    v: db.Image\n@db.query\ndef q():\n    return A.select(vs=fn.make_list(A.v))\n",
+        "fn.make_list(A.v)",
+        ["make_list() cannot list files; v is Image."],
+    ),
     "arrays that are compared": (
         "class A(Base, name='a'):\n    v: db.Array[db.Float]\n    w = v == v\n",
         "w = v",
@@ -142,7 +162,19 @@ CASES = {
     "the order of two Json values": ("class A(Base, name='a'):\n    d: db.Json\n    x = d.a < d.b\n", "x = d.a < d.b", ["Json: d.a < d.b", ".astype(db.Int)"]),
     "& without parentheses": (MODEL + "    x = n > 1 & n < 3\n", "x = n > 1", ["parentheses"]),
     "and in place of &": (MODEL + "    x = (n > 1) and (n < 3)\n", "x = (n > 1) and", ["& | ~"]),
-    "an if over a column": (MODEL + "    if n > 1:\n        y = 1\n", "if n > 1", ["truth value"]),
+    "an if over a column": (MODEL + "    if n > 1:\n        y = 1\n", "if n > 1", ["truth value", "where(...)", "`if`", "@udf"]),
+    "an if in a query": (
+        MODEL + "@db.query\ndef q(k: int):\n    if A.n > k:\n        return A.select(A.n)\n", "if A.n > k:", ["where(...)"]
+    ),
+    "an if with and": (MODEL + "    if n > 1 and n < 3:\n        y = 1\n", "if n > 1 and", ["& | ~"]),
+    "a misspelt __indexes__": (MODEL + "    __index__ = [db.BtreeIndex(n)]\n", "__index__ =", ["Write __indexes__"]),
+    "another spelling of __indexes__": (MODEL + "    __indices__ = []\n", "__indices__ =", ["Write __indexes__"]),
+    "indexes without underscores": (MODEL + "    indexes = [db.BtreeIndex(n)]\n", "indexes =", ["'indexes'", "Write __indexes__"]),
+    "an index as a column": (MODEL + "    i = db.BtreeIndex(n)\n", "i = db.BtreeIndex", ["'i'", "Write __indexes__"]),
+    "__tablename__": (
+        "class A(Base, name='a'):\n    __tablename__ = 'docs'\n    n: db.Int\n", "__tablename__", ['Write class A(Base, name="docs"):']
+    ),
+    "__table_args__": (MODEL + "    __table_args__ = {}\n", "__table_args__ =", ["no meaning", "Remove it"]),
     "an f-string over a column": (MODEL + "    x = f'{s}!'\n", "x = f'{s}!'", ["f-string", "format"]),
     "str() of a column": (MODEL + "    x = str(n)\n", "x = str(n)", ["str()", "n.astype(db.String)"]),
     "%-formatting of a column": (MODEL + "    x = 'no. %s' % n\n", "x = 'no.", ["'%s'", "format"]),
@@ -208,7 +240,7 @@ ROUTES = {
     "the path of the description": ("path='/openapi.json'", ["/openapi.json"]),
     "an unknown option": ("path='/a', input=[A.n]", ["'input'", "'inputs'"]),
     "a background of another type": ("path='/a', background=3", ["background", "not 3", "Background(attempts=3"]),
-    "an upload": ("path='/a', uploadfile_inputs=[A.n]", ["uploadfile_inputs", "not supported yet"]),
+    "an upload": ("path='/a', uploadfile_inputs=[A.n]", ["uploadfile_inputs", "which is Int"]),
 }
 
 
@@ -256,14 +288,13 @@ def test_a_router_is_refused(project, written, words):
 LATER = [
     "class V(Base, name='v', base=A):\n    m = A.n\n",
     "class V(Base, name='v', base=A, iterator=1):\n    m = 1\n",
-    "class V(Base, name='v'):\n    x: db.Image\n",
-    "class V(Base, name='v'):\n    x: db.Video | None\n",
+    "from appdb.functions.video import frame_iterator\n",
+    "x = fn.audio.audio_splitter\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
-    "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, destination='s3://x')\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
-    "x = fn.image.resize\n",
+    "x = fn.document\n",
     "t = db.get_table('a')\n",
 ]
 

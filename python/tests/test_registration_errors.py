@@ -68,7 +68,7 @@ REFUSED = {
     ],
     "views and media": [
         ("class V(Base, name='v', base=A):\n    x = A.n", ["A view (base=) of the model V", LATER]),
-        ("x = db.Image", ["appdb.Image", LATER]),
+        ("x = db.ConfigVar", ["appdb.ConfigVar", LATER]),
     ],
     "functions that answer": [
         ("@r.insert_route(A, path='/a')\ndef f(up): return up", ["'up' of f is not keyword-only", "Write def f(*, up):"]),

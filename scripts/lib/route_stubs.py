@@ -19,6 +19,8 @@ TYPES = {
     "outputs": "Sequence[Any] | None",
     "match_columns": "Sequence[Any] | None",
     "on_error": 'Literal["abort", "ignore"]',
+    "uploadfile_inputs": "Sequence[Any] | None",
+    "return_fileresponse": "bool | None",
     "export_sql": "SqlExport | None",
     "background": "bool | Background",
     "query": "NamedQuery[...]",

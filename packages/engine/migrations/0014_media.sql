@@ -6,6 +6,8 @@ create table appdb.media_objects (
   bytes bigint not null,
   -- The last time that a file of this content was given. A row that refers to it follows soon.
   put_at timestamptz not null,
+  -- The last time that a collection looked for rows that refer to it.
+  checked_at timestamptz,
   constraint "appdb.media_objects.key" primary key (store, key)
 );
 comment on table appdb.media_objects is 'An object is recorded before it is written, and deleted while its row is locked.';

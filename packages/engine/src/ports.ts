@@ -22,7 +22,7 @@ export interface Statement {
   /**
    * Takes each row on arrival, instead of the result's `rows`. `bytes` from `start` to `end` hold the number of fields
    * (2 bytes, big-endian). Each field follows as its length (4 bytes; -1 for null) and PostgreSQL's text. The bytes are
-   * only valid during the call. It must not throw.
+   * only valid during the call. If it throws, the statement is cancelled and fails with that error.
    */
   readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
   /**
@@ -228,6 +228,8 @@ export interface MediaFiles {
   open(cell: string, signal?: AbortSignal): Promise<MediaFile>;
   /** An address for callers, which expires. `base`: the address of the service, without a slash at its end. */
   addressOf(cell: string, base: string): string;
+  /** Deletes objects of a store, by its name in cells. @throws media_denied, media_unavailable */
+  remove(store: string, keys: readonly string[]): Promise<void>;
   /** The cell that the token of an address names. @throws media_address_invalid */
   readAddress(token: string): string;
 }

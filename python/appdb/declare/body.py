@@ -28,6 +28,19 @@ class _Annotations(dict):
         self._body.annotate(name, annotation, (frame.f_code.co_filename, frame.f_lineno), frame)
 
 
+def _refuse_slip(name, value, model):
+    """Refuses what other libraries, or a slip, make of `__indexes__` and `name=`. Python sets other such names."""
+    if name[2:5] in ("ind", "idx") and not callable(value):
+        hint = "Write __indexes__ = [...], a list of db.BtreeIndex(column)."
+    elif name == "__tablename__":
+        hint = f'Write class {model}(Base, name="{value}"):'
+    elif name == "__table_args__":
+        hint = f"Remove it. A model has __indexes__, and options in `class {model}(Base, ...)`."
+    else:
+        return
+    raise AppFileError(f"{name} has no meaning in a model.", hint)
+
+
 class Body(dict):
     """The assignments and annotations of a model's body. `table` identifies the owner of its columns."""
 
@@ -53,6 +66,7 @@ class Body(dict):
         if name == "__indexes__":
             self.indexes = value
         elif name.startswith("__") and name.endswith("__"):
+            _refuse_slip(name, value, self._class_name)
             dict.__setitem__(self, name, value)
         else:
             self._assign(name, value, caller(1))
@@ -76,6 +90,7 @@ class Body(dict):
             annotation = self._evaluate(name, annotation, frame)
         folded = check_column_name(name)
         kind, nullable = column_type(annotation, name)
+        kind = _validated(kind, self.table.media_validation)
         self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, None, source)
 
     def close(self):
@@ -100,6 +115,9 @@ class Body(dict):
                 )
 
     def _assign(self, name, value, source):
+        indexes = sys.modules.get("appdb.declare.indexes")  # Loaded by the first index of the file.
+        if indexes is not None:
+            indexes.refuse_elsewhere(name, value)
         if (
             isinstance(value, Expr)
             and isinstance(value, ColumnRef)
@@ -112,12 +130,13 @@ class Body(dict):
         options = value if isinstance(value, Column) else None
         if options is not None and options.type is not None:
             kind, nullable = column_type(self._resolve(name, options.type), name)
-            kind = _with_media_options(kind, options, name, is_computed=False)
+            kind = _checked_kind(kind, options, name)
+            kind = _validated(kind, options.media_validation or self.table.media_validation)
             default = None if options.default is None else _default_of(options.default, kind, name)
             self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source, default)
             return
         expr = self._computed(name, options.value if options else value)
-        kind = expr._kind if options is None else _with_media_options(expr._kind, options, name, is_computed=True)
+        kind = expr._kind if options is None else _computed_kind(expr._kind, options, name)
         self._declare(name, ColumnRef(self.table, folded, kind, expr._nullable, True), expr, options, source)
 
     def _computed(self, name, value):
@@ -189,19 +208,46 @@ def open_body(table, class_name, depth):
     return body
 
 
-def _with_media_options(kind, options, name, is_computed):
-    """The kind with the options of a media column. Raises AppFileError for options that the column cannot have."""
-    if not options.media:
-        return kind
-    given = "destination" if "destination" in options.media else "media_validation"
-    if not rules(kind).check:
-        raise AppFileError(f"Column '{name}' has {given}= but is {DISPLAY[kind]}, not media.", f"Leave {given}= out.")
-    if "destination" in options.media and not is_computed:
+def _checked_kind(kind, options, name):
+    """The kind of a given column, with the validation that its options or its model choose. Raises AppFileError."""
+    validation = options.media_validation
+    if validation is not None and not is_media(kind):
+        raise _not_media(name, "media_validation", kind)
+    if options.destination is not None:
         raise AppFileError(
             f"Column '{name}' has destination= but is not computed.",
             "Leave it out; db_input_media_dest in service.toml chooses where given files are stored.",
         )
-    return Kind({**manifest_type(kind), **options.media})
+    return kind
+
+
+def _validated(kind, validation):
+    """A media kind whose files are checked as `validation` says; any other kind as it is."""
+    if validation != "on_read" or not is_media(kind):
+        return kind
+    return Kind({**manifest_type(kind), "validation": "on_read"})
+
+
+def _computed_kind(kind, options, name):
+    """The kind of a computed column with its destination. Raises AppFileError for options that it cannot have."""
+    if options.media_validation is not None:
+        raise AppFileError(
+            f"Column '{name}' has media_validation= but is computed.", "Leave it out: only given files are checked."
+        )
+    if options.destination is None:
+        return kind
+    if not is_media(kind):
+        raise _not_media(name, "destination", kind)
+    return Kind({**manifest_type(kind), "destination": options.destination})
+
+
+def is_media(kind):
+    """Whether values of the kind are files."""
+    return rules(kind).check is not None
+
+
+def _not_media(name, option, kind):
+    return AppFileError(f"Column '{name}' has {option}= but is {DISPLAY[kind]}, not media.", f"Leave {option}= out.")
 
 
 def _default_of(value, kind, name):

@@ -44,12 +44,9 @@ class Column:
             )
         if stored is False:
             raise AppFileError("Column(stored=False) is not supported yet.", "Leave stored= out: the value is stored.")
-        if media_validation not in (None, "on_write", "on_read"):
-            raise AppFileError(
-                f"media_validation= is 'on_write' or 'on_read', not {media_validation!r}.",
-                'Write media_validation="on_read", or leave it out: files are checked when they are written.',
-            )
-        self.media = _media_options(media_validation, destination)
+        check_validation(media_validation)
+        self.media_validation = media_validation
+        self.destination = None if destination is None else _checked_destination(destination)
         for option, setting in (("primary_key", primary_key), ("stored", stored)):
             if setting not in (None, True, False):
                 raise AppFileError(
@@ -87,14 +84,19 @@ class Declared:
         self.source = source
 
 
-def _media_options(validation, destination):
-    """The options of a media column as they are part of its type."""
-    options = {} if validation != "on_read" else {"validation": "on_read"}
-    if destination is None:
-        return options
+def _checked_destination(destination):
     from appdb.declare.destinations import checked_destination
 
-    return {**options, "destination": checked_destination(destination)}
+    return checked_destination(destination)
+
+
+def check_validation(validation):
+    """Raises AppFileError unless media_validation= is 'on_write', 'on_read' or left out."""
+    if validation not in (None, "on_write", "on_read"):
+        raise AppFileError(
+            f"media_validation= is 'on_write' or 'on_read', not {validation!r}.",
+            'Write media_validation="on_read", or leave it out: files are checked when they are written.',
+        )
 
 
 def caller(depth):

@@ -4,6 +4,7 @@ from appdb.declare.constants import FOR_EACH_ROW, literal_text, plain, wire_valu
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import display
 from appdb.expressions.expr import Expr, article, shortened
+from appdb.kinds import rules
 
 # Functions whose bare call makes a value for each new row (GENERATORS in packages/contract/src/expressions.ts).
 GENERATORS = frozenset(("uuid.uuid4", "uuid.uuid7", "timestamp.now"))
@@ -12,6 +13,10 @@ GENERATORS = frozenset(("uuid.uuid4", "uuid.uuid7", "timestamp.now"))
 def default_of(value, kind, name):
     """The expression of the default of column `name`. Raises AppFileError except for constants of its type, `now()`,
     `uuid4()` and `uuid7()`."""
+    if rules(kind).check is not None:
+        raise AppFileError(
+            f"Column '{name}' is {display(kind)}, which has no default.", f"Write {name}: db.{display(kind)} | None"
+        )
     if isinstance(value, Expr):
         return _generated(value, kind, name)
     if callable(value):

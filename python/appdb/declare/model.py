@@ -1,7 +1,7 @@
 """`model_base()`: the base of an application's models, each of which becomes a table."""
 
 from appdb.declare.body import open_body
-from appdb.declare.declared import caller, check_comment, check_metadata
+from appdb.declare.declared import caller, check_comment, check_metadata, check_validation
 from appdb.declare.declaring import Phase
 from appdb.declare.names import check_table_name
 from appdb.declare.errors import (
@@ -38,6 +38,7 @@ class Table:
         self.comment = options.get("comment")
         self.custom_metadata = options.get("custom_metadata")
         self.has_default_idxs = options.get("has_default_idxs", False)
+        self.media_validation = options.get("media_validation")
         self.renamed_from = _former_name(options)
         self.columns = {}
         self.hidden = {}  # Columns with the vectors of indexes.
@@ -164,8 +165,7 @@ def _check_options(class_name, options):
         )
     if options.get("has_default_idxs", False) not in (True, False):
         raise AppFileError("has_default_idxs= is True or False.", "Write has_default_idxs=True or omit it.")
-    if options.get("media_validation") not in (None, "on_write"):
-        raise later("media_validation= other than 'on_write'", "Omit media_validation=.")
+    check_validation(options.get("media_validation"))
     check_comment(options.get("comment"))
     check_metadata(options.get("custom_metadata"))
 

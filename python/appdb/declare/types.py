@@ -79,6 +79,10 @@ def hint_type(hint, where):
 
 
 def _complete(base, where):
+    if base.needs:
+        from appdb.declare.packages import require
+
+        require(base.needs, where)
     if type(base.kind) is not Kind:
         lacks = rules(base.kind).lacks
         if lacks is not None:

@@ -164,7 +164,7 @@ class Expr:
         if self._kind == "json":
             return paths.key_of(self, name)
         if name in ("fileurl", "localpath"):
-            raise later(f"{self._text}.{name}")
+            return _file_of(self, name)
         if name == "similarity":
             raise AppFileError(
                 f"{self._text} is not a column. Only a column with an embedding index has a likeness.",
@@ -362,10 +362,22 @@ def taken_names(kind):
     return (*_OWN, *_CELL_ERRORS)
 
 
-def _cell_error(column, name):
-    if not getattr(column, "_computed", False):
+def _file_of(expr, name):
+    """`picture.fileurl`: the address that answers show for the file."""
+    if rules(expr._kind).check is None:
+        raise AppFileError(f"{expr._text}.{name} is for media; {expr._text} is {article(expr)}.", f"Leave .{name} out.")
+    if name == "localpath":
         raise AppFileError(
-            f"{column._text}.{name} is available only for computed columns; {column._text} is not computed.",
+            f"{expr._text}.localpath is available in functions alone.",
+            "Give the column to a @udf: a Video, Audio or Document parameter gets the path of its file.",
+        )
+    return expr
+
+
+def _cell_error(column, name):
+    if not getattr(column, "_computed", False) and rules(column._kind).check is None:
+        raise AppFileError(
+            f"{column._text}.{name} is available only for computed and media columns; {column._text} is neither.",
             "Ask it of a computed column.",
         )
     node = {"node": "cell_error", "column": column._name, "part": _CELL_ERRORS[name]}

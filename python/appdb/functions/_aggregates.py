@@ -6,6 +6,7 @@ from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, asked_while_running, later
 from appdb.declare.types import display
 from appdb.expressions.expr import Expr, lift
+from appdb.kinds import rules
 
 _NUMBERS = ("int", "float")
 _ORDERED = ("string", "int", "float", "bool", "timestamp", "date")
@@ -54,6 +55,11 @@ class Aggregate:
             raise AppFileError(
                 f"{self.name}() takes {' or '.join(map(display, self.kinds))}; {value._text} is {display(kind)}.",
                 f"Convert it, for example with {value._text}.astype(db.{display(self.kinds[0])})",
+            )
+        if self.result == "json" and rules(kind).check is not None:
+            raise AppFileError(
+                f"{self.name}() cannot list files; {value._text} is {display(kind)}.",
+                "Select it in the rows of another query.",
             )
         node = {"node": "aggregate", "fn": self.name, "is_udf": False, "args": [value._node], "kwargs": {}}
         return Expr(self.result or kind, self.nullable, node, f"{self.name}({value._text})", parts=(value,))

@@ -14,10 +14,11 @@ class Builtin:
 
     __slots__ = (
         *("id", "name", "python", "examples", "binding", "is_method", "is_property", "is_trusted"),
+        *("needs", "constants", "result"),
         *_SIGNATURE,
     )
 
-    def __init__(self, id, python, examples, binding, is_method, is_property, is_trusted):
+    def __init__(self, id, python, examples, binding, is_method, is_property, is_trusted, needs, constants, result):
         self.id = id
         self.name = python.__name__
         self.python = python
@@ -26,6 +27,9 @@ class Builtin:
         self.is_method = is_method
         self.is_property = is_property
         self.is_trusted = is_trusted
+        self.needs = needs
+        self.constants = constants
+        self.result = result
 
     def __getattr__(self, name):
         # Hints are read on first use, because a file uses few functions of a namespace.
@@ -37,47 +41,86 @@ class Builtin:
     def __call__(self, *args, **kwargs):
         if Phase.running or not (has_columns(args, kwargs) or not self.parameters):
             return self.python(*args, **kwargs)
+        if self.needs:
+            from appdb.declare.packages import require
+
+            require(self.needs, f"{self.id}()")
         binds = bind if self.binding is None else _own_binding(self.binding)
         positional, named, skips = binds(self.name, self.parameters, args, kwargs)
+        for name in self.constants:
+            if name in named and named[name]._node["node"] != "literal":
+                raise _differs(self.id, name, named[name])
         # Several namespaces have a `len` and an `abs`; the printed form must distinguish them.
         home = self.id.partition(".")[0]
         shown = self.name if home in _AT_TOP or _TOP.get(self.name) == home else self.id
         text = printed(shown, positional, named)
-        return call(self.id, positional, self.kind, self.nullable or skips, text, kwargs=named)
+        kind = self.kind if self.result is None else self._result_kind(positional, named)
+        return call(self.id, positional, kind, self.nullable or skips, text, kwargs=named)
+
+    def _result_kind(self, positional, named):
+        from appdb.functions._results import kind_of
+
+        return kind_of(self.result, {**dict(zip((one.name for one in self.parameters), positional)), **named})
 
     def __repr__(self):
         return f"<function {self.id}>"
 
 
 class Namespace:
-    """The functions of one namespace, while its module declares them: `functions` has all of them, by name."""
+    """The functions of one namespace, while its module declares them: `functions` has all of them, by name.
 
-    __slots__ = ("name", "functions")
+    `needs` has the packages that all of them need (declare/packages.py), `constants` the keyword-only parameters that
+    rows must not choose, `aggregates` the names of its aggregates (_media_aggregates.py).
+    """
 
-    def __init__(self, name):
+    __slots__ = ("name", "functions", "needs", "constants", "aggregates")
+
+    def __init__(self, name, needs=(), constants=(), aggregates=()):
         self.name = name
         self.functions = {}
+        self.needs = needs
+        self.constants = constants
+        self.aggregates = aggregates
 
-    def function(self, examples=(), *, is_method=True, is_property=False, binding=None, is_trusted=False):
+    def function(
+        self,
+        examples=(),
+        *,
+        is_method=True,
+        is_property=False,
+        binding=None,
+        is_trusted=False,
+        needs=(),
+        result=None,
+    ):
         """Declares a function by its Python form: the signature is that of its type hints, which are never evaluated.
 
         `examples` are its tests: the arguments, then the result or the class of the exception. Values of types
         without a Python literal are written as text (python/tests/test_function_examples.py). `is_method`: it is
         also a method of its first argument; `is_property`: read without parentheses. `binding`: it takes arbitrary
         arguments; its binding in _bindings.py has this name. `is_trusted`: a column can hold each result, so results
-        are not checked.
+        are not checked. `needs`: packages that it needs besides those of its namespace. `result`: the function in
+        _results.py that makes the type of a result more precise.
         """
 
         def declare(python):
             id = f"{self.name}.{python.__name__}"
-            made = Builtin(id, python, examples, binding, is_method, is_property, is_trusted)
+            wanted = (*self.needs, *needs)
+            flags = (is_method, is_property, is_trusted)
+            made = Builtin(id, python, examples, binding, *flags, wanted, self.constants, result)
             self.functions[made.name] = made
             return made
 
         return declare
 
     def unknown(self, name):
-        """For the module's `__getattr__`: raises the error for a missing function."""
+        """For the module's `__getattr__`: what another module declares, or the error for a missing function."""
+        if name in self.functions:
+            return self.functions[name]
+        if name in self.aggregates:
+            from appdb.functions import _media_aggregates
+
+            return getattr(_media_aggregates, name)
         if name.startswith("_"):
             raise AttributeError(name)
         from appdb._later import later_function
@@ -98,6 +141,15 @@ def find(id):
 
     namespace, _, name = id.partition(".")
     return load(f"appdb.functions.{namespace}").FUNCTIONS[name]
+
+
+def _differs(id, name, given):
+    from appdb.declare.errors import AppFileError
+
+    return AppFileError(
+        f"{id}() takes a constant for '{name}', because its value may name files; {given._text} differs by row.",
+        "Write the value itself.",
+    )
 
 
 def _own_binding(name):

@@ -12,6 +12,9 @@ _HOMES = {
     "uuid": ("uuid",),
     "json": ("json", "lists"),
     "array": ("array",),
+    "image": ("image",),
+    "audio": ("audio",),
+    "video": ("video",),
 }
 
 # Other libraries' names of methods.

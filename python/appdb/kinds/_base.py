@@ -18,6 +18,7 @@ class ColumnType:
     """A column type; used as an annotation, never instantiated."""
 
     kind = ""
+    needs = ()  # Packages without which files of the type cannot be read (declare/packages.py).
 
     def __new__(cls, *args, **kwargs):
         raise AppFileError(

@@ -33,8 +33,8 @@ class Checked(Leaving):
         self.found = found
 
     def to_wire(self):
-        """What is known of the file."""
-        return {"checked": self.found}
+        """The path of the file, and what is known of it."""
+        return {"path": local_path(self), "checked": self.found}
 
 
 def local_path(stored):
@@ -95,9 +95,9 @@ def stream_check(stream, what):
     """The check of films and sounds: the file has a stream of the kind, and its first part can be decoded."""
 
     def check(stored):
-        from av import open as open_media
+        from appdb.kinds._av import opened
 
-        with open_media(local_path(stored)) as container:
+        with opened(local_path(stored), stream) as container:
             found = getattr(container.streams, stream)
             if not found:
                 raise ValueError(f"the file has no {what}")
@@ -111,6 +111,11 @@ def stream_check(stream, what):
     return lambda type: check
 
 
+def no_literal(value, type):
+    """A manifest holds no files."""
+    raise TypeError("media cannot be constants")
+
+
 def media_rules(python, hints, encoder, decoder, check, display=None):
     """The rules of a kind of media. `display`: as in Rules; the name alone for a kind without parameters."""
     return Rules(
@@ -121,14 +126,14 @@ def media_rules(python, hints, encoder, decoder, check, display=None):
         encoder=encoder,
         decoder=decoder,
         from_wire=None,
-        to_literal=as_it_is,
+        to_literal=no_literal,
         from_literal=as_it_is,
         is_shared=False,  # a function may change it
         printed=lambda value, literal: repr(literal),
         casts={},
         is_ordered=False,
         is_key=False,
-        is_indexed=True,
+        is_indexed=False,
         is_embedded=True,
         is_zoned=False,
         is_text_in_json=False,

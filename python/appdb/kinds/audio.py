@@ -6,6 +6,7 @@ from appdb.kinds._media import local_path, media_rules, path_encoder, stream_che
 
 class Audio(ColumnType):
     kind = "audio"
+    needs = ("av",)
 
 
 RULES = media_rules(

@@ -6,12 +6,24 @@ from appdb.kinds._media import Leaving, local_path, media_rules, path_encoder, s
 from appdb.values import WrongType, type_name
 
 MODES = ("1", "L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "LAB", "HSV", "I", "F", "LA", "I;16")
-# What JPEG keeps; other pictures are stored as PNG.
-_JPEG = ("L", "RGB", "CMYK")
+# Pillow's own limit, beyond which it suspects a decompression bomb.
+MAX_PIXELS = 89_478_485
+_FORMATS = {
+    **dict.fromkeys(("L", "RGB", "CMYK"), "jpeg"),
+    **dict.fromkeys(("1", "LA", "P", "RGBA", "I;16"), "png"),
+    **dict.fromkeys(("I", "F", "LAB", "PA"), "tiff"),
+}
+_JPEG_SIDE = 65_500
+# Readers of other formats start programs (EPS), or hardly anyone uses them.
+_READ = frozenset(
+    "AVIF BMP DDS DIB GIF ICNS ICO JPEG JPEG2000 PCX PNG PPM PSD QOI SGI TGA TIFF WEBP XBM XPM".split()
+)
+_ORIENTATION = 0x0112
 
 
 class Image(ColumnType):
     kind = "image"
+    needs = ("pillow",)
 
     def __class_getitem__(cls, item):
         """`Image[(224, 224)]`, `Image["RGB"]`, `Image[(None, 64), "L"]`."""
@@ -51,19 +63,61 @@ def _display(type):
         return "Image"
     parts = []
     if "size" in type:
-        parts.append(f"({', '.join(str(side) for side in type['size'])})")
+        parts.append(f"({_sides(type['size'])})")
     if "mode" in type:
         parts.append(repr(type["mode"]))
     return f"Image[{', '.join(parts)}]"
 
 
-def open_image(path):
-    """Opens a picture as it is seen: one that a camera has turned is turned back."""
-    from PIL import Image, ImageOps
+def _sides(size):
+    return ", ".join(map(str, size))
 
-    image = Image.open(path)
-    image.load()
-    return ImageOps.exif_transpose(image)
+
+def open_image(path):
+    """Opens an image as it is seen: turned as its camera says; of an animation, the first frame.
+
+    Raises ValueError for files that are not images, broken or larger than MAX_PIXELS.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path, formats=_readable(Image)) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise _too_large(f"{image.width}x{image.height} pixels")
+            image.load()
+            return _as_seen(image)
+    except Image.DecompressionBombError:
+        raise _too_large("more than twice the allowed pixels") from None
+    except UnidentifiedImageError:
+        raise ValueError("the file is not an image of a known format") from None
+    except Exception as error:  # Pillow's readers raise many classes for broken files.
+        if isinstance(error, (ValueError, MemoryError)) or getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(f"the image is broken: {error}") from None
+
+
+def _readable(pillow):
+    if "XPM" not in pillow.OPEN:
+        pillow.init()
+    return [format for format in pillow.OPEN if format in _READ]
+
+
+def _as_seen(image):
+    """The image turned as its EXIF data say; as it is without readable ones."""
+    from PIL import ImageOps
+
+    try:
+        if image.getexif().get(_ORIENTATION, 1) == 1:
+            return image
+        seen = ImageOps.exif_transpose(image)
+    except Exception:  # Broken EXIF data: the pixels are whole.
+        return image
+    seen.format = image.format  # A copy has none.
+    return seen
+
+
+def _too_large(size):
+    return ValueError(f"the image has {size}; at most {MAX_PIXELS} pixels are read")
 
 
 def _decoder(type):
@@ -82,7 +136,7 @@ class Made(Leaving):
     def to_wire(self):
         """Writes the file; returns its path and what is known of it."""
         image = self.image
-        kind = "jpeg" if image.mode in _JPEG else "png"
+        kind = _format_of(image)
         path = scratch_file(f".{kind}")
         image.save(path, kind)
         return {"path": path, "type": f"image/{kind}", **known_of(image)}
@@ -91,11 +145,15 @@ class Made(Leaving):
 class CheckedImage(Made):
     """A given image that was decoded successfully."""
 
-    __slots__ = ()
+    __slots__ = ("path",)
+
+    def __init__(self, image, path):
+        super().__init__(image)
+        self.path = path
 
     def to_wire(self):
-        """What is known of the file, which stays as it is."""
-        return {"checked": known_of(self.image)}
+        """The path of the file, which stays as it is, and what is known of it."""
+        return {"path": self.path, "checked": known_of(self.image)}
 
 
 def known_of(image):
@@ -106,7 +164,12 @@ def known_of(image):
 def _check(type):
     """From a given file to its checked image."""
     fits = _fitting(type)
-    return lambda stored: CheckedImage(fits(open_image(local_path(stored))))
+
+    def check(stored):
+        path = local_path(stored)
+        return CheckedImage(fits(open_image(path)), path)
+
+    return check
 
 
 def _fitting(type):
@@ -117,10 +180,18 @@ def _fitting(type):
         if mode is not None and image.mode != mode:
             raise ValueError(f"the column holds images of mode {mode}, this one has {image.mode}")
         if size is not None and any(side not in (None, found) for side, found in zip(size, image.size)):
-            raise ValueError(f"the column holds images of {size[0]}x{size[1]}, this one has {image.width}x{image.height}")
+            raise ValueError(f"the column holds images of size ({_sides(size)}), this one has ({_sides(image.size)})")
         return image
 
     return fit
+
+
+def _format_of(image):
+    """The format of an image's file: one that holds the mode, and that browsers show if there is such a one."""
+    kind = _FORMATS.get(image.mode)
+    if kind is None:
+        raise ValueError(f"an image of mode {image.mode} cannot be stored; convert it first, for example to RGB")
+    return "png" if kind == "jpeg" and max(image.size) > _JPEG_SIDE and image.mode != "CMYK" else kind
 
 
 def _encoder(type):

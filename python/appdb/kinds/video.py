@@ -6,6 +6,7 @@ from appdb.kinds._media import local_path, media_rules, path_encoder, stream_che
 
 class Video(ColumnType):
     kind = "video"
+    needs = ("av",)
 
 
 RULES = media_rules(

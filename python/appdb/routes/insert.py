@@ -9,7 +9,10 @@ class InsertRoute(NewRowRoute):
 
     __slots__ = ()
     kind = "insert"
-    option_names = ("path", "inputs", "outputs", "on_error", "uploadfile_inputs", "return_fileresponse", "export_sql", "background")
+    option_names = (
+        *("path", "inputs", "outputs", "on_error", "uploadfile_inputs", "return_fileresponse"),
+        *("export_sql", "background"),
+    )
 
     def _needed(self, table):
         return stored_names(table), "every row has"
@@ -20,8 +23,9 @@ def add_insert_route(self, model, path=None, inputs=None, outputs=None, on_error
 
     `inputs` are the accepted fields, by default all columns that are not computed; `outputs` are all columns by
     default. `uploadfile_inputs` are media columns whose files come as parts of a form. With
-    `return_fileresponse=True` the response is the file of the only output. A failed computed column refuses the row. With `on_error="ignore"` the row is stored, and the cell is
-    null with its error. Raises AppFileError for unknown columns, missing required ones, and paths in use.
+    `return_fileresponse=True` the response is the file of the only output. A failed computed column refuses the row.
+    With `on_error="ignore"` the row is stored, and the cell is null with its error. Raises AppFileError for unknown
+    columns, missing required ones, and paths in use.
     """
     InsertRoute.declare(self, model, path, inputs, outputs, options, caller(1), on_error)
 

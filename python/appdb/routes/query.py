@@ -23,6 +23,15 @@ class QueryRoute(Route):
         self.one_row = one_row
         self.is_file = is_file
 
+    @staticmethod
+    def without_parameters(path):
+        """Returns the path with a letter instead of each parameter of the query. Raises AppFileError."""
+        if "{" not in path:
+            return path
+        from appdb.http.handler_checks import without_parameters
+
+        return without_parameters(path)
+
     @property
     def queries(self):
         """Queries that the route names."""
@@ -40,10 +49,10 @@ class QueryRoute(Route):
 def add_query_route(self, path=None, query=None, inputs=None, one_row=False, method="post", **options):
     """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
-    `inputs` are the parameters that a request can set, by default all. With `one_row=True` the response is the row
-    itself: 404 without a row, 409 for several. With `return_fileresponse=True` it is the file of the selected
-    value. `method` is "post" (parameters in the body) or "get" (in the URL).
-    Raises AppFileError for unknown parameters and paths in use.
+    `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them.
+    With `one_row=True` the response is the row itself: 404 without a row, 409 for several. With
+    `return_fileresponse=True` it is the file of the selected value. `method` is "post" (parameters in the body) or
+    "get" (in the URL). Raises AppFileError for unknown parameters and paths in use.
     """
     wanted = options.pop("return_fileresponse", None)
     if options.pop("uploadfile_inputs", None):
@@ -62,6 +71,7 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
         raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
     self._take_path(QueryRoute, path, verb)
     names = _inputs(query, inputs, path)
+    _check_path_parameters(query, names, path, background)
     self._routes.append(QueryRoute(verb, path, query, names, one_row or is_file, is_file, background, caller(1)))
 
 
@@ -75,6 +85,19 @@ def _check_query(query):
     if query is None:
         raise AppFileError("add_query_route names no query.", 'Write add_query_route(path="/newest", query=newest)')
     raise AppFileError(f"add_query_route expected a query, got {name}.", f"Mark {name} with @db.query.")
+
+
+def _check_path_parameters(query, names, path, background):
+    """Raises AppFileError for a part of the path that is not an input, or that a job could not know."""
+    parts = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    for name in parts:
+        if name not in names:
+            raise AppFileError(
+                f"The path '{path}' names '{name}', which is not an input of {query.__name__}.",
+                did_you_mean(name, names, f"Its inputs are {listed(names) or 'none'}."),
+            )
+    if parts and background is not None:
+        raise AppFileError(f"The path '{path}' has parameters, and the route has background=.", "Leave one of them out.")
 
 
 def _inputs(query, inputs, path):

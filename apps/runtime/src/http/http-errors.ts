@@ -34,7 +34,7 @@ export function unsupportedMediaType(contentType: string | undefined): AppError 
     contentType === undefined ? "no content type" : `content type ${JSON.stringify(contentType.slice(0, 100))}`;
   return appError("unsupported_media_type", {
     detail: `The request has ${sent}; routes accept application/json.`,
-    hint: "Send the header content-type: application/json. For many rows, send application/x-ndjson to an insert route.",
+    hint: "Send the header content-type: application/json. For many rows, send application/x-ndjson to an insert route. For files, send a form to a route with uploadfile_inputs: curl -F field=@file",
   });
 }
 

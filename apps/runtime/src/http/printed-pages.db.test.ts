@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toProblem } from "@appdb/contract/errors";
+import { localMediaPlace } from "@appdb/contract/media-place";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
-import { openQueriesStage } from "@appdb/testkit/queries-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { expect, test } from "vitest";
+import { openMedia } from "../media/open-media.ts";
 import { readPrintedExamples, runPrinted } from "../testing/printed-examples.ts";
 import { serveEndpoints } from "./serve-endpoints.ts";
 
@@ -25,6 +27,7 @@ const PAGES: readonly [page: string, examples: number, refused: number][] = [
   ["indexes.md", 3, 0],
   ["queries-over-http.md", 5, 0],
   ["many-rows.md", 6, 0],
+  ["media.md", 6, 2],
 ];
 /** Pages with Python that no test runs, because an export needs another database. */
 const WITH_MORE_PYTHON = ["many-rows.md"];
@@ -35,10 +38,17 @@ test.each(PAGES)(
     const { app, examples, unchecked } = readPrintedExamples(name);
     expect(examples.length).toBeGreaterThanOrEqual(min);
     if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
-    await using stage = await openQueriesStage(app);
+    await using tested = await openTestApplication(app, {}, (folder, sql) =>
+      openMedia(localMediaPlace(folder, {}), {}, sql, createSilentLog()),
+    );
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
-    await using served = await serveEndpoints(stage.endpoints, options);
-    for (const example of examples) expect(await runPrinted(example, served.port)).toMatch(example.printed);
+    await using served = await serveEndpoints(tested.endpoints, options);
+    const folder = mkdtempSync(join(tmpdir(), "appdb-printed-"));
+    try {
+      for (const example of examples) expect(await runPrinted(example, served.port, folder)).toMatch(example.printed);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   },
   60_000,
 );

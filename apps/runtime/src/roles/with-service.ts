@@ -21,6 +21,8 @@ export interface WorkingSpec
   extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits" | "media"> {
   /** Folder for answers that are spooled before sending; defaults to the system's temporary folder. */
   readonly scratch_folder?: string;
+  /** As for a pool. A local database with such a connection is not deleted. */
+  readonly keeps_connection?: boolean;
   /** Allowed export targets of its routes; defaults to `own`. */
   readonly export_reach?: ExportReach;
   /** Waits until the tables are readable. False when the service must not start. Optional. */
@@ -57,6 +59,7 @@ export async function withService(
     dsn: spec.dsn,
     max: spec.limits.connections,
     statement_timeout_ms: spec.limits.statement_timeout_ms,
+    keeps_connection: spec.keeps_connection,
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",

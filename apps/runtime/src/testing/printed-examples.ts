@@ -1,10 +1,13 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-const DOCS = join(import.meta.dirname, "..", "..", "..", "..", "docs");
+const CHECKOUT = join(import.meta.dirname, "..", "..", "..", "..");
+const DOCS = join(CHECKOUT, "docs");
+/** Has Python with the packages that examples import. */
+const TOOLS = join(CHECKOUT, ".tools", "bin");
 
 /** A documentation page: its application, and its commands with their output. */
 export interface PrintedExamples {
@@ -49,9 +52,15 @@ export function readPrintedExamples(name: string): PrintedExamples {
   };
 }
 
-/** Output of a page's script when the page's application is served on this port. */
-export async function runPrinted({ script }: PrintedExample, port: number | string): Promise<string> {
-  const { stdout } = await run("bash", ["-c", script.replaceAll("localhost:8000", `127.0.0.1:${port}`)]);
+/** Output of a page's script in a folder, when the page's application is served on this port. */
+export async function runPrinted(
+  { script }: PrintedExample,
+  port: number | string,
+  folder = process.cwd(),
+): Promise<string> {
+  const env = { ...process.env, PATH: `${TOOLS}${delimiter}${process.env.PATH}` };
+  const typed = script.replaceAll("localhost:8000", `127.0.0.1:${port}`);
+  const { stdout } = await run("bash", ["-c", typed], { cwd: folder, env });
   return stdout.replaceAll("\r", "");
 }
 

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
+import { openTestGateway, type TestGateway } from "../testing/test-gateway.ts";
 import { STRANGERS_OF_ADDRESS } from "./admission/strangers.ts";
 
 const CLIENT_MS = 1_000;
@@ -16,8 +16,8 @@ const MULTIPART = "multipart/form-data; boundary=b";
 
 let folder: string;
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let key: string;
 let url: string;
 let seen: string[];
@@ -30,17 +30,17 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "appdb-signed-"));
   writeFileSync(join(folder, "film"), Buffer.alloc(FILE_BYTES, 1));
   server = await openServer();
-  stage = await openGatewayStage(server, {
+  gateway = await openTestGateway(server, {
     limits: { client_ms: CLIENT_MS, body_bytes: 1_000, upload_bytes: FILE_BYTES, in_flight: 64 },
   });
-  people = await openOrgStage(server);
-  key = await stage.makeKey(people.org, people.owner, "caller");
-  const database = await stage.makeDatabase(people.org, { name: "media" });
-  const service = { id: await stage.makeService(people.org, database.id, "photos"), database_id: database.id };
+  people = await makePeople(server);
+  key = await makeKey(server, people.org, people.owner, { name: "caller" });
+  const database = await gateway.makeDatabase(people.org, { name: "media" });
+  const service = await gateway.makeService(people.org, database.id, "photos");
   seen = [];
   held = { now: 0, most: 0 };
   uploaded = { bytes: 0, left: 0 };
-  await stage.runPod(service, 1, (req, res) => {
+  await gateway.runPod(service, 1, (req, res) => {
     seen.push(`${req.method} ${req.url} ${req.caller?.name ?? "-"} ${req.headers["x-forwarded-host"]}`);
     if (req.method === "POST") {
       req.on("data", (piece: Buffer) => {
@@ -67,12 +67,11 @@ beforeAll(async () => {
       else createReadStream(join(folder, "film")).pipe(res);
     }
   });
-  await stage.serve(service.id, 1);
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  await gateway.serve(service, 1);
   url = `${database.url}/photos`;
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });

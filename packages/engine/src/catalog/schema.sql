@@ -256,6 +256,22 @@ CREATE TABLE appdb.live_watches (
     until timestamp with time zone NOT NULL
 );
 
+CREATE TABLE appdb.media_objects (
+    store text NOT NULL,
+    key text NOT NULL,
+    bytes bigint NOT NULL,
+    put_at timestamp with time zone NOT NULL,
+    checked_at timestamp with time zone
+);
+
+COMMENT ON TABLE appdb.media_objects IS 'An object is recorded before it is written, and deleted while its row is locked.';
+
+CREATE TABLE appdb.media_secret (
+    only_row boolean DEFAULT true NOT NULL,
+    secret bytea NOT NULL,
+    CONSTRAINT media_secret_only_row_check CHECK (only_row)
+);
+
 CREATE TABLE appdb.migrations (
     id integer NOT NULL,
     breaking boolean NOT NULL,
@@ -306,6 +322,12 @@ ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+ALTER TABLE ONLY appdb.media_objects
+    ADD CONSTRAINT "appdb.media_objects.key" PRIMARY KEY (store, key);
+
+ALTER TABLE ONLY appdb.media_secret
+    ADD CONSTRAINT "appdb.media_secret.only_row" PRIMARY KEY (only_row);
 
 ALTER TABLE ONLY appdb.requests
     ADD CONSTRAINT "appdb.requests.id" PRIMARY KEY (id);

@@ -3,7 +3,16 @@ import { printReference, readReference } from "@appdb/contract/media";
 import type { EngineValue } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
-import type { MediaFiles, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import type {
+  MediaFiles,
+  UdfAggregation,
+  UdfError,
+  UdfFold,
+  UdfFolded,
+  UdfGraph,
+  UdfResult,
+  UdfRunner,
+} from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
 
 /** The places of a graph's media: inputs that are files, steps that make some. */
@@ -14,7 +23,7 @@ interface MediaPlaces {
 
 type Errors = Record<string, UdfError>;
 
-/** What a worker gives for a file: one that it made, what it knows of a given one, or why there is none. */
+/** What a worker gives for a file: one that it made, a given one with what it knows of it, or why there is none. */
 interface WorkerFile {
   readonly path?: string;
   readonly checked?: { readonly width?: number; readonly height?: number; readonly mode?: string };
@@ -43,7 +52,7 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
     if (places === null) return runner.run(graph, row, signal);
     const { values, missing } = await locateInputs(media, graph, places, row, signal);
     const result = await runner.run(graph, values, signal);
-    return storeResults({ media, graph, places, row }, withMissing(graph, result, missing), signal);
+    return storeResults({ media, graph, places, row, located: values }, withMissing(graph, result, missing), signal);
   };
   const runSome = limited(run, ROWS_AT_ONCE);
   return {
@@ -51,9 +60,38 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
     runBatch: (graph, columns, rows) =>
       placesOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(runSome, graph, columns, rows),
     start: () => runner.start(),
-    fold: (aggregation) => runner.fold(aggregation),
+    fold: async (aggregation) => foldWithMedia(media, aggregation, await runner.fold(aggregation)),
     stats: () => runner.stats(),
     [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+  };
+}
+
+/** An aggregation that gets files by their paths, and whose results are stored. */
+function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = args.map(({ type }) => isMedia(type.kind));
+  if (!files.includes(true) && !isMedia(result.kind)) return fold;
+  const locate = limited(
+    async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
+    ROWS_AT_ONCE,
+  );
+  const store = async ({ value, error }: UdfFolded): Promise<UdfFolded> => {
+    if (typeof value !== "string" || !isMedia(result.kind)) return { value, error };
+    const { error: failure } = JSON.parse(value) as WorkerFile;
+    if (failure !== undefined)
+      return { value: null, error: { kind: "raised", function: "result", ...failure, at: null } };
+    return { value: await media.store(value, result), error };
+  };
+  return {
+    add: async (groups, columns) =>
+      fold.add(
+        groups,
+        await Promise.all(columns.map((cells, at) => (files[at] === true ? Promise.all(cells.map(locate)) : cells))),
+      ),
+    async finish(groups) {
+      const folded = await fold.finish(groups);
+      return new Map(await Promise.all([...folded].map(async ([group, one]) => [group, await store(one)] as const)));
+    },
+    [Symbol.asyncDispose]: () => fold[Symbol.asyncDispose](),
   };
 }
 
@@ -112,6 +150,8 @@ interface Computed {
   readonly graph: UdfGraph;
   readonly places: MediaPlaces;
   readonly row: readonly EngineValue[];
+  /** The row as the worker got it: files with their paths. */
+  readonly located: readonly EngineValue[];
 }
 
 async function storeResults(
@@ -147,27 +187,37 @@ async function storeResults(
 
 /** Returns the cell of one result, or its error. */
 async function storeResult(
-  { media, graph, row }: Computed,
+  computed: Computed,
   step: UdfGraph["steps"][number],
   made: string,
   signal: AbortSignal | undefined,
 ): Promise<string | UdfError> {
-  const { checked, error } = JSON.parse(made) as WorkerFile;
+  const { checked, error, path } = JSON.parse(made) as WorkerFile;
   if (error !== undefined) return { kind: "raised", function: step.name, ...error, at: null };
-  if (checked !== undefined) {
-    const given = row[graph.inputs.findIndex(({ name }) => name === step.name)];
-    return printReference({ ...readReference(String(given)), ...checked });
-  }
+  const given = givenFile(computed, step.name, path);
+  if (given !== undefined)
+    return checked === undefined ? given : printReference({ ...readReference(given), ...checked });
   try {
-    return await media.store(made, step.type, signal);
+    return await computed.media.store(made, step.type, signal);
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause;
     return mediaError(cause, step.name);
   }
 }
 
+/** The cell of the input that a result is, unchanged; undefined for a new file. Equal files may have different names. */
+function givenFile({ graph, places, row, located }: Computed, step: string, path: string | undefined) {
+  const isFile = (at: number): boolean => {
+    const file = located[at];
+    return typeof file === "string" && (JSON.parse(file) as WorkerFile).path === path;
+  };
+  const own = places.inputs.find((at) => graph.inputs[at]?.name === step && isFile(at));
+  const cell = row[own ?? places.inputs.find(isFile) ?? -1];
+  return typeof cell === "string" ? cell : undefined;
+}
+
 /** The function with at most `max` calls at once; others wait in order. */
-function limited(run: UdfRunner["run"], max: number): UdfRunner["run"] {
+function limited<A extends unknown[], T>(run: (...args: A) => Promise<T>, max: number): (...args: A) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (...args) => {

@@ -110,6 +110,14 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
   const own = table.columns.find(({ name }) => name === column);
   if (own !== undefined && own.computed === null) return invalidFile(table, own, error);
+  const storeCode = storeFailure(error);
+  if (storeCode !== undefined) {
+    return appError(storeCode, {
+      detail: `Column ${table.name}.${shownColumn(table, column)}: ${error.message}`,
+      hint: "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.",
+      meta: { table: table.name, column },
+    });
+  }
   const at = error.at === null ? "" : ` (${error.at})`;
   const text = own?.computed?.text;
   const index = indexOfHiddenColumn(table, column);
@@ -128,12 +136,19 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   });
 }
 
+/** The code of a store that failed while the cell's files were read or stored; undefined for errors of functions. */
+function storeFailure({ type }: UdfError): ErrorCode | undefined {
+  return isErrorCode(type) && type.startsWith("media_") && type !== "media_invalid" ? type : undefined;
+}
+
 /** The error of a given file that cannot be read, or has other content than its column. */
 function invalidFile(table: CatalogTable, { name, type }: CatalogColumn, error: UdfError): AppError {
   const code = isErrorCode(error.type) ? error.type : undefined;
   const isOurs = code !== undefined;
   return appError(code ?? "media_invalid", {
-    detail: isOurs ? error.message : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
+    detail: isOurs
+      ? error.message
+      : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
     hint: isOurs
       ? "Nothing was stored. Send another address, or upload the file."
       : `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,

@@ -2,6 +2,7 @@ import { CAST_FORMS } from "./cast-forms.ts";
 import type { Forms } from "./form.ts";
 import { JSON_FORMS } from "./json-function-forms.ts";
 import { MATH_FORMS } from "./math-forms.ts";
+import { MEDIA_FORMS } from "./media-forms.ts";
 import { OPERATOR_FORMS } from "./operator-forms.ts";
 import { STRING_FORMS } from "./string-forms.ts";
 import { TIME_FORMS } from "./time-forms.ts";
@@ -17,6 +18,7 @@ export const FORMS: Forms = {
   ...JSON_FORMS,
   ...MATH_FORMS,
   ...TIME_FORMS,
+  ...MEDIA_FORMS,
   "op.mul": { ...OPERATOR_FORMS["op.mul"], ...STRING_FORMS["op.mul"] },
   "uuid.uuid4": { "": () => "gen_random_uuid()" },
   "uuid.uuid7": { "": () => "uuidv7()" },

@@ -62,7 +62,7 @@ function mediaKind(kind: MediaKind): Kind {
     isJsonValue: false,
     isWatched: false,
 
-    index: "prefix",
+    index: null,
     key: hashOfText,
     isOrdered: false,
     equals: null,

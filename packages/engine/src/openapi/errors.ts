@@ -6,6 +6,16 @@ import type { Json } from "../kinds/kind.ts";
 export const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"] as const;
 export const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;
 export const PYTHON = ["function_failed", "function_timeout", "worker_died", "worker_out_of_memory"] as const;
+/** Errors of a route that takes files in a form. */
+export const UPLOADS = [
+  "invalid_form",
+  "media_invalid",
+  "media_too_large",
+  "media_store_full",
+  "media_unavailable",
+] as const;
+/** Errors of a route that returns a file. */
+export const FILE = ["media_not_found", "media_unavailable"] as const;
 export const DATABASE = ["query_timeout", "database_unavailable"] as const;
 /** In addition to body errors: errors of a route that writes and accepts idempotency keys. */
 export const WRITE = [

@@ -19,6 +19,15 @@ export function examplesOf(type: ColumnType): { readonly examples?: readonly Jso
   return value === undefined ? {} : { examples: [value] };
 }
 
+/** The content of a response that is a file of a media column, and of a part that is one. */
+export function fileContent(type: ColumnType | undefined): JsonObject {
+  const content = type === undefined ? undefined : kindOf(type).schema(type).contentMediaType;
+  return { [typeof content === "string" ? content : "application/octet-stream"]: { schema: FILE_SCHEMA } };
+}
+
+/** The bytes of a file (OpenAPI 3.1: a string whose encoding is not JSON's). */
+export const FILE_SCHEMA: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
+
 /** An object with some columns of a table. */
 export function objectSchema(
   columns: ReadonlyMap<string, ManifestColumn>,

@@ -12,13 +12,14 @@ import { ValueError } from "../values/value-error.ts";
 
 /** Reads parameter values from a JSON body or a URL's query string. */
 export interface ParameterReader {
-  /** @throws invalid_json, invalid_request with one entry per invalid parameter */
-  fromBody(body: Uint8Array | string): QueryArguments;
+  /** `path`: texts of the address, which take precedence.
+   *  @throws invalid_json, invalid_request with one entry per invalid parameter */
+  fromBody(body: Uint8Array | string, path?: PathTexts): QueryArguments;
   /**
    * Converts text to the declared types. Of a repeated parameter the last one counts. A repeated Json parameter becomes
-   * a list: `?ks=a&ks=b` is `?ks=["a","b"]`. @throws invalid_request
+   * a list: `?ks=a&ks=b` is `?ks=["a","b"]`. `path` as in fromBody. @throws invalid_request
    */
-  fromUrl(search: string): QueryArguments;
+  fromUrl(search: string, path?: PathTexts): QueryArguments;
   /** Internal values: the arguments of a computed column. */
   fromValues(values: Readonly<Record<string, EngineValue>>): QueryArguments;
 }
@@ -54,18 +55,19 @@ export function compileParameters(
     return args;
   };
   return {
-    fromBody(body) {
-      if (body.length === 0) return read([]);
+    fromBody(body, path = {}) {
+      if (body.length === 0) return read(givenBy(path));
       const parsed = parseBody(body);
-      return read(
-        Object.entries(parsed.members).map(([name, value]) => [name, fromJson(value, () => parsed.raw(name))] as const),
+      const given = Object.entries(parsed.members).map(
+        ([name, value]) => [name, fromJson(value, () => parsed.raw(name))] as const,
       );
+      return read([...given, ...givenBy(path)]);
     },
-    fromUrl(search) {
-      if (search === "") return read([]);
+    fromUrl(search, path = {}) {
+      if (search === "") return read(givenBy(path));
       const texts = new Map<string, string[]>();
       for (const [name, text] of new URLSearchParams(search)) texts.set(name, [...(texts.get(name) ?? []), text]);
-      return read([...texts].map(([name, given]) => [name, fromTexts(given)] as const));
+      return read([...[...texts].map(([name, given]) => [name, fromTexts(given)] as const), ...givenBy(path)]);
     },
     fromValues: (values) =>
       read(
@@ -76,7 +78,14 @@ export function compileParameters(
   };
 }
 
+/** Decoded texts of a path's parameters, by name. */
+export type PathTexts = Readonly<Record<string, string>>;
+
 type Given = (parameter: ManifestParameter) => EngineValue | ValueError;
+
+function givenBy(path: PathTexts): (readonly [string, Given])[] {
+  return Object.entries(path).map(([name, text]) => [name, fromTexts([text])] as const);
+}
 
 function nullable(parameter: ManifestParameter, value: EngineValue): EngineValue | ValueError {
   return value === null && !parameter.nullable ? notNull(parameter) : value;

@@ -39,7 +39,7 @@ export function compileForms(
   const slotOf = (name: string) => layout.slots[layout.index.get(name) ?? -1];
   const cellOf = (file: UploadedFile, signal: AbortSignal | undefined): Promise<string> => {
     const kind = slotOf(file.field)?.type.kind;
-    if (kind === undefined || !isMedia(kind)) throw new TypeError(`${file.field} is no media column.`);
+    if (kind === undefined || !isMedia(kind)) throw new TypeError(`${file.field} is not a media column.`);
     const isKept = route.kind === "insert" || route.outputs.includes(file.field);
     return isKept ? media.receive(file, kind, signal) : media.borrow(file, kind);
   };

@@ -7,7 +7,13 @@ import type {
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import { compareNames, compareRequired, type RouteChanges } from "./route-changes.ts";
+import {
+  compareFileResponse,
+  compareNames,
+  compareRequired,
+  compareUploads,
+  type RouteChanges,
+} from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
 /** A route that takes values of a row and returns values of it. */
@@ -17,6 +23,7 @@ export type OverRow = ManifestRowRoute | ManifestUpdateRoute;
 export const OVER_ROW = {
   isHandler: false,
   computesColumns: true,
+  changesRows: true,
   compare: compareRows,
 } as const satisfies Partial<RouteKind<OverRow>>;
 
@@ -101,6 +108,9 @@ function compareRows(before: ManifestRoute, after: OverRow, manifests: Manifests
     "key" in after || columns.some((column) => column.name === name && isOptional(column));
   compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
   compareAnswers(before, after, into);
+  compareFileResponse(before, after, into);
+  const uploadsOf = (route: object): readonly string[] => ("uploads" in route ? (route.uploads as string[]) : []);
+  compareUploads(uploadsOf(before), uploadsOf(after), into);
   // A URL is a secret, so the text only says that it changed.
   if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
     into.compatible.push(

@@ -3,15 +3,16 @@ import type { Manifest, ManifestParameter, ManifestQuery, ManifestQueryRoute } f
 import { visit } from "../expressions/tree.ts";
 import type { Json } from "../kinds/kind.ts";
 import { literalJson } from "../kinds/values.ts";
-import { DATABASE, errorResponses, JSON_BODY, PYTHON } from "../openapi/errors.ts";
+import { DATABASE, errorResponses, FILE, JSON_BODY, PYTHON } from "../openapi/errors.ts";
 import { operationId } from "../openapi/named-schemas.ts";
-import { valueSchema } from "../openapi/schemas.ts";
+import { fileContent, valueSchema } from "../openapi/schemas.ts";
 import type { OpenApiInput } from "./route-kind.ts";
 
 /** The operation of a query route. */
 export function describeQuery(route: ManifestQueryRoute, { manifest, path, schemas }: OpenApiInput): Json {
   const query = manifest.queries.find((candidate) => candidate.id === route.query);
   if (query === undefined) throw new TypeError(`The manifest has no query ${route.query}.`);
+  const isFile = route.file_response === true;
   const isPaged = !route.one_row && isMaybePageable(query);
   const codes = [
     ...JSON_BODY,
@@ -19,6 +20,7 @@ export function describeQuery(route: ManifestQueryRoute, { manifest, path, schem
     ...DATABASE,
     ...(["schema_changed", "result_too_large", "overloaded"] as const),
     ...(route.one_row ? (["row_not_found", "several_rows"] as const) : []),
+    ...(isFile ? FILE : []),
     ...(isPaged ? (["invalid_cursor", "not_pageable"] as const) : []),
   ];
   const operation = {
@@ -29,9 +31,11 @@ export function describeQuery(route: ManifestQueryRoute, { manifest, path, schem
     ...describeParameters(route, query),
     responses: {
       "200": {
-        description: route.one_row ? "The row." : "The rows.",
+        description: describeAnswer(route),
         ...describeHeaders(route, isPaged),
-        content: { "application/json": { schema: rowsSchema(manifest, route, query) }, ...EVENT_STREAM_DESCRIBED },
+        content: isFile
+          ? fileContent(query.query.select[0]?.expr.type)
+          : { "application/json": { schema: rowsSchema(manifest, route, query) }, ...EVENT_STREAM_DESCRIBED },
       },
       ...(route.method === "get" ? { "304": { description: "The client already has this response." } } : {}),
       ...errorResponses(codes),
@@ -40,22 +44,40 @@ export function describeQuery(route: ManifestQueryRoute, { manifest, path, schem
   return schemas.nameIn(operation, route, path);
 }
 
+function describeAnswer({ file_response: isFile, one_row: isOne }: ManifestQueryRoute): string {
+  if (isFile === true) return "The file.";
+  return isOne ? "The row." : "The rows.";
+}
+
+/** The names in a route's path: `id` of `/photos/{id}`. */
+export function pathParameters({ path }: Pick<ManifestQueryRoute, "path">): readonly string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+}
+
 /** Parameters in the URL, or members of the body. */
 function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { readonly [key: string]: Json } {
   const parameters = query.parameters.filter(({ name }) => route.inputs.includes(name));
   const schemas = parameters.map((parameter) => [parameter.name, parameterSchema(parameter)] as const);
   const required = parameters.filter((parameter) => parameter.default === undefined).map(({ name }) => name);
   const pages = !route.one_row && isMaybePageable(query) ? PAGE_PARAMETERS_DESCRIBED : [];
-  if (route.method === "get") {
-    const inUrl = ([name, schema]: readonly [string, Json]) => {
-      return { name, in: "query", required: required.includes(name), schema };
-    };
-    return { parameters: [...schemas.map(inUrl), ...pages] };
-  }
-  const schema = { type: "object", properties: Object.fromEntries(schemas), required, additionalProperties: false };
+  const inPath = pathParameters(route);
+  const inUrl = ([name, schema]: readonly [string, Json]) => {
+    const isPart = inPath.includes(name);
+    return { name, in: isPart ? "path" : "query", required: isPart || required.includes(name), schema };
+  };
+  if (route.method === "get") return { parameters: [...schemas.map(inUrl), ...pages] };
+  const [parts, members] = [true, false].map((isPart) => schemas.filter(([name]) => inPath.includes(name) === isPart));
+  const needed = required.filter((name) => !inPath.includes(name));
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(members ?? []),
+    required: needed,
+    additionalProperties: false,
+  };
+  const listed = [...(parts ?? []).map(inUrl), ...pages];
   return {
-    ...(pages.length === 0 ? {} : { parameters: pages }),
-    requestBody: { required: required.length > 0, content: { "application/json": { schema } } },
+    ...(listed.length === 0 ? {} : { parameters: listed }),
+    requestBody: { required: needed.length > 0, content: { "application/json": { schema } } },
   };
 }
 

@@ -18,8 +18,8 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { answerLive, refuseLivePages, wantsEvents } from "./live-answer.ts";
 import { checkedTable } from "./over-row.ts";
 import { linkToNext, PAGE_PARAMETERS, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
-import { describeQuery } from "./query-openapi.ts";
-import { compareNames, type RouteChanges } from "./route-changes.ts";
+import { describeQuery, pathParameters } from "./query-openapi.ts";
+import { compareFileResponse, compareNames, type RouteChanges } from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
 /** Clients must revalidate a cached response, and get 304 when nothing has changed. */
@@ -53,6 +53,7 @@ export const queryKind: RouteKind<ManifestQueryRoute> = {
   title: "a query",
   isHandler: false,
   computesColumns: false,
+  changesRows: false,
   check: checkQueryRoute,
   compile: compileQueryRoute,
   describe({ query: id, inputs, one_row: oneRow }, queries) {
@@ -79,6 +80,9 @@ function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: 
     const nearest = nearestName(name, names);
     refuse(`Query ${query.name} has no parameter ${name}.${nearest === undefined ? "" : ` Did you mean ${nearest}?`}`);
   }
+  for (const name of pathParameters(route)) {
+    if (!route.inputs.includes(name)) refuse(`The path has a parameter ${name}, which is not an input of the route.`);
+  }
   for (const parameter of query.parameters) {
     if (route.inputs.includes(parameter.name) || parameter.default !== undefined) continue;
     refuse(`Parameter ${parameter.name} has no default, but is not an input of the route.`);
@@ -94,6 +98,7 @@ function compareQueryRoutes(
   if (before.kind !== after.kind) return;
   const old = manifests.before.queries.find((query) => query.id === before.query);
   const now = manifests.after.queries.find((query) => query.id === after.query);
+  compareFileResponse(before, after, { breaking, compatible });
   if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it returns one row" : "it returns many rows");
   if (old === undefined || now === undefined) return;
   if (old.return_scalar !== now.return_scalar) {
@@ -122,10 +127,13 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
   /** Invalidates cursors of other queries, and of earlier versions of this query. */
   const shape = hash("sha256", JSON.stringify([named.id, named.query]));
   const isGet = route.method === "get";
+  const takesPath = pathParameters(route).length > 0;
 
   function readArguments(request: RouteRequest) {
     const { asked: pageRequest, rest } = splitSearch(request.search ?? "");
-    return { asked: pageRequest, rest, args: isGet ? parameters.fromUrl(rest) : parameters.fromBody(request.body) };
+    const path = takesPath ? request.route?.params : undefined;
+    const args = isGet ? parameters.fromUrl(rest, path) : parameters.fromBody(request.body, path);
+    return { asked: pageRequest, rest, args };
   }
 
   async function answerList(
@@ -155,6 +163,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     path: service.prefix + route.path,
     uses_python: runner.uses_python,
     takes_signal: asker.takes_signal,
+    takes_address: takesPath,
     check: (request) => void readArguments(request),
     async handle(request) {
       try {

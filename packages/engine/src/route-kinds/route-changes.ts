@@ -39,6 +39,22 @@ export function compareRequired(
   note(breaking, what, "required", missing(after, before));
 }
 
+/** Notes a route that now returns a file instead of JSON, or the reverse. */
+export function compareFileResponse(
+  before: { readonly file_response?: boolean | undefined },
+  after: { readonly file_response?: boolean | undefined },
+  { breaking }: RouteChanges,
+): void {
+  const [was, is] = [before.file_response === true, after.file_response === true];
+  if (was !== is) breaking.push(is ? "it returns a file" : "it returns JSON instead of a file");
+}
+
+/** Notes columns whose files come as parts of a form. A file may always be given by its address instead. */
+export function compareUploads(before: readonly string[], after: readonly string[], into: RouteChanges): void {
+  note(into.breaking, "upload", "no longer accepted", missing(before, after));
+  note(into.compatible, "upload", "added", missing(after, before));
+}
+
 /** The names that only the first list has. */
 export function missing(from: readonly string[], other: readonly string[]): string[] {
   return from.filter((name) => !other.includes(name));

@@ -1,14 +1,16 @@
 import type { ErrorCode } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
 import type { Json, JsonObject } from "../kinds/kind.ts";
-import { errorResponses } from "../openapi/errors.ts";
+import { errorResponses, FILE, UPLOADS } from "../openapi/errors.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
 import { operationId } from "../openapi/named-schemas.ts";
-import { objectSchema } from "../openapi/schemas.ts";
+import { FILE_SCHEMA, fileContent, objectSchema } from "../openapi/schemas.ts";
 import { CELL_ERRORS_HEADER } from "../routes/cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts";
 import type { OverRow } from "./over-row.ts";
 import type { OpenApiInput } from "./route-kind.ts";
+
+type Columns = ReadonlyMap<string, ManifestColumn>;
 
 /** The parts in which kinds of routes over a row differ. */
 interface RowOperation {
@@ -30,20 +32,45 @@ export function describeRowRoute(
   { summary, done, body, content = jsonContent, errors, isStored }: RowOperation,
 ): Json {
   const { comment, columns } = tableOf(manifest, route.table);
+  const uploads = "uploads" in route ? (route.uploads ?? []) : [];
+  const isFile = route.file_response === true;
   const operation = {
     operationId: operationId(route, path),
     summary,
     ...(comment == null ? {} : { description: comment }),
     tags: [route.table],
     ...(isStored ? { parameters: [IDEMPOTENCY_PARAMETER, PREFER_PARAMETER] } : {}),
-    requestBody: body,
+    requestBody: withForm(body, route.inputs, uploads, columns),
     responses: {
-      "200": { description: done, ...answerHeaders(route, isStored), content: content(answerOf(columns, route)) },
+      "200": {
+        description: isFile ? "The file." : done,
+        ...answerHeaders(route, isStored),
+        content: isFile ? fileContent(columns.get(route.outputs[0] ?? "")?.type) : content(answerOf(columns, route)),
+      },
       ...(isStored ? { "204": MINIMAL_RESPONSE } : {}),
-      ...errorResponses([...errors, ...(route.export_sql == null ? [] : (["export_failed"] as const))]),
+      ...errorResponses([
+        ...errors,
+        ...(uploads.length === 0 ? [] : UPLOADS),
+        ...(isFile ? FILE : []),
+        ...(route.export_sql == null ? [] : (["export_failed"] as const)),
+      ]),
     },
   };
   return schemas.nameIn(operation, route, path);
+}
+
+/** The body, and the same row as a form whose files are parts. */
+function withForm(
+  body: JsonObject,
+  inputs: readonly string[],
+  uploads: readonly string[],
+  columns: Columns,
+): JsonObject {
+  if (uploads.length === 0) return body;
+  const { properties, ...row } = objectSchema(columns, inputs, "input");
+  const files = Object.fromEntries(uploads.map((name) => [name, FILE_SCHEMA]));
+  const form = { schema: { ...row, properties: { ...properties, ...files } } };
+  return { ...body, content: { "multipart/form-data": form, ...(body.content as JsonObject) } };
 }
 
 /** A body that must be a JSON object. */
@@ -72,7 +99,7 @@ function jsonContent(schema: Json): JsonObject {
 
 /** The annotation of an application function describes its result. An updated row can have cells that failed
  *  earlier, in columns that the update does not compute. */
-function answerOf(columns: ReadonlyMap<string, ManifestColumn>, route: OverRow): Json {
+function answerOf(columns: Columns, route: OverRow): Json {
   if (route.handler !== null) return (route.handler.response ?? {}) as Json;
   const mayFail = route.on_error === "ignore" || "key" in route;
   return objectSchema(columns, route.outputs, mayFail ? "failing output" : "output");

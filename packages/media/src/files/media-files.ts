@@ -67,11 +67,12 @@ export class LocalMediaFiles implements MediaFiles {
     return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
   }
 
-  async store(made: string, { destination }: ColumnType, signal?: AbortSignal): Promise<string> {
+  async store(made: string, { kind, destination }: ColumnType, signal?: AbortSignal): Promise<string> {
     const file = JSON.parse(made) as KnownFile;
     const path = await this.#take(file.path);
     try {
-      const found = sniffType(await readHead(path), basename(file.path)) ?? UNKNOWN;
+      const found = sniffType(await readHead(path), basename(file.path));
+      if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, found);
       const { nameOf: nameOfStore, output } = this.#options;
       const storeName = destination === undefined ? output : nameOfStore(destination);
       return await this.#add({ ...file, path }, found, storeName, signal);
@@ -102,6 +103,10 @@ export class LocalMediaFiles implements MediaFiles {
     const tokens = this.#options.tokens();
     if (tokens === undefined) return plainAddress(cell);
     return `${base}/_media/${tokens.make(reference)}/${encodeURIComponent(nameOf(reference))}`;
+  }
+
+  async remove(storeName: string, keys: readonly string[]): Promise<void> {
+    await (await this.#options.openStore(storeName)).delete(keys);
   }
 
   readAddress(token: string): string {
@@ -221,10 +226,23 @@ async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
   if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
   const found = sniffType(await readHead(file.path), file.name);
   if (found === undefined) throw wrongKind(file, kind, "its type is not known");
-  // Containers of films may hold sound alone; the check of the whole content decides.
-  const fits = found.kind === kind || (kind === "audio" && found.kind === "video");
-  if (!fits) throw wrongKind(file, kind, `it is ${found.type}`);
+  if (!fits(found, kind)) throw wrongKind(file, kind, `it is ${found.type}`);
   return found;
+}
+
+/** Whether content is of a kind. Containers of films may hold sound alone; the check of the whole content decides. */
+function fits(found: FoundType, kind: ColumnType["kind"]): boolean {
+  return found.kind === kind || CONTAINERS[found.kind] === kind;
+}
+
+/** What else a file of a kind can be. */
+const CONTAINERS: Partial<Record<MediaKind, MediaKind>> = { video: "audio" };
+
+function madeWrongKind(kind: ColumnType["kind"], found: FoundType | undefined): Error {
+  return appError("media_invalid", {
+    detail: `The file that the function returned is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
+    hint: "Return a file of the column's type.",
+  });
 }
 
 function wrongKind({ field, name }: UploadedFile, kind: MediaKind, reason: string): Error {

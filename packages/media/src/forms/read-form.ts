@@ -32,6 +32,11 @@ class Receiving implements ReceivedForm {
   #fileBytes = 0;
   #fieldBytes = 0;
   #refusal: unknown;
+  #stop = (): void => undefined;
+  /** Resolves when the form is refused: a part that is not read holds the parser. */
+  readonly #refused = new Promise<void>((resolve) => {
+    this.#stop = resolve;
+  });
 
   constructor(folders: readonly [own: string, lent: string], limits: FormLimits) {
     this.#folders = folders;
@@ -45,11 +50,12 @@ class Receiving implements ReceivedForm {
       if (this.#refusal !== undefined) throw this.#refusal;
       return this;
     } catch (error) {
+      this.#refuse(error);
       // The parser may not end them any more.
       for (const stream of this.#streams) stream.destroy();
       await Promise.allSettled(this.#writing);
       await this[Symbol.asyncDispose]();
-      throw isDiskFull(error) ? diskFull(error) : error;
+      throw isDiskFull(this.#refusal) ? diskFull(this.#refusal) : this.#refusal;
     }
   }
 
@@ -89,11 +95,12 @@ class Receiving implements ReceivedForm {
     try {
       for await (const piece of body) {
         if (this.#refusal !== undefined) break;
-        if (!busboy.write(piece)) await Promise.race([new Promise((resolve) => busboy.once("drain", resolve)), ended]);
+        if (busboy.write(piece)) continue;
+        await Promise.race([new Promise((resolve) => busboy.once("drain", resolve)), ended, this.#refused]);
       }
       if (this.#refusal !== undefined) throw this.#refusal;
       busboy.end();
-      await ended;
+      await Promise.race([ended, this.#refused]);
     } catch (error) {
       busboy.destroy();
       throw error;
@@ -117,7 +124,7 @@ class Receiving implements ReceivedForm {
     if (!this.#limits.files.includes(field)) {
       this.#refuse(
         appError("invalid_request", {
-          detail: `The form has a file for "${field.slice(0, 100)}", which is no file of this route.`,
+          detail: `The form has a file for "${field.slice(0, 100)}", which takes no file in this route.`,
           hint: `The route takes files for: ${this.#limits.files.join(", ")}.`,
           errors: [{ pointer: `/${field.slice(0, 100)}`, detail: "This field is not a file." }],
         }),
@@ -129,6 +136,8 @@ class Receiving implements ReceivedForm {
     const path = join(this.#folders[0], file);
     this.#names.push(file);
     this.#streams.push(stream);
+    // A part that breaks off is also an error of its stream, perhaps after that was read.
+    stream.on("error", (cause) => this.#refuse(invalidForm(`It cannot be parsed: ${cause.message}.`, cause)));
     const writing = this.#save(stream, path).then(({ bytes, sha256 }) => {
       // A browser sends an empty part for an input without a file.
       if (bytes > 0 || name !== "") this.files.push({ field, path, name: plainName(name), bytes, sha256 });
@@ -148,7 +157,10 @@ class Receiving implements ReceivedForm {
       if (this.#refusal !== undefined) break;
       bytes += piece.length;
       this.#fileBytes += piece.length;
-      if (this.#fileBytes > this.#limits.file_bytes) throw tooLarge(this.#limits.file_bytes);
+      if (this.#fileBytes > this.#limits.file_bytes) {
+        this.#refuse(tooLarge(this.#limits.file_bytes));
+        break;
+      }
       hash.update(piece);
       await file.writeFile(piece);
     }
@@ -157,6 +169,7 @@ class Receiving implements ReceivedForm {
 
   #refuse(error: unknown): void {
     this.#refusal ??= error;
+    this.#stop();
   }
 }
 

@@ -42,6 +42,9 @@ export async function openS3Store(
   place: Extract<StoreAddress, { bucket: string }>,
   { environment }: StoreSettings,
 ): Promise<MediaStore> {
+  // Otherwise the SDK warns about the version of Node in the log of each service.
+  // biome-ignore lint/style/noProcessEnv: the SDK reads it only there
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
   const sdk = await import("@aws-sdk/client-s3");
   const endpoint = environment.AWS_ENDPOINT_URL_S3 ?? environment.AWS_ENDPOINT_URL;
   const client = new sdk.S3Client({

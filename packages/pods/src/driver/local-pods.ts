@@ -100,7 +100,7 @@ export function createLocalPods(
       const started = { ...record, process: identity };
       writePodRecord(folder, started);
       await host.begun(started, until(signal));
-      log.info({ pod: spec.id, pid: identity?.pid, database: spec.labels.database_id }, "a pod was started");
+      log.info({ pod: spec.id, pod_pid: identity?.pid, database: spec.labels.database_id }, "a pod was started");
       const status = statusOf(started);
       if (status !== undefined) return status;
       throw appError("pod_failed", { detail: `The process of the pod ${spec.id} did not start.` });

@@ -8,7 +8,7 @@ import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
-import { createStageLayout, volumeOf } from "./stage-layout.ts";
+import { createTestLayout, volumeOf } from "./test-layout.ts";
 
 const TOKEN = "token-of-this-pod-alone";
 
@@ -119,7 +119,7 @@ export interface AttackedDriver {
 export function testCodeAttack({ create, max_children: mostChildren, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
-    const layout = createStageLayout(folder);
+    const layout = createTestLayout(folder);
     const owner = { id: "db-attack", database_id: "attack" };
     const volumes = [
       volumeOf(layout, { kind: "data", database_id: "attack" }, "write"),

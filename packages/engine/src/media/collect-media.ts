@@ -1,0 +1,124 @@
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
+import { countOpenJobs } from "../jobs/count-jobs.ts";
+import { isMedia } from "../kinds/media.ts";
+import type { MediaFiles, SqlConnection, SqlPool } from "../ports.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+
+/** An object without a row stays for this time after it was last given: responses to retries may still name it. */
+export const MEDIA_GRACE_MS = 2 * 86_400_000;
+/** An object with rows is looked up again after this time. */
+const CHECKED_AGAIN_MS = 86_400_000;
+/** Maximum objects of one collection. The oldest ones come first. */
+const MAX_CHECKED = 10_000;
+/** Objects that are deleted in one transaction. */
+const BATCH = 100;
+
+interface StoredKey {
+  readonly store: string;
+  readonly key: string;
+}
+
+/**
+ * Deletes media objects that no row has referred to since the grace period. It may be interrupted at any time and run
+ * in several processes at once. While jobs run, whose undo tables hold earlier values, it deletes nothing. An object is
+ * deleted while its record is locked: whoever gives the same file meanwhile waits, and stores it again.
+ * Returns the number of deleted objects.
+ * @throws database_unavailable, media_unavailable, media_denied
+ */
+export async function collectMedia(
+  sql: SqlPool,
+  media: Pick<MediaFiles, "remove">,
+  graceMs = MEDIA_GRACE_MS,
+): Promise<number> {
+  if (!(await hasCatalog(sql)) || (await countOpenJobs(sql)) > 0) return 0;
+  const { tables } = await loadCatalog(sql);
+  const unused = await sql.transaction((connection) => findUnused(connection, tables, graceMs));
+  let deleted = 0;
+  for (let at = 0; at < unused.length; at += BATCH) {
+    const batch = unused.slice(at, at + BATCH);
+    deleted += await sql.transaction((connection) => deleteLocked(connection, media, batch, graceMs));
+  }
+  return deleted;
+}
+
+/** Bytes and number of the objects that a database has written, as far as they were not deleted. */
+export async function readMediaUsage(
+  sql: SqlConnection,
+): Promise<{ readonly bytes: number; readonly objects: number }> {
+  const { rows } = await sql.query({ text: "select coalesce(sum(bytes), 0), count(*) from appdb.media_objects" });
+  const [bytes, objects] = rows[0] ?? [];
+  return { bytes: Number(bytes), objects: Number(objects) };
+}
+
+/** One scan of each table that has media, whatever the number of objects. */
+async function findUnused(
+  sql: SqlConnection,
+  tables: readonly CatalogTable[],
+  graceMs: number,
+): Promise<readonly StoredKey[]> {
+  const uses = tables.flatMap((table) =>
+    table.columns
+      .filter(({ type }) => isMedia(type.kind))
+      .map(
+        ({ name }) => `select from ${quoteTable(table)} as used where ${KEY_OF(`used.${quoteIdent(name)}`)} = c.key`,
+      ),
+  );
+  await sql.query({ text: "set local statement_timeout = 0" });
+  const { rows } = await sql.query({
+    text: `with candidates as materialized (
+        select store, key from appdb.media_objects
+        where put_at < now() - make_interval(secs => $1)
+          and coalesce(checked_at, '-infinity') < now() - make_interval(secs => $2)
+        order by checked_at nulls first, store, key limit $3
+      ), unused as (
+        select store, key from candidates c where true ${uses.map((use) => `and not exists (${use})`).join(" ")}
+      )
+      select c.store, c.key, u.key is null from candidates c left join unused u on c.store = u.store and c.key = u.key`,
+    values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED)],
+  });
+  const found = rows.map(([store, key, isUsed]) => ({
+    store: String(store),
+    key: String(key),
+    isUsed: isUsed === "t",
+  }));
+  const used = found.filter(({ isUsed }) => isUsed);
+  // Only now: the scan must not hold locks on records that inserts write.
+  await sql.query({
+    text: `update appdb.media_objects o set checked_at = now()
+      from unnest($1::text[], $2::text[]) as given (store, key) where o.store = given.store and o.key = given.key`,
+    values: [used.map(({ store }) => store), used.map(({ key }) => key)],
+  });
+  return found.filter(({ isUsed }) => !isUsed);
+}
+
+/** The key in a cell. A cell is the text of a reference (contract, media.ts). */
+const KEY_OF = (cell: string): string => `(${cell}::json ->> 'key')`;
+
+/** A file that was given again since it was looked up stays. */
+async function deleteLocked(
+  sql: SqlConnection,
+  media: Pick<MediaFiles, "remove">,
+  keys: readonly StoredKey[],
+  graceMs: number,
+): Promise<number> {
+  const { rows } = await sql.query({
+    text: `select o.store, o.key from appdb.media_objects o
+      join unnest($1::text[], $2::text[]) as given (store, key) on o.store = given.store and o.key = given.key
+      where o.put_at < now() - make_interval(secs => $3) for update of o skip locked`,
+    values: [keys.map(({ store }) => store), keys.map(({ key }) => key), String(graceMs / 1_000)],
+  });
+  for (const store of new Set(rows.map(([name]) => String(name)))) {
+    const objects = rows.filter(([name]) => name === store);
+    await media.remove(
+      store,
+      objects.map(([, key]) => String(key)),
+    );
+  }
+  await sql.query({
+    text: `delete from appdb.media_objects o using unnest($1::text[], $2::text[]) as gone (store, key)
+      where o.store = gone.store and o.key = gone.key`,
+    values: [rows.map(([store]) => store), rows.map(([, key]) => key)],
+  });
+  return rows.length;
+}

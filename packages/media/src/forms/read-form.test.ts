@@ -1,0 +1,127 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError } from "@appdb/contract/errors";
+import type { FormLimits, ReceivedForm } from "@appdb/engine/ports";
+import { afterAll, expect, test } from "vitest";
+import { createFormReader } from "./read-form.ts";
+
+const BOUNDARY = "----a-boundary";
+const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+const LIMITS: FormLimits = { field_bytes: 1_000, file_bytes: 300_000, files: ["picture", "film"] };
+
+const folder = mkdtempSync(join(tmpdir(), "appdb-form-"));
+const reader = createFormReader(folder);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Part = readonly [head: string, content: string | Buffer];
+const field = (name: string, value: string): Part => [`name="${name}"`, value];
+const file = (name: string, fileName: string, content: string | Buffer): Part => [
+  `name="${name}"; filename="${fileName}"`,
+  content,
+];
+
+function bodyOf(...parts: Part[]): Buffer {
+  const pieces = parts.flatMap(([head, content]) => [
+    Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`),
+    Buffer.from(content as string),
+    Buffer.from("\r\n"),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from(`--${BOUNDARY}--\r\n`)]);
+}
+
+async function* inPieces(body: Buffer, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < body.length; at += size) yield body.subarray(at, at + size);
+}
+
+const receive = (body: Buffer, limits: FormLimits = LIMITS, size = 1_000): Promise<ReceivedForm> =>
+  reader.read(inPieces(body, size), TYPE, limits);
+
+async function refusal(work: Promise<ReceivedForm>): Promise<AppError> {
+  const error = await work.then(
+    async (form) => {
+      await form[Symbol.asyncDispose]();
+      throw new Error("The form was received.");
+    },
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(AppError);
+  return error as AppError;
+}
+
+test.each([1, 7, 1_000, 1_000_000])("fields and files arrive whole in pieces of %i bytes", async (size) => {
+  const content = randomBytes(50_000);
+  const body = bodyOf(field("title", "Grüße 👋"), file("picture", "a b.png", content), field("note", ""));
+  await using form = await receive(body.subarray(0), LIMITS, Math.max(size, 1));
+  expect(form.fields).toEqual([
+    ["title", "Grüße 👋"],
+    ["note", ""],
+  ]);
+  const [received] = form.files;
+  expect(received).toMatchObject({
+    field: "picture",
+    name: "a b.png",
+    bytes: 50_000,
+    sha256: createHash("sha256").update(content).digest("hex"),
+  });
+  expect(readFileSync(received?.path ?? "").equals(content)).toBe(true);
+});
+
+test("disposing a form removes its files", async () => {
+  const form = await receive(bodyOf(file("picture", "a.png", "x"), file("film", "b.mp4", "y")));
+  expect(readdirSync(folder)).toHaveLength(2);
+  await form[Symbol.asyncDispose]();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("names keep their letters and lose folders and control characters", async () => {
+  await using form = await receive(
+    bodyOf(file("picture", "../../etc/写真.png", "x"), file("film", "C:\\films\\\u0001b.mp4", "y")),
+  );
+  expect(form.files.map(({ name }) => name).sort()).toEqual(["b.mp4", "写真.png"]);
+});
+
+test("an empty part of a browser's file input is no file, an empty file with a name is one", async () => {
+  await using form = await receive(bodyOf(file("picture", "", ""), file("film", "empty.mp4", "")));
+  expect(form.files).toMatchObject([{ field: "film", bytes: 0 }]);
+});
+
+test.each([
+  ["a file for another field", bodyOf(file("title", "a.png", "x")), "invalid_request"],
+  ["fields above the limit", bodyOf(field("title", "x".repeat(1_001))), "payload_too_large"],
+  [
+    "files above the limit together",
+    bodyOf(...["picture", "film"].map((name) => file(name, "a", "x".repeat(200_000)))),
+    "media_too_large",
+  ],
+  ["a body without an end", bodyOf(file("picture", "a.png", "x".repeat(5_000))).subarray(0, 3_000), "invalid_form"],
+  ["a body of other content", Buffer.from("no form at all"), "invalid_form"],
+  ["an empty body", Buffer.alloc(0), "invalid_form"],
+] as const)("%s is refused and leaves no file", async (_what, body, code) => {
+  const error = await refusal(receive(body));
+  expect(error.code).toBe(code);
+  expect(error.hint).not.toBe("");
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a content type without a boundary is refused", async () => {
+  const error = await refusal(reader.read(inPieces(bodyOf(), 10), "multipart/form-data", LIMITS));
+  expect(error.code).toBe("invalid_form");
+});
+
+test("more parts than a form may have are refused", async () => {
+  const parts = Array.from({ length: 2_100 }, () => field("a", ""));
+  const error = await refusal(receive(bodyOf(...parts), { ...LIMITS, field_bytes: 1_000_000 }));
+  expect(error).toMatchObject({ code: "invalid_form", message: expect.stringContaining("2000 parts") });
+});
+
+test("a body that breaks off ends the form with the reason, and leaves no file", async () => {
+  const gone = new Error("the client went away");
+  async function* broken(): AsyncGenerator<Uint8Array> {
+    yield bodyOf(file("picture", "a.png", "x".repeat(5_000))).subarray(0, 3_000);
+    throw gone;
+  }
+  await expect(reader.read(broken(), TYPE, LIMITS)).rejects.toBe(gone);
+  expect(readdirSync(folder)).toEqual([]);
+});
