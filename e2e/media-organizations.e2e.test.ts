@@ -73,7 +73,6 @@ post.add_insert_route(Leak, path="/leaks")
 post.add_query_route(path="/text", query=text_of, method="get", one_row=True, return_fileresponse=True)
 post.add_compute_route(Letter, path="/spied", inputs=[], uploadfile_inputs=[Letter.text], outputs=[Letter.spied])
 `;
-const NAMES = ["acme", "other"] as const;
 const READY_MS = 30_000;
 
 // no driver is configured: a machine that supports sandboxes uses them
@@ -86,7 +85,7 @@ if ((await useSandbox()) !== undefined) {
     await hosted.browse("GET", `/v1/devices/${code}`);
     await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
     expect(await ended(login), login.output()).toBe(0);
-    const [acme, other] = [await openPost(project, "acme"), await openPost(project, "other")];
+    const [acme, other] = [await openPost(project, hosted.url, "acme"), await openPost(project, hosted.url, "other")];
 
     const sent = await acme.upload("/letters", "for acme\n");
     expect(sent).toMatchObject({ status: 200 });
@@ -104,9 +103,17 @@ if ((await useSandbox()) !== undefined) {
     expect((await fetch(`${acme.url}/text?id=${id}`)).status).toBe(401);
     expect((await acme.upload("/spied", "kept nowhere\n")).json.spied).toMatch(/^\['cache', 'home', 'scratch'\]/);
 
+    const stored = await acme.rows("letters");
+    expect(stored.json.rows[0]).toMatchObject({
+      id,
+      text: expect.stringMatching(/^home\/[0-9a-f]{2}\/[0-9a-f]{64}\.txt$/),
+    });
+
     expect(await textAt(text.replace(acme.url, other.url))).toEqual([403, expect.stringContaining("media_address")]);
     expect((await textAt(text.replace(/_media\/./, "_media/~")))[0]).toBe(403);
-    const leaked = await acme.insert("/leaks", { target: join(acme.folder, "log", "pod.log") });
+    const leaked = await acme.insert("/leaks", {
+      target: join(project.home, "server", "databases", acme.id, "log", "pod.log"),
+    });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
 
@@ -124,10 +131,14 @@ interface Post {
   readonly uri: string;
   readonly url: string;
   readonly key: string;
-  /** Of the database, on this machine. */
+  /** Of the database. */
+  readonly id: string;
+  /** Of its media, on this machine. */
   readonly folder: string;
   upload(path: string, text: string): Promise<Answered>;
   insert(path: string, row: object): Promise<Answered>;
+  /** Those of a table, as the control plane returns them. */
+  rows(table: string): Promise<Answered>;
 }
 
 interface Answered {
@@ -137,7 +148,7 @@ interface Answered {
 }
 
 /** Creates an organization, and serves the application in its database. */
-async function openPost(project: TestProject, name: (typeof NAMES)[number]): Promise<Post> {
+async function openPost(project: TestProject, server: string, name: string): Promise<Post> {
   const uri = `cloud://${name}:main`;
   const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
   await expectExit(project, 0, "org", "create", name);
@@ -157,11 +168,17 @@ async function openPost(project: TestProject, name: (typeof NAMES)[number]): Pro
     uri,
     url,
     key,
-    folder: join(project.home, "server", "databases", id),
+    id,
+    folder: join(project.home, "server", "media", id),
     async upload(path, text) {
       const form = new FormData();
       form.append("text", new File([text], "letter.txt"));
       return await ask(path, { body: form });
+    },
+    rows: async (table) => {
+      const address = `${server}/v1/orgs/${name}/databases/main/tables/${table}/rows`;
+      const answer = await fetch(address, { headers: { "x-api-key": key } });
+      return { status: answer.status, json: await answer.json() };
     },
     insert: (path, row) => ask(path, { body: JSON.stringify(row), headers: { "content-type": "application/json" } }),
   };
@@ -188,6 +205,6 @@ async function cutUpload({ folder, key, url }: Post): Promise<void> {
 
 /** Sizes of the files in a folder of the media. */
 function filesIn(folder: string, part: string): number[] {
-  const media = join(folder, "media", part);
-  return readdirSync(media).map((name) => statSync(join(media, name), { throwIfNoEntry: false })?.size ?? 0);
+  const path = join(folder, part);
+  return readdirSync(path).map((name) => statSync(join(path, name), { throwIfNoEntry: false })?.size ?? 0);
 }

@@ -87,7 +87,7 @@ REFUSED = {
         ("r.add_insert_route(A, path='/health')", ["The path /health is reserved for the service itself"]),
         ("r.add_query_route(path='/openapi.json', query=q, method='get')", ["/openapi.json is reserved for the service"]),
         ("r.add_update_route(A, path='/a/{n}')", ["'/a/{n}' has a parameter", "Send the value in the body"]),
-        ("r.add_query_route(path='/q/{m}', query=q, method='get')", ["names 'm'", "is not an input of q"]),
+        ("r.add_query_route(path='/q/{zz}', query=q, method='get')", ["names 'zz'", "is not an input of q"]),
         ("r.add_delete_route(A, path='a')", ["'a' does not begin with '/'", "Write '/a'"]),
         ("r.add_query_route(path='/q', query=q, method='put')", ["method='put'", 'method="get"']),
     ],

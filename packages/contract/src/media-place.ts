@@ -11,7 +11,7 @@ export const MEDIA_FOLDERS = { home: HOME_STORE, cache: "cache", uploads: "uploa
 
 /** Where the media of a database are on a machine, and where new ones go. */
 export const mediaPlaceSchema = z.strictObject({
-  /** The database's own folder: its store, its cache, and files on their way. */
+  /** The folder of the database's media: its store, its cache, and files on their way. */
   folder: z.string(),
   /** The store of given files: `home`, or the address of a destination. */
   input: z.string(),

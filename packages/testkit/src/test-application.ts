@@ -34,7 +34,7 @@ export interface ApplicationMedia extends AsyncDisposable {
   readonly forms: FormReader;
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
   wrap(runner: UdfRunner): UdfRunner;
-  ready(): Promise<void>;
+  serve(): Promise<void>;
 }
 
 /** Opens the media of a database. `folder`: private and removed with the application. */
@@ -89,7 +89,7 @@ export async function openTestApplication(
   };
   const manifest = await read(app);
   await apply(manifest);
-  await media?.ready();
+  await media?.serve();
   const served = await serve(manifest);
   return {
     ...served,

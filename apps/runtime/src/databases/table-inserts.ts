@@ -153,7 +153,6 @@ async function open(
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
   const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql, log) : undefined;
-  await media?.ready();
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));

@@ -37,9 +37,11 @@ export interface OpenMedia extends AsyncDisposable {
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
   /** The same runner for graphs that read and make media. */
   wrap(runner: UdfRunner): UdfRunner;
-  /** Prepares addresses, and removes what killed processes left; must end before the first answer.
-   *  @throws database_unavailable */
-  ready(): Promise<void>;
+  /**
+   * Prepares the addresses of a service, and removes what killed processes left; must end before its first answer. Without
+   * it answers name files by store and key. @throws database_unavailable
+   */
+  serve(): Promise<void>;
 }
 
 /**
@@ -84,10 +86,7 @@ export function openMedia(
     lent_folder: folders.cache,
     scratch_folder: folders.scratch,
     downloads: { allows_private: place.may_reach_private, max_bytes: DOWNLOAD_BYTES, total_ms: DOWNLOAD_MS },
-    tokens: () => {
-      if (tokens === undefined) throw new TypeError("The addresses of media are not ready.");
-      return tokens;
-    },
+    tokens: () => tokens,
     record: (object) => objects.record(object),
   });
   const { scratch_bytes: scratchBytes } = place;
@@ -99,7 +98,7 @@ export function openMedia(
     forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
     workerEnv: (own) => ({ ...own, [SCRATCH]: folders.scratch }),
     wrap: (runner) => withMedia(runner, files),
-    async ready() {
+    async serve() {
       for (const folder of [folders.uploads, folders.scratch]) await removeAbandoned(folder);
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);
     },

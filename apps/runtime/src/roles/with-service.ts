@@ -71,7 +71,7 @@ export async function withService(
   // Python's start takes as long as the following steps
   if (callsFunctions(spec.manifest, spec.services)) void workers.start();
   if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
-  await media?.ready();
+  await media?.serve();
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services, scratch_folder: scratchFolder } = spec;
   await using exports = new ExportPools(spec.runtime.env, spec.export_reach ?? "own");

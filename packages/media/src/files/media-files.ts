@@ -8,6 +8,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { type MediaReference, printReference, readReference } from "@appdb/contract/media";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
+import { plainAddress } from "@appdb/engine/answers/media-addresses";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
@@ -40,8 +41,8 @@ export interface MediaFilesOptions {
   /** The folder in which workers write what they make: its files are moved from there before they are read. */
   readonly scratch_folder: string;
   readonly downloads: Omit<DownloadOptions, "signal">;
-  /** Tokens of addresses; called for the first address. */
-  tokens(): AddressTokens;
+  /** Tokens of addresses; undefined where no service answers them. */
+  tokens(): AddressTokens | undefined;
   /** Records an object before it is written (engine, MediaObjects). */
   record(object: StoredObject): Promise<void>;
 }
@@ -99,7 +100,9 @@ export class LocalMediaFiles implements MediaFiles {
     const reference = readReference(cell);
     const { url } = reference;
     if (url?.startsWith("http") === true) return url;
-    return `${base}/_media/${this.#options.tokens().make(reference)}/${encodeURIComponent(nameOf(reference))}`;
+    const tokens = this.#options.tokens();
+    if (tokens === undefined) return plainAddress(cell);
+    return `${base}/_media/${tokens.make(reference)}/${encodeURIComponent(nameOf(reference))}`;
   }
 
   async remove(storeName: string, keys: readonly string[]): Promise<void> {
@@ -107,7 +110,9 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   readAddress(token: string): string {
-    return this.#options.tokens().read(token);
+    const tokens = this.#options.tokens();
+    if (tokens === undefined) throw new TypeError("No service answers addresses here.");
+    return tokens.read(token);
   }
 
   async open(cell: string, signal?: AbortSignal): Promise<MediaFile> {

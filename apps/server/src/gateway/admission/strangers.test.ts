@@ -76,3 +76,9 @@ test("signed addresses wait for a place, and one that was accepted frees it", as
   for (const place of places) place();
   await Promise.all(waiting.slice(1, 32));
 });
+
+test("a signed address waits only for a moment", async () => {
+  const strangers = createStrangers(60_000, 5);
+  for (let at = 0; at < 32; at += 1) begin(strangers, "192.0.2.1");
+  await expect(strangers.beginSoon(exchangeOf("192.0.2.1"))).rejects.toEqual(REFUSED);
+});

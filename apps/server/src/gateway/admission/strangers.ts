@@ -17,6 +17,10 @@ export const STRANGER_TIMES = 2;
 export const WAITING_OF_ADDRESS = 128;
 /** How long they wait. */
 const WAIT_MS = 5_000;
+/** Timers may fire this much too early. */
+const TICK_MS = 5;
+/** All requests that wait. */
+const MAX_WAITING = 512;
 
 type Stranger = Pick<Exchange, "res" | "client_address" | "database">;
 
@@ -38,12 +42,19 @@ interface Waiting {
   tryBegin(): boolean;
 }
 
-/** @param maxMs maximum duration, including the answer; then the connection or stream is closed */
-export function createStrangers(maxMs: number): Strangers {
+/**
+ * @param maxMs maximum duration, including the answer; then the connection or stream is closed
+ * @param waitMs maximum wait for a place
+ */
+export function createStrangers(maxMs: number, waitMs = WAIT_MS): Strangers {
   const addresses = new Map<string, number>();
   const organizations = new Map<string, number>();
   let total = 0;
   let waiting: readonly Waiting[] = [];
+  const isFull = (address: string, organization: string) =>
+    (addresses.get(address) ?? 0) >= STRANGERS_OF_ADDRESS ||
+    (organizations.get(organization) ?? 0) >= STRANGERS_OF_ORGANIZATION ||
+    total >= STRANGERS_AT_ONCE;
   const letIn = () => {
     if (waiting.length > 0) waiting = waiting.filter((one) => !one.tryBegin());
   };
@@ -51,12 +62,9 @@ export function createStrangers(maxMs: number): Strangers {
     begin({ client_address: clientAddress, database, res }) {
       const address = networkOf(clientAddress);
       const organization = database?.organization ?? "";
-      const ofAddress = addresses.get(address) ?? 0;
-      const ofOrganization = organizations.get(organization) ?? 0;
-      const isFull = ofAddress >= STRANGERS_OF_ADDRESS || ofOrganization >= STRANGERS_OF_ORGANIZATION;
-      if (isFull || total >= STRANGERS_AT_ONCE) throw refusals.tooManyStrangers();
-      addresses.set(address, ofAddress + 1);
-      organizations.set(organization, ofOrganization + 1);
+      if (isFull(address, organization)) throw refusals.tooManyStrangers();
+      addresses.set(address, (addresses.get(address) ?? 0) + 1);
+      organizations.set(organization, (organizations.get(organization) ?? 0) + 1);
       total += 1;
       let hasEnded = false;
       const end = () => {
@@ -78,6 +86,7 @@ export function createStrangers(maxMs: number): Strangers {
     },
     beginSoon(exchange) {
       const address = networkOf(exchange.client_address);
+      const organization = exchange.database?.organization ?? "";
       return new Promise((resolve, reject) => {
         let until = Number.POSITIVE_INFINITY;
         const tryBegin = () => {
@@ -85,21 +94,19 @@ export function createStrangers(maxMs: number): Strangers {
             reject(refusals.tooManyStrangers());
             return true;
           }
-          try {
-            resolve(strangers.begin(exchange));
-            return true;
-          } catch {
-            return false;
-          }
+          if (isFull(address, organization)) return false;
+          resolve(strangers.begin(exchange));
+          return true;
         };
         if (tryBegin()) return;
-        if (waiting.filter((one) => one.address === address).length >= WAITING_OF_ADDRESS) {
+        const ofAddress = waiting.filter((one) => one.address === address).length;
+        if (ofAddress >= WAITING_OF_ADDRESS || waiting.length >= MAX_WAITING) {
           reject(refusals.tooManyStrangers());
           return;
         }
-        until = performance.now() + WAIT_MS;
+        until = performance.now() + waitMs;
         waiting = [...waiting, { address, tryBegin }];
-        setTimeout(letIn, WAIT_MS).unref();
+        setTimeout(letIn, waitMs + TICK_MS).unref();
       });
     },
   };
