@@ -38,7 +38,9 @@ test.each(PAGES)(
     const { app, examples, unchecked } = readPrintedExamples(name);
     expect(examples.length).toBeGreaterThanOrEqual(min);
     if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
-    await using stage = await openQueriesStage(app, {}, (folder, sql) => openMedia(localMediaPlace(folder, {}), {}, sql));
+    await using stage = await openQueriesStage(app, {}, (folder, sql) =>
+      openMedia(localMediaPlace(folder, {}), {}, sql),
+    );
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
     await using served = await serveEndpoints(stage.endpoints, options);
     const folder = mkdtempSync(join(tmpdir(), "appdb-printed-"));

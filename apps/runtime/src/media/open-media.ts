@@ -14,8 +14,8 @@ import { parseStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
 
-/** The variable of workers that names the folder for files which they make. */
-const SCRATCH = "APPDB_SCRATCH";
+/** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
+const SCRATCH = ["APPDB_SCRATCH", "TMPDIR", "TEMP", "TMP"];
 const ADDRESS_EXPIRES_S = 3_600;
 const CACHE_BYTES = 2_000_000_000;
 const DOWNLOAD_BYTES = 2_000_000_000;
@@ -27,7 +27,7 @@ const ABANDONED_MS = 86_400_000;
 export interface OpenMedia extends AsyncDisposable {
   readonly files: MediaFiles;
   readonly forms: FormReader;
-  /** The environment of workers, with the folder for the files that they make. */
+  /** The environment of workers, with the folder for the files that they make, temporary ones included. */
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
   /** The same runner for graphs that read and make media. */
   wrap(runner: UdfRunner): UdfRunner;
@@ -83,7 +83,7 @@ export function openMedia(
   return {
     files,
     forms: createFormReader(folders.uploads),
-    workerEnv: (own) => ({ ...own, [SCRATCH]: folders.scratch }),
+    workerEnv: (own) => ({ ...own, ...Object.fromEntries(SCRATCH.map((name) => [name, folders.scratch])) }),
     wrap: (runner) => withMedia(runner, files),
     async ready() {
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);

@@ -157,7 +157,8 @@ async function storeResult(
   const { checked, error, path } = JSON.parse(made) as WorkerFile;
   if (error !== undefined) return { kind: "raised", function: step.name, ...error, at: null };
   const given = givenFile(computed, step.name, path);
-  if (given !== undefined) return checked === undefined ? given : printReference({ ...readReference(given), ...checked });
+  if (given !== undefined)
+    return checked === undefined ? given : printReference({ ...readReference(given), ...checked });
   try {
     return await computed.media.store(made, step.type, signal);
   } catch (cause) {
