@@ -31,6 +31,7 @@ const ELSEWHERE = {
   "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/indexes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/many-rows.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/media.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/queries.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/queries-over-http.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/quickstart.md": "e2e/wheel.e2e.test.ts",

@@ -21,6 +21,8 @@ import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { withService } from "../roles/with-service.ts";
 
 const APP = `
+import tempfile
+
 import appdb as db
 from PIL import Image
 from appdb.functions import uuid7
@@ -39,6 +41,13 @@ def small(picture: Image.Image) -> Image.Image:
 @db.udf
 def describe(picture: Image.Image) -> str:
     return f"{picture.width}x{picture.height} {picture.mode}"
+
+
+@db.udf
+def first_line(text: db.Document) -> db.Document:
+    with open(str(text)) as file, tempfile.NamedTemporaryFile("w", suffix=".md", delete=False) as made:
+        made.write(file.readline())
+    return made.name
 
 
 @db.udf
@@ -69,6 +78,7 @@ class Loose(Base, name="loose", media_validation="on_read"):
 class Files(Base, name="files"):
     key = db.Column(type=db.String, primary_key=True)
     text: db.Document
+    head = first_line(text)
 
 
 class Strange(Base, name="strange"):
@@ -468,6 +478,12 @@ describe("file responses", () => {
     expect(answer.headers.get("content-disposition")).toMatch(/^attachment/);
     const plain = await send("/files", formOf({ text: "a.md" }, { key: "b" }));
     expect((await fetch(String(plain.json.text))).headers.get("content-type")).toBe("text/markdown; charset=utf-8");
+  });
+
+  test("a temporary file of a function becomes its result, and none is left", async () => {
+    const { json } = await send("/files", formOf({ text: "a.md" }, { key: "c" }));
+    expect(await (await fetch(String(json.head))).text()).toBe("# Title\n");
+    expect(readdirSync(join(mediaFolder, "scratch"))).toEqual([]);
   });
 });
 

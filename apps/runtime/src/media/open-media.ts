@@ -18,8 +18,8 @@ import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { guardScratch } from "./scratch-guard.ts";
 
-/** The variable of workers that names the folder for files which they make. */
-const SCRATCH = "APPDB_SCRATCH";
+/** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
+const SCRATCH = ["APPDB_SCRATCH", "TMPDIR", "TEMP", "TMP"];
 const ADDRESS_EXPIRES_S = 3_600;
 const CACHE_BYTES = 2_000_000_000;
 const DOWNLOAD_BYTES = 2_000_000_000;
@@ -33,7 +33,7 @@ const ABANDONED_MS = 86_400_000;
 export interface OpenMedia extends AsyncDisposable {
   readonly files: MediaFiles;
   readonly forms: FormReader;
-  /** The environment of workers, with the folder for the files that they make. */
+  /** The environment of workers, with the folder for the files that they make, temporary ones included. */
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
   /** The same runner for graphs that read and make media. */
   wrap(runner: UdfRunner): UdfRunner;
@@ -96,7 +96,7 @@ export function openMedia(
   return {
     files,
     forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
-    workerEnv: (own) => ({ ...own, [SCRATCH]: folders.scratch }),
+    workerEnv: (own) => ({ ...own, ...Object.fromEntries(SCRATCH.map((name) => [name, folders.scratch])) }),
     wrap: (runner) => withMedia(runner, files),
     async serve() {
       for (const folder of [folders.uploads, folders.scratch]) await removeAbandoned(folder);

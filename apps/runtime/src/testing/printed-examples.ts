@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -58,10 +58,8 @@ export async function runPrinted(
   port: number | string,
   folder = process.cwd(),
 ): Promise<string> {
-  // biome-ignore lint/style/noProcessEnv: a test passes on its environment
-  const env = { ...process.env, PATH: `${TOOLS}${delimiter}${process.env.PATH}` };
-  const typed = script.replaceAll("localhost:8000", `127.0.0.1:${port}`);
-  const { stdout } = await run("bash", ["-c", typed], { cwd: folder, env });
+  const typed = `PATH='${TOOLS}':$PATH\n${script.replaceAll("localhost:8000", `127.0.0.1:${port}`)}`;
+  const { stdout } = await run("bash", ["-c", typed], { cwd: folder });
   return stdout.replaceAll("\r", "");
 }
 

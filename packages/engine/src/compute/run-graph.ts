@@ -114,7 +114,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   if (storeCode !== undefined) {
     return appError(storeCode, {
       detail: `Column ${table.name}.${shownColumn(table, column)}: ${error.message}`,
-      hint: "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.",
+      hint: storeHint(storeCode),
       meta: { table: table.name, column },
     });
   }
@@ -141,6 +141,12 @@ function storeFailure({ type }: UdfError): ErrorCode | undefined {
   return isErrorCode(type) && type.startsWith("media_") && type !== "media_invalid" ? type : undefined;
 }
 
+function storeHint(code: ErrorCode): string {
+  return code === "media_unreachable" || code === "media_too_large"
+    ? "Nothing was stored. Send another address, or upload the file."
+    : "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.";
+}
+
 /** The error of a given file that cannot be read, or has other content than its column. */
 function invalidFile(table: CatalogTable, { name, type }: CatalogColumn, error: UdfError): AppError {
   const code = isErrorCode(error.type) ? error.type : undefined;
@@ -150,7 +156,7 @@ function invalidFile(table: CatalogTable, { name, type }: CatalogColumn, error: 
       ? error.message
       : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
     hint: isOurs
-      ? "Nothing was stored. Send another address, or upload the file."
+      ? storeHint(code)
       : `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,
     meta: { table: table.name, column: name },
   });

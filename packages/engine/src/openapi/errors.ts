@@ -6,16 +6,14 @@ import type { Json } from "../kinds/kind.ts";
 export const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"] as const;
 export const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;
 export const PYTHON = ["function_failed", "function_timeout", "worker_died", "worker_out_of_memory"] as const;
-/** Errors of a route that takes files in a form. */
-export const UPLOADS = [
-  "invalid_form",
-  "media_invalid",
-  "media_too_large",
-  "media_store_full",
-  "media_unavailable",
-] as const;
+/** Errors of files that a route reads where they are: in a store, or at an address. */
+const READ_FILES = ["media_unreachable", "media_denied", "media_store_not_found", "media_unavailable"] as const;
+/** Errors of a route over a table with media columns. */
+export const MEDIA = [...READ_FILES, "media_invalid", "media_too_large", "media_store_full"] as const;
+/** In addition: errors of a route that takes files in a form. */
+export const UPLOADS = ["invalid_form"] as const;
 /** Errors of a route that returns a file. */
-export const FILE = ["media_not_found", "media_unavailable"] as const;
+export const FILE = [...READ_FILES, "media_not_found"] as const;
 export const DATABASE = ["query_timeout", "database_unavailable"] as const;
 /** In addition to body errors: errors of a route that writes and accepts idempotency keys. */
 export const WRITE = [
@@ -30,7 +28,8 @@ export const WRITE = [
 /** The error responses of a route. */
 export function errorResponses(codes: readonly ErrorCode[]): Record<string, Json> {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
+  for (const code of new Set(codes))
+    byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code]);
   return Object.fromEntries(
     [...byStatus].map(([status, same]) => [
       String(status),

@@ -19,14 +19,20 @@ export function examplesOf(type: ColumnType): { readonly examples?: readonly Jso
   return value === undefined ? {} : { examples: [value] };
 }
 
-/** The content of a response that is a file of a media column, and of a part that is one. */
+const OCTETS = "application/octet-stream";
+
+/**
+ * The content of a response that is a file of a media column. Its range of types comes first; generators of clients
+ * recognize files by the second entry.
+ */
 export function fileContent(type: ColumnType | undefined): JsonObject {
   const content = type === undefined ? undefined : kindOf(type).schema(type).contentMediaType;
-  return { [typeof content === "string" ? content : "application/octet-stream"]: { schema: FILE_SCHEMA } };
+  const range = typeof content === "string" && content !== OCTETS ? content : "*/*";
+  return { [range]: { schema: FILE_SCHEMA }, [OCTETS]: { schema: FILE_SCHEMA } };
 }
 
 /** The bytes of a file (OpenAPI 3.1: a string whose encoding is not JSON's). */
-export const FILE_SCHEMA: JsonObject = { type: "string", contentMediaType: "application/octet-stream" };
+export const FILE_SCHEMA: JsonObject = { type: "string", contentMediaType: OCTETS };
 
 /** An object with some columns of a table. */
 export function objectSchema(

@@ -1,7 +1,8 @@
 import type { ErrorCode } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
 import type { Json, JsonObject } from "../kinds/kind.ts";
-import { errorResponses, FILE, UPLOADS } from "../openapi/errors.ts";
+import { isMedia } from "../kinds/media.ts";
+import { errorResponses, FILE, MEDIA, UPLOADS } from "../openapi/errors.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
 import { operationId } from "../openapi/named-schemas.ts";
 import { FILE_SCHEMA, fileContent, objectSchema } from "../openapi/schemas.ts";
@@ -50,6 +51,7 @@ export function describeRowRoute(
       ...(isStored ? { "204": MINIMAL_RESPONSE } : {}),
       ...errorResponses([
         ...errors,
+        ...([...columns.values()].some(({ type }) => isMedia(type.kind)) ? MEDIA : []),
         ...(uploads.length === 0 ? [] : UPLOADS),
         ...(isFile ? FILE : []),
         ...(route.export_sql == null ? [] : (["export_failed"] as const)),
