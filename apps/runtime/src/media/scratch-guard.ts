@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs";
 import { readdir, readFile, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "@appdb/engine/ports";
@@ -30,13 +31,12 @@ export interface ScratchGuardInput {
  * still holds open included. Workers start again, and rows in progress fail. Nothing else bounds what code writes.
  */
 export function guardScratch({ folder, log, max_bytes: maxBytes, program = SANDBOX }: ScratchGuardInput): Disposable {
-  let most = 0;
+  let most = freeBytes(statfsSync(folder));
   let lookedAt = performance.now();
   let isLooking = false;
 
   async function look(): Promise<void> {
-    const { bavail, bsize } = await statfs(folder);
-    const free = bavail * bsize;
+    const free = freeBytes(await statfs(folder));
     most = Math.max(most, free);
     if (most - free < Math.min(NOTICED_BYTES, maxBytes) && performance.now() - lookedAt < LATEST_MS) return;
     lookedAt = performance.now();
@@ -61,6 +61,10 @@ export function guardScratch({ folder, log, max_bytes: maxBytes, program = SANDB
   }, LOOK_MS);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function freeBytes({ bavail, bsize }: { readonly bavail: number; readonly bsize: number }): number {
+  return bavail * bsize;
 }
 
 /** Our children that run the application's code. */
