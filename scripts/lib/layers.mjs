@@ -22,7 +22,7 @@ export const LAYERS = {
     ["query-plans"],
     ["queries"],
     ["jobs", "live"],
-    ["routes", "schema"],
+    ["routes", "schema", "media"],
     ["openapi"],
     ["route-kinds"],
     ["background", "services"],

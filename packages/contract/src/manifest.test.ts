@@ -46,7 +46,7 @@ test.each([
   ["an operator that nobody knows", aDocument(call("op.xor")), [...PLACE, "fn"]],
   [
     "a type that nobody knows, deep in a tree",
-    aDocument({ ...call("string.upper"), args: [{ ...TITLE, type: { kind: "image" } }] }),
+    aDocument({ ...call("string.upper"), args: [{ ...TITLE, type: { kind: "picture" } }] }),
     [...PLACE, "args", 0, "type", "kind"],
   ],
 ])("refuses %s with its place", (_what, document, place) => {

@@ -266,7 +266,7 @@ export interface ReceivedForm extends AsyncDisposable {
 }
 
 export interface FormLimits {
-  /** Maximum bytes of all fields that are no files. */
+  /** Maximum bytes of all fields other than files. */
   readonly field_bytes: number;
   /** Maximum bytes of one file, and of all of a form. */
   readonly file_bytes: number;

@@ -108,9 +108,8 @@ def _compile(expr, places, functions):
         return compile_dict(keys, [_compile(part, places, functions) for part in parts_of(expr)])
     if node == "list":
         return compile_list([_compile(part, places, functions) for part in expr["items"]])
-    if expr["fn"] in _NULL_TESTS and expr["args"][0]["node"] == "column":
-        # Without decoding: a file is not read for this.
-        args = [_stored(places[expr["args"][0]["name"]])]
+    if expr["fn"] in _NULL_TESTS and expr["args"][0]["node"] in ("column", "literal"):
+        args = [_undecoded(expr["args"][0], places)]
     else:
         args = [_compile(arg, places, functions) for arg in expr["args"]]
     if "." not in expr["fn"]:
@@ -136,6 +135,13 @@ def _column(expr, places):
         return None if value is None else decode(value)
 
     return column
+
+
+def _undecoded(expr, places):
+    """The value of a column or constant as it is stored: a file is not read to compare it with null."""
+    if expr["node"] == "column":
+        return _stored(places[expr["name"]])
+    return lambda row: expr["value"]
 
 
 def _stored(place):

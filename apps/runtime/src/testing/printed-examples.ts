@@ -58,6 +58,7 @@ export async function runPrinted(
   port: number | string,
   folder = process.cwd(),
 ): Promise<string> {
+  // biome-ignore lint/style/noProcessEnv: a test passes on its environment
   const env = { ...process.env, PATH: `${TOOLS}${delimiter}${process.env.PATH}` };
   const typed = script.replaceAll("localhost:8000", `127.0.0.1:${port}`);
   const { stdout } = await run("bash", ["-c", typed], { cwd: folder, env });

@@ -2,7 +2,6 @@ import { createReadStream, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";

@@ -77,7 +77,7 @@ test("an object is deleted once its last row is gone", async () => {
   expect(await collect()).toBe(1);
 });
 
-test("an object that is given again stays, and whoever gives it waits for its deletion", async () => {
+test("an object that is given again stays, and the process that gives it waits for its deletion", async () => {
   await put("aa/x", 2 * GRACE_MS);
   const events: string[] = [];
   let given: Promise<void> | undefined;
