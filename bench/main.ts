@@ -13,6 +13,7 @@ import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
 import { measureKeys } from "./keys.ts";
 import { measureLive } from "./live.ts";
+import { measureMedia } from "./media.ts";
 import { measureMemory } from "./memory.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
@@ -32,6 +33,7 @@ const GROUPS: Record<string, Group> = {
   functions: measureFunctions,
   reads: measureReads,
   live: measureLive,
+  media: measureMedia,
   commands: measureCommands,
   keys: measureKeys,
   control: measureControl,

@@ -100,7 +100,8 @@ async function findDatabase(home: string): Promise<Pick<ServedProject, "dsn" | "
   return { dsn: dsnOf(TARGET), dsnOf, openPool, binaries: join(program, "..") };
 }
 
-async function measureMemory(pid: number): Promise<number> {
+/** Proportional set size of a process and its children in MB. */
+export async function measureMemory(pid: number): Promise<number> {
   const pids = [pid, ...(await childrenOf(pid))];
   const sizes = await Promise.all(
     pids.map(async (pid) => /^Pss:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]),
