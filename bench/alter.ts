@@ -5,10 +5,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { cliCommand, command, type Stage } from "./support/stage.ts";
+import { cliCommand, command, type ServedProject } from "./support/served-project.ts";
 
 const TARGET = "alter";
 const ROWS = 10_000;
@@ -17,15 +17,15 @@ const HELD_MS = 4_000;
 
 /** The longest wait of a point read in each run. @throws when the update does not complete after the reader has gone */
 export async function measureAlter(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const project = join(folder, "project");
   try {
     await mkdir(project);
     await writeFile(join(project, "app.py"), appText(0));
-    await command(stage.env, project, ["init"]);
-    await command(stage.env, project, ["schema", "update", "app.py", TARGET]);
-    await using pool = openPool(stage);
+    await command(served.env, project, ["init"]);
+    await command(served.env, project, ["schema", "update", "app.py", TARGET]);
+    await using pool = served.openPool(TARGET, READERS + 1);
     await pool.query(
       `insert into public.docs (_row, id, title) select uuidv7(), n, 'Title ' || n from generate_series(1, $1) n`,
       [ROWS],
@@ -36,7 +36,7 @@ export async function measureAlter(bench: Bench): Promise<Measure[]> {
       bench.say(`run ${run} of ${bench.runs}`);
       quiet.push((await longestRead(pool, () => sleep(HELD_MS))) / 1000);
       await writeFile(join(project, "app.py"), appText(run));
-      altered.push((await longestRead(pool, () => updateUnderReader(pool, stage, project))) / 1000);
+      altered.push((await longestRead(pool, () => updateUnderReader(pool, served, project))) / 1000);
     }
     const name = "an ALTER while a reader holds the table for 4 s: longest wait of a point read";
     return [{ name, unit: "s", ours: altered, limit: undefined, reach: { at_most: 0.3 }, digits: 3 }, quietLine(quiet)];
@@ -60,11 +60,6 @@ class Docs(Base, name="docs"):
     id = db.Column(type=db.Int, primary_key=True)
     title: db.String
 ${added.join("")}`;
-}
-
-function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: READERS + 1 });
-  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 
 /** Milliseconds of the longest point read during `during`. */
@@ -95,12 +90,12 @@ async function longestRead(pool: pg.Pool, during: () => Promise<unknown>): Promi
   return longest;
 }
 
-async function updateUnderReader(pool: pg.Pool, stage: Stage, project: string): Promise<void> {
+async function updateUnderReader(pool: pg.Pool, served: ServedProject, project: string): Promise<void> {
   const reader = await pool.connect();
   await reader.query("begin");
   await reader.query("select title from public.docs limit 1");
   const { program, args } = cliCommand(["schema", "update", "app.py", TARGET]);
-  const child = spawn(program, args, { cwd: project, env: stage.env, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(program, args, { cwd: project, env: served.env, stdio: ["ignore", "ignore", "pipe"] });
   const said: Buffer[] = [];
   child.stderr.on("data", (data: Buffer) => said.push(data));
   const ended = once(child, "close") as Promise<[number | null]>;

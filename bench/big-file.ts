@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { writeBigApp } from "./big-app.ts";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { command, time } from "./support/stage.ts";
+import { command, time } from "./support/served-project.ts";
 import { installWheel } from "./wheel.ts";
 
 /** Seconds for a large application with the wheel: its manifest alone, and `schema diff` without changes. */

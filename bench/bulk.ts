@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { type Stage, time } from "./support/stage.ts";
+import { type ServedProject, time } from "./support/served-project.ts";
 
 const ROWS = 100_000;
 const MANY = 1_000_000;
@@ -41,18 +41,18 @@ const CASES: readonly Case[] = [
  * Measures rows per second of one NDJSON body, and the service's peak memory for a hundred thousand and a million rows.
  */
 export async function measureBulk(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   try {
     const lines = join(folder, "rows.ndjson");
     await writeLines(lines, ROWS);
     const measures: Measure[] = [];
-    for (const one of CASES) measures.push(...(await compare(bench, stage, one, { folder, lines })));
-    const few = await peak(stage, lines);
+    for (const one of CASES) measures.push(...(await compare(bench, served, one, { folder, lines })));
+    const few = await peak(served, lines);
     const many = join(folder, "many.ndjson");
     await writeLines(many, MANY);
     const name = `memory at its peak, ${MANY} rows in a request against ${ROWS}`;
-    const ours = [await peak(stage, many)];
+    const ours = [await peak(served, many)];
     return [...measures, { name, unit: "MB", ours, limit: [few], reach: { at_most: 1.25 } }];
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -61,7 +61,7 @@ export async function measureBulk(bench: Bench): Promise<Measure[]> {
 
 async function compare(
   bench: Bench,
-  stage: Stage,
+  served: ServedProject,
   { table, name, more, reach }: Case,
   { folder, lines }: { readonly folder: string; readonly lines: string },
 ): Promise<Measure[]> {
@@ -69,8 +69,8 @@ async function compare(
   const rows = join(folder, `${table}.copy`);
   const row = (at: number) => [titleOf(at), bodyOf(at), ...more.map(([, value]) => value(at))].join("\t");
   await writeFile(rows, `${Array.from({ length: ROWS }, (_, at) => row(at)).join("\n")}\n`);
-  const psql = join(stage.binaries, "psql");
-  const statement = (text: string) => ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text, stage.dsn];
+  const psql = join(served.binaries, "psql");
+  const statement = (text: string) => ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text, served.dsn];
   const rates: Record<"copy" | "answered" | "minimal", number[]> = { copy: [], answered: [], minimal: [] };
   const empty = () => time(psql, statement(`truncate public.${table}`), {});
   for (let run = 1; run <= bench.runs; run += 1) {
@@ -80,7 +80,7 @@ async function compare(
     rates.copy.push(rate(time(psql, copy, {})));
     for (const prefer of ["", "return=minimal"]) {
       empty();
-      rates[prefer === "" ? "answered" : "minimal"].push(rate(await send(stage, `/${table}`, lines, prefer)));
+      rates[prefer === "" ? "answered" : "minimal"].push(rate(await send(served, `/${table}`, lines, prefer)));
     }
   }
   const limit = rates.copy;
@@ -97,10 +97,10 @@ function rate(ms: number): number {
 }
 
 /** Milliseconds of one request that sends a file, from a separate process like psql. */
-async function send(stage: Stage, path: string, file: string, prefer: string): Promise<number> {
+async function send(served: ServedProject, path: string, file: string, prefer: string): Promise<number> {
   const child = fork(new URL("./support/send-file.ts", import.meta.url), { execArgv: process.execArgv });
   try {
-    child.send({ url: stage.service + path, file, prefer });
+    child.send({ url: served.service + path, file, prefer });
     const [answer] = (await once(child, "message")) as [{ status: number; ms: number; text: string }];
     if (answer.status !== 200) throw new Error(`the service answered ${answer.status}: ${answer.text}`);
     return answer.ms;
@@ -110,12 +110,12 @@ async function send(stage: Stage, path: string, file: string, prefer: string): P
 }
 
 /** The most that the service's process had at a time while it took a file, in MB. */
-async function peak(stage: Stage, file: string): Promise<number> {
-  await writeFile(`/proc/${stage.pid}/clear_refs`, "5");
-  await send(stage, "/keyed", file, "");
-  const status = await readFile(`/proc/${stage.pid}/status`, "utf8");
+async function peak(served: ServedProject, file: string): Promise<number> {
+  await writeFile(`/proc/${served.pid}/clear_refs`, "5");
+  await send(served, "/keyed", file, "");
+  const status = await readFile(`/proc/${served.pid}/status`, "utf8");
   const peak = /^VmHWM:\s+(\d+) kB/m.exec(status)?.[1];
-  if (peak === undefined) throw new Error(`/proc/${stage.pid}/status names no peak`);
+  if (peak === undefined) throw new Error(`/proc/${served.pid}/status names no peak`);
   return Number(peak) / 1_000;
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { setHosted } from "./hosted.ts";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { cliCommand, command, type Stage, time } from "./support/stage.ts";
+import { cliCommand, command, type ServedProject, time } from "./support/served-project.ts";
 import { installWheel } from "./wheel.ts";
 
 const QUICKSTART = fileURLToPath(new URL("../examples/quickstart", import.meta.url));
@@ -25,25 +25,25 @@ interface Starter {
  */
 export async function measureCommands(bench: Bench): Promise<Measure[]> {
   const { runs } = bench;
-  const stage = await bench.stage();
+  const served = await bench.served();
   await using wheel = await installWheel();
-  await using project = await setProject(stage.env);
-  await using _hosted = await setHosted(stage.env);
+  await using project = await setProject(served.env);
+  await using _hosted = await setHosted(served.env);
   const starters: readonly Starter[] = [
     { name: "the wheel's cli", node: wheel.node, program: wheel.cli, args: [] },
     { name: "cli of the checkout", node: process.execPath, ...cliCommand([]) },
   ];
   const measures = starters.flatMap((starter) =>
-    measureStarter(starter, { project: project.folder, env: stage.env }, runs),
+    measureStarter(starter, { folder: project.folder, env: served.env }, runs),
   );
   const first: number[] = [];
-  for (let run = 0; run < runs; run += 1) first.push(await timeFirstUpdate(stage.env));
+  for (let run = 0; run < runs; run += 1) first.push(await timeFirstUpdate(served.env));
   const name = "first schema update on an empty home";
   return [...measures, { name, unit: "s", ours: first, limit: undefined, reach: { at_most: 2 }, digits: 2 }];
 }
 
 /** The quickstart example: imports of an application itself (asyncio, for instance) are not the command's time. */
-async function setProject(env: Stage["env"]): Promise<{ readonly folder: string } & AsyncDisposable> {
+async function setProject(env: ServedProject["env"]): Promise<{ readonly folder: string } & AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   await cp(QUICKSTART, folder, { recursive: true });
   await command(env, folder, ["init"]);
@@ -53,7 +53,7 @@ async function setProject(env: Stage["env"]): Promise<{ readonly folder: string 
 
 function measureStarter(
   { name, node, program, args }: Starter,
-  stage: Pick<Stage, "project" | "env">,
+  served: Pick<ServedProject, "folder" | "env">,
   runs: number,
 ): Measure[] {
   const limit: number[] = [];
@@ -65,8 +65,8 @@ function measureStarter(
   for (let run = 0; run < runs * 4; run += 1) {
     limit.push(time(node, ["-e", "0"], {}));
     version.push(time(program, [...args, "--version"], {}));
-    diff.push(time(program, typed, { cwd: stage.project, env: stage.env }));
-    whoami.push(time(program, [...args, "whoami"], { cwd: stage.project, env: stage.env }));
+    diff.push(time(program, typed, { cwd: served.folder, env: served.env }));
+    whoami.push(time(program, [...args, "whoami"], { cwd: served.folder, env: served.env }));
   }
   return [
     { name: `${name} --version, against its node -e 0`, unit: "ms", ours: version, limit, reach: { at_most: 1.4 } },
@@ -87,7 +87,7 @@ function measureStarter(
   ];
 }
 
-async function timeFirstUpdate(env: Stage["env"]): Promise<number> {
+async function timeFirstUpdate(env: ServedProject["env"]): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const project = join(folder, "project");
   const fresh = { ...env, SERVICE_HOME: join(folder, "home") };

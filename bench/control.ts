@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { Bench } from "./support/bench.ts";
 import { query } from "./support/psql.ts";
 import type { Measure } from "./support/report.ts";
-import type { Stage } from "./support/stage.ts";
+import type { ServedProject } from "./support/served-project.ts";
 
 const DATABASE = "control";
 const ORGANIZATION = "bench";
@@ -22,11 +22,11 @@ const SERVER = fileURLToPath(new URL("../dist/server.js", import.meta.url));
 
 /** Lists the API keys of an organization with 20 of them. */
 export async function measureControl(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
-  await query(stage, `create database ${DATABASE}`);
+  const served = await bench.served();
+  await query(served, `create database ${DATABASE}`);
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
-  const dsn = stage.dsnOf(DATABASE);
-  const server = await startServer(stage, folder, dsn);
+  const dsn = served.dsnOf(DATABASE);
+  const server = await startServer(served, folder, dsn);
   const limit = fork(fileURLToPath(new URL("./control-limit.ts", import.meta.url)), [dsn, String(POOL), ORGANIZATION], {
     execArgv: process.execArgv,
   });
@@ -89,9 +89,9 @@ interface StartedServer {
   readonly token: string;
 }
 
-async function startServer(stage: Stage, home: string, dsn: string): Promise<StartedServer> {
+async function startServer(served: ServedProject, home: string, dsn: string): Promise<StartedServer> {
   const settings = { SERVICE_DATABASE_URL: dsn, SERVICE_PODS: "process", SERVICE_LOG_LEVEL: "warn" };
-  const env = { ...stage.env, ...settings, SERVICE_HOME: home };
+  const env = { ...served.env, ...settings, SERVICE_HOME: home };
   const child = spawn(process.execPath, [SERVER], { env, stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "close");
   for await (const line of createInterface({ input: child.stdout })) {

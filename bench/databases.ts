@@ -4,10 +4,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type DatabaseStage, MAIN, ORGANIZATION, seconds, setDatabases } from "./database-stage.ts";
+import { type HostedDatabases, MAIN, ORGANIZATION, seconds, setDatabases } from "./hosted-databases.ts";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { time } from "./support/stage.ts";
+import { time } from "./support/served-project.ts";
 import { spread } from "./support/statistics.ts";
 
 /** Files of a project. */
@@ -42,21 +42,21 @@ const QUICK_IDLE_MS = 5_000;
 /** Creates, updates and wakes the databases of one organization. */
 export async function measureDatabases(bench: Bench): Promise<Measure[]> {
   const sandboxed = await measureSandbox(bench);
-  await using stage = await setDatabases("process", FILES);
+  await using hosted = await setDatabases("process", FILES);
   const plain = { unit: "s", limit: undefined, digits: 2 };
-  const created = await stage.timeCreation();
-  await stage.command("schema", "update", "app.py", MAIN);
-  await stage.insert("main", 1);
+  const created = await hosted.timeCreation();
+  await hosted.command("schema", "update", "app.py", MAIN);
+  await hosted.insert("main", 1);
 
   const changed: number[] = [];
   for (let run = 0; run < bench.runs; run += 1) {
-    await writeFile(join(stage.project, "lib", "file_7.py"), `VALUE = ${run}\n`);
-    changed.push(stage.time("db", "update", MAIN, "-f"));
+    await writeFile(join(hosted.folder, "lib", "file_7.py"), `VALUE = ${run}\n`);
+    changed.push(hosted.time("db", "update", MAIN, "-f"));
   }
-  const { asleep, waking } = await timeSleep(stage, bench.runs * 3);
-  const { alone, whole } = await timePackages(stage, bench.runs);
+  const { asleep, waking } = await timeSleep(hosted, bench.runs * 3);
+  const { alone, whole } = await timePackages(hosted, bench.runs);
   await sleep(bench.runs === 1 ? QUICK_IDLE_MS : IDLE_MS);
-  const idle = await stage.memory();
+  const idle = await hosted.memory();
   return [
     { name: "an organization is created, to main AVAILABLE", ours: [created], ...plain, reach: { at_most: 2 } },
     {
@@ -92,28 +92,28 @@ export async function measureDatabases(bench: Bench): Promise<Measure[]> {
 
 /** The same start with isolated databases; empty where the machine does not support that. */
 async function measureSandbox(bench: Bench): Promise<Measure[]> {
-  const stage = await setDatabases("sandbox", FILES).catch((error: unknown) => {
+  const hosted = await setDatabases("sandbox", FILES).catch((error: unknown) => {
     bench.say(`no databases in sandboxes are measured: ${error instanceof Error ? error.message : error}`);
     return undefined;
   });
-  if (stage === undefined) return [];
-  await using _stage = stage;
-  await stage.timeCreation();
-  await stage.command("schema", "update", "app.py", MAIN);
-  const { waking } = await timeSleep(stage, bench.runs * 3);
+  if (hosted === undefined) return [];
+  await using _stage = hosted;
+  await hosted.timeCreation();
+  await hosted.command("schema", "update", "app.py", MAIN);
+  const { waking } = await timeSleep(hosted, bench.runs * 3);
   return [
     { name: "the same in a sandbox", unit: "s", digits: 2, ours: waking, limit: undefined, reach: { at_most: 0.65 } },
   ];
 }
 
-async function timeSleep(stage: DatabaseStage, runs: number): Promise<{ asleep: number[]; waking: number[] }> {
+async function timeSleep(hosted: HostedDatabases, runs: number): Promise<{ asleep: number[]; waking: number[] }> {
   const [asleep, waking]: [number[], number[]] = [[], []];
   for (let run = 0; run < runs; run += 1) {
     const ended = performance.now();
-    await stage.post("main/stop");
-    await stage.until("main", "STOPPED");
+    await hosted.post("main/stop");
+    await hosted.until("main", "STOPPED");
     asleep.push(seconds(ended));
-    waking.push(await stage.timeWake("main"));
+    waking.push(await hosted.timeWake("main"));
   }
   return { asleep, waking };
 }
@@ -121,36 +121,36 @@ async function timeSleep(stage: DatabaseStage, runs: number): Promise<{ asleep: 
 /** Many databases, awake and asleep, each with its own cluster and a unique row. */
 export async function measureManyDatabases(bench: Bench): Promise<Measure[]> {
   const [awake, asleep, woken] = bench.runs === 1 ? [4, 12, 6] : [20, 500, 50];
-  await using stage = await setDatabases("process", 2);
-  await stage.timeCreation();
+  await using hosted = await setDatabases("process", 2);
+  await hosted.timeCreation();
   const names = Array.from({ length: awake + asleep }, (_none, at) => `d${at}`);
   const left = [...names.entries()];
   const makeSome = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const [at, name] = next;
-      await stage.create(name);
-      await stage.command("schema", "update", "app.py", `cloud://${ORGANIZATION}:${name}`);
-      await stage.insert(name, at);
-      if (at >= awake) await stage.post(`${name}/stop`);
+      await hosted.create(name);
+      await hosted.command("schema", "update", "app.py", `cloud://${ORGANIZATION}:${name}`);
+      await hosted.insert(name, at);
+      if (at >= awake) await hosted.post(`${name}/stop`);
       if (at % 50 === 0) bench.say(`${at} databases`);
     }
   };
   await Promise.all(Array.from({ length: MAKERS }, makeSome));
-  await Promise.all(names.slice(awake).map((name) => stage.until(name, "STOPPED")));
-  const reading = stage.readMeanwhile();
+  await Promise.all(names.slice(awake).map((name) => hosted.until(name, "STOPPED")));
+  const reading = hosted.readMeanwhile();
   const waking: number[] = [];
   let right = 0;
   for (let run = 0; run < woken; run += 1) {
     // a fixed pseudo-random selection among the sleeping ones
     const at = awake + ((run * 7919) % asleep);
     const name = names[at] ?? "";
-    waking.push(await stage.timeWake(name));
-    if (await stage.hasRow(name, at)) right += 1;
-    await stage.post(`${name}/stop`);
-    await stage.until(name, "STOPPED");
+    waking.push(await hosted.timeWake(name));
+    if (await hosted.hasRow(name, at)) right += 1;
+    await hosted.post(`${name}/stop`);
+    await hosted.until(name, "STOPPED");
   }
   const times = await reading();
-  const whole = await Promise.all(names.slice(0, awake).map((name, at) => stage.hasRow(name, at)));
+  const whole = await Promise.all(names.slice(0, awake).map((name, at) => hosted.hasRow(name, at)));
   if (whole.includes(false)) throw new Error("A database that was awake has lost its row.");
   const of = `with ${awake} awake and ${asleep} asleep`;
   return [
@@ -169,25 +169,25 @@ export async function measureManyDatabases(bench: Bench): Promise<Measure[]> {
       limit: undefined,
       reach: { at_most: 100 },
     },
-    { name: "disk of a database that sleeps", unit: "MB", ours: [await stage.diskOf()], limit: undefined },
+    { name: "disk of a database that sleeps", unit: "MB", ours: [await hosted.diskOf()], limit: undefined },
   ];
 }
 
 /** Each run adds one package. All were fetched before by a temporary database. */
 async function timePackages(
-  stage: DatabaseStage,
+  hosted: HostedDatabases,
   runs: number,
 ): Promise<{ readonly whole: number[]; readonly alone: number[] }> {
-  const requirements = join(stage.project, "requirements.txt");
-  const cache = join(stage.project, "..", "uv-cache");
+  const requirements = join(hosted.folder, "requirements.txt");
+  const cache = join(hosted.folder, "..", "uv-cache");
   const lines = PACKAGES.map((name) => `./${wheelOf(name)}`);
   const write = (count: number, mark: string) =>
     writeFile(requirements, `${lines.slice(0, count).join("\n")}\n# ${mark}\n`);
-  makeWheels(stage);
+  makeWheels(hosted);
   const build = async (mark: string) => {
     await write(PACKAGES.length, mark);
-    await stage.command("db", "update", MAIN, "-f");
-    timeUv(stage.project, join(stage.project, "..", `venv-${mark}`), cache);
+    await hosted.command("db", "update", MAIN, "-f");
+    timeUv(hosted.folder, join(hosted.folder, "..", `venv-${mark}`), cache);
   };
   await build("warm");
   const whole: number[] = [];
@@ -195,21 +195,21 @@ async function timePackages(
   for (let run = 0; run < runs; run += 1) {
     const count = 1 + (run % PACKAGES.length);
     await write(count, `run ${run}`);
-    whole.push(stage.time("db", "update", MAIN, "-f"));
-    alone.push(timeUv(stage.project, join(stage.project, "..", `venv-${run}`), cache));
+    whole.push(hosted.time("db", "update", MAIN, "-f"));
+    alone.push(timeUv(hosted.folder, join(hosted.folder, "..", `venv-${run}`), cache));
   }
   return { whole, alone };
 }
 
-function makeWheels({ project }: Pick<DatabaseStage, "project">): void {
-  time(join(TOOLS, "python"), ["-c", MAKE_WHEELS, ...PACKAGES.map(wheelOf)], { cwd: project });
+function makeWheels({ folder }: Pick<HostedDatabases, "folder">): void {
+  time(join(TOOLS, "python"), ["-c", MAKE_WHEELS, ...PACKAGES.map(wheelOf)], { cwd: folder });
 }
 
 /** Adds a small package to `main` and waits for its image. */
-export async function buildSmallImage(stage: DatabaseStage): Promise<void> {
-  makeWheels(stage);
-  await writeFile(join(stage.project, "requirements.txt"), `./${wheelOf(PACKAGES[0] ?? "")}\n`);
-  await stage.command("db", "update", MAIN, "-f");
+export async function buildSmallImage(hosted: HostedDatabases): Promise<void> {
+  makeWheels(hosted);
+  await writeFile(join(hosted.folder, "requirements.txt"), `./${wheelOf(PACKAGES[0] ?? "")}\n`);
+  await hosted.command("db", "update", MAIN, "-f");
 }
 
 /** Seconds of uv alone for an environment with the project's requirements. */

@@ -6,10 +6,10 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import pg from "pg";
+import type pg from "pg";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { cliCommand, command, type Stage, time } from "./support/stage.ts";
+import { cliCommand, command, type ServedProject, time } from "./support/served-project.ts";
 import { spread } from "./support/statistics.ts";
 
 const TARGET = "embeddings";
@@ -31,7 +31,7 @@ const KEPT = new Agent({ keepAlive: true });
 
 /** Seconds of both builds, milliseconds of a query by each, and the recall of the nearest rows. */
 export async function measureEmbeddings(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   const rows = bench.runs === 1 ? QUICK_ROWS : ROWS;
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const builds: Pair = { ours: [], limit: [] };
@@ -41,24 +41,24 @@ export async function measureEmbeddings(bench: Bench): Promise<Measure[]> {
     const project = join(folder, "project");
     await mkdir(project);
     await writeFile(join(project, "app.py"), app(""));
-    await command(stage.env, project, ["init"]);
-    await command(stage.env, project, ["schema", "update", "app.py", TARGET]);
-    await using pool = openPool(stage);
+    await command(served.env, project, ["init"]);
+    await command(served.env, project, ["schema", "update", "app.py", TARGET]);
+    await using pool = served.openPool(TARGET, 1);
     const points = createPoints();
     bench.say(`${rows} rows are made`);
     await fill(pool, points, rows);
     for (let run = 1; run <= Math.min(bench.runs, MAX_RUNS); run += 1) {
       bench.say(`run ${run}, ${rows} rows`);
       builds.limit.push(await buildAlone(pool, rows));
-      builds.ours.push(await build(stage, project));
-      await command(stage.env, project, ["service", "update", "app.py", TARGET, "-f"]);
-      const listed = JSON.parse(await command(stage.env, project, ["service", "list", TARGET, "--json"]));
+      builds.ours.push(await build(served, project));
+      await command(served.env, project, ["service", "update", "app.py", TARGET, "-f"]);
+      const listed = JSON.parse(await command(served.env, project, ["service", "list", TARGET, "--json"]));
       const address = `${(listed.services[0] as { endpoint: string }).endpoint.replace(/\/$/, "")}/nearest`;
       const probes = Array.from({ length: PROBES }, () => points.next());
       await compare(pool, address, probes, queries);
       await addRecalls(pool, address, probes.slice(0, CHECKED), recalls);
       await writeFile(join(project, "app.py"), app(""));
-      await command(stage.env, project, ["schema", "update", "app.py", TARGET, "--allow-destructive", "-f"]);
+      await command(served.env, project, ["schema", "update", "app.py", TARGET, "--allow-destructive", "-f"]);
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -108,11 +108,6 @@ r.add_query_route(path="/nearest", query=db.query(nearest))
 }`;
 }
 
-function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: 1 });
-  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
-}
-
 /** Deterministic integer vectors in clusters, like embeddings. */
 function createPoints(): { next(): number[] } {
   let state = 7;
@@ -158,10 +153,10 @@ async function buildAlone(pool: pg.Pool, rows: number): Promise<number> {
 }
 
 /** Seconds of the whole command. */
-async function build(stage: Stage, project: string): Promise<number> {
+async function build(served: ServedProject, project: string): Promise<number> {
   await writeFile(join(project, "app.py"), app("db.EmbeddingIndex(vector)"));
   const { program, args } = cliCommand(["schema", "update", "app.py", TARGET]);
-  return time(program, args, { cwd: project, env: stage.env }) / 1000;
+  return time(program, args, { cwd: project, env: served.env }) / 1000;
 }
 
 /** Milliseconds of queries on one connection each, alternating between both. */

@@ -14,7 +14,7 @@ const LEAST_SECONDS = 12;
  * alone.
  */
 export async function measureFunctions(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   const seconds = Math.max(bench.seconds, LEAST_SECONDS);
   const one: number[] = [];
   const five: number[] = [];
@@ -26,10 +26,10 @@ export async function measureFunctions(bench: Bench): Promise<Measure[]> {
       ["shortened", one],
       ["chained", five],
     ] as const) {
-      const load = { url: `${stage.service}/${table}`, body: BODY, connections: CONNECTIONS, seconds: bench.seconds };
+      const load = { url: `${served.service}/${table}`, body: BODY, connections: CONNECTIONS, seconds: bench.seconds };
       rates.push((await bench.load(load)).per_second);
     }
-    const load = { url: `${stage.service}/asked`, body: BODY, connections: CONNECTIONS, seconds };
+    const load = { url: `${served.service}/asked`, body: BODY, connections: CONNECTIONS, seconds };
     alone.push(counted(await loadWithProcess(load)));
     beside.push(counted(await loadWithProcess({ ...load, beside: { body: SLOW, one_in: 100 } })));
   }

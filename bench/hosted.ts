@@ -1,8 +1,8 @@
-// The hosted service on the stage's home, with a sign-in of the built command.
+// The hosted service on a project's home, with a sign-in of the built command.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { startServer } from "../scripts/lib/hosted-server.mjs";
-import { cliCommand, type Stage } from "./support/stage.ts";
+import { cliCommand, type ServedProject } from "./support/served-project.ts";
 
 const ACCOUNT = { email: "bench@example.com", name: "Bench", password: "a password for one run" };
 
@@ -11,7 +11,7 @@ export interface Hosted extends AsyncDisposable {
 }
 
 /** Starts the server, creates the first account and signs the command in. Disposing stops the server. */
-export async function setHosted(env: Stage["env"]): Promise<Hosted> {
+export async function setHosted(env: ServedProject["env"]): Promise<Hosted> {
   const server = await startServer(env);
   try {
     const url = printed(server.printed, /^Dashboard: (\S+)$/);
@@ -26,7 +26,7 @@ export async function setHosted(env: Stage["env"]): Promise<Hosted> {
   }
 }
 
-async function signIn(env: Stage["env"], url: string, browser: Record<string, string>): Promise<void> {
+async function signIn(env: ServedProject["env"], url: string, browser: Record<string, string>): Promise<void> {
   const { program, args } = cliCommand(["login", "--no-browser"]);
   const login = spawn(program, args, { env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(login, "exit");

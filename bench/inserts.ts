@@ -34,7 +34,7 @@ const NAMES: Record<string, string> = {
 
 /** Measures every insert, the compute routes and their limits in turn. */
 export async function measureInserts(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   const rates = new Map<string, number[]>();
   const keep = (key: string, rate: number) => rates.set(key, [...(rates.get(key) ?? []), rate]);
   const drive = async (key: string, url: string, connections: number) => {
@@ -44,15 +44,15 @@ export async function measureInserts(bench: Bench): Promise<Measure[]> {
   for (let run = 1; run <= bench.runs; run += 1) {
     for (const connections of CONNECTIONS) {
       bench.say(`run ${run} of ${bench.runs}, ${connections} connections`);
-      await drive("echo", `${stage.echo}/echo`, connections);
-      for (const table of Object.keys(TABLES)) await drive(table, `${stage.service}/${table}`, connections);
-      const url = `${stage.service}/${REPEATABLE}`;
+      await drive("echo", `${served.echo}/echo`, connections);
+      for (const table of Object.keys(TABLES)) await drive(table, `${served.service}/${table}`, connections);
+      const url = `${served.service}/${REPEATABLE}`;
       const once = await bench.load({ url, body: BODY, connections, seconds: bench.seconds, with_keys: true });
       keep(`once ${connections}`, once.per_second);
-      for (const route of ["upper", "summary"]) await drive(route, `${stage.service}/${route}`, connections);
+      for (const route of ["upper", "summary"]) await drive(route, `${served.service}/${route}`, connections);
       for (const [table, { columns, values }] of Object.entries(TABLES)) {
         const statement = `insert into public.${table} (${columns}) values (${values})`;
-        const rate = await runPgbench({ ...stage, statement, clients: connections, seconds: bench.seconds });
+        const rate = await runPgbench({ ...served, statement, clients: connections, seconds: bench.seconds });
         keep(`pgbench ${table} ${connections}`, rate);
       }
     }

@@ -1,10 +1,10 @@
 // Live queries: a thousand readers of different values, while a hundred commits per second each affect one of them.
 import { type ClientRequest, get, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
+import type pg from "pg";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import type { Stage } from "./support/stage.ts";
+import type { ServedProject } from "./support/served-project.ts";
 
 const TARGET = "bench";
 const READERS = 1_000;
@@ -20,8 +20,8 @@ const INSERT = JSON.stringify({ title: "Hello from the benchmark", body: "A shor
  * into a watched table.
  */
 export async function measureLive(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
-  await using pool = openPool(stage);
+  const served = await bench.served();
+  await using pool = served.openPool(TARGET, 4);
   await pool.query(
     `insert into listed (id, title, n, price, made_at)
       select uuidv7(), 'Title number ' || i, $1 + i, i, now() from generate_series(0, $2 - 1) i`,
@@ -33,13 +33,13 @@ export async function measureLive(bench: Bench): Promise<Measure[]> {
   const statements: number[] = [];
   for (let run = 1; run <= bench.runs; run += 1) {
     bench.say(`run ${run} of ${bench.runs}, ${READERS} live queries`);
-    const found = await watchCommits(stage, pool, bench.seconds * 3);
+    const found = await watchCommits(served, pool, bench.seconds * 3);
     const sorted = found.times.toSorted((a, b) => a - b);
     last.push(sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN);
     middle.push(sorted[sorted.length >> 1] ?? Number.NaN);
     statements.push(found.statements_per_commit);
   }
-  const { watched, alone } = await compareInserts(bench, stage);
+  const { watched, alone } = await compareInserts(bench, served);
   const name = `${READERS} live queries, ${COMMITS_PER_SECOND} commits a second that touch one each`;
   return [
     {
@@ -68,10 +68,10 @@ export async function measureLive(bench: Bench): Promise<Measure[]> {
   ];
 }
 
-async function watchCommits(stage: Stage, pool: pg.Pool, seconds: number) {
+async function watchCommits(served: ServedProject, pool: pg.Pool, seconds: number) {
   const times: number[] = [];
   const sent = new Map<number, number>();
-  await using readers = await openReaders(stage, (n) => {
+  await using readers = await openReaders(served, (n) => {
     const at = sent.get(n);
     if (at !== undefined) times.push(performance.now() - at);
     sent.delete(n);
@@ -97,13 +97,13 @@ async function watchCommits(stage: Stage, pool: pg.Pool, seconds: number) {
   return { times, statements_per_commit: statementsPerCommit };
 }
 
-async function openReaders(stage: Stage, onChange: (n: number) => void) {
+async function openReaders(served: ServedProject, onChange: (n: number) => void) {
   const requests: ClientRequest[] = [];
   let broken = 0;
   let isOver = false;
   await Promise.all(
     Array.from({ length: READERS }, async (_none, at) => {
-      const [request, response] = await open(`${stage.service}/made_of?n=${FIRST + at}`);
+      const [request, response] = await open(`${served.service}/made_of?n=${FIRST + at}`);
       requests.push(request);
       response.on("close", () => {
         if (!isOver) broken += 1;
@@ -142,16 +142,16 @@ function open(url: string): Promise<[ClientRequest, IncomingMessage]> {
   });
 }
 
-async function compareInserts(bench: Bench, stage: Stage): Promise<{ watched: number[]; alone: number[] }> {
+async function compareInserts(bench: Bench, served: ServedProject): Promise<{ watched: number[]; alone: number[] }> {
   const watched: number[] = [];
   const alone: number[] = [];
   const drive = async () => {
-    const load = { url: `${stage.service}/plain`, body: INSERT, connections: 64, seconds: bench.seconds };
+    const load = { url: `${served.service}/plain`, body: INSERT, connections: 64, seconds: bench.seconds };
     return (await bench.load(load)).per_second;
   };
   // Triggers remain for a while after the last reader left, so runs without readers come first.
   for (let run = 1; run <= bench.runs; run += 1) alone.push(await drive());
-  const [request] = await open(`${stage.service}/plain_of?title=nothing`);
+  const [request] = await open(`${served.service}/plain_of?title=nothing`);
   for (let run = 1; run <= bench.runs; run += 1) watched.push(await drive());
   request.destroy();
   return { watched, alone };
@@ -163,9 +163,4 @@ async function scansOf(pool: pg.Pool): Promise<number> {
     "select (idx_scan + seq_scan)::int as scans from pg_stat_user_tables where relname = 'listed'",
   );
   return rows[0].scans;
-}
-
-function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: 4 });
-  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }

@@ -9,15 +9,15 @@ const ECHO_BODY = JSON.stringify({ title: "Hello from the benchmark", body: "A s
 
 /** Measures reads by key and lists of 100 rows; concurrent requests read different rows or pages. */
 export async function measureReads(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   await query(
-    stage,
+    served,
     `insert into listed (id, title, n, price, made_at, note)
      select uuidv7(), 'Title number ' || i, i, i * 1.25, '2024-01-01Z'::timestamptz + i * interval '1 microsecond',
        case when i % 3 = 0 then null else 'A short text of a few words' end from generate_series(1, ${ROWS}) i`,
   );
-  await query(stage, "vacuum analyze listed");
-  const ids = (await query(stage, `select id from listed order by random() limit ${DIFFERENT}`)).trim().split("\n");
+  await query(served, "vacuum analyze listed");
+  const ids = (await query(served, `select id from listed order by random() limit ${DIFFERENT}`)).trim().split("\n");
   const points = ids.map((id) => JSON.stringify({ id }));
   const pages = Array.from({ length: DIFFERENT }, (_none, at) => JSON.stringify({ first: at * 17 }));
   const rates = new Map<string, number[]>();
@@ -28,11 +28,11 @@ export async function measureReads(bench: Bench): Promise<Measure[]> {
   for (let time = 1; time <= bench.runs; time += 1) {
     for (const connections of [1, 64]) {
       bench.say(`run ${time} of ${bench.runs}, ${connections} connections`);
-      await drive(`echo ${connections}`, `${stage.echo}/echo`, ECHO_BODY, connections);
-      await drive(`point ${connections}`, `${stage.service}/by_id`, points, connections);
-      await drive(`memory ${connections}`, `${stage.echo}/list`, pages, connections);
-      await drive(`list ${connections}`, `${stage.service}/listed`, pages, connections);
-      await drive(`same ${connections}`, `${stage.service}/listed`, pages[0] ?? "", connections);
+      await drive(`echo ${connections}`, `${served.echo}/echo`, ECHO_BODY, connections);
+      await drive(`point ${connections}`, `${served.service}/by_id`, points, connections);
+      await drive(`memory ${connections}`, `${served.echo}/list`, pages, connections);
+      await drive(`list ${connections}`, `${served.service}/listed`, pages, connections);
+      await drive(`same ${connections}`, `${served.service}/listed`, pages[0] ?? "", connections);
     }
   }
   return [1, 64].flatMap((connections): Measure[] => {

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { cliCommand, command, type Stage } from "./support/stage.ts";
+import { cliCommand, command, type ServedProject } from "./support/served-project.ts";
 
 const TARGET = "recompute";
 const ROWS = 1_000_000;
@@ -20,7 +20,7 @@ const SAMPLE_MS = 500;
 
 /** Rows per second of both, and the peak memory of the daemon, its worker and a PostgreSQL process meanwhile. */
 export async function measureRecompute(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   const rows = bench.runs === 1 ? QUICK_ROWS : ROWS;
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   const project = join(folder, "project");
@@ -32,9 +32,9 @@ export async function measureRecompute(bench: Bench): Promise<Measure[]> {
     await mkdir(project);
     await writeFile(join(project, "app.py"), APP);
     await writeFile(join(project, "shorten.py"), FUNCTION);
-    await command(stage.env, project, ["init"]);
-    await command(stage.env, project, ["schema", "update", "app.py", TARGET]);
-    await using pool = openPool(stage);
+    await command(served.env, project, ["init"]);
+    await command(served.env, project, ["schema", "update", "app.py", TARGET]);
+    await using pool = served.openPool(TARGET, 2);
     await pool.query(
       `insert into public.notes (_row, body, summary)
         select uuidv7(), 'A short text of a few words ' || n, 'A short text...' from generate_series(1, $1) n`,
@@ -44,9 +44,9 @@ export async function measureRecompute(bench: Bench): Promise<Measure[]> {
       bench.say(`run ${run}, ${rows} rows`);
       limit.push(rows / (await timeUpdates(pool)));
       await settle(pool);
-      ours.push(rows / (await timeRecompute(stage, project, "ignore", memory)));
+      ours.push(rows / (await timeRecompute(served, project, "ignore", memory)));
       await settle(pool);
-      kept.push(rows / (await timeRecompute(stage, project, "abort", memory)));
+      kept.push(rows / (await timeRecompute(served, project, "abort", memory)));
       await checkRows(pool, rows);
       await settle(pool);
     }
@@ -94,11 +94,6 @@ def shorten(text: str) -> str:
     return " ".join(words[:3]) + ("..." if len(words) > 3 else "")
 `;
 
-function openPool(stage: Stage): pg.Pool & AsyncDisposable {
-  const pool = new pg.Pool({ connectionString: stage.dsnOf(TARGET), max: 2 });
-  return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
-}
-
 /** Restores the table between measures: no dead rows, nothing left to flush. */
 async function settle(pool: pg.Pool): Promise<void> {
   await pool.query("vacuum analyze public.notes");
@@ -136,20 +131,20 @@ interface Memory {
 
 /** Seconds of the command from start to end. */
 async function timeRecompute(
-  stage: Stage,
+  served: ServedProject,
   project: string,
   onError: "abort" | "ignore",
   memory: Memory[],
 ): Promise<number> {
   const { program, args } = cliCommand(["recompute", `${TARGET}/notes`, "summary", "--on-error", onError, "-f"]);
-  const daemon = await daemonPid(stage);
+  const daemon = await daemonPid(served);
   const max: Memory = { daemon: 0, postgres: 0 };
   let sampling: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
     sampling = sample(daemon, max);
   }, SAMPLE_MS);
   const began = performance.now();
-  const child = spawn(program, args, { cwd: project, env: stage.env, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(program, args, { cwd: project, env: served.env, stdio: ["ignore", "ignore", "pipe"] });
   const said: Buffer[] = [];
   child.stderr.on("data", (data: Buffer) => said.push(data));
   const [code] = (await once(child, "close")) as [number | null];
@@ -168,8 +163,8 @@ async function checkRows(pool: pg.Pool, rows: number): Promise<void> {
   if (found[0]?.n !== rows) throw new Error(`${rows - found[0]?.n} rows have another value than the function's`);
 }
 
-async function daemonPid(stage: Stage): Promise<number> {
-  const said = await command(stage.env, stage.project, ["daemon", "status", "--json"]);
+async function daemonPid(served: ServedProject): Promise<number> {
+  const said = await command(served.env, served.folder, ["daemon", "status", "--json"]);
   return (JSON.parse(said) as { health: { pid: number } }).health.pid;
 }
 

@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { seconds } from "./database-stage.ts";
+import { seconds } from "./hosted-databases.ts";
 import type { Bench } from "./support/bench.ts";
+import { BODY, type HostedService, SLOW_BODY, setService } from "./support/hosted-service.ts";
 import { type LoadResult, loadWithProcess } from "./support/load.ts";
 import { type OpenResult, startOpenLoop } from "./support/open-loop.ts";
 import type { Measure } from "./support/report.ts";
-import { BODY, type ServiceStage, SLOW_BODY, setService } from "./support/service-stage.ts";
 
 const CONNECTIONS = 64;
 const MANY_CONNECTIONS = 2_000;
@@ -31,28 +31,28 @@ const START = fileURLToPath(new URL("../scripts/start.mjs", import.meta.url));
 
 /** Measures one service; its memory first, while it is young. */
 export async function measureServices(bench: Bench): Promise<Measure[]> {
-  await using stage = await setService();
+  await using hosted = await setService();
   return [
-    ...(await measureIdle(bench, stage)),
-    ...(await measureCalls(bench, stage)),
-    ...(await measureConnections(bench, stage)),
-    ...(await measureUpdates(bench, stage)),
+    ...(await measureIdle(bench, hosted)),
+    ...(await measureCalls(bench, hosted)),
+    ...(await measureConnections(bench, hosted)),
+    ...(await measureUpdates(bench, hosted)),
     ...(await measureStart(bench)),
   ];
 }
 
-async function measureIdle(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
-  await stage.insert();
+async function measureIdle(bench: Bench, hosted: HostedService): Promise<Measure[]> {
+  await hosted.insert();
   await sleep(bench.runs === 1 ? QUICK_IDLE_MS : IDLE_MS);
-  const idle = await stage.memory();
+  const idle = await hosted.memory();
   const asleep: number[] = [];
   const waking: number[] = [];
   for (let run = 0; run < bench.runs * 3; run += 1) {
     bench.say(`a sleeping database is called for the ${run + 1}. time`);
-    await stage.putToSleep();
-    asleep.push(await stage.memory());
+    await hosted.putToSleep();
+    asleep.push(await hosted.memory());
     const began = performance.now();
-    await stage.insert();
+    await hosted.insert();
     waking.push(seconds(began));
   }
   const plain = { unit: "MB", limit: undefined };
@@ -75,13 +75,13 @@ async function measureIdle(bench: Bench, stage: ServiceStage): Promise<Measure[]
   ];
 }
 
-async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
+async function measureCalls(bench: Bench, hosted: HostedService): Promise<Measure[]> {
   const calls = {
-    gateway: { url: stage.url },
-    direct: { url: "http://localhost/docs", socket: await stage.findSocket() },
+    gateway: { url: hosted.url },
+    direct: { url: "http://localhost/docs", socket: await hosted.findSocket() },
   };
   const drive = (call: { url: string; socket?: string }, connections: number) =>
-    loadWithProcess({ ...call, body: BODY, headers: stage.headers, connections, seconds: bench.seconds });
+    loadWithProcess({ ...call, body: BODY, headers: hosted.headers, connections, seconds: bench.seconds });
   const found = { gateway: [] as LoadResult[], direct: [] as LoadResult[], one: [] as LoadResult[] };
   const added: number[] = [];
   // the first requests of a process are not representative
@@ -122,8 +122,8 @@ async function measureCalls(bench: Bench, stage: ServiceStage): Promise<Measure[
   ];
 }
 
-async function measureConnections(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
-  const { url, headers } = stage;
+async function measureConnections(bench: Bench, hosted: HostedService): Promise<Measure[]> {
+  const { url, headers } = hosted;
   const max = await loadWithProcess({ url, body: BODY, headers, connections: CONNECTIONS, seconds: bench.seconds });
   const rate = Math.min(OPEN_PER_SECOND, Math.round((max.per_second * SHARE) / 100) * 100);
   const drive = async (connections: number) => {
@@ -150,12 +150,12 @@ async function measureConnections(bench: Bench, stage: ServiceStage): Promise<Me
 }
 
 /** Half of the updates with one worker, half with two; the last one adds a computed column. */
-async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measure[]> {
-  const { url, slow_url: slowUrl, headers } = stage;
+async function measureUpdates(bench: Bench, hosted: HostedService): Promise<Measure[]> {
+  const { url, slow_url: slowUrl, headers } = hosted;
   const results: OpenResult[] = [];
   const took: number[] = [];
   for (const workers of [1, 2]) {
-    await stage.setWorkers(workers);
+    await hosted.setWorkers(workers);
     const common = { url, body: BODY, headers };
     const loops = await Promise.all([
       startOpenLoop({ ...common, ...KEPT }),
@@ -164,7 +164,7 @@ async function measureUpdates(bench: Bench, stage: ServiceStage): Promise<Measur
     ]);
     for (let update = 1; update <= UPDATES / 2; update += 1) {
       bench.say(`update ${update} of ${UPDATES / 2} with ${workers} workers`);
-      took.push(await stage.update({ adds_column: workers === 2 && update === UPDATES / 2 }));
+      took.push(await hosted.update({ adds_column: workers === 2 && update === UPDATES / 2 }));
     }
     results.push(...(await Promise.all(loops.map((loop) => loop.stop()))));
   }

@@ -1,11 +1,11 @@
 // Figures for sizing a machine of the hosted service: the use of each part, and the resulting number of databases.
 import { setTimeout as sleep } from "node:timers/promises";
-import { MAIN, setDatabases } from "./database-stage.ts";
 import { buildSmallImage } from "./databases.ts";
+import { MAIN, setDatabases } from "./hosted-databases.ts";
 import type { Bench } from "./support/bench.ts";
+import { BODY, setService } from "./support/hosted-service.ts";
 import { loadWithProcess } from "./support/load.ts";
 import type { Measure } from "./support/report.ts";
-import { BODY, setService } from "./support/service-stage.ts";
 import { spread } from "./support/statistics.ts";
 
 const CONNECTIONS = 64;
@@ -37,11 +37,11 @@ export async function measureSize(bench: Bench): Promise<Measure[]> {
     bench.say(`no sandbox is measured: ${error instanceof Error ? error.message : error}`);
     return undefined;
   });
-  await using stage = await setService();
-  await stage.insert();
+  await using hosted = await setService();
+  await hosted.insert();
   await settle();
-  const young = await stage.ownMemory();
-  const load = { url: stage.url, headers: stage.headers, body: BODY, connections: CONNECTIONS, seconds: LOAD_S };
+  const young = await hosted.ownMemory();
+  const load = { url: hosted.url, headers: hosted.headers, body: BODY, connections: CONNECTIONS, seconds: LOAD_S };
   const rates: number[] = [];
   for (let run = 0; run <= bench.runs; run += 1) {
     const { failed, per_second: perSecond } = await loadWithProcess(load);
@@ -49,9 +49,9 @@ export async function measureSize(bench: Bench): Promise<Measure[]> {
     // the first requests of a process are not representative
     if (run > 0) rates.push(perSecond);
   }
-  const busy = await stage.ownMemory();
-  await stage.putToSleep();
-  const asleep = await stage.ownMemory();
+  const busy = await hosted.ownMemory();
+  await hosted.putToSleep();
+  const asleep = await hosted.ownMemory();
   const plain = (unit: string, ours: readonly number[]) => ({ unit, ours, limit: undefined });
   return [
     { name: NAMES.server, ...plain("MB", [young.server, busy.server]) },
@@ -67,14 +67,14 @@ export async function measureSize(bench: Bench): Promise<Measure[]> {
 }
 
 async function measureAlone(driver: "process" | "sandbox", settle: () => Promise<void>) {
-  await using stage = await setDatabases(driver, 1);
-  await stage.timeCreation();
-  await stage.command("schema", "update", "app.py", MAIN);
-  const disk = await stage.diskOf();
+  await using hosted = await setDatabases(driver, 1);
+  await hosted.timeCreation();
+  await hosted.command("schema", "update", "app.py", MAIN);
+  const disk = await hosted.diskOf();
   await settle();
-  const { pods: memory } = await stage.ownMemory();
-  await buildSmallImage(stage);
-  return { disk, memory, image: await stage.diskOfImages() };
+  const { pods: memory } = await hosted.ownMemory();
+  await buildSmallImage(hosted);
+  return { disk, memory, image: await hosted.diskOfImages() };
 }
 
 /** Prints how many databases machines hold by memory, derived from the measures. */

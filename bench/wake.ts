@@ -2,8 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openPodHarness, type PodHarness } from "@appdb/runtime/testing/pod-harness";
-import type { StartedPod } from "@appdb/runtime/testing/started-pods";
+import { openTestPods, type StartedPod, type TestPods } from "@appdb/runtime/testing/test-pods";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
 
@@ -24,7 +23,7 @@ class Docs(Base, name="docs"):
 `;
 
 export async function measureWake(bench: Bench): Promise<Measure[]> {
-  await using harness = openPodHarness();
+  await using pods = openTestPods();
   const runs = bench.runs * 3;
   const made: number[] = [];
   const answered: number[] = [];
@@ -32,17 +31,17 @@ export async function measureWake(bench: Bench): Promise<Measure[]> {
   const stopped: number[] = [];
   const idle: number[] = [];
   // the first database of a server creates the template
-  await stop(await begin(harness, "first"));
+  await stop(await begin(pods, "first"));
   for (let run = 0; run < bench.runs; run += 1) {
     const began = performance.now();
-    const pod = await begin(harness, `new-${run}`);
+    const pod = await begin(pods, `new-${run}`);
     made.push(seconds(began));
     await stop(pod);
   }
-  await stop(await fill(harness));
+  await stop(await fill(pods));
   for (let run = 0; run < runs; run += 1) {
     const began = performance.now();
-    const pod = harness.start(await specOf(harness, "used"));
+    const pod = pods.start(await specOf(pods, "used"));
     await until(async () => (await pod.ask("GET", "/v1/tables/docs/rows")).status === 200);
     answered.push(seconds(began));
     await until(async () => (await pod.ask("GET", "/v1/health")).status === 200);
@@ -76,20 +75,20 @@ export async function measureWake(bench: Bench): Promise<Measure[]> {
   ];
 }
 
-/** Databases in one harness, one after another, each with its own folder. */
-async function specOf(harness: PodHarness, name: string) {
-  return await harness.spec({ data_folder: join(harness.folder, name) });
+/** Databases in one pods, one after another, each with its own folder. */
+async function specOf(pods: TestPods, name: string) {
+  return await pods.spec({ data_folder: join(pods.folder, name) });
 }
 
-async function begin(harness: PodHarness, name: string): Promise<StartedPod> {
-  const pod = harness.start(await specOf(harness, name));
+async function begin(pods: TestPods, name: string): Promise<StartedPod> {
+  const pod = pods.start(await specOf(pods, name));
   await until(async () => (await pod.ask("GET", "/v1/health")).status === 200);
   return pod;
 }
 
-async function fill(harness: PodHarness): Promise<StartedPod> {
-  const pod = await begin(harness, "used");
-  const app = { app_file: "app.py", files: harness.putTree({ "app.py": APP }), folders: [] };
+async function fill(pods: TestPods): Promise<StartedPod> {
+  const pod = await begin(pods, "used");
+  const app = { app_file: "app.py", files: pods.putTree({ "app.py": APP }), folders: [] };
   const { plan } = (await pod.ask("POST", "/v1/schema/plan", app)).json<{ plan: { catalog_version: number } }>();
   const { catalog_version: catalogVersion } = plan;
   await pod.ask("POST", "/v1/schema/apply", { ...app, catalog_version: catalogVersion, allow_destructive: false });

@@ -14,16 +14,16 @@ update public.stocked set n = :k, note = 'A short text of a few words', twice = 
 
 /** Measures updates of one row by key; concurrent requests update different rows. */
 export async function measureWrites(bench: Bench): Promise<Measure[]> {
-  const stage = await bench.stage();
+  const served = await bench.served();
   await query(
-    stage,
+    served,
     `insert into stocked (_row, sku, n, note, twice) select uuidv7(), i, i, 'note', i * 2 from generate_series(1, ${ROWS}) i`,
   );
   await query(
-    stage,
+    served,
     `insert into renamed (_row, sku, body, summary) select uuidv7(), i, 'body', 'body' from generate_series(1, ${ROWS}) i`,
   );
-  await query(stage, "vacuum analyze stocked, renamed");
+  await query(served, "vacuum analyze stocked, renamed");
   const keys = Array.from({ length: DIFFERENT }, (_none, at) => ((at * 7_919) % ROWS) + 1);
   const text = "A short text of a few words";
   const stocked = keys.map((sku) => JSON.stringify({ sku, n: sku, note: text }));
@@ -35,10 +35,10 @@ export async function measureWrites(bench: Bench): Promise<Measure[]> {
   for (let run = 1; run <= bench.runs; run += 1) {
     for (const connections of CONNECTIONS) {
       bench.say(`run ${run} of ${bench.runs}, ${connections} connections`);
-      await drive("echo", `${stage.echo}/echo`, ECHO_BODY, connections);
-      await drive("stocked", `${stage.service}/stocked`, stocked, connections);
-      await drive("renamed", `${stage.service}/renamed`, renamed, connections);
-      const pgbench = { ...stage, statement: UPDATE, clients: connections, seconds: bench.seconds };
+      await drive("echo", `${served.echo}/echo`, ECHO_BODY, connections);
+      await drive("stocked", `${served.service}/stocked`, stocked, connections);
+      await drive("renamed", `${served.service}/renamed`, renamed, connections);
+      const pgbench = { ...served, statement: UPDATE, clients: connections, seconds: bench.seconds };
       keep(`pgbench ${connections}`, await runPgbench(pgbench));
     }
   }

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import { expectExit, makeProject, serveProject } from "./support/served.ts";
 
 const APP = `
@@ -74,17 +74,17 @@ async def count(title: str):
 app.include_router(inner, prefix="/api", dependencies=[fastapi.Depends(checked)])
 `;
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  writeFileSync(join(place.project, "requirements.txt"), "fastapi==0.165.0\n");
-  url = await serveProject(place);
+  project = await makeProject(APP);
+  writeFileSync(join(project.folder, "requirements.txt"), "fastapi==0.165.0\n");
+  url = await serveProject(project);
 }, 180_000);
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 function call(path: string, body?: unknown, headers: Record<string, string> = { "x-token": "t" }): Promise<Response> {
@@ -167,15 +167,15 @@ describe("a FastAPI application", () => {
   });
 
   test("shows in a plan which of its own paths will be served", async () => {
-    writeFileSync(join(place.project, "app.py"), APP.replace('@app.get("/count")', '@app.get("/number")'));
-    const { stdout } = await place.cli("service", "diff", "app.py", "main");
-    writeFileSync(join(place.project, "app.py"), APP);
+    writeFileSync(join(project.folder, "app.py"), APP.replace('@app.get("/count")', '@app.get("/number")'));
+    const { stdout } = await project.cli("service", "diff", "app.py", "main");
+    writeFileSync(join(project.folder, "app.py"), APP);
     expect(stdout).toContain("path '/number' will be served");
     expect(stdout).toContain("path '/count' will no longer be served");
   });
 
   test("is listed with the routes of its routers", async () => {
-    const listed = JSON.parse((await expectExit(place, 0, "service", "list", "--json")).stdout) as {
+    const listed = JSON.parse((await expectExit(project, 0, "service", "list", "--json")).stdout) as {
       services: { service: string; routes: { path: string }[] }[];
     };
     expect(listed.services.map(({ routes }) => routes.map(({ path }) => path))).toEqual([

@@ -31,16 +31,18 @@ api.add_query_route(path="/longer", query=longer, method="get", background=True)
 const HEAL_MS = 60_000;
 
 test("a background job survives kill -9 and stores its row once", async () => {
-  await using place = await makeProject(APP);
-  const endpoint = (await serveProject(place)).replace(/\/$/, "");
+  await using project = await makeProject(APP);
+  const endpoint = (await serveProject(project)).replace(/\/$/, "");
   const sent = await post(`${endpoint}/v1/texts`, { text: "slow" });
   expect(sent).toMatchObject({ status: 200, json: { job_url: `${endpoint}/_jobs/${sent.json.id}` } });
   const look = async (url: string) => await read(await fetch(url));
   expect((await look(sent.json.job_url)).headers.get("retry-after")).toBe("1");
-  await eventually(async () => expect(await query(place, "select state from appdb.background")).toEqual([["running"]]));
-  const listed = JSON.parse((await expectExit(place, 0, "jobs", "list", "main", "--json")).stdout);
+  await eventually(async () =>
+    expect(await query(project, "select state from appdb.background")).toEqual([["running"]]),
+  );
+  const listed = JSON.parse((await expectExit(project, 0, "jobs", "list", "main", "--json")).stdout);
   expect(listed.jobs).toMatchObject([{ id: sent.json.id, kind: "background", state: "running" }]);
-  for (const pid of findVictims("service", place.home)) kill(pid);
+  for (const pid of findVictims("service", project.home)) kill(pid);
   const done = await eventually(
     async () => {
       const told = await look(sent.json.job_url);
@@ -50,7 +52,7 @@ test("a background job survives kill -9 and stores its row once", async () => {
     { timeout_ms: HEAL_MS },
   );
   expect(done.result).toEqual({ size: 4 });
-  expect(await query(place, "select text, size from texts")).toEqual([["slow", "4"]]);
+  expect(await query(project, "select text, size from texts")).toEqual([["slow", "4"]]);
 
   const asked = await look(`${endpoint}/v1/longer?than=3`);
   await eventually(async () => {

@@ -1,5 +1,5 @@
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import { expectExit, expectProblem, makeProject, snapshot, writeFile } from "./support/served.ts";
 
 const HEAD = `import appdb as db
@@ -72,43 +72,43 @@ const CONFIGURATIONS: readonly [toml: string, detail: RegExp][] = [
   ["[service\n", /service\.toml:1/],
 ];
 
-let place: Place;
+let project: TestProject;
 let before: unknown;
 
 beforeAll(async () => {
-  place = await makeProject(GOOD);
-  await expectExit(place, 0, "schema", "update", "app.py", "main");
-  before = await snapshot(place);
+  project = await makeProject(GOOD);
+  await expectExit(project, 0, "schema", "update", "app.py", "main");
+  before = await snapshot(project);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 describe("behaviour 12: an application file", () => {
   test.each(MISTAKES)(
     "with %s is refused with its location and nothing is created",
     async (_what, lines, detail, hint) => {
-      writeFile(place, "bad.py", `${FIRST}${lines}`);
-      const problem = await expectProblem(place, 1, "schema", "update", "bad.py", "main");
+      writeFile(project, "bad.py", `${FIRST}${lines}`);
+      const problem = await expectProblem(project, 1, "schema", "update", "bad.py", "main");
       expect(problem).toMatchObject({ code: "app_invalid", status: 422 });
       expect(problem.detail).toMatch(detail);
       expect(problem.hint).toMatch(hint);
-      expect(await snapshot(place)).toEqual(before);
+      expect(await snapshot(project)).toEqual(before);
     },
   );
 
   test("without a model or missing is refused", async () => {
-    writeFile(place, "bad.py", "x = 1\n");
-    const empty = await expectProblem(place, 1, "schema", "update", "bad.py", "main");
+    writeFile(project, "bad.py", "x = 1\n");
+    const empty = await expectProblem(project, 1, "schema", "update", "bad.py", "main");
     expect(empty).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("declares no table") });
-    const gone = await expectProblem(place, 1, "schema", "update", "nope.py", "main");
+    const gone = await expectProblem(project, 1, "schema", "update", "nope.py", "main");
     expect(gone).toMatchObject({ code: "app_file_not_found", detail: expect.stringContaining("nope.py") });
-    expect(await snapshot(place)).toEqual(before);
+    expect(await snapshot(project)).toEqual(before);
   });
 
   test("with mistakes is refused by each verb, also without a database", async () => {
-    writeFile(place, "bad.py", `${FIRST}class A(Base, name='a'):\n    n: int\n`);
+    writeFile(project, "bad.py", `${FIRST}class A(Base, name='a'):\n    n: int\n`);
     const verbs = [
       ["schema", "check", "bad.py"],
       ["schema", "diff", "bad.py", "main"],
@@ -117,8 +117,9 @@ describe("behaviour 12: an application file", () => {
       ["service", "update", "bad.py", "main"],
       ["service", "run", "bad.py", "main"],
     ];
-    for (const verb of verbs) expect((await expectProblem(place, 1, ...verb)).code, verb.join(" ")).toBe("app_invalid");
-    expect(await snapshot(place)).toEqual(before);
+    for (const verb of verbs)
+      expect((await expectProblem(project, 1, ...verb)).code, verb.join(" ")).toBe("app_invalid");
+    expect(await snapshot(project)).toEqual(before);
   });
 });
 
@@ -128,40 +129,40 @@ describe("a target", () => {
       ["schema", "update"],
       ["service", "update"],
     ]) {
-      const problem = await expectProblem(place, 1, ...verb, "app.py", target);
+      const problem = await expectProblem(project, 1, ...verb, "app.py", target);
       expect(problem.code).toBe("invalid_target");
       expect(problem.detail).toMatch(detail);
       expect(problem.hint).toMatch(hint);
     }
-    expect(await snapshot(place)).toEqual(before);
+    expect(await snapshot(project)).toEqual(before);
   });
 
   test("that is hosted is refused by local-only commands and needs a server elsewhere", async () => {
-    const run = await expectProblem(place, 1, "service", "run", "app.py", "cloud://acme:main");
+    const run = await expectProblem(project, 1, "service", "run", "app.py", "cloud://acme:main");
     expect(run).toMatchObject({ code: "hosted_not_available", hint: expect.stringContaining("cli service update") });
     for (const noun of ["schema", "service"]) {
-      const update = await expectProblem(place, 1, noun, "update", "app.py", "cloud://acme:main");
+      const update = await expectProblem(project, 1, noun, "update", "app.py", "cloud://acme:main");
       expect(update).toMatchObject({ code: "server_unreachable", hint: expect.stringContaining("cli login") });
     }
-    expect(await snapshot(place)).toEqual(before);
+    expect(await snapshot(project)).toEqual(before);
   });
 });
 
 describe("service.toml", () => {
   test.each(CONFIGURATIONS)("%j is refused with file and line", async (toml, detail) => {
-    writeFile(place, "service.toml", toml);
+    writeFile(project, "service.toml", toml);
     try {
-      const problem = await expectProblem(place, 1, "schema", "update", "app.py", "main");
+      const problem = await expectProblem(project, 1, "schema", "update", "app.py", "main");
       expect(problem.code).toBe("config_invalid");
       expect(problem.detail).toMatch(detail);
     } finally {
-      writeFile(place, "service.toml", "");
+      writeFile(project, "service.toml", "");
     }
   });
 
   test("with a placeholder in its hosted entry allows local work", async () => {
-    writeFile(place, "service.toml", "[[service.database]]\nname = 'cloud://<your-org>:main'\n");
-    await expectExit(place, 0, "schema", "update", "app.py", "main");
-    expect(await snapshot(place)).toEqual(before);
+    writeFile(project, "service.toml", "[[service.database]]\nname = 'cloud://<your-org>:main'\n");
+    await expectExit(project, 0, "schema", "update", "app.py", "main");
+    expect(await snapshot(project)).toEqual(before);
   });
 });

@@ -1,5 +1,5 @@
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import { type Answer, expectExit, makeProject, post, query, serveProject } from "./support/served.ts";
 
 const TIMEOUT_MS = 1_000;
@@ -57,18 +57,18 @@ const FAILURES: readonly [what: string, code: string, type: string, message: Reg
 /** Running neighbours on each side of the bad row. */
 const NEIGHBOURS = 10;
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP, {
+  project = await makeProject(APP, {
     env: { SERVICE_FUNCTION_TIMEOUT_MS: String(TIMEOUT_MS), SERVICE_WORKER_MEMORY_MB: "128" },
   });
-  url = await serveProject(place);
+  url = await serveProject(project);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 function expectFailure(answer: Answer, failure: (typeof FAILURES)[number]): void {
@@ -92,7 +92,7 @@ test.each(FAILURES)("behaviour 14: a function that does %j fails only its reques
   expectFailure(await bad, failure);
   for (const answer of await Promise.all([...before, ...after])) expect(answer.status, answer.text).toBe(200);
   const [stored] = await query(
-    place,
+    project,
     `select count(*), count(*) filter (where result = length(what)), count(*) filter (where what = '${what}'),
        count(_errors) from jobs where what like '${what}%'`,
   );
@@ -112,7 +112,7 @@ test("output of a function goes only to the service's log", async () => {
   const answer = await post(`${url}/jobs`, { what: "print" });
   expect(answer.status, answer.text).toBe(200);
   expect(Object.keys(answer.json)).toEqual(["id", "result"]);
-  const log = await expectExit(place, 0, "service", "logs", "main/work", "--tail", "500");
+  const log = await expectExit(project, 0, "service", "logs", "main/work", "--tail", "500");
   expect(log.stdout).toContain("this was printed by act");
 });
 
@@ -124,8 +124,8 @@ test("reports a function that ends its process to all twenty callers", async () 
   );
   expect(all.map((answer) => answer.status)).toEqual(all.map((_, index) => (index % 2 === 0 ? 400 : 200)));
   expect(new Set(all.map((answer) => answer.json.code))).toEqual(new Set(["worker_died", undefined]));
-  expect(await query(place, "select count(*), count(distinct what) from jobs where what like 'crowd%'")).toEqual([
+  expect(await query(project, "select count(*), count(distinct what) from jobs where what like 'crowd%'")).toEqual([
     ["20", "20"],
   ]);
-  expect(await query(place, "select count(*) from jobs where what = 'exit'")).toEqual([["0"]]);
+  expect(await query(project, "select count(*) from jobs where what = 'exit'")).toEqual([["0"]]);
 });

@@ -1,5 +1,5 @@
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import { type Answer, makeProject, post, query, read, serveProject } from "./support/served.ts";
 
 const APP = `
@@ -56,17 +56,17 @@ const BODIES: readonly [what: string, body: string | Uint8Array, status: number,
   ["is null", "null", 422, "invalid_request", /null/],
 ];
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  url = await serveProject(place);
+  project = await makeProject(APP);
+  url = await serveProject(project);
   expect((await post(`${url}/items`, { sku: "first", n: 1 })).status).toBe(200);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 /** A refusal is a complete problem document with the request's id and does not change the row. */
@@ -75,7 +75,7 @@ async function expectRefused(answer: Answer, status: number, code: string): Prom
   expect(answer.headers.get("content-type")).toBe("application/problem+json; charset=utf-8");
   expect(answer.json).toMatchObject({ status, code, detail: expect.any(String), hint: expect.any(String) });
   expect(answer.json.instance).toBe(answer.headers.get("x-request-id"));
-  expect(await query(place, "select sku, n, _errors from items")).toEqual([["first", "1", null]]);
+  expect(await query(project, "select sku, n, _errors from items")).toEqual([["first", "1", null]]);
 }
 
 describe("behaviour 13: a body that", () => {
@@ -147,9 +147,9 @@ describe("a request", () => {
       const all = await Promise.all(Array.from({ length: 8 }, (_, n) => post(`${url}/items`, { sku: "racing", n })));
       const stored = all.filter((answer) => answer.status === 200);
       expect(all.map((answer) => answer.status).sort()).toEqual([200, ...Array(7).fill(409)]);
-      expect(await query(place, "select n from items where sku = 'racing'")).toEqual([[String(stored[0]?.json.n)]]);
+      expect(await query(project, "select n from items where sku = 'racing'")).toEqual([[String(stored[0]?.json.n)]]);
     } finally {
-      await query(place, "delete from items where sku = 'racing'");
+      await query(project, "delete from items where sku = 'racing'");
     }
   });
 });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { eventually } from "@appdb/testkit/eventually";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import {
   editFile,
   expectExit,
@@ -39,18 +39,18 @@ const AUTHOR = "    author: db.String | None\n";
 const UPDATE = ["schema", "update", "app.py", "main"];
 const DIFF = ["schema", "diff", "app.py", "main"];
 
-let place: Place;
+let project: TestProject;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
+  project = await makeProject(APP);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function planOf(exit: number): Promise<{ tables: { ops: { name: string }[] }[] } & Record<string, unknown>> {
-  return JSON.parse((await expectExit(place, exit, ...DIFF, "--json")).stdout);
+  return JSON.parse((await expectExit(project, exit, ...DIFF, "--json")).stdout);
 }
 
 test("behaviours 1 and 2: a plan creates nothing, an update creates once", async () => {
@@ -58,46 +58,46 @@ test("behaviours 1 and 2: a plan creates nothing, an update creates once", async
     tables: [{ path: "main/docs", resolution: "create", ops: [] }],
     summary: { create: 1 },
   });
-  expect(await query(place, "select count(*) from pg_database where datname = 'main'", "postgres")).toEqual([["0"]]);
-  expect((await expectExit(place, 0, ...UPDATE)).stdout).toMatch(/created +main\/docs/);
-  expect((await expectExit(place, 0, ...UPDATE)).stdout).toContain("up to date");
+  expect(await query(project, "select count(*) from pg_database where datname = 'main'", "postgres")).toEqual([["0"]]);
+  expect((await expectExit(project, 0, ...UPDATE)).stdout).toMatch(/created +main\/docs/);
+  expect((await expectExit(project, 0, ...UPDATE)).stdout).toContain("up to date");
   expect(await planOf(0)).toMatchObject({ in_agreement: true });
 });
 
 test("behaviours 13 and 21: a service is planned, starts once and follows its tables", async () => {
-  const shown = await expectExit(place, 3, "service", "update", "app.py", "main");
+  const shown = await expectExit(project, 3, "service", "update", "app.py", "main");
   expect(shown.stdout).toContain("api");
-  expect(await listServices(place)).toEqual([]);
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
-  const [started] = await listServices(place);
+  expect(await listServices(project)).toEqual([]);
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
+  const [started] = await listServices(project);
   expect((await post(`${started?.endpoint}/docs`, { title: "first", body: "old" })).json).toEqual({
     title: "first",
     title_upper: "FIRST",
   });
-  await expectExit(place, 0, "service", "update", "app.py", "main");
-  expect((await listServices(place))[0]?.pid).toBe(started?.pid);
+  await expectExit(project, 0, "service", "update", "app.py", "main");
+  expect((await listServices(project))[0]?.pid).toBe(started?.pid);
 
   writeFile(
-    place,
+    project,
     "more.py",
     APP.replaceAll('"docs"', '"others"').replace("api = Router()", "others = Router()").replace("api.", "others."),
   );
-  const blocked = await expectExit(place, 1, "service", "update", "more.py", "main", "-f");
+  const blocked = await expectExit(project, 1, "service", "update", "more.py", "main", "-f");
   expect(blocked.stdout + blocked.stderr).toContain("cli schema update more.py main");
-  expect(await listServices(place)).toHaveLength(1);
+  expect(await listServices(project)).toHaveLength(1);
 });
 
 test("behaviour 3, improved: a nullable column needs no flag or restart", async () => {
-  editFile(place, "app.py", BODY, BODY + AUTHOR);
-  editFile(place, "app.py", '"title_upper"]', '"title_upper", "author"]');
-  await expectExit(place, 0, ...UPDATE);
-  expect(await query(place, "select author from docs")).toEqual([[null]]);
-  const [running] = await listServices(place);
+  editFile(project, "app.py", BODY, BODY + AUTHOR);
+  editFile(project, "app.py", '"title_upper"]', '"title_upper", "author"]');
+  await expectExit(project, 0, ...UPDATE);
+  expect(await query(project, "select author from docs")).toEqual([[null]]);
+  const [running] = await listServices(project);
   const former = await post(`${running?.endpoint}/docs`, { title: "second" });
   expect([former.status, former.json]).toEqual([200, { title: "second", title_upper: "SECOND" }]);
   expect((await post(`${running?.endpoint}/docs`, { title: "x", author: "y" })).status).toBe(422);
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
-  const [updated] = await listServices(place);
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
+  const [updated] = await listServices(project);
   expect(updated?.port).toBe(running?.port);
   expect((await post(`${updated?.endpoint}/docs`, { title: "third", author: "me" })).json).toMatchObject({
     author: "me",
@@ -105,8 +105,8 @@ test("behaviour 3, improved: a nullable column needs no flag or restart", async 
 });
 
 test("behaviour 4: replacing a column is an addition and a destruction", async () => {
-  editFile(place, "app.py", BODY, "");
-  editFile(place, "app.py", AUTHOR, `${AUTHOR}    pages: db.Int | None\n`);
+  editFile(project, "app.py", BODY, "");
+  editFile(project, "app.py", AUTHOR, `${AUTHOR}    pages: db.Int | None\n`);
   const plan = await planOf(2);
   expect(plan.tables).toMatchObject([{ resolution: "update_destructive" }]);
   const ops = [...(plan.tables[0]?.ops ?? [])].sort((a, b) => a.name.localeCompare(b.name));
@@ -114,31 +114,31 @@ test("behaviour 4: replacing a column is an addition and a destruction", async (
     { name: "body", op: "drop", destructive: true },
     { name: "pages", op: "add", destructive: false, details: { type: "Int | None" } },
   ]);
-  const { stdout } = await expectExit(place, 2, ...DIFF);
+  const { stdout } = await expectExit(project, 2, ...DIFF);
   expect(stdout).toMatch(/\+ column 'pages' will be added/);
   expect(stdout).toMatch(/- column 'body' will be dropped with all its values {2}\[DESTRUCTIVE\]/);
 });
 
 test("behaviour 5: destructive changes need the flag and an answer", async () => {
-  const before = await snapshot(place);
-  expect((await expectProblem(place, 3, ...UPDATE)).code).toBe("destructive_refused");
-  expect((await expectProblem(place, 3, ...UPDATE, "--allow-destructive")).code).toBe("confirmation_required");
-  const dry = await expectExit(place, 2, ...UPDATE, "-n", "--allow-destructive", "-f", "--json");
+  const before = await snapshot(project);
+  expect((await expectProblem(project, 3, ...UPDATE)).code).toBe("destructive_refused");
+  expect((await expectProblem(project, 3, ...UPDATE, "--allow-destructive")).code).toBe("confirmation_required");
+  const dry = await expectExit(project, 2, ...UPDATE, "-n", "--allow-destructive", "-f", "--json");
   expect(JSON.parse(dry.stdout)).toMatchObject({ status: "skipped" });
-  expect(await snapshot(place)).toEqual(before);
-  await expectExit(place, 0, ...UPDATE, "--allow-destructive", "-f");
-  expect((await expectExit(place, 0, ...UPDATE)).stdout).toContain("up to date");
+  expect(await snapshot(project)).toEqual(before);
+  await expectExit(project, 0, ...UPDATE, "--allow-destructive", "-f");
+  expect((await expectExit(project, 0, ...UPDATE)).stdout).toContain("up to date");
 });
 
 test("behaviour 6: refuses a type that would lose values", async () => {
-  editFile(place, "app.py", AUTHOR, "    author: db.Int | None\n");
-  expect((await expectExit(place, 2, ...DIFF)).stdout).toContain("[UNSUPPORTED]");
-  expect((await expectProblem(place, 1, ...UPDATE)).code).toBe("schema_unsupported");
-  editFile(place, "app.py", "    author: db.Int | None\n", AUTHOR);
+  editFile(project, "app.py", AUTHOR, "    author: db.Int | None\n");
+  expect((await expectExit(project, 2, ...DIFF)).stdout).toContain("[UNSUPPORTED]");
+  expect((await expectProblem(project, 1, ...UPDATE)).code).toBe("schema_unsupported");
+  editFile(project, "app.py", "    author: db.Int | None\n", AUTHOR);
 });
 
 test("behaviour 7: an undeclared table is listed without being a difference", async () => {
-  await expectExit(place, 0, "schema", "update", "more.py", "main");
+  await expectExit(project, 0, "schema", "update", "more.py", "main");
   expect(await planOf(0)).toMatchObject({ in_agreement: true, extras: ["main/others"] });
 });
 
@@ -146,14 +146,14 @@ test("of two concurrent updates one wins and the other changes nothing", async (
   const columns = ["left_side", "right_side", "middle"];
   for (const name of columns) {
     writeFile(
-      place,
+      project,
       `${name}.py`,
       APP.replace(BODY, `${AUTHOR}    pages: db.Int | None\n    ${name}: db.Int | None\n`),
     );
   }
   // An update waits for the catalog's lock; all three have printed their plans before it is released.
-  const lock = await hold(place, "select from appdb.state for update");
-  const started = columns.map((name) => place.start(`cli schema update ${name}.py main`));
+  const lock = await hold(project, "select from appdb.state for update");
+  const started = columns.map((name) => project.start(`cli schema update ${name}.py main`));
   const ended = started.map(({ child }) => once(child, "close"));
   await eventually(async () => {
     for (const [at, name] of columns.entries())
@@ -170,6 +170,6 @@ test("of two concurrent updates one wins and the other changes nothing", async (
     );
     expect(one.output()).toContain(`main/docs: column '${columns[winner]}' was added.`);
   }
-  const there = await query(place, "select column_name from information_schema.columns where table_name = 'docs'");
+  const there = await query(project, "select column_name from information_schema.columns where table_name = 'docs'");
   expect(columns.filter((name) => there.flat().includes(name))).toEqual([columns[winner]]);
 });

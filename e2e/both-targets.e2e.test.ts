@@ -1,7 +1,7 @@
 import { eventually } from "@appdb/testkit/eventually";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { type Hosted, startHosted } from "./support/hosted.ts";
-import type { Place } from "./support/place.ts";
 import { editFile, expectExit, makeProject } from "./support/served.ts";
 
 const HOSTED = "cloud://acme:main";
@@ -108,12 +108,12 @@ function outline(json: Json): Json {
 }
 
 test("local and hosted targets give the same answers", async () => {
-  await using place = await makeProject(APP);
-  const hosted = await startHosted(place);
-  const key = await openOrganization(place, hosted);
-  const here = await journey(place, "main", {}, async () => undefined);
-  const there = await journey(place, HOSTED, { "x-api-key": key }, async () => {
-    await expectExit(place, 0, "db", "update", HOSTED, "-f");
+  await using project = await makeProject(APP);
+  const hosted = await startHosted(project);
+  const key = await openOrganization(project, hosted);
+  const here = await journey(project, "main", {}, async () => undefined);
+  const there = await journey(project, HOSTED, { "x-api-key": key }, async () => {
+    await expectExit(project, 0, "db", "update", HOSTED, "-f");
   });
   expect(here.length).toBeGreaterThan(40);
   for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
@@ -122,12 +122,12 @@ test("local and hosted targets give the same answers", async () => {
 
 /** `bring` updates the target to the current files. */
 async function journey(
-  place: Place,
+  project: TestProject,
   target: string,
   headers: Record<string, string>,
   bring: () => Promise<void>,
 ): Promise<unknown[]> {
-  const { ask, run, told } = openJourney(place, target, headers);
+  const { ask, run, told } = openJourney(project, target, headers);
   await bring();
   await run(`schema diff app.py ${target}`);
   await run(`service update app.py ${target} -f`);
@@ -186,9 +186,14 @@ async function journey(
   await ask("POST", "/notes/remove", { number: 20 });
 
   // A function, a column and a route change: each command reports it, and the previous version keeps serving.
-  editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');
-  editFile(place, "app.py", "    length = title.len()\n", "    length = title.len()\n    twice = title + title\n");
-  editFile(place, "app.py", "outputs=[Notes.number, Notes.loud, Notes.length])", "outputs=[Notes.loud, Notes.twice])");
+  editFile(project, "app.py", "return text.upper()", 'return text.upper() + "!"');
+  editFile(project, "app.py", "    length = title.len()\n", "    length = title.len()\n    twice = title + title\n");
+  editFile(
+    project,
+    "app.py",
+    "outputs=[Notes.number, Notes.loud, Notes.length])",
+    "outputs=[Notes.loud, Notes.twice])",
+  );
   await bring();
   await run(`service update app.py ${target} -f`);
   await run(`schema update app.py ${target}`);
@@ -197,8 +202,13 @@ async function journey(
   await run(`service update app.py ${target} -f`);
   await ask("POST", "/notes", { number: 9, title: "now" });
 
-  editFile(place, "app.py", "    twice = title + title\n", "");
-  editFile(place, "app.py", "outputs=[Notes.loud, Notes.twice])", "outputs=[Notes.number, Notes.loud, Notes.length])");
+  editFile(project, "app.py", "    twice = title + title\n", "");
+  editFile(
+    project,
+    "app.py",
+    "outputs=[Notes.loud, Notes.twice])",
+    "outputs=[Notes.number, Notes.loud, Notes.length])",
+  );
   await bring();
   await run(`schema update app.py ${target}`);
   await run(`schema update app.py ${target} --allow-destructive`);
@@ -209,12 +219,12 @@ async function journey(
   await run(`service stop ${target}/notes`);
   await run(`service restart ${target}/notes`);
   await ask("GET", "/hello/back");
-  editFile(place, "app.py", 'return text.upper() + "!"', "return text.upper()");
+  editFile(project, "app.py", 'return text.upper() + "!"', "return text.upper()");
   await run(`service stop ${target}/none`);
   return told;
 }
 
-function openJourney(place: Place, target: string, own: Record<string, string>): Journey {
+function openJourney(project: TestProject, target: string, own: Record<string, string>): Journey {
   const told: unknown[] = [];
   let address = "";
   const plain = (value: unknown) => {
@@ -224,7 +234,7 @@ function openJourney(place: Place, target: string, own: Record<string, string>):
   return {
     told,
     run: async (words) => {
-      const ran = await place.cli(...words.split(" "), "--json");
+      const ran = await project.cli(...words.split(" "), "--json");
       const json = ran.stdout === "" ? undefined : JSON.parse(ran.stdout);
       told.push(plain([words, ran.code, json === undefined ? ran.stderr : outline(json)]));
       if (words.startsWith("service list")) address = json.services[0].endpoint;
@@ -249,14 +259,14 @@ function openJourney(place: Place, target: string, own: Record<string, string>):
   };
 }
 
-async function openOrganization(place: Place, hosted: Hosted): Promise<string> {
+async function openOrganization(project: TestProject, hosted: Hosted): Promise<string> {
   await hosted.setUp("ann@example.com");
   expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
   const key: string = (await hosted.browse("POST", "/v1/orgs/acme/keys", { name: "backend" })).json.api_key;
-  place.env.SERVICE_API_KEY = key;
+  project.env.SERVICE_API_KEY = key;
   await eventually(
     async () => {
-      const { stdout } = await expectExit(place, 0, "db", "status", HOSTED, "--json");
+      const { stdout } = await expectExit(project, 0, "db", "status", HOSTED, "--json");
       expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
     },
     { timeout_ms: 30_000 },

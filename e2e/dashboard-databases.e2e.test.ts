@@ -1,14 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, findBarriersInBoth, load, openWindow, takePicture } from "./support/browser.ts";
-import {
-  type DashboardStage,
-  makeFirstAccount,
-  makeKey,
-  NO_BROWSER,
-  openDashboardStage,
-  signIn,
-} from "./support/dashboard.ts";
+import { type Dashboard, makeFirstAccount, makeKey, NO_BROWSER, openDashboard, signIn } from "./support/dashboard.ts";
 import { expectExit, writeFile } from "./support/served.ts";
 
 const APP = `
@@ -31,22 +24,22 @@ ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.id, Docs.title, Docs.me
 
 /** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
-  let stage: DashboardStage;
+  let dashboard: Dashboard;
 
   beforeAll(async () => {
-    stage = await openDashboardStage({ SERVICE_PODS: "process" });
-    await makeFirstAccount(stage);
+    dashboard = await openDashboard({ SERVICE_PODS: "process" });
+    await makeFirstAccount(dashboard);
   });
   afterAll(async () => {
-    await stage?.[Symbol.asyncDispose]();
+    await dashboard?.[Symbol.asyncDispose]();
   });
 
   /** Runs a command in the project, next to the browser. */
-  const type = (...words: string[]) => expectExit(stage.place, 0, ...words);
-  const state = (name: string) => stage.page.getByRole("main").getByText(name, { exact: true }).first();
+  const type = (...words: string[]) => expectExit(dashboard.project, 0, ...words);
+  const state = (name: string) => dashboard.page.getByRole("main").getByText(name, { exact: true }).first();
 
   test("a new organization's main becomes AVAILABLE and shows the next command", async () => {
-    const { page, open, heading, button } = stage;
+    const { page, open, heading, button } = dashboard;
     await open("/");
     await button("Create organization").first().click();
     const dialog = page.getByRole("dialog", { name: "Create organization" });
@@ -65,10 +58,10 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("shows changes of a command's update and its operation's output", async () => {
-    const { page, place, open } = stage;
-    await makeKey(stage, "acme");
+    const { page, project, open } = dashboard;
+    await makeKey(dashboard, "acme");
     await type("init");
-    writeFile(place, "app.py", APP);
+    writeFile(project, "app.py", APP);
     await open("/orgs/acme/databases/main");
     await page.getByText("No project files have been uploaded.").waitFor();
     await type("db", "update", "cloud://acme:main", "-f");
@@ -81,7 +74,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("shows tables of the command and inserts a row with all digits", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/orgs/acme/databases/main/tables");
     await page.getByText("No table yet").waitFor();
     await type("schema", "update", "app.py", "cloud://acme:main");
@@ -110,10 +103,13 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await inserted.getByRole("button", { name: "Close" }).click();
 
     // rows of another client appear on the next read
-    const rows = `${stage.server.url}/v1/orgs/acme/databases/main/tables/docs/rows`;
+    const rows = `${dashboard.server.url}/v1/orgs/acme/databases/main/tables/docs/rows`;
     for (const title of ["two", "three"]) {
       const data = { id: title.length, title, meta: { tags: ["a", title], score: 0.5 } };
-      const answer = await stage.ann.context.request.post(rows, { headers: { origin: stage.server.url }, data });
+      const answer = await dashboard.ann.context.request.post(rows, {
+        headers: { origin: dashboard.server.url },
+        data,
+      });
       expect(answer.status(), await answer.text()).toBe(200);
     }
     await button("Reload").click();
@@ -129,7 +125,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("calls a route by a form with a new key and reports invalid fields", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await type("service", "update", "app.py", "cloud://acme:main", "-f");
     await open("/orgs/acme");
     await page.getByRole("link", { name: "Call ingest" }).click();
@@ -161,7 +157,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("links the answer to the request's log and counts requests", async () => {
-    const { page } = stage;
+    const { page } = dashboard;
     const id = (await page.getByRole("region", { name: "Answer" }).getByRole("link").textContent()) ?? "";
     await page.getByRole("link", { name: id }).click();
     const log = page.getByRole("region", { name: "Log of the service" });
@@ -184,8 +180,8 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("rolls a service back to a previous release", async () => {
-    const { page, place, open, button } = stage;
-    writeFile(place, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
+    const { page, project, open, button } = dashboard;
+    writeFile(project, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
     await type("db", "update", "cloud://acme:main", "-f");
     await type("service", "update", "app.py", "cloud://acme:main", "-f");
     await open("/orgs/acme/databases/main/services/ingest");
@@ -204,7 +200,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("sleeps and wakes by buttons; reading tables does not wake it", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/orgs/acme/databases/main");
     await button("Stop").click();
     await page.getByRole("dialog", { name: "Stop main?" }).getByRole("button", { name: "Stop" }).click();
@@ -220,7 +216,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("follows, searches and saves the log of its pod", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/orgs/acme/databases/main/logs");
     const log = page.getByRole("region", { name: "Log of the pod" });
     const lines = log.locator("time");
@@ -239,7 +235,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("deletes another database by its typed name and undeletes it", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await type("db", "update", "cloud://acme:staging", "-f");
     await open("/orgs/acme/databases/staging");
     await button("Delete").click();
@@ -260,7 +256,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("axe finds no problem on database pages in light and dark", async () => {
-    const { server, browser } = stage;
+    const { server, browser } = dashboard;
     await using window = await openWindow(browser);
     const { page, complaints } = window;
     await page.goto(`${server.url}/sign-in`);
@@ -276,7 +272,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 
   test("no page reported an error", () => {
-    expect(stage.ann.complaints).toEqual([]);
+    expect(dashboard.ann.complaints).toEqual([]);
   });
 });
 

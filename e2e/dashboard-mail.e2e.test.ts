@@ -1,19 +1,19 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { describe, expect, test } from "vitest";
 import { findBarriers, load } from "./support/browser.ts";
-import { ANN, makeFirstAccount, NO_BROWSER, openDashboardStage, post, signIn } from "./support/dashboard.ts";
+import { ANN, makeFirstAccount, NO_BROWSER, openDashboard, post, signIn } from "./support/dashboard.ts";
 import { openMailServer } from "./support/mail-server.ts";
 
 describe.skipIf(NO_BROWSER)("a server that sends mail", () => {
   test("mails password reset links, valid once, and invitations", async () => {
     await using mail = await openMailServer();
-    await using stage = await openDashboardStage({
+    await using dashboard = await openDashboard({
       SERVICE_SMTP_URL: mail.url,
       SERVICE_MAIL_FROM: "appdb@example.com",
     });
-    const { server, page, heading, button, open } = stage;
-    await makeFirstAccount(stage);
-    await post(stage, "/v1/orgs", { name: "acme" });
+    const { server, page, heading, button, open } = dashboard;
+    await makeFirstAccount(dashboard);
+    await post(dashboard, "/v1/orgs", { name: "acme" });
     await open("/account");
     await button("Sign out").click();
     await heading("Sign in").waitFor();
@@ -50,7 +50,7 @@ describe.skipIf(NO_BROWSER)("a server that sends mail", () => {
     await page.getByText("It was sent by mail").waitFor();
     const shown = await page.locator("[data-copied='the link']").textContent();
     expect(await eventually(() => linkIn(mail.mails.at(-1), `${server.url}/sign-up?invitation=`))).toBe(shown);
-    expect(stage.ann.complaints).toEqual([]);
+    expect(dashboard.ann.complaints).toEqual([]);
   });
 });
 

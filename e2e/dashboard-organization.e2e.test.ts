@@ -1,31 +1,23 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, findBarriersInBoth, load, openWindow, takePicture } from "./support/browser.ts";
-import {
-  ANN,
-  type DashboardStage,
-  makeFirstAccount,
-  NO_BROWSER,
-  openDashboardStage,
-  post,
-  signIn,
-} from "./support/dashboard.ts";
+import { ANN, type Dashboard, makeFirstAccount, NO_BROWSER, openDashboard, post, signIn } from "./support/dashboard.ts";
 
 /** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
-  let stage: DashboardStage;
+  let dashboard: Dashboard;
 
   beforeAll(async () => {
-    stage = await openDashboardStage();
-    await makeFirstAccount(stage);
-    await post(stage, "/v1/orgs", { name: "acme" });
+    dashboard = await openDashboard();
+    await makeFirstAccount(dashboard);
+    await post(dashboard, "/v1/orgs", { name: "acme" });
   });
   afterAll(async () => {
-    await stage?.[Symbol.asyncDispose]();
+    await dashboard?.[Symbol.asyncDispose]();
   });
 
   test("shows a key's secret once; lists, rotates and deletes the key", async () => {
-    const { server, page, open, button } = stage;
+    const { server, page, open, button } = dashboard;
     await open("/orgs/acme/keys");
     await page.getByText("No API key yet").waitFor();
     await button("Create key").click();
@@ -54,7 +46,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   });
 
   test("creates a key with grants without typing their syntax", async () => {
-    const { server, page, open, button } = stage;
+    const { server, page, open, button } = dashboard;
     await open("/orgs/acme/keys");
     await button("Create key").click();
     const create = page.getByRole("dialog", { name: "Create API key" });
@@ -78,7 +70,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   });
 
   test("sets, overrides and deletes a secret without showing its value", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/orgs/acme/secrets");
     await button("Set secret").click();
     const set = page.getByRole("dialog", { name: "Set a secret of the organization acme" });
@@ -118,7 +110,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   });
 
   test("shows a webhook's signing secret once and deletes the webhook", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/orgs/acme/webhooks");
     await button("Create webhook").click();
     const create = page.getByRole("dialog", { name: "Create webhook" });
@@ -138,7 +130,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   });
 
   test("shows the audit log with actors and origins and follows it", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/orgs/acme/audit");
     const table = page.getByRole("table", { name: "Events, newest first" });
     for (const [action, target] of [
@@ -160,13 +152,13 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
 
     await button("Follow").click();
     await page.getByRole("button", { name: "Follow", pressed: true }).waitFor();
-    await post(stage, "/v1/orgs/acme/keys", { name: "nightly" });
+    await post(dashboard, "/v1/orgs/acme/keys", { name: "nightly" });
     await table.getByRole("row").nth(1).filter({ hasText: "nightly" }).waitFor();
     await button("Follow").click();
   });
 
   test("axe and the security policy find no problem in light and dark", async () => {
-    const { server, browser } = stage;
+    const { server, browser } = dashboard;
     await using window = await openWindow(browser);
     const { page, complaints } = window;
     const found: Record<string, string[]> = {};
@@ -184,7 +176,7 @@ describe.skipIf(NO_BROWSER)("an organization in the dashboard", () => {
   });
 
   test("no page reported an error", () => {
-    const { ann } = stage;
+    const { ann } = dashboard;
     expect(ann.complaints).toEqual([]);
   });
 });

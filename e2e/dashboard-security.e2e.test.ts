@@ -2,15 +2,7 @@ import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriersInBoth } from "./support/browser.ts";
-import {
-  ANN,
-  type DashboardStage,
-  makeFirstAccount,
-  NO_BROWSER,
-  openDashboardStage,
-  post,
-  signIn,
-} from "./support/dashboard.ts";
+import { ANN, type Dashboard, makeFirstAccount, NO_BROWSER, openDashboard, post, signIn } from "./support/dashboard.ts";
 import { connectCluster } from "./support/served.ts";
 
 const NEW_PASSWORD = "zebra lamp violin";
@@ -18,21 +10,21 @@ const PATIENCE_MS = 60_000;
 
 /** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () => {
-  let stage: DashboardStage;
+  let dashboard: Dashboard;
   let secret = "";
   let recoveryCode = "";
 
   beforeAll(async () => {
-    stage = await openDashboardStage();
-    await makeFirstAccount(stage);
-    await post(stage, "/v1/orgs", { name: "acme" });
+    dashboard = await openDashboard();
+    await makeFirstAccount(dashboard);
+    await post(dashboard, "/v1/orgs", { name: "acme" });
   });
   afterAll(async () => {
-    await stage?.[Symbol.asyncDispose]();
+    await dashboard?.[Symbol.asyncDispose]();
   });
 
   test("a user changes their password", async () => {
-    const { page, open, button } = stage;
+    const { page, open, button } = dashboard;
     await open("/account");
     await button("Change password").click();
     const dialog = page.getByRole("dialog", { name: "Change password" });
@@ -46,7 +38,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
   });
 
   test("a user sets up a second factor by picture or secret", async () => {
-    const { page, button } = stage;
+    const { page, button } = dashboard;
     await button("Set up a second factor").click();
     const dialog = page.getByRole("dialog", { name: "Set up a second factor" });
     await dialog.getByLabel("Password").fill(NEW_PASSWORD);
@@ -66,7 +58,7 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
   });
 
   test("the sign-in asks for the code after the password", async () => {
-    const { page, button, heading } = stage;
+    const { page, button, heading } = dashboard;
     await button("Sign out").click();
     await heading("Sign in").waitFor();
     await signIn(page, NEW_PASSWORD);
@@ -82,8 +74,8 @@ describe.skipIf(NO_BROWSER)("the security of an account in the dashboard", () =>
   test(
     "a dangerous action asks for the identity when the sign-in is old",
     async () => {
-      const { page, open, button, place } = stage;
-      const client = await connectCluster(join(place.home, "server", "postgres"), "control");
+      const { page, open, button, project } = dashboard;
+      const client = await connectCluster(join(project.home, "server", "postgres"), "control");
       await client.query("update identity.sessions set authenticated_at = now() - interval '1 hour'");
       await client.end();
       await open("/orgs/acme/keys");

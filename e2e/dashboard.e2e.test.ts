@@ -1,23 +1,23 @@
 import type { Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, load, openWindow, takePicture } from "./support/browser.ts";
-import { ANN, type DashboardStage, NO_BROWSER, openDashboardStage, signIn } from "./support/dashboard.ts";
+import { ANN, type Dashboard, NO_BROWSER, openDashboard, signIn } from "./support/dashboard.ts";
 
 const FIRST_LOAD_BYTES = 200_000;
 
 /** One journey; each test continues from the previous one. */
 describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
-  let stage: DashboardStage;
+  let dashboard: Dashboard;
 
   beforeAll(async () => {
-    stage = await openDashboardStage();
+    dashboard = await openDashboard();
   });
   afterAll(async () => {
-    await stage?.[Symbol.asyncDispose]();
+    await dashboard?.[Symbol.asyncDispose]();
   });
 
   test("the printed link creates the first account once", async () => {
-    const { server, page, heading, button } = stage;
+    const { server, page, heading, button } = dashboard;
     await page.goto(server.url);
     await heading("Sign in").waitFor();
     await page.getByText("There are no accounts yet").waitFor();
@@ -39,7 +39,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("signing out ends the session and the next sign-in returns to the page", async () => {
-    const { server, page, open, heading, button } = stage;
+    const { server, page, open, heading, button } = dashboard;
     await open("/account");
     await button("Sign out").click();
     await heading("Sign in").waitFor();
@@ -58,7 +58,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("a sign-in redirects to no other site", async () => {
-    const { server, browser } = stage;
+    const { server, browser } = dashboard;
     await using eve = await openWindow(browser);
     await eve.page.goto(`${server.url}/sign-in?next=//elsewhere.example/`);
     await signIn(eve.page);
@@ -67,7 +67,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("reports an invalid name while typing and creates an organization", async () => {
-    const { page, open, heading, button } = stage;
+    const { page, open, heading, button } = dashboard;
     await open("/");
     await button("Create organization").click();
     const dialog = page.getByRole("dialog", { name: "Create organization" });
@@ -81,7 +81,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("shows a terminal's code with its origin, approves once and denies", async () => {
-    const { server, page, open, button } = stage;
+    const { server, page, open, button } = dashboard;
     const first = await askForCode(server.url);
     await page.goto(first.verification_uri_complete);
     await page.getByText(`${first.user_code.slice(0, 4)}-${first.user_code.slice(-4)}`, { exact: true }).waitFor();
@@ -113,7 +113,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("shows an invitation's link once, for an account of its address only", async () => {
-    const { server, browser, page, open, button } = stage;
+    const { server, browser, page, open, button } = dashboard;
     await open("/orgs/acme/members");
     await button("Invite").click();
     const invite = page.getByRole("dialog", { name: "Invite to acme" });
@@ -167,7 +167,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("an ended session leads to the sign-in and a failed request to an error page", async () => {
-    const { server, browser, page, open } = stage;
+    const { server, browser, page, open } = dashboard;
     await using other = await openWindow(browser);
     await other.page.goto(`${server.url}/orgs/acme`);
     await signIn(other.page);
@@ -190,7 +190,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("the keyboard reaches everything and the focus follows the page", async () => {
-    const { page, open, heading, button } = stage;
+    const { page, open, heading, button } = dashboard;
     await open("/");
     await page.keyboard.press("Tab");
     expect(await focused(page)).toBe("Skip to the content");
@@ -211,7 +211,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("the chosen theme persists before the first paint", async () => {
-    const { page, open } = stage;
+    const { page, open } = dashboard;
     await open("/");
     const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
     const light = await ground();
@@ -226,7 +226,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("the first load is small and cached", async () => {
-    const { server, browser } = stage;
+    const { server, browser } = dashboard;
     await using fresh = await openWindow(browser);
     const sizes = new Map<string, number>();
     const asked: Promise<void>[] = [];
@@ -252,7 +252,7 @@ describe.skipIf(NO_BROWSER)("an account in the dashboard", () => {
   });
 
   test("no page reported an error", () => {
-    const { ann } = stage;
+    const { ann } = dashboard;
     expect(ann.complaints).toEqual([]);
   });
 });

@@ -1,26 +1,26 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Place, ROOT } from "./support/place.ts";
 import { editFile, expectExit, makeProject, post, query, serveProject } from "./support/served.ts";
 
 /** A file with every construct of an expression, used by the command. */
 const APP = readFileSync(join(ROOT, "python", "tests", "every_construct.py"), "utf8");
 
-let place: Place;
+let project: TestProject;
 let endpoint: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  endpoint = await serveProject(place);
+  project = await makeProject(APP);
+  endpoint = await serveProject(project);
 }, 120_000);
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function diff(): Promise<{ in_agreement: boolean; tables: { ops: unknown[] }[] }> {
-  const { stdout } = await expectExit(place, 0, "schema", "diff", "app.py", "main", "--json");
+  const { stdout } = await expectExit(project, 0, "schema", "diff", "app.py", "main", "--json");
   return JSON.parse(stdout);
 }
 
@@ -28,7 +28,7 @@ test("applies a file with every construct once", async () => {
   const plan = await diff();
   expect(plan.in_agreement).toBe(true);
   expect(plan.tables.flatMap((table) => table.ops)).toEqual([]);
-  await expectExit(place, 0, "schema", "update", "app.py", "main");
+  await expectExit(project, 0, "schema", "update", "app.py", "main");
   expect((await diff()).in_agreement).toBe(true);
 });
 
@@ -53,7 +53,7 @@ test("arithmetic has Python's signs and division errors, in SQL and Python", asy
   const failing = await post(`${endpoint}/every`, { ...row, n: 0, m: 0 });
   expect(failing.status, failing.text).toBe(200);
   const errors = await query(
-    place,
+    project,
     `select _errors->'arithmetic_3'->>'type', _errors->'arithmetic_4'->>'message', _errors->'arithmetic_5'->>'type',
        failed, told, is_failed from every where n = 0`,
   );
@@ -65,8 +65,8 @@ test("arithmetic has Python's signs and division errors, in SQL and Python", asy
 });
 
 test("a changed constant is a difference, a changed order of keys is not", async () => {
-  editFile(place, "app.py", '{"t": t, "d": d, "u": u', '{"u": u, "d": d, "t": t');
+  editFile(project, "app.py", '{"t": t, "d": d, "u": u', '{"u": u, "d": d, "t": t');
   expect((await diff()).in_agreement).toBe(true);
-  editFile(place, "app.py", "[1, s, {", "[2, s, {");
-  await expectExit(place, 2, "schema", "diff", "app.py", "main");
+  editFile(project, "app.py", "[1, s, {", "[2, s, {");
+  await expectExit(project, 2, "schema", "diff", "app.py", "main");
 });

@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { ROOT } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { copyExample, EXAMPLES_WITH_CLIENT } from "./support/examples.ts";
-import { ROOT } from "./support/place.ts";
 
 const PYRIGHT = join(ROOT, "node_modules", ".bin", "pyright");
 
 test("pyright reports no problem in any example", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-pyright-"));
   try {
-    for (const name of EXAMPLES_WITH_CLIENT) copyExample(name, { project: folder });
+    for (const name of EXAMPLES_WITH_CLIENT) copyExample(name, { folder });
     expect(await typeErrors(folder)).toEqual([]);
   } finally {
     rmSync(folder, { recursive: true });

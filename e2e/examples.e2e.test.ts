@@ -47,7 +47,7 @@ describe("the documents of the examples", () => {
 
   beforeAll(async () => {
     bin = await ensureOpenApiTools();
-    folder = join(served.place.project, "clients");
+    folder = join(served.project.folder, "clients");
     services = await describeServices(folder, await served.serveAll());
   }, 400_000);
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import { makeProject, serveProject } from "./support/served.ts";
 
 const APP = `
@@ -54,17 +54,17 @@ def boom(q: str = Query("x")):
 `;
 
 const JSON_TYPE = { "content-type": "application/json" };
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  writeFileSync(join(place.project, "requirements.txt"), "fastapi==0.165.0\npython-multipart\n");
-  url = await serveProject(place);
+  project = await makeProject(APP);
+  writeFileSync(join(project.folder, "requirements.txt"), "fastapi==0.165.0\npython-multipart\n");
+  url = await serveProject(project);
 }, 180_000);
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function post(path: string, init: RequestInit): Promise<[number, unknown]> {

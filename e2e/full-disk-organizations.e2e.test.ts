@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
+import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
-import { makePlace, type Place } from "./support/place.ts";
+import { type Hosted, signInCommand, startHosted } from "./support/hosted.ts";
 import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 import { mountSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
@@ -29,11 +29,11 @@ test.skipIf(!isPossible)(
   { timeout: 120_000 },
   async () => {
     // the disk is smaller than the space reserved for the control plane
-    await using place = makePlace({ env: { SERVICE_DISK_FLOOR_GB: "0" } });
-    await using disk = mountSmallDisk(place, 400);
-    await using hosted = await startOnDisk(place, disk);
-    writeFile(place, "app.py", APP);
-    const key = await makeDatabase(place, hosted);
+    await using project = openTestProject({ env: { SERVICE_DISK_FLOOR_GB: "0" } });
+    await using disk = mountSmallDisk(project, 400);
+    await using hosted = await startOnDisk(project, disk);
+    writeFile(project, "app.py", APP);
+    const key = await makeDatabase(project, hosted);
     const url = `${hosted.url}/v1/orgs/acme/databases/main/tables/notes/rows`;
     const ask = async (body?: object) => {
       const headers = { "x-api-key": key, "content-type": "application/json" };
@@ -62,28 +62,28 @@ test.skipIf(!isPossible)(
     expect(refused.json).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") });
     for (let count = 0; count < 10; count += 1) expect((await insert(randomText())).status).toBe(507);
     expect(await stored()).toEqual(kept);
-    writeFile(place, "app.py", `${APP}\n# ${randomText()}\n`);
-    const problem = await expectProblem(place, 1, "db", "update", MAIN, "-f");
+    writeFile(project, "app.py", `${APP}\n# ${randomText()}\n`);
+    const problem = await expectProblem(project, 1, "db", "update", MAIN, "-f");
     expect(problem).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("free space") });
     expect(await stored()).toEqual(kept);
 
     disk.free();
     await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
     expect(await stored()).toEqual(kept);
-    await expectExit(place, 0, "db", "update", MAIN, "-f");
-    await expectExit(place, 0, "db", "restart", MAIN);
+    await expectExit(project, 0, "db", "update", MAIN, "-f");
+    await expectExit(project, 0, "db", "restart", MAIN);
     expect(await stored()).toEqual(kept);
     expect(hosted.server.child.exitCode, hosted.server.output()).toBe(null);
 
     disk.fill();
     await hosted.server.interrupt("SIGTERM");
-    expect(processesOf(place.home), hosted.server.output()).toEqual([]);
+    expect(processesOf(project.home), hosted.server.output()).toEqual([]);
   },
 );
 
 /** The server on the small disk. It must end before the disk does, and with free space, because it cleans up. */
-async function startOnDisk(place: Place, disk: SmallDisk): Promise<Hosted & AsyncDisposable> {
-  const hosted = await startHosted(place);
+async function startOnDisk(project: TestProject, disk: SmallDisk): Promise<Hosted & AsyncDisposable> {
+  const hosted = await startHosted(project);
   return {
     ...hosted,
     [Symbol.asyncDispose]: async () => {
@@ -94,21 +94,18 @@ async function startOnDisk(place: Place, disk: SmallDisk): Promise<Hosted & Asyn
 }
 
 /** An organization with the table in its database; returns one of its keys. */
-async function makeDatabase(place: Place, hosted: Hosted): Promise<string> {
-  await expectExit(place, 0, "init");
+async function makeDatabase(project: TestProject, hosted: Hosted): Promise<string> {
+  await expectExit(project, 0, "init");
   await hosted.setUp("ann@example.com");
-  const { code, login } = await startLogin(place);
-  await hosted.browse("GET", `/v1/devices/${code}`);
-  await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-  expect(await ended(login), login.output()).toBe(0);
-  await expectExit(place, 0, "org", "create", "acme");
-  const made = await expectExit(place, 0, "key", "create", "backend", "--json");
+  await signInCommand(project, hosted);
+  await expectExit(project, 0, "org", "create", "acme");
+  const made = await expectExit(project, 0, "key", "create", "backend", "--json");
   await eventually(
-    async () => expect((await expectExit(place, 0, "db", "status", MAIN)).stdout).toContain("AVAILABLE"),
+    async () => expect((await expectExit(project, 0, "db", "status", MAIN)).stdout).toContain("AVAILABLE"),
     { timeout_ms: 30_000 },
   );
-  await expectExit(place, 0, "db", "update", MAIN, "-f");
-  await expectExit(place, 0, "schema", "update", "app.py", MAIN);
+  await expectExit(project, 0, "db", "update", MAIN, "-f");
+  await expectExit(project, 0, "schema", "update", "app.py", MAIN);
   return JSON.parse(made.stdout).api_key;
 }
 

@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import {
   type Answer,
   expectExit,
@@ -118,21 +118,21 @@ def size(text):
 `;
 const WORDS = "import appdb as db\n\n@db.udf\ndef short(text: str) -> str:\n    return text[:3]\n";
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  writeFile(place, "kinds.py", KINDS);
-  writeFile(place, "words.py", WORDS);
-  mkdirSync(join(place.project, "parts"));
-  writeFile(place, "parts/texts.py", TEXTS);
-  writeFile(place, "parts/measures.py", MEASURES);
-  url = await serveProject(place);
+  project = await makeProject(APP);
+  writeFile(project, "kinds.py", KINDS);
+  writeFile(project, "words.py", WORDS);
+  mkdirSync(join(project.folder, "parts"));
+  writeFile(project, "parts/texts.py", TEXTS);
+  writeFile(project, "parts/measures.py", MEASURES);
+  url = await serveProject(project);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function get(path: string): Promise<Answer> {
@@ -140,11 +140,11 @@ async function get(path: string): Promise<Answer> {
 }
 
 async function restartAlone(): Promise<void> {
-  const before = (await listServices(place))[0]?.pid ?? 0;
+  const before = (await listServices(project))[0]?.pid ?? 0;
   process.kill(before, "SIGKILL");
   await eventually(
     async () => {
-      const [now] = await listServices(place);
+      const [now] = await listServices(project);
       expect(now?.state).toBe("AVAILABLE");
       expect(now?.pid).not.toBe(before);
     },
@@ -173,24 +173,24 @@ test("/metrics shows the counts of functions", async () => {
 
 test("inserts name a missing function while other routes continue", async () => {
   await post(`${url}/notes`, { text: "before" });
-  writeFile(place, "words.py", WORDS.replace("def short", "def brief"));
+  writeFile(project, "words.py", WORDS.replace("def short", "def brief"));
   await restartAlone();
   const refused = await post(`${url}/notes`, { text: "after" });
   expect([refused.status, refused.json.code]).toEqual([409, "function_missing"]);
   expect(refused.json.detail).toContain("words:short");
   expect((await post(`${url}/docs`, { title: "still", n: 1 })).status).toBe(200);
   expect((await post(`${url}/plain`, { text: "here" })).json).toEqual({ loud: "HERE" });
-  expect(await query(place, "select start from notes")).toEqual([["bef"]]);
+  expect(await query(project, "select start from notes")).toEqual([["bef"]]);
   expect((await get("/starts")).json).toEqual(["bef"]);
   expect((await get("/shortened")).json).toMatchObject({ code: "function_missing", meta: { function: "words:short" } });
-  const recomputed = await expectProblem(place, 1, "recompute", "main/notes", "start", "-f", "--on-error", "ignore");
+  const recomputed = await expectProblem(project, 1, "recompute", "main/notes", "start", "-f", "--on-error", "ignore");
   expect(recomputed.detail).toContain("words:short");
   expect((await get("/starts")).json).toEqual(["bef"]);
 });
 
 test("without its modules a service serves other routes, and tables can be dropped", async () => {
-  writeFile(place, "words.py", "raise RuntimeError('no words')\n");
-  writeFile(place, "kinds.py", "raise RuntimeError('no kinds')\n");
+  writeFile(project, "words.py", "raise RuntimeError('no words')\n");
+  writeFile(project, "kinds.py", "raise RuntimeError('no kinds')\n");
   await restartAlone();
   expect((await post(`${url}/plain`, { text: "alone" })).json).toEqual({ loud: "ALONE" });
   expect((await get("/starts")).json).toEqual(["bef"]);
@@ -198,10 +198,10 @@ test("without its modules a service serves other routes, and tables can be dropp
   const refused = await post(`${url}/docs`, { title: "x", n: 1 });
   expect([refused.status, refused.json.code]).toEqual([503, "worker_unavailable"]);
   writeFile(
-    place,
+    project,
     "less.py",
     'import appdb as db\n\nclass Other(db.model_base(), name="other"):\n    text: db.String\n',
   );
-  await expectExit(place, 0, "schema", "prune", "less.py", "main", "--allow-destructive", "-f");
-  expect(await query(place, "select count(*) from pg_tables where schemaname = 'public'")).toEqual([["0"]]);
+  await expectExit(project, 0, "schema", "prune", "less.py", "main", "--allow-destructive", "-f");
+  expect(await query(project, "select count(*) from pg_tables where schemaname = 'public'")).toEqual([["0"]]);
 });

@@ -1,6 +1,6 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { applySchema, type FaultStage, type FaultVictim, faultApp, openFaultStage } from "./support/fault-stage.ts";
+import { applySchema, type FaultTarget, type FaultVictim, faultApp, openFaultTarget } from "./support/fault-target.ts";
 import { bundleHeldServer } from "./support/held-server.ts";
 import { kill, seeded } from "./support/victims.ts";
 
@@ -67,7 +67,7 @@ const CELLS: readonly Cell[] = Object.entries(OPERATIONS).flatMap(([operation, s
 const seed = Number(process.env.APPDB_SEED ?? 1);
 const chosen = choose(seeded(seed));
 
-let stage: FaultStage;
+let target: FaultTarget;
 let isBroken = false;
 let extra = 0;
 let made = 0;
@@ -77,10 +77,10 @@ const table: string[] = [];
 
 beforeAll(async () => {
   bundleHeldServer();
-  stage = await openFaultStage();
+  target = await openFaultTarget();
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await target?.[Symbol.asyncDispose]();
   const head = "| operation | killed | at the step | outcome | seconds |\n|---|---|---|---|---|";
   process.stdout.write(`\n${table.length} of ${CELLS.length} cells, seed ${seed}\n${head}\n${table.join("\n")}\n`);
 });
@@ -93,7 +93,7 @@ test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as
     const begun = Date.now();
     const outcome = await runCell(cell).catch((cause: unknown) => {
       isBroken = true;
-      const said = stage.server
+      const said = target.server
         .output()
         .split("\n")
         .filter((line) => !/"level":"info"|database_not_reached/.test(line))
@@ -111,10 +111,10 @@ test.each(chosen.map((cell) => [cell.operation, cell.victim, cell.step, cell] as
 
 /** A failed cell may leave anything behind; the next cells must not wait for it or fail with it. */
 async function openAnew(): Promise<void> {
-  await stage[Symbol.asyncDispose]();
+  await target[Symbol.asyncDispose]();
   [extra, made, memoryMb] = [0, 0, 1_024];
   ids = new Map();
-  stage = await openFaultStage();
+  target = await openFaultTarget();
   isBroken = false;
 }
 
@@ -138,17 +138,17 @@ function choose(random: () => number): readonly Cell[] {
 
 async function runCell(cell: Cell): Promise<string> {
   const { operation } = cell;
-  await stage.settles("data", "AVAILABLE");
+  await target.settles("data", "AVAILABLE");
   if (operation === "schema update") return await runSchemaCell(cell);
   const { db, method, path, body, ends } = await prepare(operation);
-  stage.server.hold(cell.step);
+  target.server.hold(cell.step);
   const asked =
     path === "/update"
-      ? await stage.update(db, body ?? {})
-      : await stage.insist(method, `/databases/${db}${path}`, body);
+      ? await target.update(db, body ?? {})
+      : await target.insist(method, `/databases/${db}${path}`, body);
   expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
   const operationId = asked.json.operation?.id as string;
-  await eventually(() => expect(stage.server.held()).toBe(cell.step), { timeout_ms: HELD_MS });
+  await eventually(() => expect(target.server.held()).toBe(cell.step), { timeout_ms: HELD_MS });
   await strike(cell.victim, await idOf(db));
   const outcome = await endsOnce(operationId);
   expect(outcome).toBe("succeeded");
@@ -179,15 +179,15 @@ async function prepare(operation: string): Promise<Prepared> {
   switch (operation) {
     case "create":
       made += 1;
-      return { ...post("/update", "AVAILABLE", await stage.project(faultApp(0))), db: `made-${made}` };
+      return { ...post("/update", "AVAILABLE", await target.upload(faultApp(0))), db: `made-${made}` };
     case "update files":
-      return post("/update", "AVAILABLE", await stage.project(`${faultApp(extra)}\n# ${Date.now()}\n`));
+      return post("/update", "AVAILABLE", await target.upload(`${faultApp(extra)}\n# ${Date.now()}\n`));
     case "update resources":
       memoryMb = memoryMb === 1_024 ? 1_536 : 1_024;
-      return post("/update", "AVAILABLE", await stage.project(faultApp(extra), { memory_mb: memoryMb }));
+      return post("/update", "AVAILABLE", await target.upload(faultApp(extra), { memory_mb: memoryMb }));
     case "start":
       await change("data", "POST", "/stop");
-      await stage.settles("data", "STOPPED");
+      await target.settles("data", "STOPPED");
       return post("/start", "AVAILABLE");
     case "stop":
       return post("/stop", "STOPPED");
@@ -195,8 +195,8 @@ async function prepare(operation: string): Promise<Prepared> {
       return { ...post("", "DELETING"), method: "DELETE" };
     case "delete now":
       made += 1;
-      await stage.update(`made-${made}`, await stage.project(faultApp(0)));
-      await stage.settles(`made-${made}`, "AVAILABLE");
+      await target.update(`made-${made}`, await target.upload(faultApp(0)));
+      await target.settles(`made-${made}`, "AVAILABLE");
       return { ...post("?now=1", ""), method: "DELETE", db: `made-${made}`, ends: undefined };
     default:
       return post(`/${operation}`, "AVAILABLE");
@@ -204,14 +204,14 @@ async function prepare(operation: string): Promise<Prepared> {
 }
 
 async function change(db: string, method: "POST" | "DELETE", path: string): Promise<void> {
-  const asked = await stage.insist(method, `/databases/${db}${path}`);
+  const asked = await target.insist(method, `/databases/${db}${path}`);
   expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
 }
 
 /** Restores a single AVAILABLE database `data`. */
 async function cleanUp(operation: string, db: string): Promise<void> {
   if (operation === "delete") await change(db, "POST", "/undelete");
-  if (operation === "delete") await stage.settles(db, "STOPPED");
+  if (operation === "delete") await target.settles(db, "STOPPED");
   if (operation === "delete" || operation === "stop") await change(db, "POST", "/start");
   if (operation !== "create") return;
   await change(db, "DELETE", "?now=1");
@@ -221,7 +221,7 @@ async function cleanUp(operation: string, db: string): Promise<void> {
 async function idOf(db: string): Promise<string> {
   const known = ids.get(db);
   if (known !== undefined) return known;
-  const [row] = await stage.queryControl(`select id from control.databases where name = '${db}'`);
+  const [row] = await target.queryControl(`select id from control.databases where name = '${db}'`);
   const id = String(row?.[0] ?? "gone");
   ids = new Map(ids).set(db, id);
   return id;
@@ -230,26 +230,26 @@ async function idOf(db: string): Promise<string> {
 /** Kills the victim while the server is paused, then resumes or restarts the server. */
 async function strike(victim: FaultVictim, id: string): Promise<void> {
   if (victim === "server") {
-    await stage.server.kill();
-    await stage.server.start();
+    await target.server.kill();
+    await target.server.start();
     return;
   }
   await eventually(
     () => {
-      const pids = stage.find(victim, id);
+      const pids = target.find(victim, id);
       expect(pids, `no ${victim} runs`).not.toEqual([]);
       expect(pids.map(kill)).toContain(true);
     },
     { timeout_ms: FIND_MS },
   );
-  stage.server.go();
+  target.server.go();
 }
 
 /** Waits for the end of an operation, and checks that it has one row and one set of events. */
 async function endsOnce(id: string): Promise<string> {
   const ended = await eventually(
     async () => {
-      const { json } = await stage.ask("GET", `/operations/${id}`);
+      const { json } = await target.ask("GET", `/operations/${id}`);
       expect(json, JSON.stringify(json)).toMatchObject({
         state: expect.stringMatching(/^(succeeded|failed|cancelled)$/),
       });
@@ -259,15 +259,15 @@ async function endsOnce(id: string): Promise<string> {
   );
   if (ended.state === "failed") expect(ended.error.hint, JSON.stringify(ended)).toMatch(/cli db .*cloud:\/\/acme:/);
   const events = `select outcome from control.events where operation_id = '${id}' order by id`;
-  const outcomes = await eventually(() => stage.queryControl(events));
+  const outcomes = await eventually(() => target.queryControl(events));
   expect(outcomes).toEqual([["pending"], [ended.state]]);
   return ended.state;
 }
 
 async function endsAs(db: string, state: string | undefined): Promise<void> {
-  if (state !== undefined) await stage.settles(db, state);
+  if (state !== undefined) await target.settles(db, state);
   else {
-    await eventually(async () => expect((await stage.insist("GET", `/databases/${db}`)).status).toBe(404), {
+    await eventually(async () => expect((await target.insist("GET", `/databases/${db}`)).status).toBe(404), {
       timeout_ms: 30_000,
     });
   }
@@ -276,12 +276,12 @@ async function endsAs(db: string, state: string | undefined): Promise<void> {
 /** A schema is applied by the request itself; an interrupted caller sends it again. */
 async function runSchemaCell({ step, victim }: Cell): Promise<string> {
   extra += 1;
-  await stage.update("data", await stage.project(faultApp(extra)));
-  await stage.settles("data", "AVAILABLE");
+  await target.update("data", await target.upload(faultApp(extra)));
+  await target.settles("data", "AVAILABLE");
   const id = await idOf("data");
-  const isFilling = () => stage.queryData(id, "select 1 from appdb.jobs where state in ('pending', 'running')");
+  const isFilling = () => target.queryData(id, "select 1 from appdb.jobs where state in ('pending', 'running')");
   let hasEnded = false;
-  const applying = applySchema(stage, "data")
+  const applying = applySchema(target, "data")
     .catch((error: unknown) => `cut: ${String(error)}`)
     .finally(() => {
       hasEnded = true;
@@ -292,19 +292,19 @@ async function runSchemaCell({ step, victim }: Cell): Promise<string> {
   if (step === "filling") await eventually(hasBegun, { interval_ms: 2, timeout_ms: FIND_MS });
   await strike(victim, id);
   const first = await applying;
-  await stage.settles("data", "AVAILABLE");
+  await target.settles("data", "AVAILABLE");
   let tries = 1;
   await eventually(
     async () => {
       tries += 1;
-      const last = await applySchema(stage, "data");
+      const last = await applySchema(target, "data");
       expect(last).toContain('"done"');
     },
     { timeout_ms: 60_000, interval_ms: 200 },
   );
   const column = `extra_${extra - 1}`;
   await eventually(
-    async () => expect(await stage.queryData(id, `select 1 from docs where ${column} is null limit 1`)).toEqual([]),
+    async () => expect(await target.queryData(id, `select 1 from docs where ${column} is null limit 1`)).toEqual([]),
     { timeout_ms: 30_000 },
   );
   await isSound();
@@ -313,14 +313,14 @@ async function runSchemaCell({ step, victim }: Cell): Promise<string> {
 
 /** Checks that `data` responds with every acknowledged row and that no process is left over. */
 async function isSound(): Promise<void> {
-  const { id } = await stage.settles("data", "AVAILABLE");
-  const { acknowledged } = stage.inserters.outcome;
+  const { id } = await target.settles("data", "AVAILABLE");
+  const { acknowledged } = target.inserters.outcome;
   const before = acknowledged.size;
   await eventually(() => expect(acknowledged.size, "no row is answered any more").toBeGreaterThan(before), {
     timeout_ms: 30_000,
   });
   const wanted = [...acknowledged.keys()];
-  const stored = new Set((await stage.queryData(id, "select token from docs")).map(([token]) => token));
+  const stored = new Set((await target.queryData(id, "select token from docs")).map(([token]) => token));
   expect(wanted.filter((token) => !stored.has(token))).toEqual([]);
-  await eventually(() => expect(stage.orphans([id])).toEqual([]), { timeout_ms: 15_000 });
+  await eventually(() => expect(target.orphans([id])).toEqual([]), { timeout_ms: 15_000 });
 }

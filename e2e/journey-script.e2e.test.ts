@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { ROOT } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { ROOT } from "./support/place.ts";
 
 const run = promisify(execFile);
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { serveEvents } from "./support/events.ts";
 import { type Outcome, type Row, startInserters } from "./support/inserters.ts";
-import type { Place } from "./support/place.ts";
 import { query } from "./support/served.ts";
 import { deal, findVictims, seeded, strike, VICTIMS, type Victim } from "./support/victims.ts";
 
@@ -22,21 +22,21 @@ test(
     const seed = Number(process.env.APPDB_SEED ?? Date.now() % 1_000_000);
     const random = seeded(seed);
     await using served = await serveEvents();
-    const { place, url } = served;
+    const { project, url } = served;
     const inserters = startInserters(url, CLIENTS);
     const killed = new Map<Victim, number>();
     try {
       for (const victim of deal(VICTIMS, KILLS, random)) {
         const stored = inserters.outcome.acknowledged.size;
-        await strike(victim, place.home, random, HEAL_MS);
+        await strike(victim, project.home, random, HEAL_MS);
         killed.set(victim, (killed.get(victim) ?? 0) + 1);
         // any next command starts a daemon
-        if (victim === "daemon") expect((await place.cli("service", "list", "main")).code).toBe(0);
+        if (victim === "daemon") expect((await project.cli("service", "list", "main")).code).toBe(0);
         await eventually(() => expect(inserters.outcome.acknowledged.size).toBeGreaterThan(stored + ROWS_BETWEEN), {
           timeout_ms: HEAL_MS,
         }).catch(async (error: unknown) => {
           const what = `Nothing was stored for ${HEAL_MS} ms after the end of a ${victim} (seed ${seed}).`;
-          throw new Error(`${what}\n${await describePlace(place, inserters.outcome)}`, { cause: error });
+          throw new Error(`${what}\n${await describeProject(project, inserters.outcome)}`, { cause: error });
         });
         await new Promise((resolve) => setTimeout(resolve, random() * PAUSE_MS));
       }
@@ -45,22 +45,22 @@ test(
     }
     expect([...killed.values()].reduce((sum, count) => sum + count, 0)).toBe(KILLS);
     // the last victim may have been PostgreSQL
-    const rows = await eventually(() => readRows(place), { timeout_ms: HEAL_MS });
+    const rows = await eventually(() => readRows(project), { timeout_ms: HEAL_MS });
     expectNothingLostOrDoubled(inserters.outcome, rows, seed);
   },
   LONG ? 3_600_000 : 240_000,
 );
 
 /** Debugging information: services, processes, the last lines of every log, the last refusals. */
-async function describePlace(place: Place, outcome: Outcome): Promise<string> {
-  const logs = join(place.home, "logs");
+async function describeProject(project: TestProject, outcome: Outcome): Promise<string> {
+  const logs = join(project.home, "logs");
   const files = readdirSync(logs, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".log"));
   const tails = files.map(
     (file) => `--- ${file}\n${readFileSync(join(logs, file), "utf8").split("\n").slice(-25).join("\n")}`,
   );
-  const running = VICTIMS.map((kind) => `${kind}: ${findVictims(kind, place.home).join(" ")}`);
+  const running = VICTIMS.map((kind) => `${kind}: ${findVictims(kind, project.home).join(" ")}`);
   const refusals = [...outcome.refused.values()].slice(-5).join(", ");
-  const listed = await place.cli("service", "list");
+  const listed = await project.cli("service", "list");
   return [listed.stdout + listed.stderr, ...running, `refusals: ${refusals}`, ...tails].join("\n");
 }
 
@@ -94,7 +94,7 @@ function wasSent(outcome: Outcome, token: string): boolean {
   return outcome.acknowledged.has(token) || outcome.unknown.has(token) || outcome.refused.has(token);
 }
 
-async function readRows(place: Place): Promise<Row[]> {
-  const rows = await query(place, "select id, token, shout, size from events");
+async function readRows(project: TestProject): Promise<Row[]> {
+  const rows = await query(project, "select id, token, shout, size from events");
   return rows.map(([id, token, shout, size]) => ({ id, token, shout, size: Number(size) }) as Row);
 }

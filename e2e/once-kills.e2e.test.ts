@@ -20,13 +20,13 @@ test(
     const seed = Number(process.env.APPDB_SEED ?? Date.now() % 1_000_000);
     const random = seeded(seed);
     await using served = await serveEvents();
-    const { place, url } = served;
+    const { project, url } = served;
     const load = startLoad(url);
     const killed: Victim[] = [];
     try {
       for (const victim of inRounds(Math.ceil(ROWS / ROWS_BETWEEN), random)) {
         if (load.answers.size >= ROWS) break;
-        await strike(victim, place.home, random, HEAL_MS);
+        await strike(victim, project.home, random, HEAL_MS);
         killed.push(victim);
         const enough = Math.min(ROWS, load.answers.size + ROWS_BETWEEN);
         await eventually(() => expect(load.answers.size).toBeGreaterThanOrEqual(enough), { timeout_ms: HEAL_MS }).catch(
@@ -44,7 +44,7 @@ test(
     await load.done;
     expect(killed.length).toBeGreaterThan(5);
     expect(new Set(killed).size).toBe(KILLED.length);
-    const rows = await eventually(() => query(place, "select token, id, shout, size from events"), {
+    const rows = await eventually(() => query(project, "select token, id, shout, size from events"), {
       timeout_ms: HEAL_MS,
     });
     const stored = new Map(rows.map(([token, ...values]) => [token, values.map(String)]));

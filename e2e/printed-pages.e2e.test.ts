@@ -1,9 +1,9 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { type Finished, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
-import { type Finished, type Place, ROOT } from "./support/place.ts";
 import { expectExit, makeProject } from "./support/served.ts";
 import { listPages, readShownBlock, readTypedLines, type TypedLine } from "./support/typed-lines.ts";
 
@@ -125,21 +125,21 @@ const AGAIN = /^hint: To confirm in advance: (.*)$/m;
 
 /** Runs what the pages print, on a server with one organization. */
 describe("the commands that the pages print", () => {
-  let place: Place;
+  let project: TestProject;
   let hosted: Hosted;
   let address = "";
 
   beforeAll(async () => {
-    place = await makeProject(APP);
-    hosted = await startHosted(place);
+    project = await makeProject(APP);
+    hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
-    for (const name of ["key.pem", "key.txt"]) writeFileSync(join(place.project, name), "a value");
-    const program = join(place.env.PATH?.split(delimiter)[0] ?? "", "pass");
+    for (const name of ["key.pem", "key.txt"]) writeFileSync(join(project.folder, name), "a value");
+    const program = join(project.env.PATH?.split(delimiter)[0] ?? "", "pass");
     writeFileSync(program, "#!/bin/sh\necho a value\n");
     chmodSync(program, 0o755);
   });
   afterAll(async () => {
-    await place[Symbol.asyncDispose]();
+    await project[Symbol.asyncDispose]();
   });
 
   test("run here, in another test, or are skipped for a reason", () => {
@@ -200,14 +200,14 @@ describe("the commands that the pages print", () => {
     const how = CIRCUMSTANCES.find(({ when }) => when.test(text)) ?? { when: /^/ };
     const typed = await fillIn(text);
     if (how.until !== undefined) {
-      const started = place.start(typed);
+      const started = project.start(typed);
       await eventually(() => expect(started.output(), at).toMatch(how.until ?? /^/), { timeout_ms: 20_000 });
       await started.interrupt("SIGINT");
       return;
     }
-    let done = await place.type(how.input === undefined ? typed : `printf '${how.input}' | ${typed}`);
+    let done = await project.type(how.input === undefined ? typed : `printf '${how.input}' | ${typed}`);
     const again = AGAIN.exec(done.stderr)?.[1];
-    if (done.code === 3 && again !== undefined) done = await place.type(again);
+    if (done.code === 3 && again !== undefined) done = await project.type(again);
     expect(done.code, tell(at, typed, done)).toBe(how.exit ?? 0);
     if (/^exit \d/.test(says)) expect(Number(/\d/.exec(says)?.[0]), at).toBe(done.code);
     if (how.prints !== undefined) expect(done.stdout, tell(at, typed, done)).toMatch(how.prints);
@@ -216,7 +216,7 @@ describe("the commands that the pages print", () => {
   }
 
   async function signIn(): Promise<void> {
-    const { code, login } = await startLogin(place);
+    const { code, login } = await startLogin(project);
     expect(login.output()).toMatch(shownAs(readShownBlock("docs/signing-in.md", "Your code is")));
     await hosted.browse("GET", `/v1/devices/${code}`);
     await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
@@ -226,7 +226,7 @@ describe("the commands that the pages print", () => {
   async function untilAvailable(): Promise<void> {
     await eventually(
       async () => {
-        const { stdout } = await expectExit(place, 0, "db", "status", "cloud://acme:main", "--json");
+        const { stdout } = await expectExit(project, 0, "db", "status", "cloud://acme:main", "--json");
         expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
       },
       { timeout_ms: 30_000 },
@@ -235,19 +235,19 @@ describe("the commands that the pages print", () => {
 
   /** Prepares a page: removes leftovers of earlier pages and creates what it assumes. */
   async function prepare(page: string): Promise<void> {
-    if (page === "docs/project-files.md") writeFileSync(join(place.project, "notes.py"), "");
+    if (page === "docs/project-files.md") writeFileSync(join(project.folder, "notes.py"), "");
     if (page === "docs/services.md") {
-      await expectExit(place, 0, "schema", "update", "app.py", "cloud://acme:main");
-      await expectExit(place, 0, "service", "update", "app.py", "cloud://acme:main", "-f");
-      writeFileSync(join(place.project, "app.py"), `${APP}# another release\n`);
-      await expectExit(place, 0, "db", "update", "cloud://acme:main", "-f");
+      await expectExit(project, 0, "schema", "update", "app.py", "cloud://acme:main");
+      await expectExit(project, 0, "service", "update", "app.py", "cloud://acme:main", "-f");
+      writeFileSync(join(project.folder, "app.py"), `${APP}# another release\n`);
+      await expectExit(project, 0, "db", "update", "cloud://acme:main", "-f");
     }
     if (page === "docs/api-keys.md") {
-      for (const name of ["edge", "nightly"]) await expectExit(place, 0, "key", "delete", name);
+      for (const name of ["edge", "nightly"]) await expectExit(project, 0, "key", "delete", name);
     }
-    if (page === "docs/traces.md") await expectExit(place, 0, "schema", "update", "app.py", "main");
+    if (page === "docs/traces.md") await expectExit(project, 0, "schema", "update", "app.py", "main");
     if (page === "docs/failing-cells.md") {
-      const { stdout } = await expectExit(place, 0, "service", "list", "main", "--json");
+      const { stdout } = await expectExit(project, 0, "service", "list", "main", "--json");
       const body = JSON.stringify({ title: "equal" });
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${JSON.parse(stdout).services[0].endpoint}/docs`, { method: "POST", headers, body });
@@ -260,13 +260,13 @@ describe("the commands that the pages print", () => {
   async function fillIn(text: string): Promise<string> {
     let typed = text.replace("node dist/", `node '${join(ROOT, "dist")}'/`).replace("<port>", new URL(hosted.url).port);
     if (typed.includes("<address>")) {
-      const { stdout } = await expectExit(place, 0, "service", "list", "cloud://acme:main", "--json");
+      const { stdout } = await expectExit(project, 0, "service", "list", "cloud://acme:main", "--json");
       address = JSON.parse(stdout).services[0].endpoint;
       typed = typed.replace("<address>", address);
     }
     if (typed.includes("sk_...")) typed = typed.replace("sk_...", await makeKey(`made-${Date.now()}`));
     if (/operations \w+ (ID|<id>)/.test(typed)) {
-      const { stdout } = await expectExit(place, 0, "operations", "list", "--json");
+      const { stdout } = await expectExit(project, 0, "operations", "list", "--json");
       const { operations } = JSON.parse(stdout);
       typed = typed.replace(/ID$|<id>/, operations.find(({ state }: { state: string }) => state === "succeeded").id);
     }

@@ -1,11 +1,11 @@
+import { openTestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { makePlace } from "./support/place.ts";
 import { readPrintedSteps, withoutComment } from "./support/printed-steps.ts";
 import { saidBy, walkPrintedTour } from "./support/printed-tour.ts";
 
 test("the tour of README.md works as printed", async () => {
-  await using place = makePlace();
-  const said = await walkPrintedTour(place, "README.md");
+  await using project = openTestProject();
+  const said = await walkPrintedTour(project, "README.md");
   const answers = saidBy(said, "curl");
   expect(JSON.parse(answers[0] ?? "")).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
   expect(JSON.parse(answers[1] ?? "")).toEqual({ title_upper: "COMPUTED, NOT STORED" });
@@ -13,7 +13,7 @@ test("the tour of README.md works as printed", async () => {
   const [listed] = saidBy(said, "cli service list");
   expect(listed).toContain("main/ingest");
   expect(listed).toContain("AVAILABLE");
-  expect(place.processes()).toEqual([]);
+  expect(project.processes()).toEqual([]);
 }, 180_000);
 
 test("the guide's local steps are part of the README's tour", () => {

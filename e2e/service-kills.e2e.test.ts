@@ -4,10 +4,10 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { eventually } from "@appdb/testkit/eventually";
+import { ROOT, type Started, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startHosted } from "./support/hosted.ts";
 import { INSERTED_APP, type Inserters, startInserters } from "./support/inserters.ts";
-import { type Place, ROOT, type Started } from "./support/place.ts";
 import { commandOf, descendants } from "./support/process-tree.ts";
 import { connectCluster, editFile, expectExit, makeProject, post } from "./support/served.ts";
 import { kill, seeded } from "./support/victims.ts";
@@ -33,7 +33,7 @@ const chosen = LONG
 
 /** A normally started server, whose gateway is a separate process: neither stops the other. */
 describe("a service under constant load", () => {
-  let place: Place;
+  let project: TestProject;
   let server: Started;
   let key: string;
   let address: string;
@@ -41,29 +41,29 @@ describe("a service under constant load", () => {
   const told: string[] = [];
 
   beforeAll(async () => {
-    place = await makeProject(INSERTED_APP);
-    const hosted = await startHosted(place);
+    project = await makeProject(INSERTED_APP);
+    const hosted = await startHosted(project);
     server = hosted.server;
     await hosted.setUp("ann@example.com");
     expect(await hosted.browse("POST", "/v1/orgs", { name: "acme" })).toMatchObject({ status: 201 });
     key = (await hosted.browse("POST", "/v1/orgs/acme/keys", { name: "backend" })).json.api_key;
-    place.env.SERVICE_API_KEY = key;
+    project.env.SERVICE_API_KEY = key;
     await settled("db", "status", MAIN);
-    await expectExit(place, 0, "deploy", "app.py", MAIN, "-f");
+    await expectExit(project, 0, "deploy", "app.py", MAIN, "-f");
     address = (await list())[0]?.endpoint ?? "";
     await eventually(async () => expect((await insert("first")).status).toBe(200), { timeout_ms: 20_000 });
     inserters = startInserters(`${address}/docs`, CLIENTS, { "x-api-key": key }, PAUSE_MS);
   });
   afterAll(async () => {
     await inserters?.stop();
-    await place?.[Symbol.asyncDispose]();
+    await project?.[Symbol.asyncDispose]();
     process.stdout.write(
       `\n| killed | while | seconds | not answered by a row |\n|---|---|---|---|\n${told.join("\n")}\n`,
     );
   });
 
   const insert = (token: string) => post(`${address}/docs`, { token }, { "x-api-key": key });
-  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
+  const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
   const list = async () => (await json("service", "list", MAIN)).services;
   const settled = (...words: string[]) =>
     eventually(async () => expect(await json(...words)).toMatchObject({ state: "AVAILABLE", operation: null }), {
@@ -71,11 +71,11 @@ describe("a service under constant load", () => {
     });
 
   /** The holder of the gateway's lock. */
-  const gatewayPid = () => findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid ?? 0;
+  const gatewayPid = () => findLockOwner(join(project.home, "server", "locks"), "gateway.")?.pid ?? 0;
 
   /** Processes of pods that a pod driver recorded. */
   function podPids(kind: "db" | "svc"): number[] {
-    const folder = join(place.home, "server", "pods");
+    const folder = join(project.home, "server", "pods");
     return readdirSync(folder)
       .filter((name) => name.startsWith(`${kind}-`))
       .flatMap((name) => {
@@ -96,7 +96,7 @@ describe("a service under constant load", () => {
   }
 
   async function stored(): Promise<Map<string, number>> {
-    const databases = join(place.home, "server", "databases");
+    const databases = join(project.home, "server", "databases");
     const [id = ""] = readdirSync(databases);
     const client = await connectCluster(join(databases, id, "data", "postgres"), "main");
     try {
@@ -128,8 +128,8 @@ describe("a service under constant load", () => {
     during: (typeof WHILE)[number],
   ): Promise<{ readonly words: readonly string[]; readonly done: Promise<number> }> {
     if (during === "service update") {
-      editFile(place, "app.py", "ingest = Router()", `# ${told.length}\ningest = Router()`);
-      await expectExit(place, 0, "db", "update", MAIN, "-f");
+      editFile(project, "app.py", "ingest = Router()", `# ${told.length}\ningest = Router()`);
+      await expectExit(project, 0, "db", "update", MAIN, "-f");
     }
     const words = {
       load: ["service", "list", MAIN],
@@ -137,7 +137,7 @@ describe("a service under constant load", () => {
       "service restart": ["service", "restart", INGEST],
       "db restart": ["db", "restart", MAIN],
     }[during];
-    const done = place.cli(...words).then(({ code }) => code);
+    const done = project.cli(...words).then(({ code }) => code);
     // after the command has started and before it has ended
     await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
     return { words, done };
@@ -167,7 +167,7 @@ describe("a service under constant load", () => {
         server = await startServer();
         expect(gatewayPid(), "the gateway was another one's before").toBe(gateway);
       }
-      if ((await done) !== 0) await eventually(() => expectExit(place, 0, ...words), { timeout_ms: 60_000 });
+      if ((await done) !== 0) await eventually(() => expectExit(project, 0, ...words), { timeout_ms: 60_000 });
       await isSound();
       const lost = refused.size + unknown.size - failed;
       told.push(`| ${victim} | ${during} | ${((Date.now() - since) / 1_000).toFixed(1)} | ${lost} |`);
@@ -199,10 +199,10 @@ describe("a service under constant load", () => {
   test("of two concurrent updates both end and the later one is reported", {
     timeout: 90_000,
   }, async () => {
-    editFile(place, "app.py", "return text.upper()", 'return text.upper() + "!"');
-    await expectExit(place, 0, "db", "update", MAIN, "-f");
+    editFile(project, "app.py", "return text.upper()", 'return text.upper() + "!"');
+    await expectExit(project, 0, "db", "update", MAIN, "-f");
     const before = (await list())[0].release;
-    const both = await Promise.all([1, 2].map(() => place.cli("service", "update", "app.py", MAIN, "-f", "--json")));
+    const both = await Promise.all([1, 2].map(() => project.cli("service", "update", "app.py", MAIN, "-f", "--json")));
     expect(both.map(({ code }) => code)).toContain(0);
     for (const { code, stdout } of both)
       if (code !== 0) expect(JSON.parse(stdout)).toMatchObject({ code: "generation_moved" });
@@ -239,7 +239,7 @@ describe("a service under constant load", () => {
 
   /** Starts the server as its operator does; it adopts existing pods. */
   async function startServer(): Promise<Started> {
-    const started = place.start(`node '${join(ROOT, "dist", "server.js")}'`);
+    const started = project.start(`node '${join(ROOT, "dist", "server.js")}'`);
     await eventually(() => expect(started.output()).toMatch(/^Dashboard: /m), { timeout_ms: 60_000 });
     return started;
   }

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { openTestProject, ROOT } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { openBrowser, openWindow } from "./support/browser.ts";
 import { NO_BROWSER } from "./support/dashboard.ts";
-import { makePlace, ROOT } from "./support/place.ts";
 
 const START = join(ROOT, "scripts", "start.mjs");
 
 test("npm start deploys the quickstart, finds it again, and Ctrl-C stops everything", async () => {
-  await using place = makePlace();
+  await using project = openTestProject();
   const rows: string[] = [];
   const addresses = new Set<string>();
   for (const run of ["first", "second"]) {
-    const started = place.start(`node '${START}'`);
+    const started = project.start(`node '${START}'`);
     const line = await eventually(
       () => {
         expect(started.child.exitCode, started.output()).toBe(null);
@@ -25,7 +25,7 @@ test("npm start deploys the quickstart, finds it again, and Ctrl-C stops everyth
     );
     // npm start itself inserted the first one
     const own = /A row was inserted through the gateway and answered:\s+(\{.*\})/.exec(started.output())?.[1] ?? "";
-    const inserted = await place.type(line);
+    const inserted = await project.type(line);
     expect(inserted.code, `${run}: ${inserted.stderr}\n${started.output()}`).toBe(0);
     for (const answer of [own, inserted.stdout]) {
       expect(JSON.parse(answer), run).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
@@ -34,24 +34,24 @@ test("npm start deploys the quickstart, finds it again, and Ctrl-C stops everyth
     expect(started.output().includes("$ cli service update"), run).toBe(run === "first");
     const endpoint = /curl -X POST (\S+)\/docs/.exec(line)?.[1] ?? "";
     // the command finds the server from an unconfigured terminal
-    expect(started.output()).toContain(`    export SERVICE_HOME="${place.home}"\n`);
-    const refused = await place.type(`curl -sS -X POST ${endpoint}/docs -d '{}'`);
+    expect(started.output()).toContain(`    export SERVICE_HOME="${project.home}"\n`);
+    const refused = await project.type(`curl -sS -X POST ${endpoint}/docs -d '{}'`);
     expect(JSON.parse(refused.stdout), run).toMatchObject({ status: 401 });
 
     const dashboard = /^ {4}(http:\/\/127\.0\.0\.1:\d+)$/m.exec(started.output())?.[1] ?? "";
-    const hosted = await place.type(`curl -sS ${dashboard}/v1/service`);
+    const hosted = await project.type(`curl -sS ${dashboard}/v1/service`);
     expect(JSON.parse(hosted.stdout), started.output()).toMatchObject({ dashboard_url: dashboard });
     addresses.add(`${dashboard} ${endpoint}`);
     if (run === "first" && !NO_BROWSER) {
-      const key = (await place.type(`printf %s "${/X-api-key: (\$\([^)]*\))/.exec(line)?.[1]}"`)).stdout.trim();
-      rows.push(await callInBrowser(dashboard, started.output(), place.project, { endpoint, key }));
+      const key = (await project.type(`printf %s "${/X-api-key: (\$\([^)]*\))/.exec(line)?.[1]}"`)).stdout.trim();
+      rows.push(await callInBrowser(dashboard, started.output(), project.folder, { endpoint, key }));
     }
 
     expect(started.child.exitCode, started.output()).toBe(null);
     expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
     expect(started.output()).not.toContain("error:");
     expect(started.output()).not.toMatch(/sk_[a-z0-9]{12}_/);
-    expect(place.processes()).toEqual([]);
+    expect(project.processes()).toEqual([]);
   }
   expect(new Set(rows).size).toBe(NO_BROWSER ? 4 : 5);
   // signed-in users and clients find the server and the service again

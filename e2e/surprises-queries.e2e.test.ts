@@ -1,5 +1,5 @@
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import {
   type Answer,
   expectExit,
@@ -108,18 +108,18 @@ def refuse(key: str) -> str:
 `;
 const LIMITS = { result_rows: 50, result_bytes: 20_000, rows_in_flight: 40, statement_timeout_ms: 1_000 };
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
   const env = Object.entries(LIMITS).map(([name, value]) => [`SERVICE_${name.toUpperCase()}`, String(value)]);
-  place = await makeProject(APP, { env: Object.fromEntries(env) });
-  writeFile(place, "helpers.py", HELPERS);
-  url = await serveProject(place);
+  project = await makeProject(APP, { env: Object.fromEntries(env) });
+  writeFile(project, "helpers.py", HELPERS);
+  url = await serveProject(project);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function get(path: string): Promise<Answer> {
@@ -210,7 +210,7 @@ test("S17, S18, S24, S25: query refusals have one format and a request id", asyn
       instance: answer.headers.get("x-request-id"),
     });
     expect(answer.text).not.toMatch(/select |unnest|_row|node:|Traceback/i);
-    for (const path of [place.home, place.project]) expect(answer.text).not.toContain(path);
+    for (const path of [project.home, project.folder]) expect(answer.text).not.toContain(path);
   }
   expect(answers[0]?.json.errors).toMatchObject([{ pointer: "/nn" }]);
   expect(answers[4]?.json).toMatchObject({
@@ -233,9 +233,9 @@ test("behaviour 16: rows, one row, bare values, defaults and URL parameters", as
 });
 
 test("behaviours 17 and 20: computing stores nothing and is fully described", async () => {
-  const before = await query(place, "select count(*) from notes");
+  const before = await query(project, "select count(*) from notes");
   expect((await post(`${url}/louder`, { key: "not stored" })).json).toEqual({ loud: "NOT STORED" });
-  expect(await query(place, "select count(*) from notes")).toEqual(before);
+  expect(await query(project, "select count(*) from notes")).toEqual(before);
 
   const { paths, components } = (await read(await fetch(`${url}/openapi.json`))).json;
   const schemaOf = (schema: { $ref?: string }) => components.schemas[schema.$ref?.split("/").pop() ?? ""] ?? schema;
@@ -253,30 +253,33 @@ test("behaviours 17 and 20: computing stores nothing and is fully described", as
 });
 
 test("S15: a recompute counts correctly, supports JSON and reports missing names", async () => {
-  const rows = Number((await query(place, "select count(*) from numbers"))[0]?.[0]);
-  await query(place, "update numbers set rest = 99");
+  const rows = Number((await query(project, "select count(*) from numbers"))[0]?.[0]);
+  await query(project, "update numbers set rest = 99");
   const words = ["recompute", "main/numbers", "rest", "--json"];
-  expect(JSON.parse((await expectExit(place, 0, ...words, "-n")).stdout)).toMatchObject({ rows, columns: ["rest"] });
-  expect(await query(place, "select distinct rest from numbers")).toEqual([["99"]]);
-  expect(JSON.parse((await expectExit(place, 0, ...words, "-f")).stdout)).toMatchObject({ rows_done: rows, errors: 0 });
-  expect(await query(place, "select count(*) from numbers where rest <> rest_py")).toEqual([["0"]]);
+  expect(JSON.parse((await expectExit(project, 0, ...words, "-n")).stdout)).toMatchObject({ rows, columns: ["rest"] });
+  expect(await query(project, "select distinct rest from numbers")).toEqual([["99"]]);
+  expect(JSON.parse((await expectExit(project, 0, ...words, "-f")).stdout)).toMatchObject({
+    rows_done: rows,
+    errors: 0,
+  });
+  expect(await query(project, "select count(*) from numbers where rest <> rest_py")).toEqual([["0"]]);
   for (const wrong of [
     ["recompute", "main/nope", "-n"],
     ["recompute", "main/numbers", "nope", "-n"],
     ["errors", "main/nope"],
     ["jobs", "cancel", "main", "00000000-0000-0000-0000-000000000000"],
   ]) {
-    expect((await expectProblem(place, 1, ...wrong)).detail, wrong.join(" ")).toMatch(/nope|00000000/);
+    expect((await expectProblem(project, 1, ...wrong)).detail, wrong.join(" ")).toMatch(/nope|00000000/);
   }
 });
 
 test("settings limit results, running rows and statement time by name", async () => {
   await query(
-    place,
+    project,
     `insert into notes (_row, key, n, body) select uuidv7(), 'many ' || i, 1000 + i, repeat('x', 5000)
       from generate_series(1, 60) i`,
   );
-  const lock = await hold(place, "lock table notes in access exclusive mode");
+  const lock = await hold(project, "lock table notes in access exclusive mode");
   const slow = await Promise.all([post(`${url}/notes`, { key: "late" }), get("/numbered?n=1001")]);
   await lock[Symbol.asyncDispose]();
   for (const [answer, limit] of [
@@ -297,6 +300,6 @@ test("settings limit results, running rows and statement time by name", async ()
     expect(hint).toContain(`SERVICE_${limit.toUpperCase()}`);
     expect(detail).toContain(String(value));
   }
-  expect(await query(place, "select count(*) from notes where key = 'late'")).toEqual([["0"]]);
+  expect(await query(project, "select count(*) from notes where key = 'late'")).toEqual([["0"]]);
   expect((await get("/numbered?n=1001")).json).toEqual({ rows: [{ key: "many 1" }] });
 });

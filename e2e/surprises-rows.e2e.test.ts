@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import {
   editFile,
   expectExit,
@@ -61,21 +61,21 @@ def refuse(key: str) -> str:
     return key[:10]
 `;
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  writeFile(place, "helpers.py", HELPERS);
-  url = await serveProject(place);
+  project = await makeProject(APP);
+  writeFile(project, "helpers.py", HELPERS);
+  url = await serveProject(project);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function count(table: string): Promise<number> {
-  return Number((await query(place, `select count(*) from ${table}`))[0]?.[0]);
+  return Number((await query(project, `select count(*) from ${table}`))[0]?.[0]);
 }
 
 test("S2: an insert whose function raises stores nothing, on both routes", async () => {
@@ -95,7 +95,7 @@ test("S3: long keys that differ in the last character are two rows", async () =>
   const again = await post(`${url}/notes`, { key: `${long}b`, n: 2 });
   expect(again.json).toMatchObject({ status: 409, code: "unique_violation" });
   expect(again.text.length).toBeLessThan(2_000);
-  expect(await query(place, `select right(key, 1), n from notes where length(key) = 5000 order by key`)).toEqual([
+  expect(await query(project, `select right(key, 1), n from notes where length(key) = 5000 order by key`)).toEqual([
     ["a", "1"],
     ["b", "1"],
   ]);
@@ -110,7 +110,7 @@ test("S4: keeps numbers and text exactly or refuses them by field", async () => 
     const answer = await post(`${url}/notes`, `{"key":"${key}","n":${n},"doc":${doc}}`);
     expect(answer.status, answer.text).toBe(200);
     expect(answer.text).toContain(`"n":${n},"doc":${doc}`);
-    expect(await query(place, `select n::text, doc::text from notes where key = '${key}'`)).toEqual([[n, doc]]);
+    expect(await query(project, `select n::text, doc::text from notes where key = '${key}'`)).toEqual([[n, doc]]);
   }
   const before = await count("notes");
   for (const [body, pointer] of [
@@ -145,49 +145,49 @@ test("S5: an expression has equal values in SQL, Python, columns and fills", asy
   expect(await count("numbers")).toBe(before);
 
   editFile(
-    place,
+    project,
     "app.py",
     "    # ... and the same",
     "    later = a % 3\n    later_whole = a // b\n    # ... and the same",
   );
-  await expectExit(place, 0, "schema", "update", "app.py", "main");
-  expect(await query(place, "select count(*) from numbers where later <> rest or later_whole <> whole_py")).toEqual([
+  await expectExit(project, 0, "schema", "update", "app.py", "main");
+  expect(await query(project, "select count(*) from numbers where later <> rest or later_whole <> whole_py")).toEqual([
     ["0"],
   ]);
   // A fill that meets a row on which the expression fails names it and removes the column.
-  editFile(place, "app.py", "    later_whole = a // b\n", "    later_whole = a // b\n    bad = a / (b - 2)\n");
-  const failed = await expectProblem(place, 1, "schema", "update", "app.py", "main");
+  editFile(project, "app.py", "    later_whole = a // b\n", "    later_whole = a // b\n    bad = a / (b - 2)\n");
+  const failed = await expectProblem(project, 1, "schema", "update", "app.py", "main");
   expect(failed).toMatchObject({
     code: "fill_failed",
     detail: expect.stringMatching(/numbers\.bad: a \/ \(b - 2\) failed with ZeroDivisionError.*for the row id = /),
   });
-  editFile(place, "app.py", "    bad = a / (b - 2)\n", "");
-  await expectExit(place, 0, "schema", "diff", "app.py", "main");
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  editFile(project, "app.py", "    bad = a / (b - 2)\n", "");
+  await expectExit(project, 0, "schema", "diff", "app.py", "main");
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
 });
 
 test("S7: a missing module affects no other file, and its column can be dropped", async () => {
-  mkdirSync(join(place.project, "moved"));
-  writeFile(place, "moved/tools.py", "import appdb as db\n\n@db.udf\ndef twice(n: int) -> int:\n    return 2 * n\n");
+  mkdirSync(join(project.folder, "moved"));
+  writeFile(project, "moved/tools.py", "import appdb as db\n\n@db.udf\ndef twice(n: int) -> int:\n    return 2 * n\n");
   const moved = (column: string) =>
     `import appdb as db\n${column === "" ? "" : "from moved.tools import twice\n"}\nclass Gone(db.model_base(), name="gone"):\n    n: db.Int\n${column}`;
-  writeFile(place, "gone.py", moved("    double = twice(n)\n"));
-  await expectExit(place, 0, "schema", "update", "gone.py", "main");
-  await query(place, "insert into gone (_row, n, double) values (gen_random_uuid(), 4, 8)");
-  rmSync(join(place.project, "moved"), { recursive: true });
+  writeFile(project, "gone.py", moved("    double = twice(n)\n"));
+  await expectExit(project, 0, "schema", "update", "gone.py", "main");
+  await query(project, "insert into gone (_row, n, double) values (gen_random_uuid(), 4, 8)");
+  rmSync(join(project.folder, "moved"), { recursive: true });
 
-  expect(await expectProblem(place, 1, "schema", "diff", "gone.py", "main")).toMatchObject({
+  expect(await expectProblem(project, 1, "schema", "diff", "gone.py", "main")).toMatchObject({
     code: "app_invalid",
     detail: expect.stringContaining("moved"),
   });
-  await expectExit(place, 0, "schema", "diff", "app.py", "main");
-  for (const verb of ["service list", "errors", "jobs list"]) await expectExit(place, 0, ...verb.split(" "), "main");
-  const prune = await expectExit(place, 2, "schema", "prune", "app.py", "main", "-n");
+  await expectExit(project, 0, "schema", "diff", "app.py", "main");
+  for (const verb of ["service list", "errors", "jobs list"]) await expectExit(project, 0, ...verb.split(" "), "main");
+  const prune = await expectExit(project, 2, "schema", "prune", "app.py", "main", "-n");
   expect(prune.stdout).toContain("would drop  main/gone");
   expect((await post(`${url}/numbers`, { a: 1, b: 1 })).status).toBe(200);
-  writeFile(place, "gone.py", moved(""));
-  await expectExit(place, 0, "schema", "update", "gone.py", "main", "--allow-destructive", "-f");
-  expect(await query(place, "select n from gone")).toEqual([["4"]]);
+  writeFile(project, "gone.py", moved(""));
+  await expectExit(project, 0, "schema", "update", "gone.py", "main", "--allow-destructive", "-f");
+  expect(await query(project, "select n from gone")).toEqual([["4"]]);
 });
 
 test("S17, S24: every refusal has one format, its own code and no internals", async () => {
@@ -218,7 +218,7 @@ test("S17, S24: every refusal has one format, its own code and no internals", as
       hint: expect.any(String),
     });
     expect(answer.text).not.toMatch(/select |insert into|unnest|_row|node:|Traceback/i);
-    for (const path of [place.home, place.project]) expect(answer.text).not.toContain(path);
+    for (const path of [project.home, project.folder]) expect(answer.text).not.toContain(path);
   }
   expect(answers[3]?.json.meta).toMatchObject({
     table: "notes",
@@ -243,7 +243,7 @@ test("S10, S25: each answer has a logged request id, and local pages may call", 
   expect(own.headers.get("x-request-id")).toBe("look-for-me-1");
   expect(own.json.instance).toBe("look-for-me-1");
   const raised = await post(`${url}/notes`, { key: "refused" });
-  const log = (await expectExit(place, 0, "service", "logs", "main/api", "--tail", "500")).stdout;
+  const log = (await expectExit(project, 0, "service", "logs", "main/api", "--tail", "500")).stdout;
   expect(log).toContain("look-for-me-1");
   expect(log.split("\n").find((line) => line.includes(raised.json.instance))).toMatch(/PermissionError.*helpers\.py/);
   expect((await post(`${url}/checks`, { key: "fine" })).headers.get("x-request-id")).toMatch(/^[\w-]+$/);

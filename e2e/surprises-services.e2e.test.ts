@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { eventually } from "@appdb/testkit/eventually";
+import { freePort, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { freePort, type Place } from "./support/place.ts";
 import {
   editFile,
   expectExit,
@@ -39,21 +39,21 @@ def greet(name: str) -> str:
     return os.environ.get("GREETING", "Hello") + " " + name
 `;
 
-let place: Place;
+let project: TestProject;
 let url: string;
 
 beforeAll(async () => {
-  place = await makeProject(APP);
-  writeFile(place, "wording.py", WORDING);
-  url = await serveProject(place);
+  project = await makeProject(APP);
+  writeFile(project, "wording.py", WORDING);
+  url = await serveProject(project);
 });
 
 afterAll(async () => {
-  await place[Symbol.asyncDispose]();
+  await project[Symbol.asyncDispose]();
 });
 
 async function greeter(): Promise<Listed> {
-  const [service] = await listServices(place);
+  const [service] = await listServices(project);
   if (service === undefined) throw new Error("the service is not listed");
   return service;
 }
@@ -72,8 +72,8 @@ test("S8: a killed service returns on its port and a broken one is FAILED", asyn
   });
   expect(await greet()).toBe("Hello Ada");
 
-  writeFile(place, "wording.py", "raise RuntimeError('the words are lost')\n");
-  const restart = await expectExit(place, 1, "service", "restart", "main/greeter");
+  writeFile(project, "wording.py", "raise RuntimeError('the words are lost')\n");
+  const restart = await expectExit(project, 1, "service", "restart", "main/greeter");
   expect(restart.stdout + restart.stderr).toContain("the words are lost");
   const failed = await eventually(
     async () => {
@@ -88,18 +88,18 @@ test("S8: a killed service returns on its port and a broken one is FAILED", asyn
     endpoint: null,
     error: expect.stringContaining("the words are lost"),
   });
-  writeFile(place, "wording.py", WORDING);
-  await expectExit(place, 0, "service", "restart", "main/greeter");
+  writeFile(project, "wording.py", WORDING);
+  await expectExit(project, 0, "service", "restart", "main/greeter");
   expect(await greeter()).toMatchObject({ state: "AVAILABLE", port: first.port });
   expect(await greet()).toBe("Hello Ada");
 });
 
 test("S9: a second service of the same name is refused", async () => {
-  writeFile(place, "other.py", APP);
+  writeFile(project, "other.py", APP);
   for (const verb of ["diff", "update"]) {
-    expect(await expectProblem(place, 1, "service", verb, "other.py", "main")).toMatchObject({
+    expect(await expectProblem(project, 1, "service", verb, "other.py", "main")).toMatchObject({
       code: "service_conflict",
-      detail: `The service main/greeter belongs to app.py of ${place.project}; other.py claims the same name.`,
+      detail: `The service main/greeter belongs to app.py of ${project.folder}; other.py claims the same name.`,
       hint: expect.stringContaining("cli service update other.py <name>"),
     });
   }
@@ -107,15 +107,15 @@ test("S9: a second service of the same name is refused", async () => {
 });
 
 test("S12: only imported files restart a service, and they are named", async () => {
-  for (const name of ["notes.txt", "deploy.sh", "unused.py"]) writeFile(place, name, "x = 1\n");
-  await expectExit(place, 0, "service", "diff", "app.py", "main");
+  for (const name of ["notes.txt", "deploy.sh", "unused.py"]) writeFile(project, name, "x = 1\n");
+  await expectExit(project, 0, "service", "diff", "app.py", "main");
   const { pid } = await greeter();
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
   expect((await greeter()).pid).toBe(pid);
-  editFile(place, "wording.py", '"Hello"', '"Good day"');
-  const pending = await expectExit(place, 2, "service", "diff", "app.py", "main");
+  editFile(project, "wording.py", '"Hello"', '"Good day"');
+  const pending = await expectExit(project, 2, "service", "diff", "app.py", "main");
   expect(pending.stdout).toContain("wording.py changed");
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
   expect(await greet()).toBe("Good day Ada");
 });
 
@@ -123,45 +123,59 @@ test("S13: run binds before reporting success and explains a failure", async () 
   const port = await freePort();
   const other = createServer().listen(port, "127.0.0.1");
   try {
-    const taken = await expectExit(place, 1, "service", "run", "app.py", "main", "--port", String(port));
+    const taken = await expectExit(project, 1, "service", "run", "app.py", "main", "--port", String(port));
     expect(taken.stdout).toBe("");
     expect(taken.stderr).toContain(`error: Port ${port} on 127.0.0.1 is in use by another program.\nhint: `);
-    const update = await expectProblem(place, 1, "service", "update", "app.py", "main", "--port", String(port), "-f");
+    const update = await expectProblem(project, 1, "service", "update", "app.py", "main", "--port", String(port), "-f");
     expect(update).toMatchObject({ code: "port_taken", detail: `Port ${port} is in use by another program.` });
   } finally {
     await new Promise((resolve) => other.close(resolve));
   }
-  const before = await snapshot(place);
-  const missing = await expectExit(place, 1, "service", "run", "app.py", "empty", "--port", "0");
+  const before = await snapshot(project);
+  const missing = await expectExit(project, 1, "service", "run", "app.py", "empty", "--port", "0");
   expect(missing.stdout).toBe("");
   expect(missing.stderr).toMatch(/^error: .*\bgreetings\b.*\nhint: cli schema update app\.py empty\n$/);
-  expect(await snapshot(place)).toEqual(before);
+  expect(await snapshot(project)).toEqual(before);
   expect(await greet()).toBe("Good day Ada");
+});
+
+test("a database that a terminal serves is not deleted, even with -f", async () => {
+  await expectExit(project, 0, "schema", "update", "app.py", "scratch");
+  const running = project.start("cli service run app.py scratch --port 0");
+  await eventually(() => expect(running.output()).toContain("Press Ctrl-C"), { timeout_ms: 20_000 });
+  const refused = await expectProblem(project, 1, "db", "delete", "scratch", "-f");
+  expect(refused).toMatchObject({
+    code: "service_state",
+    detail: "scratch is in use by cli service run, which serves greeter in a terminal.",
+    hint: "Press Ctrl-C in that terminal, then delete the database.",
+  });
+  await running.interrupt("SIGINT");
+  await expectExit(project, 0, "db", "delete", "scratch", "-f");
 });
 
 test("S14: --port moves a running service that is otherwise unchanged", async () => {
   const port = await freePort();
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
   expect(await greeter()).toMatchObject({ port, state: "AVAILABLE", endpoint: `http://127.0.0.1:${port}` });
   url = `http://127.0.0.1:${port}`;
   expect(await greet()).toBe("Good day Ada");
   // and it keeps the new one
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
   expect((await greeter()).port).toBe(port);
 });
 
 test("S15: a missing name is an error for each verb, also in JSON", async () => {
   for (const verb of ["stop", "restart", "logs"]) {
-    const problem = await expectProblem(place, 1, "service", verb, "main/greter");
+    const problem = await expectProblem(project, 1, "service", verb, "main/greter");
     expect(problem).toMatchObject({ code: "service_not_found", hint: "Did you mean main/greeter?" });
   }
-  const dry = await expectExit(place, 0, "service", "prune", "app.py", "main", "--dry-run", "--json");
+  const dry = await expectExit(project, 0, "service", "prune", "app.py", "main", "--dry-run", "--json");
   expect(JSON.parse(dry.stdout)).toMatchObject({ ops: [], status: null });
   expect((await greeter()).state).toBe("AVAILABLE");
 });
 
 test("S16: a changed environment reaches the functions with the next update", async () => {
-  const typed = (line: string) => place.type(`GREETING=Ahoy ${line}`);
+  const typed = (line: string) => project.type(`GREETING=Ahoy ${line}`);
   expect((await typed("cli schema diff app.py main")).code).toBe(0);
   const pending = await typed("cli service diff app.py main");
   expect(pending.code, pending.stderr).toBe(2);
@@ -174,22 +188,22 @@ test("S16: a changed environment reaches the functions with the next update", as
 
 test("S10: the logs command reads the log of a local service", async () => {
   const answer = await post(`${url}/greet`, { nmae: "Ada" });
-  const log = await expectExit(place, 0, "service", "logs", "main/greeter", "--tail", "50");
+  const log = await expectExit(project, 0, "service", "logs", "main/greeter", "--tail", "50");
   expect(log.stdout).toContain(answer.json.instance);
   expect(log.stdout).toContain("service listens");
 });
 
 test("S22: questions are plain sentences and daemon stop leaves no PostgreSQL", async () => {
-  editFile(place, "wording.py", '"Good day"', '"Servus"');
-  const asked = await expectExit(place, 3, "service", "update", "app.py", "main");
+  editFile(project, "wording.py", '"Good day"', '"Servus"');
+  const asked = await expectExit(project, 3, "service", "update", "app.py", "main");
   expect(asked.stderr).toContain(
     "Confirmation is required, but there is no terminal: Start or restart 1 service of main?",
   );
   expect(asked.stderr).toContain("hint: To confirm in advance: cli service update app.py main -f");
-  const rows = await query(place, "select count(*) from greetings");
-  await expectExit(place, 0, "daemon", "stop");
-  expect(place.processes()).toEqual([]);
+  const rows = await query(project, "select count(*) from greetings");
+  await expectExit(project, 0, "daemon", "stop");
+  expect(project.processes()).toEqual([]);
   // The next command restarts everything including the service.
   await eventually(async () => expect((await greeter()).state).toBe("AVAILABLE"), { timeout_ms: 20_000 });
-  expect(await query(place, "select count(*) from greetings")).toEqual(rows);
+  expect(await query(project, "select count(*) from greetings")).toEqual(rows);
 });

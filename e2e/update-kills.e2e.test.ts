@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@appdb/testkit/eventually";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import type { Place } from "./support/place.ts";
 import { expectExit, makeProject, query, writeFile } from "./support/served.ts";
 import { findVictims, kill } from "./support/victims.ts";
 
@@ -40,18 +40,18 @@ class Papers(Base, name="papers", renamed_from="docs", comment="renamed"):
     __indexes__ = [db.BtreeIndex(up)]
 `;
 
-async function prepare(place: Place, database: string, rows: number): Promise<void> {
-  await expectExit(place, 0, "schema", "update", "before.py", database);
+async function prepare(project: TestProject, database: string, rows: number): Promise<void> {
+  await expectExit(project, 0, "schema", "update", "before.py", database);
   const insert = `insert into docs (_row, title, n, note, up)
     select uuidv7(), 'Title ' || i, i, 'x', upper('Title ' || i) from generate_series(1, ${rows}) i`;
-  await query(place, insert, database);
+  await query(project, insert, database);
 }
 
 const UPDATE = ["schema", "update", "after.py"] as const;
 const CONSENT = ["--allow-destructive", "-f"] as const;
 
-function update(place: Place, database: string) {
-  return place.cli(...UPDATE, database, ...CONSENT);
+function update(project: TestProject, database: string) {
+  return project.cli(...UPDATE, database, ...CONSENT);
 }
 
 interface Running {
@@ -61,21 +61,21 @@ interface Running {
   readonly ended: Promise<number | null>;
 }
 
-function startUpdate(place: Place, database: string): Running {
-  const { child, output } = place.start(["cli", ...UPDATE, database, ...CONSENT].join(" "));
+function startUpdate(project: TestProject, database: string): Running {
+  const { child, output } = project.start(["cli", ...UPDATE, database, ...CONSENT].join(" "));
   const ended = once(child, "close").then(() => child.exitCode);
   const isPrinted = () => expect(output()).toContain("will be");
   return { planned: () => eventually(isPrinted, { timeout_ms: 60_000, interval_ms: 5 }), ended };
 }
 
 /** Kills the daemon like a crash, if there is one. */
-function killDaemon(place: Place): void {
-  for (const pid of findVictims("daemon", place.home)) kill(pid);
+function killDaemon(project: TestProject): void {
+  for (const pid of findVictims("daemon", project.home)) kill(pid);
 }
 
-async function expectDone(place: Place, database: string, rows: number): Promise<void> {
-  await expectExit(place, 0, "schema", "diff", "after.py", database);
-  const ask = async (text: string) => (await query(place, text, database)).map((row) => row.map(String));
+async function expectDone(project: TestProject, database: string, rows: number): Promise<void> {
+  await expectExit(project, 0, "schema", "diff", "after.py", database);
+  const ask = async (text: string) => (await query(project, text, database)).map((row) => row.map(String));
   expect(
     await ask(`select count(*), count(*) filter (where up = lower(headline) and size = length(headline)
       and twice = 2 * size and headline = 'Title ' || n::text and _errors is null) from papers`),
@@ -100,21 +100,21 @@ async function expectDone(place: Place, database: string, rows: number): Promise
 test(
   `completes an update after the daemon is killed at ${POINTS} moments of it`,
   async () => {
-    await using place = await makeProject("");
-    writeFile(place, "before.py", BEFORE);
-    writeFile(place, "after.py", AFTER);
+    await using project = await makeProject("");
+    writeFile(project, "before.py", BEFORE);
+    writeFile(project, "after.py", AFTER);
     let planMs = Number.POSITIVE_INFINITY;
     let applyMs = Number.POSITIVE_INFINITY;
     for (const database of ["whole", "again"]) {
-      await prepare(place, database, ROWS);
+      await prepare(project, database, ROWS);
       const started = performance.now();
-      const { planned, ended } = startUpdate(place, database);
+      const { planned, ended } = startUpdate(project, database);
       await planned();
       const began = performance.now();
       expect(await ended).toBe(0);
       planMs = Math.min(planMs, began - started);
       applyMs = Math.min(applyMs, performance.now() - began);
-      await expectDone(place, database, ROWS);
+      await expectDone(project, database, ROWS);
     }
 
     let cut = 0;
@@ -122,28 +122,28 @@ test(
     for (let point = -1; cut < POINTS; point += 1) {
       expect(point, "most moments must lie inside of the update").toBeLessThan(POINTS * 2);
       const database = `d${point + 1}`;
-      await prepare(place, database, ROWS);
-      const { planned, ended } = startUpdate(place, database);
+      await prepare(project, database, ROWS);
+      const { planned, ended } = startUpdate(project, database);
       if (point < 0) await sleep(planMs / 2);
       else await planned();
       const began = performance.now();
       if (point >= 0) await sleep((applyMs * ((point % POINTS) + 0.5)) / POINTS);
-      killDaemon(place);
+      killDaemon(project);
       const exit = await ended;
       if (point >= 0 && exit !== 0) cut += 1;
       else if (point >= 0) applyMs = Math.min(applyMs, performance.now() - began);
-      await finish(place, database);
-      await expectDone(place, database, ROWS);
+      await finish(project, database);
+      await expectDone(project, database, ROWS);
     }
   },
   LONG ? 3_600_000 : 600_000,
 );
 
 /** Repeats the command, as the hint says, until it succeeds. */
-async function finish(place: Place, database: string): Promise<void> {
+async function finish(project: TestProject, database: string): Promise<void> {
   await eventually(
     async () => {
-      const again = await update(place, database);
+      const again = await update(project, database);
       expect(again.code, again.stdout + again.stderr).toBe(0);
     },
     { timeout_ms: 90_000 },
@@ -153,31 +153,31 @@ async function finish(place: Place, database: string): Promise<void> {
 test(
   `resumes an update of ${MANY.toLocaleString("en")} rows killed halfway`,
   async () => {
-    await using place = await makeProject("");
-    writeFile(place, "before.py", BEFORE);
-    writeFile(place, "after.py", AFTER);
-    await prepare(place, "main", MANY);
-    const first = update(place, "main");
+    await using project = await makeProject("");
+    writeFile(project, "before.py", BEFORE);
+    writeFile(project, "after.py", AFTER);
+    await prepare(project, "main", MANY);
+    const first = update(project, "main");
     const progress = "select rows_done from appdb.jobs where kind in ('fill', 'recompute') order by seq desc limit 1";
     const half = await eventually(
       async () => {
-        const [[done] = [0]] = await query(place, progress);
+        const [[done] = [0]] = await query(project, progress);
         expect(Number(done)).toBeGreaterThan(MANY / 4);
         return Number(done);
       },
       { timeout_ms: LONG ? 1_200_000 : 60_000, interval_ms: 5 },
     );
-    killDaemon(place);
+    killDaemon(project);
     expect((await first).code).not.toBe(0);
-    const again = update(place, "main");
-    const resumed = await eventually(async () => Number((await query(place, progress))[0]?.[0] ?? 0), {
+    const again = update(project, "main");
+    const resumed = await eventually(async () => Number((await query(project, progress))[0]?.[0] ?? 0), {
       timeout_ms: 60_000,
     });
     // Completed work is not repeated.
     expect(resumed).toBeGreaterThanOrEqual(half);
     const ended = await again;
     expect(ended.code, ended.stdout + ended.stderr).toBe(0);
-    await expectDone(place, "main", MANY);
+    await expectDone(project, "main", MANY);
   },
   LONG ? 3_600_000 : 240_000,
 );

@@ -3,10 +3,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VERSION } from "@appdb/contract/version";
+import { openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXAMPLES } from "./support/examples.ts";
 import { pathWithout } from "./support/path-without.ts";
-import { makePlace, type Place, ROOT } from "./support/place.ts";
 import { saidBy, walkPrintedTour } from "./support/printed-tour.ts";
 
 const UV = join(ROOT, ".tools", "bin", "uv");
@@ -33,21 +33,21 @@ describe("the wheel on a PATH without Node", () => {
   test("runs the quickstart with the shell script command", async () => {
     const command = install("posix", wheel("posix"), "[serve]");
     expect(readFileSync(command, "utf8").split("\n")[0]).toBe("#!/bin/sh");
-    await using place = makePlace({ command, path });
-    await walkQuickstart(place);
+    await using project = openTestProject({ command, path });
+    await walkQuickstart(project);
   }, 240_000);
 
   test("runs the quickstart with the Python entry point command", async () => {
     const command = install("any", wheel("any"), "[serve]");
     expect(readFileSync(command, "utf8")).toContain("appdb._bundle.launcher");
-    await using place = makePlace({ command, path });
-    await walkQuickstart(place);
+    await using project = openTestProject({ command, path });
+    await walkQuickstart(project);
   }, 240_000);
 
   test.each(KINDS)("without the extra (%s), suggests what to install", async (kind) => {
     const command = install(`bare-${kind}`, wheel(kind), "");
-    await using place = makePlace({ command, path });
-    const said = await place.cli("--version");
+    await using project = openTestProject({ command, path });
+    const said = await project.cli("--version");
     expect(said.code).toBe(1);
     expect(said.stderr).toContain("needs Node 20.19 or newer");
     expect(said.stderr).toContain("hint: pip install 'appdb[serve]'");
@@ -91,29 +91,29 @@ function wheel(kind: (typeof KINDS)[number]): string {
 }
 
 /** Runs the commands of docs/quickstart.md. */
-async function walkQuickstart(place: Place): Promise<void> {
-  const version = await place.cli("--version");
+async function walkQuickstart(project: TestProject): Promise<void> {
+  const version = await project.cli("--version");
   expect(version.stdout.trim(), version.stderr).toBe(VERSION);
-  const said = await walkPrintedTour(place, "docs/quickstart.md", async (port) => {
+  const said = await walkPrintedTour(project, "docs/quickstart.md", async (port) => {
     const page = await fetch(`http://127.0.0.1:${port}/docs`);
     expect(await page.text()).toContain("swagger");
     expect((await fetch(`http://127.0.0.1:${port}/openapi.json`)).status).toBe(200);
   });
   expect(JSON.parse(saidBy(said, "curl")[0] ?? "")).toMatchObject({ title_upper: "HELLO", summary: "Hello" });
   expect(saidBy(said, "cli service list")[0]).toContain("AVAILABLE");
-  await expectExamples(place);
-  expect(place.processes()).toEqual([]);
+  await expectExamples(project);
+  expect(project.processes()).toEqual([]);
 }
 
 /** Checks that the examples are included. */
-async function expectExamples(place: Place): Promise<void> {
-  const listed = await place.cli("examples", "--json");
+async function expectExamples(project: TestProject): Promise<void> {
+  const listed = await project.cli("examples", "--json");
   expect(listed.code, listed.stderr).toBe(0);
   const { examples } = JSON.parse(listed.stdout);
   expect(examples.map(({ name }: { name: string }) => name).toSorted()).toEqual(
     readdirSync(EXAMPLES, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])),
   );
-  const written = await place.cli("examples", "shop");
+  const written = await project.cli("examples", "shop");
   expect(written.code, written.stderr).toBe(0);
-  expect(readdirSync(join(place.project, "shop"))).toEqual(expect.arrayContaining(["app.py", "client.py", "data"]));
+  expect(readdirSync(join(project.folder, "shop"))).toEqual(expect.arrayContaining(["app.py", "client.py", "data"]));
 }

@@ -23,6 +23,8 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ["packages/contract/src/display-json.ts", "names types and formats of JSON Schema"],
   ["packages/engine/src/expressions/json-forms.ts", "names types of JSON"],
   ["packages/engine/src/expressions/time-forms.ts", "names namespaces of functions, and types of PostgreSQL"],
+  ["packages/contract/src/routes/control-databases.ts", "names parts of a hosted database"],
+  ["packages/pods/src/driver/local-driver.ts", "names members of a pod's spec"],
   ["apps/runtime/src/services/service-store.ts", "names extensions of files"],
 ]);
 

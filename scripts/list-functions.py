@@ -11,6 +11,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
+MORE = 0x04 | 0x08  # *args or **kwargs.
+
+
 def main():
     from appdb.declare.types import DISPLAY
     from appdb.functions import _NAMESPACES
@@ -21,10 +24,17 @@ def main():
     for namespace in _NAMESPACES:
         functions = importlib.import_module(f"appdb.functions.{namespace}").FUNCTIONS
         for one in functions.values():
-            listed.append(described(one.id, namespace, one, takes_more=one.binding is not None))
+            listed.append(described(one.id, namespace, one, takes_more=bool(one.python.__code__.co_flags & MORE)))
     for name, aggregate in AGGREGATES.items():
         expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True}
         listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable, is_method=False))
+    for namespace in _NAMESPACES:
+        module = importlib.import_module(f"appdb.functions.{namespace}")
+        for name in module.function.__self__.aggregates:
+            one = getattr(module, name)
+            kind, nullable = one.result
+            parameters = [parameter(each) for each in one.parameters]
+            listed.append(entry(f"{namespace}.{name}", "aggregates", parameters, kind, nullable, is_method=False))
     listed += [described(name, "lists", one) for name, one in LISTS.items()]
     json.dump(listed, sys.stdout)
 

@@ -44,6 +44,14 @@ test("all packages have the same version", () => {
   );
 });
 
+test("no line of the log names the process twice", () => {
+  const twice = trackedFiles()
+    .filter((file) => /^(apps|packages)\/.*(?<!\.test)\.ts$/.test(file))
+    .filter((file) => /\blog\??\.(debug|info|warn|error)\(\s*\{(?:[^}]*,)?\s*pid\s*[:,}]/.test(read(file)));
+  // the logger adds `pid`, the process that writes the line
+  expect(twice).toEqual([]);
+});
+
 test("packages depend on each other at this version and on exact others", () => {
   for (const file of trackedFiles().filter((name) => /(^|\/)package\.json$/.test(name))) {
     const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file));

@@ -92,7 +92,10 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/pods/src/sandbox/sandbox-reach.ts":
     "what the driver keeps of a start; the mounted folders are compared with it",
   "packages/pods/src/sandbox/sandbox-task.ts": "what the driver keeps of a task",
+  "packages/pods/src/driver/process-pods.ts": "makes folders of pods that run as our own user and are not isolated",
   "packages/pods/src/driver/task-watch.ts": "asks a file system what is free",
+  "packages/system/src/files/is-other-folder.ts": "compares the server's own folders",
+  "packages/system/src/processes/home-copy.ts": "locks of the server's own, and of a person's home",
   "packages/system/src/processes/run-main.ts": "reads /proc",
   "packages/system/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
   "packages/system/src/processes/private-files.ts": "files of the server's own",

@@ -1,14 +1,14 @@
 // Common input of all groups: the product under test, a loader, and the number and duration of runs.
 import { chooseLoader, type Load, type LoadResult } from "./load.ts";
 import type { Measure } from "./report.ts";
-import { type Stage, setStage } from "./stage.ts";
+import { type ServedProject, serveBenchmark } from "./served-project.ts";
 
 export interface Bench extends AsyncDisposable {
   readonly runs: number;
   /** Duration of load per measure of a run. */
   readonly seconds: number;
   /** The served benchmark application, set up on first use. */
-  stage(): Promise<Stage>;
+  served(): Promise<ServedProject>;
   load(load: Load): Promise<LoadResult>;
   /** Totals of all load so far and of its failures; `cpu` is the highest processor share of the loader itself. */
   loader(): { readonly name: string; readonly cpu: number; readonly failed: number };
@@ -24,12 +24,12 @@ export async function openBench(plan: { readonly quick: boolean }): Promise<Benc
   const loader = await chooseLoader();
   let cpu = 0;
   let failed = 0;
-  let stage: Promise<Stage> | undefined;
+  let served: Promise<ServedProject> | undefined;
   return {
     ...(plan.quick ? { runs: 1, seconds: 2 } : { runs: 5, seconds: 3 }),
-    stage() {
-      stage ??= setStage();
-      return stage;
+    served() {
+      served ??= serveBenchmark();
+      return served;
     },
     async load(load) {
       const result = await loader.load(load);
@@ -40,7 +40,7 @@ export async function openBench(plan: { readonly quick: boolean }): Promise<Benc
     loader: () => ({ name: loader.name, cpu, failed }),
     say: (line) => void process.stderr.write(`${line}\n`),
     async [Symbol.asyncDispose]() {
-      await (await stage)?.[Symbol.asyncDispose]();
+      await (await served)?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Stage } from "./stage.ts";
+import type { ServedProject } from "./served-project.ts";
 
 const run = promisify(execFile);
 
 /** Runs SQL in the benchmark's database and returns its rows as text. */
-export async function query(stage: Stage, text: string): Promise<string> {
-  const args = ["--no-psqlrc", "--tuples-only", "--no-align", "--command", text, stage.dsn];
-  return (await run(join(stage.binaries, "psql"), args)).stdout;
+export async function query(served: ServedProject, text: string): Promise<string> {
+  const args = ["--no-psqlrc", "--tuples-only", "--no-align", "--command", text, served.dsn];
+  return (await run(join(served.binaries, "psql"), args)).stdout;
 }

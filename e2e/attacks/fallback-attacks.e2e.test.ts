@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { useSandbox } from "@appdb/testkit/sandbox";
+import { openTestProject, ROOT } from "@appdb/testkit/test-project";
 import { describe, expect, test } from "vitest";
-import { makePlace, ROOT } from "../support/place.ts";
 
 const START_MS = 60_000;
 const SERVER = `node '${join(ROOT, "dist", "server.js")}'`;
@@ -14,15 +14,15 @@ const WITHOUT_BWRAP = `unshare --mount --propagation private /bin/sh -c "mount -
 if ((await useSandbox()) !== undefined && canMount()) {
   describe("a server of root without a configured driver", () => {
     test("runs pods in sandboxes where the machine supports them", async () => {
-      await using place = makePlace({ env: { SERVICE_PODS: "" } });
-      const started = place.start(SERVER);
+      await using project = openTestProject({ env: { SERVICE_PODS: "" } });
+      const started = project.start(SERVER);
       await eventually(() => expect(started.output()).toMatch(/^Dashboard: /m), { timeout_ms: START_MS });
       expect(started.output()).toContain('"driver":"sandbox"');
     });
 
     test("ends where the machine has no bubblewrap and names it", async () => {
-      await using place = makePlace({ env: { SERVICE_PODS: "" } });
-      const started = place.start(WITHOUT_BWRAP);
+      await using project = openTestProject({ env: { SERVICE_PODS: "" } });
+      const started = project.start(WITHOUT_BWRAP);
       await eventually(
         () => expect(started.child.exitCode ?? /^Dashboard: /m.exec(started.output())?.[0]).toBeTruthy(),
         { timeout_ms: START_MS },

@@ -3,17 +3,17 @@ import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type AttackStage, openAttackStage } from "./support/attack-stage.ts";
+import { archiveOf } from "../support/tree.ts";
+import { type AttackTarget, openAttackTarget } from "./support/attack-target.ts";
 import { lockDocument, openTarpit, PROJECT, packageOf, plan, projectOf } from "./support/control-attacks.ts";
 import { holdRequest } from "./support/gateway-attacks.ts";
-import { archiveOf } from "./support/tree.ts";
 import { type LoadResult, startVictimLoad } from "./support/victim-load.ts";
 
 const OPEN_MS = 120_000;
 const WINDOW_MS = 15_000;
 const MEGABYTE = 1024 ** 2;
 
-type Attack = (stage: AttackStage, signal: AbortSignal) => Promise<void>;
+type Attack = (target: AttackTarget, signal: AbortSignal) => Promise<void>;
 
 /** H2 needs no load: it starts a server on a machine without sandboxes. */
 const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -75,7 +75,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
  */
 if ((await useSandbox()) !== undefined) {
   describe("two organizations under load", () => {
-    let stage: AttackStage;
+    let target: AttackTarget;
     let alone: { readonly service: LoadResult; readonly control: LoadResult };
     const lines = [
       "| attack | route | p50 alone | p99 alone | p99 attacked | ratio | failed |",
@@ -83,17 +83,17 @@ if ((await useSandbox()) !== undefined) {
     ];
 
     beforeAll(async () => {
-      stage = await openAttackStage({ SERVICE_PODS: "sandbox", SERVICE_WEBHOOK_PRIVATE: "1" });
+      target = await openAttackTarget({ SERVICE_PODS: "sandbox", SERVICE_WEBHOOK_PRIVATE: "1" });
       await measure();
       alone = await measure();
     }, OPEN_MS);
     afterAll(async () => {
       process.stdout.write(`\n${lines.join("\n")}\n`);
-      await stage?.[Symbol.asyncDispose]();
+      await target?.[Symbol.asyncDispose]();
     });
 
     async function measure() {
-      const load = await startVictimLoad(stage.victim, stage.hosted.url);
+      const load = await startVictimLoad(target.victim, target.hosted.url);
       await sleep(WINDOW_MS);
       return await load.stop();
     }
@@ -107,7 +107,7 @@ if ((await useSandbox()) !== undefined) {
 
     test.each(Object.keys(ATTACKS))("a victim loses no request during an attack by %s", async (name) => {
       const end = new AbortController();
-      const attack = ATTACKS[name]?.(stage, end.signal).catch((error: unknown) => error);
+      const attack = ATTACKS[name]?.(target, end.signal).catch((error: unknown) => error);
       await sleep(500);
       const seen = await measure();
       end.abort();
@@ -120,8 +120,8 @@ if ((await useSandbox()) !== undefined) {
           `| ${name} | ${route} | ${p50Ms.toFixed(1)} ms | ${p99Ms.toFixed(1)} ms | ${attacked.toFixed(1)} ms | ${ratio} | ${failed} |`,
         );
       }
-      await stage.mallory.ask("POST", "/databases/main/start");
-      await stage.mallory.settles("AVAILABLE");
+      await target.mallory.ask("POST", "/databases/main/start");
+      await target.mallory.settles("AVAILABLE");
       expect([seen.service.first_failure, seen.control.first_failure]).toEqual([null, null]);
     });
   });

@@ -1,6 +1,6 @@
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { afterAll, beforeAll, describe } from "vitest";
-import { type AttackStage, openAttackStage } from "./support/attack-stage.ts";
+import { type AttackTarget, openAttackTarget } from "./support/attack-target.ts";
 import { testControlAttacks } from "./support/control-attacks.ts";
 import { testExportAttacks } from "./support/export-attacks.ts";
 import { testGatewayAttacks } from "./support/gateway-attacks.ts";
@@ -13,9 +13,9 @@ const OPEN_MS = 120_000;
 /** Every attack runs against one built server with sandboxed pods. The attacker is another organization. */
 if ((await useSandbox()) !== undefined) {
   describe("with the driver sandbox", () => {
-    let stage: AttackStage;
+    let target: AttackTarget;
     beforeAll(async () => {
-      stage = await openAttackStage({
+      target = await openAttackTarget({
         SERVICE_PODS: "sandbox",
         SERVICE_MAX_STORED_FILES: String(STORED_FILES),
         SERVICE_MAX_STORED_GB: "1",
@@ -24,13 +24,13 @@ if ((await useSandbox()) !== undefined) {
         SERVICE_WEBHOOK_PRIVATE: "1",
       });
     }, OPEN_MS);
-    afterAll(() => stage?.[Symbol.asyncDispose]());
+    afterAll(() => target?.[Symbol.asyncDispose]());
 
-    testTreeAttacks(() => stage);
-    testExportAttacks(() => stage);
-    testGatewayAttacks(() => stage);
-    testControlAttacks(() => stage);
-    testPodAttacks(() => stage);
-    testStorageAttacks(() => stage);
+    testTreeAttacks(() => target);
+    testExportAttacks(() => target);
+    testGatewayAttacks(() => target);
+    testControlAttacks(() => target);
+    testPodAttacks(() => target);
+    testStorageAttacks(() => target);
   });
 }

@@ -1,7 +1,7 @@
+import { openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import type { Browser, Locator, Page } from "playwright-core";
 import { findChromium, load, openBrowser, openWindow, type Window } from "./browser.ts";
-import { type HostedServer, startHostedServer } from "./hosted-server.ts";
-import { makePlace, type Place } from "./place.ts";
+import { type Hosted, startHosted } from "./hosted.ts";
 
 export const ANN = { name: "Ann Archer", email: "ann@example.com", password: "correct horse battery" };
 
@@ -9,10 +9,10 @@ export const ANN = { name: "Ann Archer", email: "ann@example.com", password: "co
 export const NO_BROWSER = findChromium() === undefined && process.env.CHROMIUM !== "required";
 
 /** A separate server, a browser, and Ann's window. */
-export interface DashboardStage extends AsyncDisposable {
+export interface Dashboard extends AsyncDisposable {
   /** Has the server's home, and a project whose commands reach the server. */
-  readonly place: Place;
-  readonly server: HostedServer;
+  readonly project: TestProject;
+  readonly server: Hosted;
   readonly browser: Browser;
   readonly ann: Window;
   readonly page: Page;
@@ -22,20 +22,20 @@ export interface DashboardStage extends AsyncDisposable {
   button(name: string): Locator;
 }
 
-export async function openDashboardStage(env: Readonly<Record<string, string>> = {}): Promise<DashboardStage> {
-  const place = makePlace({ env });
+export async function openDashboard(env: Readonly<Record<string, string>> = {}): Promise<Dashboard> {
+  const project = openTestProject({ env });
   let browser: Browser | undefined;
   const close = async () => {
     await browser?.close();
-    await place[Symbol.asyncDispose]();
+    await project[Symbol.asyncDispose]();
   };
   try {
     browser = await openBrowser();
-    const server = await startHostedServer(place);
+    const server = await startHosted(project);
     const ann = await openWindow(browser);
     const { page } = ann;
     return {
-      place,
+      project,
       server,
       browser,
       ann,
@@ -59,24 +59,24 @@ export async function signIn(page: Page, password = ANN.password): Promise<void>
 }
 
 /** Completes the page of the printed setup link. */
-export async function makeFirstAccount(stage: DashboardStage): Promise<void> {
-  const token = new URL(stage.server.setup_link).searchParams.get("token");
-  await post(stage, "/v1/setup", { token, ...ANN });
+export async function makeFirstAccount(dashboard: Dashboard): Promise<void> {
+  const token = new URL(dashboard.server.setup_link).searchParams.get("token");
+  await post(dashboard, "/v1/setup", { token, ...ANN });
 }
 
 /** Sends a request that one of Ann's pages would send; expects status 201. */
-export async function post({ ann, server }: DashboardStage, path: string, data: unknown): Promise<void> {
+export async function post({ ann, server }: Dashboard, path: string, data: unknown): Promise<void> {
   const response = await ann.context.request.post(server.url + path, { headers: { origin: server.url }, data });
   if (response.status() !== 201) throw new Error(`${path} answered ${response.status()}: ${await response.text()}`);
 }
 
-/** Makes commands of the place act as Ann in the organization. */
-export async function makeKey({ ann, place, server }: DashboardStage, org: string): Promise<void> {
+/** Makes commands of the project act as Ann in the organization. */
+export async function makeKey({ ann, project, server }: Dashboard, org: string): Promise<void> {
   const headers = { origin: server.url };
   const response = await ann.context.request.post(`${server.url}/v1/orgs/${org}/keys`, {
     headers,
     data: { name: "terminal" },
   });
   const { api_key: apiKey } = (await response.json()) as { api_key: string };
-  place.env.SERVICE_API_KEY = apiKey;
+  project.env.SERVICE_API_KEY = apiKey;
 }

@@ -1,4 +1,4 @@
-import { freePort, type Place } from "./place.ts";
+import { freePort, type TestProject } from "@appdb/testkit/test-project";
 import { expectExit, makeProject } from "./served.ts";
 
 const APP = `
@@ -23,19 +23,19 @@ ingest.add_insert_route(Events, path="/events", inputs=[Events.token],
 
 /** Target of kills: a table with an SQL column and a Python column, and its insert route. */
 export interface ServedEvents extends AsyncDisposable {
-  readonly place: Place;
+  readonly project: TestProject;
   /** Address of the route; its port stays the same across restarts. */
   readonly url: string;
 }
 
 export async function serveEvents(): Promise<ServedEvents> {
-  const place = await makeProject(APP);
-  const end = () => place[Symbol.asyncDispose]();
+  const project = await makeProject(APP);
+  const end = () => project[Symbol.asyncDispose]();
   try {
     const port = await freePort();
-    await expectExit(place, 0, "schema", "update", "app.py", "main");
-    await expectExit(place, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
-    return { place, url: `http://127.0.0.1:${port}/events`, [Symbol.asyncDispose]: end };
+    await expectExit(project, 0, "schema", "update", "app.py", "main");
+    await expectExit(project, 0, "service", "update", "app.py", "main", "-f", "--port", String(port));
+    return { project, url: `http://127.0.0.1:${port}/events`, [Symbol.asyncDispose]: end };
   } catch (error) {
     await end();
     throw error;

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { makePlace, type Place, ROOT } from "./place.ts";
 import { type Listed, listServices } from "./served.ts";
 
 export const EXAMPLES = join(ROOT, "examples");
@@ -40,9 +40,9 @@ async function startProvider(folder: string): Promise<Provider> {
 }
 
 /** Copies an example into a separate folder, as in a checkout. */
-export function copyExample(name: string, place: Pick<Place, "project">): void {
+export function copyExample(name: string, project: Pick<TestProject, "folder">): void {
   const filter = (path: string) => !path.includes("__pycache__");
-  cpSync(join(EXAMPLES, name), join(place.project, name), { recursive: true, filter });
+  cpSync(join(EXAMPLES, name), join(project.folder, name), { recursive: true, filter });
 }
 
 export interface ServedExample {
@@ -54,7 +54,7 @@ export interface ServedExample {
 
 /** Examples in one home, each with its own database and the rows of its client. */
 export interface ServedExamples extends AsyncDisposable {
-  readonly place: Place;
+  readonly project: TestProject;
   /** Applies and serves an example and runs its client once; later calls return the same result. */
   serve(example: string): Promise<ServedExample>;
   /** All examples in order. */
@@ -63,59 +63,59 @@ export interface ServedExamples extends AsyncDisposable {
 
 /** Creates the examples' shared home. Examples are served on demand. */
 export async function startExamples(): Promise<ServedExamples> {
-  const place = await makeExamplesPlace();
+  const project = await openExamplesProject();
   const served = new Map<string, Promise<ServedExample>>();
   const serve = (example: string) => {
-    const one = served.get(example) ?? serveExample(place, example);
+    const one = served.get(example) ?? serveExample(project, example);
     served.set(example, one);
     return one;
   };
   return {
-    place,
+    project,
     serve,
     serveAll: async () => {
       const all: ServedExample[] = [];
       for (const example of ALL_EXAMPLES) all.push(await serve(example));
       return all;
     },
-    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => project[Symbol.asyncDispose](),
   };
 }
 
-/** A place with the examples' providers. They share its home, each with its own folder and database. */
-async function makeExamplesPlace(): Promise<Place> {
+/** A project with the examples' providers. They share its home, each with its own folder and database. */
+async function openExamplesProject(): Promise<TestProject> {
   const providers = await Promise.all(ALL_EXAMPLES.map((name) => startProvider(join(EXAMPLES, name))));
-  const place = makePlace({ env: Object.assign({}, ...providers.map(({ env }) => env)) });
+  const project = openTestProject({ env: Object.assign({}, ...providers.map(({ env }) => env)) });
   return {
-    ...place,
+    ...project,
     [Symbol.asyncDispose]: async () => {
-      await place[Symbol.asyncDispose]();
+      await project[Symbol.asyncDispose]();
       for (const provider of providers) await provider[Symbol.asyncDispose]();
     },
   };
 }
 
-/** Database of an example in a shared place. */
+/** Database of an example in a shared project. */
 function databaseOf(example: string): string {
   // the ledger's client changes its database by this name
   return example === "ledger" ? "main" : example;
 }
 
-async function serveExample(place: Place, example: string): Promise<ServedExample> {
-  const folder = join(place.project, example);
+async function serveExample(project: TestProject, example: string): Promise<ServedExample> {
+  const folder = join(project.folder, example);
   const database = databaseOf(example);
   const runIn = async (where: string, line: string) => {
-    const ran = await place.type(`cd "${where}" && ${line}`);
+    const ran = await project.type(`cd "${where}" && ${line}`);
     expect(ran.code, `${line}\n${ran.stdout}${ran.stderr}`).toBe(0);
     return ran.stdout;
   };
   const run = (line: string) => runIn(folder, line);
-  await runIn(place.project, `cli examples ${example}`);
+  await runIn(project.folder, `cli examples ${example}`);
   await run("cli schema check app.py");
   await run(`cli schema update app.py ${database}`);
   await run(`cli schema diff app.py ${database}`);
   await run(`cli service update app.py ${database} -f`);
-  const services = await listServices(place, database);
+  const services = await listServices(project, database);
   for (const { name, state, error } of services) expect(state, `${name}: ${error}`).toBe("AVAILABLE");
   if (!EXAMPLES_WITH_CLIENT.includes(example)) return { example, services, said: "" };
   const said = await run(`"${PYTHON}" client.py ${services.map(({ endpoint }) => endpoint).join(" ")}`);

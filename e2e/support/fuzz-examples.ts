@@ -48,7 +48,7 @@ export async function fuzzExamples(served: ServedExamples, bin: string): Promise
       const fuzzed = await fuzz({
         ...next,
         bin,
-        folder: join(served.place.project, "reports", next.name),
+        folder: join(served.project.folder, "reports", next.name),
         seed: SEED,
         examples: EXAMPLES,
         phases: PHASES,

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { ROOT } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { type Call, callsOf, type Document } from "../clients/sample.ts";
 import type { ServedExample } from "./examples.ts";
-import { ROOT } from "./place.ts";
 
 /** A service with its document and a call of each operation. */
 export interface Described {

@@ -2,10 +2,10 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { type Place, ROOT } from "./place.ts";
 
-/** The built server of a place. A test pauses it at a reconciler step, kills it, and restarts it on the same port. */
+/** The built server of a project. A test pauses it at a reconciler step, kills it, and restarts it on the same port. */
 export interface HeldServer extends AsyncDisposable {
   readonly url: string;
   /** The setup link of the first account from the first start. */
@@ -34,7 +34,7 @@ export function bundleHeldServer(): void {
   execFileSync(process.execPath, [program, NAME, `apps/server/src/testing/${NAME}.ts`], { stdio: "inherit" });
 }
 
-export async function startHeldServer(place: Place): Promise<HeldServer> {
+export async function startHeldServer(project: TestProject): Promise<HeldServer> {
   let output = "";
   let child: ChildProcess | undefined;
   let held: string | undefined;
@@ -42,8 +42,8 @@ export async function startHeldServer(place: Place): Promise<HeldServer> {
     held = undefined;
     const from = output.length;
     const one = spawn(process.execPath, [join(ROOT, "dist", `${NAME}.js`)], {
-      cwd: place.project,
-      env: place.env,
+      cwd: project.folder,
+      env: project.env,
       detached: true,
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });

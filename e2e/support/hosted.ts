@@ -1,21 +1,24 @@
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { ROOT, type Started, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { startHostedServer } from "./hosted-server.ts";
-import type { Place, Started } from "./place.ts";
-import { connectCluster } from "./served.ts";
+import { queryCluster } from "./served.ts";
 
-/** The hosted service on the home of a place, with a browser session. */
+/** The hosted service on the home of a project, with a browser session. */
 export interface Hosted {
   readonly url: string;
+  /** The setup link of the first account. */
+  readonly setup_link: string;
   readonly server: Started;
   /** Creates the first account by the printed setup link. The browser uses its session from then on. */
   setUp(email: string): Promise<void>;
-  /** Sends a request as the browser: with its cookie, from a page of the server. */
-  browse(method: string, path: string, body?: object): Promise<Browsed>;
+  browse: Browse;
   /** Queries the control plane's PostgreSQL directly. */
   query(text: string): Promise<unknown[][]>;
 }
+
+/** Sends a request as a browser: with its cookie, from a page of the server. */
+export type Browse = (method: string, path: string, body?: object) => Promise<Browsed>;
 
 export interface Browsed {
   readonly status: number;
@@ -23,13 +26,47 @@ export interface Browsed {
   readonly json: any;
 }
 
-const PASSWORD = "correct horse battery";
+export interface Asked extends Browsed {
+  readonly text: string;
+}
 
-/** Starts the built server on the home of the place with its own port and PostgreSQL. It ends with the place. */
-export async function startHosted(place: Place): Promise<Hosted> {
-  const { setup_link: setupLink, started, url } = await startHostedServer(place);
+const PASSWORD = "correct horse battery";
+const START_MS = 60_000;
+
+/** Starts the built server on the home of the project with its own port and PostgreSQL. It ends with the project. */
+export async function startHosted(project: TestProject): Promise<Hosted> {
+  const { server, url } = await startServer(project);
+  const setupLink = () => /^Make the first account: (\S+)$/m.exec(server.output())?.[1] ?? "";
+  const browse = openBrowserSession(url);
+  return {
+    url,
+    get setup_link() {
+      return setupLink();
+    },
+    server,
+    browse,
+    query: (text) => queryCluster(join(project.home, "server", "postgres"), "control", text),
+    setUp: (email) => setUpAccount(browse, setupLink(), email),
+  };
+}
+
+/** Starts the built server in the project's home, also again, and waits until it prints its address. */
+export async function startServer(project: TestProject): Promise<{ readonly server: Started; readonly url: string }> {
+  const server = project.start(`node '${join(ROOT, "dist", "server.js")}'`);
+  return await eventually(
+    () => {
+      expect(server.child.exitCode, server.output()).toBe(null);
+      const url = /^Dashboard: (\S+)$/m.exec(server.output())?.[1];
+      if (url === undefined) throw new Error(server.output());
+      return { server, url };
+    },
+    { timeout_ms: START_MS },
+  );
+}
+
+export function openBrowserSession(url: string): Browse {
   let cookie = "";
-  const browse: Hosted["browse"] = async (method, path, body) => {
+  return async (method, path, body) => {
     const response = await fetch(url + path, {
       method,
       headers: {
@@ -44,32 +81,45 @@ export async function startHosted(place: Place): Promise<Hosted> {
     const text = await response.text();
     return { status: response.status, json: text === "" ? undefined : JSON.parse(text) };
   };
-  return {
-    url,
-    server: started,
-    browse,
-    query: async (text) => {
-      const client = await connectCluster(join(place.home, "server", "postgres"), "control");
-      try {
-        return (await client.query({ text, rowMode: "array" })).rows;
-      } finally {
-        await client.end();
-      }
-    },
-    setUp: async (email) => {
-      const token = new URL(setupLink).searchParams.get("token");
-      const made = await browse("POST", "/v1/setup", { token, email, name: "Ann", password: PASSWORD });
-      expect(made, JSON.stringify(made)).toMatchObject({ status: 201 });
-    },
-  };
+}
+
+/** Creates the first account in this session. */
+export async function setUpAccount(browse: Browse, setupLink: string, email: string): Promise<void> {
+  const token = new URL(setupLink).searchParams.get("token");
+  const made = await browse("POST", "/v1/setup", { token, email, name: "Ann", password: PASSWORD });
+  expect(made, JSON.stringify(made)).toMatchObject({ status: 201 });
+}
+
+/** Sends a request with an API key. Bytes are an archive. NDJSON answers have only a text. */
+export async function send(url: string, key: string, method: string, body?: object): Promise<Asked> {
+  const isBytes = body instanceof Uint8Array;
+  const type = isBytes ? "application/x-tar" : "application/json";
+  const response = await fetch(url, {
+    method,
+    headers: { "x-api-key": key, ...(body === undefined ? {} : { "content-type": type }) },
+    ...(body === undefined ? {} : { body: isBytes ? Uint8Array.from(body) : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson =
+    /json/.test(response.headers.get("content-type") ?? "") &&
+    !/ndjson/.test(response.headers.get("content-type") ?? "");
+  return { status: response.status, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
+}
+
+/** Signs the command in as the browser's account. */
+export async function signInCommand(project: TestProject, { browse }: Pick<Hosted, "browse">): Promise<void> {
+  const { code, login } = await startLogin(project);
+  await browse("GET", `/v1/devices/${code}`);
+  await browse("POST", "/v1/auth/device/approve", { userCode: code });
+  expect(await ended(login), login.output()).toBe(0);
 }
 
 /** Runs `cli login` until it shows its code. */
 export async function startLogin(
-  place: Place,
+  project: TestProject,
   words = "",
 ): Promise<{ readonly login: Started; readonly code: string }> {
-  const login = place.start(`cli login ${words}`);
+  const login = project.start(`cli login ${words}`);
   const code = await eventually(
     () => {
       // the next line may follow a moment later

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ROOT } from "./place.ts";
+import { ROOT } from "@appdb/testkit/test-project";
 
 const TOOLS = join(ROOT, ".tools");
 const REQUIREMENTS = join(ROOT, "e2e", "support", "openapi-requirements.txt");

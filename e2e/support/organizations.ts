@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { eventually } from "@appdb/testkit/eventually";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { ended, type Hosted, startHosted, startLogin } from "./hosted.ts";
-import type { Place } from "./place.ts";
+import { type Hosted, signInCommand, startHosted } from "./hosted.ts";
 import { expectExit, makeProject, writeFile } from "./served.ts";
 
 const NAMES = ["acme", "other"] as const;
@@ -89,22 +89,19 @@ export function testOrganizations(settings: Readonly<Record<string, string>>): v
   test("isolates databases of two organizations from each other, the server and pods", {
     timeout: 180_000,
   }, async () => {
-    await using place = await makeProject(APP, { env: settings });
-    writeFile(place, "wheel.py", MAKE_WHEEL);
-    writeFile(place, "requirements.txt", "./tiny-1-py3-none-any.whl\n");
-    expect(await place.type("python3 wheel.py")).toMatchObject({ code: 0 });
-    const hosted = await startHosted(place);
+    await using project = await makeProject(APP, { env: settings });
+    writeFile(project, "wheel.py", MAKE_WHEEL);
+    writeFile(project, "requirements.txt", "./tiny-1-py3-none-any.whl\n");
+    expect(await project.type("python3 wheel.py")).toMatchObject({ code: 0 });
+    const hosted = await startHosted(project);
     expect(hosted.server.output()).toContain('"driver":"sandbox"');
     await hosted.setUp("ann@example.com");
-    const { code, login } = await startLogin(place);
-    await hosted.browse("GET", `/v1/devices/${code}`);
-    await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-    expect(await ended(login), login.output()).toBe(0);
+    await signInCommand(project, hosted);
     const databases = [];
-    for (const name of NAMES) databases.push(await makeDatabase(place, hosted, name));
+    for (const name of NAMES) databases.push(await makeDatabase(project, hosted, name));
     for (const { insert, name, secret } of databases) {
       expect(await insert("docs", { title: `of ${name}` })).toMatchObject({ shouted: `OF ${name.toUpperCase()}!` });
-      const targets = targetsOf(place, hosted, databases);
+      const targets = targetsOf(project, hosted, databases);
       // the targets that must be unreachable exist
       expect([...targets.paths, ...targets.sockets].filter((path) => !existsSync(path))).toEqual([]);
       const words = databases.filter((other) => other.name !== name).map((other) => other.secret);
@@ -123,8 +120,8 @@ export function testOrganizations(settings: Readonly<Record<string, string>>): v
       expect(environments.filter((variable: string) => /^SERVICE|TOKEN|PG/.test(variable))).toEqual([]);
     }
     for (const { name, rows } of databases) {
-      expect((await expectExit(place, 0, "db", "stop", `cloud://${name}:main`)).stdout).toContain("STOPPED");
-      expect((await expectExit(place, 0, "db", "start", `cloud://${name}:main`)).stdout).toContain("AVAILABLE");
+      expect((await expectExit(project, 0, "db", "stop", `cloud://${name}:main`)).stdout).toContain("STOPPED");
+      expect((await expectExit(project, 0, "db", "start", `cloud://${name}:main`)).stdout).toContain("AVAILABLE");
       expect(await rows("docs")).toMatchObject([{ title: `of ${name}`, shouted: `OF ${name.toUpperCase()}!` }]);
     }
   });
@@ -139,17 +136,17 @@ interface MadeDatabase {
 }
 
 /** Creates an organization with the command, and the project's files and tables in its database. */
-async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise<MadeDatabase> {
+async function makeDatabase(project: TestProject, hosted: Hosted, name: string): Promise<MadeDatabase> {
   const uri = `cloud://${name}:main`;
   const secret = `own-secret-of-${name}`;
-  const json = async (...words: string[]) => JSON.parse((await expectExit(place, 0, ...words, "--json")).stdout);
-  await expectExit(place, 0, "org", "create", name);
+  const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
+  await expectExit(project, 0, "org", "create", name);
   await eventually(async () => expect(await json("db", "status", uri)).toMatchObject({ state: "AVAILABLE" }), {
     timeout_ms: READY_MS,
   });
-  await expectExit(place, 0, "secret", "set", uri, `OWN=${secret}`);
+  await expectExit(project, 0, "secret", "set", uri, `OWN=${secret}`);
   // the image reads the file before its database runs it; the start with the image loads the secret
-  const deployed = await expectExit(place, 0, "deploy", "app.py", uri, "-f");
+  const deployed = await expectExit(project, 0, "deploy", "app.py", uri, "-f");
   expect(deployed.stdout).toContain("the image will be one that was built before");
   const { api_key: apiKey } = await json("key", "create", "backend");
   const { id } = await json("db", "status", uri);
@@ -167,7 +164,7 @@ async function makeDatabase(place: Place, hosted: Hosted, name: string): Promise
 }
 
 /** Targets that no organization's code may reach: both databases' folders, the server's, and its address. */
-function targetsOf({ env, home }: Place, { url }: Hosted, databases: readonly MadeDatabase[]) {
+function targetsOf({ env, home }: TestProject, { url }: Hosted, databases: readonly MadeDatabase[]) {
   const places = databases.map(({ id }) => {
     const folder = join(home, "server", "databases", id);
     const runFolder = nameRuntimeFolder(folder, env.XDG_RUNTIME_DIR);

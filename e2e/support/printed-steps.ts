@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "./place.ts";
+import { ROOT } from "@appdb/testkit/test-project";
 
 /** A fenced block of a page: the words of its mark, the language, and its non-empty lines. */
 export interface PrintedStep {

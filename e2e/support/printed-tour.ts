@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { type Finished, freePort, type Started, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { type Finished, freePort, type Place, type Started } from "./place.ts";
 import { printedExit, readPrintedSteps, withoutComment } from "./printed-steps.ts";
 
 interface Step {
@@ -18,7 +18,7 @@ type Said = ReadonlyMap<string, Finished>;
  * port 8000 by a free one. `onServed` runs after the first `cli service update`.
  */
 export async function walkPrintedTour(
-  place: Place,
+  project: TestProject,
   page: string,
   onServed?: (port: number) => Promise<void>,
 ): Promise<Said> {
@@ -27,15 +27,15 @@ export async function walkPrintedTour(
   let serving: Started | undefined;
   let wantsLook = onServed !== undefined;
   for (const { kind, lines } of readTour(page, port)) {
-    if (kind === "edit") editApplication(place, lines);
-    if (kind === "serve") serving = await serve(place, lines[0] ?? "");
+    if (kind === "edit") editApplication(project, lines);
+    if (kind === "serve") serving = await serve(project, lines[0] ?? "");
     for (const line of kind === "type" ? lines : []) {
       const isUpdate = line.startsWith("cli service update");
       if (isUpdate && serving !== undefined) {
         expect(await serving.interrupt(), serving.output()).toBe(130);
         serving = undefined;
       }
-      const done = await place.type(line);
+      const done = await project.type(line);
       expect(done.code, `${line}\n${done.stdout}${done.stderr}`).toBe(printedExit(line));
       said.set(line, done);
       if (isUpdate && wantsLook) await onServed?.(port);
@@ -65,16 +65,16 @@ function kindOf(language: string, mark: string): Step["kind"] {
   return mark.includes("until") ? "serve" : "type";
 }
 
-function editApplication(place: Place, lines: readonly string[]): void {
-  const file = join(place.project, "app.py");
+function editApplication(project: TestProject, lines: readonly string[]): void {
+  const file = join(project.folder, "app.py");
   const before = readFileSync(file, "utf8");
   const after = before.replace(/^ {4}title_upper = .*\n/m, (line) => `${line}${lines.join("\n")}\n`);
   expect(after).not.toBe(before);
   writeFileSync(file, after);
 }
 
-async function serve(place: Place, line: string): Promise<Started> {
-  const serving = place.start(withoutComment(line));
+async function serve(project: TestProject, line: string): Promise<Started> {
+  const serving = project.start(withoutComment(line));
   const port = /--port (\d+)/.exec(line)?.[1];
   await eventually(async () => {
     expect(serving.child.exitCode, serving.output()).toBe(null);

@@ -2,9 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Problem } from "@appdb/contract/errors";
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
+import { type Finished, openTestProject, type TestProject, type TestProjectInput } from "@appdb/testkit/test-project";
 import pg from "pg";
 import { expect } from "vitest";
-import { type Finished, makePlace, type Place, type PlaceInput } from "./place.ts";
 
 export interface Answer {
   readonly status: number;
@@ -14,19 +14,19 @@ export interface Answer {
   readonly json: any;
 }
 
-/** Creates a place with a project that has this `app.py`. Applies nothing yet. */
-export async function makeProject(app: string, input: PlaceInput = {}): Promise<Place> {
-  const place = makePlace(input);
-  writeFile(place, "app.py", app);
-  await expectExit(place, 0, "init");
-  return place;
+/** Creates a test project with this `app.py`. Applies nothing yet. */
+export async function makeProject(app: string, input: TestProjectInput = {}): Promise<TestProject> {
+  const project = openTestProject(input);
+  writeFile(project, "app.py", app);
+  await expectExit(project, 0, "init");
+  return project;
 }
 
 /** Applies `app.py` to `main` and serves it in the background. Returns the service's address. */
-export async function serveProject(place: Place): Promise<string> {
-  await expectExit(place, 0, "schema", "update", "app.py", "main");
-  await expectExit(place, 0, "service", "update", "app.py", "main", "-f");
-  const [service] = await listServices(place);
+export async function serveProject(project: TestProject): Promise<string> {
+  await expectExit(project, 0, "schema", "update", "app.py", "main");
+  await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
+  const [service] = await listServices(project);
   return service?.endpoint ?? "";
 }
 
@@ -40,13 +40,13 @@ export interface Listed {
 }
 
 /** The services of a database, or of all. */
-export async function listServices(place: Place, ...database: readonly string[]): Promise<readonly Listed[]> {
-  return JSON.parse((await expectExit(place, 0, "service", "list", ...database, "--json")).stdout).services;
+export async function listServices(project: TestProject, ...database: readonly string[]): Promise<readonly Listed[]> {
+  return JSON.parse((await expectExit(project, 0, "service", "list", ...database, "--json")).stdout).services;
 }
 
 /** Runs a command that must exit with this status. */
-export async function expectExit(place: Place, exit: number, ...args: string[]): Promise<Finished> {
-  const ran = await place.cli(...args);
+export async function expectExit(project: TestProject, exit: number, ...args: string[]): Promise<Finished> {
+  const ran = await project.cli(...args);
   expect(ran.code, `cli ${args.join(" ")}\n${ran.stdout}${ran.stderr}`).toBe(exit);
   return ran;
 }
@@ -54,8 +54,8 @@ export async function expectExit(place: Place, exit: number, ...args: string[]):
 /**
  * Runs a command that must fail, with and without `--json`, and returns its problem, which must be complete and plain.
  */
-export async function expectProblem(place: Place, exit: number, ...args: string[]): Promise<Problem> {
-  const ran = await expectExit(place, exit, ...args, "--json");
+export async function expectProblem(project: TestProject, exit: number, ...args: string[]): Promise<Problem> {
+  const ran = await expectExit(project, exit, ...args, "--json");
   const problem = JSON.parse(ran.stdout) as Problem;
   expect(ran.stderr).toContain(`error: ${problem.detail}\n`);
   expect(ran.stderr).toContain(`hint: ${problem.hint}\n`);
@@ -63,13 +63,13 @@ export async function expectProblem(place: Place, exit: number, ...args: string[
   return problem;
 }
 
-export function writeFile(place: Place, name: string, text: string): void {
-  writeFileSync(join(place.project, name), text);
+export function writeFile(project: TestProject, name: string, text: string): void {
+  writeFileSync(join(project.folder, name), text);
 }
 
 /** Replaces a part of a project file, which must exist. */
-export function editFile(place: Place, name: string, before: string, after: string): void {
-  const path = join(place.project, name);
+export function editFile(project: TestProject, name: string, before: string, after: string): void {
+  const path = join(project.folder, name);
   const text = readFileSync(path, "utf8");
   expect(text).toContain(before);
   writeFileSync(path, text.replace(before, after));
@@ -91,8 +91,15 @@ export async function read(answer: Response): Promise<Answer> {
 }
 
 /** Queries the database directly by PostgreSQL's protocol on the running cluster's socket. */
-export async function query(place: Place, text: string, database = "main"): Promise<unknown[][]> {
-  const client = await connect(place, database);
+export async function query(project: TestProject, text: string, database = "main"): Promise<unknown[][]> {
+  return await queryCluster(join(project.home, "postgres"), database, text);
+}
+
+/** Queries a database of the running cluster in a folder of a home. */
+export async function queryCluster(folder: string, database: string, text: string): Promise<unknown[][]> {
+  const client = await connectCluster(folder, database);
+  // a test may kill the server
+  client.on("error", () => undefined);
   try {
     return (await client.query({ text, rowMode: "array" })).rows;
   } finally {
@@ -101,8 +108,8 @@ export async function query(place: Place, text: string, database = "main"): Prom
 }
 
 /** Takes locks by a statement, like a user of psql, and holds them until disposed. */
-export async function hold(place: Place, text: string): Promise<AsyncDisposable> {
-  const client = await connect(place, "main");
+export async function hold(project: TestProject, text: string): Promise<AsyncDisposable> {
+  const client = await connectCluster(join(project.home, "postgres"), "main");
   await client.query("begin");
   await client.query(text);
   return {
@@ -111,10 +118,6 @@ export async function hold(place: Place, text: string): Promise<AsyncDisposable>
       await client.end();
     },
   };
-}
-
-async function connect(place: Place, database: string): Promise<pg.Client> {
-  return await connectCluster(join(place.home, "postgres"), database);
 }
 
 /** Connects to the running cluster in a folder of a home. */
@@ -127,12 +130,12 @@ export async function connectCluster(folder: string, database: string): Promise<
 }
 
 /** Everything that a refused command must not change: databases, catalog and tables. */
-export async function snapshot(place: Place): Promise<unknown> {
+export async function snapshot(project: TestProject): Promise<unknown> {
   return [
-    await query(place, "select datname from pg_database order by 1"),
-    await query(place, "select * from appdb.state"),
+    await query(project, "select datname from pg_database order by 1"),
+    await query(project, "select * from appdb.state"),
     await query(
-      place,
+      project,
       "select table_schema, table_name, column_name, data_type from information_schema.columns where table_schema = 'public' order by 1, 2, 3",
     ),
   ];

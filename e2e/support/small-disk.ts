@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Place } from "./place.ts";
+import type { TestProject } from "@appdb/testkit/test-project";
 
-/** A separate file system for the home of a place. It ends with the home's daemon. */
+/** A separate file system for the home of a project. It ends with the home's daemon. */
 export interface SmallDisk extends AsyncDisposable {
   /** Uses up all free bytes. */
   fill(): void;
@@ -11,14 +11,14 @@ export interface SmallDisk extends AsyncDisposable {
   free(): void;
 }
 
-/** Mounts a disk of this size at the future home of the place. */
-export function mountSmallDisk(place: Place, megabytes: number): SmallDisk {
-  mkdirSync(place.home, { mode: 0o700 });
-  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0700`, "tmpfs", place.home]);
-  const filling = join(place.home, "filling");
+/** Mounts a disk of this size at the future home of the project. */
+export function mountSmallDisk(project: TestProject, megabytes: number): SmallDisk {
+  mkdirSync(project.home, { mode: 0o700 });
+  execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0700`, "tmpfs", project.home]);
+  const filling = join(project.home, "filling");
   return {
     fill: () => {
-      const { bavail, bsize } = statfsSync(place.home);
+      const { bavail, bsize } = statfsSync(project.home);
       const rest = Buffer.alloc(bsize);
       try {
         writeFileSync(filling, Buffer.alloc(bavail * bsize));
@@ -31,8 +31,8 @@ export function mountSmallDisk(place: Place, megabytes: number): SmallDisk {
     free: () => rmSync(filling, { force: true }),
     [Symbol.asyncDispose]: async () => {
       rmSync(filling, { force: true });
-      await place.cli("daemon", "stop");
-      execFileSync("umount", [place.home]);
+      await project.cli("daemon", "stop");
+      execFileSync("umount", [project.home]);
     },
   };
 }

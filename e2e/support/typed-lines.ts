@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "./place.ts";
+import { ROOT } from "@appdb/testkit/test-project";
 
 /** A line of a page that a user should type. */
 export interface TypedLine {

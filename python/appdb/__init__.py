@@ -13,7 +13,7 @@ This package records what such a file declares (`python -m appdb.manifest`) and 
 appdb.worker`). Names are loaded when first used, so that importing it costs next to nothing.
 """
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 # The column types; appdb/kinds/<lower-case name>.py declares each.
 TYPE_NAMES = "String Int Float Bool Timestamp Date UUID Json Array Binary Image Video Audio Document".split()
@@ -78,6 +78,11 @@ def __getattr__(name):
         raise later(f"appdb.{name}")
     if name.lower() in _ELSEWHERE:
         raise UnknownAttribute(f"appdb has no '{name}'.", f"Write db.{_ELSEWHERE[name.lower()]}.")
+    for module in ("serving", "functions"):
+        known = {one.lower(): one for one in dir(load(f"appdb.{module}"))}
+        if name.lower() in known:
+            imported = known[name.lower()]
+            raise UnknownAttribute(f"appdb has no '{name}'.", f"Write: from appdb.{module} import {imported}")
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))
 
 

@@ -2,7 +2,7 @@
 
 from appdb.declare.errors import AppFileError, did_you_mean, later
 
-_MEDIA = frozenset("document net vision globals".split())
+_MEDIA = frozenset("document globals".split())
 _ITERATORS = frozenset(
     "document_splitter string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator".split()
 )

@@ -18,6 +18,8 @@ IMPORTS = {
     "x = fn.json.list_iterator": ["appdb.functions.json.list_iterator", LATER],
     "x = fn.string.uper": ["appdb.functions.string has no 'uper'", "Did you mean 'upper'?"],
     "from appdb.functions.string import uper": ["appdb.functions.string has no 'uper'", "Did you mean 'upper'?"],
+    "from appdb import Router": ["appdb has no 'Router'", "Write: from appdb.serving import Router"],
+    "from appdb import upper": ["appdb has no 'upper'", "Write: from appdb.functions import upper"],
     "from appdb import udff": ["appdb has no 'udff'", "Did you mean 'udf'?"],
     "from appdb.functions.strng import upper": ["no namespace 'strng'", "Did you mean 'string'?"],
     "from appdb.io import export_parquet": ["appdb.io", LATER],
@@ -183,6 +185,8 @@ MISUSES = {
     "n.between(1, 3)": ["has no 'between'", "(column >= least)"],
     "s.upper": ["The method s.upper is used", "s.upper()"],
     "db.Column(type=db.Int, nullable=False)": ["no option 'nullable'", "| None"],
+    "db.router()": ["appdb has no 'router'", "Write: from appdb.serving import Router"],
+    "db.Column(value=db.uuid7())": ["appdb has no 'uuid7'", "Write: from appdb.functions import uuid7"],
     "db.Column(type=db.Text)": ["appdb has no 'Text'", "Write db.String."],
     "db.Column(type=db.DateTime)": ["appdb has no 'DateTime'", "Write db.Timestamp."],
 }

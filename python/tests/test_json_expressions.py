@@ -210,7 +210,7 @@ def test_members_of_enums_and_numpy_scalars_are_what_they_stand_for(project):
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("x = n.errortype", ["n.errortype", "is not computed"]),
+        ("x = n.errortype", ["n.errortype", "n is neither"]),
         ("x = s + 1", ["'+' does not work on String and Int: s + 1", "for example s.astype(db.Int)"]),
         ("x = (n + 1) + s", ["Convert one side, for example (n + 1).astype(db.String)."]),
         ("x = d < t", ["'<' does not work on Date and Timestamp", "d.astype(db.Timestamp)"]),

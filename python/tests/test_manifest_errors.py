@@ -162,7 +162,19 @@ CASES = {
     "the order of two Json values": ("class A(Base, name='a'):\n    d: db.Json\n    x = d.a < d.b\n", "x = d.a < d.b", ["Json: d.a < d.b", ".astype(db.Int)"]),
     "& without parentheses": (MODEL + "    x = n > 1 & n < 3\n", "x = n > 1", ["parentheses"]),
     "and in place of &": (MODEL + "    x = (n > 1) and (n < 3)\n", "x = (n > 1) and", ["& | ~"]),
-    "an if over a column": (MODEL + "    if n > 1:\n        y = 1\n", "if n > 1", ["truth value"]),
+    "an if over a column": (MODEL + "    if n > 1:\n        y = 1\n", "if n > 1", ["truth value", "where(...)", "`if`", "@udf"]),
+    "an if in a query": (
+        MODEL + "@db.query\ndef q(k: int):\n    if A.n > k:\n        return A.select(A.n)\n", "if A.n > k:", ["where(...)"]
+    ),
+    "an if with and": (MODEL + "    if n > 1 and n < 3:\n        y = 1\n", "if n > 1 and", ["& | ~"]),
+    "a misspelt __indexes__": (MODEL + "    __index__ = [db.BtreeIndex(n)]\n", "__index__ =", ["Write __indexes__"]),
+    "another spelling of __indexes__": (MODEL + "    __indices__ = []\n", "__indices__ =", ["Write __indexes__"]),
+    "indexes without underscores": (MODEL + "    indexes = [db.BtreeIndex(n)]\n", "indexes =", ["'indexes'", "Write __indexes__"]),
+    "an index as a column": (MODEL + "    i = db.BtreeIndex(n)\n", "i = db.BtreeIndex", ["'i'", "Write __indexes__"]),
+    "__tablename__": (
+        "class A(Base, name='a'):\n    __tablename__ = 'docs'\n    n: db.Int\n", "__tablename__", ['Write class A(Base, name="docs"):']
+    ),
+    "__table_args__": (MODEL + "    __table_args__ = {}\n", "__table_args__ =", ["no meaning", "Remove it"]),
     "an f-string over a column": (MODEL + "    x = f'{s}!'\n", "x = f'{s}!'", ["f-string", "format"]),
     "str() of a column": (MODEL + "    x = str(n)\n", "x = str(n)", ["str()", "n.astype(db.String)"]),
     "%-formatting of a column": (MODEL + "    x = 'no. %s' % n\n", "x = 'no.", ["'%s'", "format"]),
@@ -276,10 +288,13 @@ def test_a_router_is_refused(project, written, words):
 LATER = [
     "class V(Base, name='v', base=A):\n    m = A.n\n",
     "class V(Base, name='v', base=A, iterator=1):\n    m = 1\n",
+    "from appdb.functions.video import frame_iterator\n",
+    "x = fn.audio.audio_splitter\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
+    "x = fn.document\n",
     "t = db.get_table('a')\n",
 ]
 

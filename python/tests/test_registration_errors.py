@@ -51,11 +51,11 @@ REFUSED = {
         ("r.add_update_route(A, path='/a', inputs=['id'])", ["'id' is of the primary key", "Take 'id' out of inputs"]),
     ],
     "files in requests": [
-        ("r.add_insert_route(A, path='/a', inputs=['n', 's'], uploadfile_inputs=['n'])", ["uploadfile_inputs=", LATER]),
+        ("r.add_insert_route(A, path='/a', inputs=['n', 's'], uploadfile_inputs=['n'])", ["uploadfile_inputs=", "which is Int"]),
         ("r.add_query_route(path='/q', query=q, method='get', uploadfile_inputs=['n'])", ["uploadfile_inputs=", LATER]),
-        ("r.add_insert_route(A, path='/a', return_fileresponse=True)", ["return_fileresponse=", LATER]),
-        ("r.add_compute_route(A, path='/a', return_fileresponse=True, background=True)", ["return_fileresponse=", LATER]),
-        ("r.add_query_route(path='/q', query=q, return_fileresponse=True)", ["return_fileresponse=", LATER]),
+        ("r.add_insert_route(A, path='/a', return_fileresponse=True)", ["return_fileresponse=", "exactly one output"]),
+        ("r.add_compute_route(A, path='/a', return_fileresponse=True, background=True)", ["return_fileresponse=", "one output"]),
+        ("r.add_query_route(path='/q', query=q, return_fileresponse=True)", ["return_fileresponse=", "exactly one value"]),
         ("@r.insert_route(A, path='/a', return_fileresponse=True)\ndef f(*, up): return up", ["return_fileresponse="]),
     ],
     "missing": [
@@ -68,7 +68,7 @@ REFUSED = {
     ],
     "views and media": [
         ("class V(Base, name='v', base=A):\n    x = A.n", ["A view (base=) of the model V", LATER]),
-        ("x = db.Image", ["appdb.Image", LATER]),
+        ("x = db.ConfigVar", ["appdb.ConfigVar", LATER]),
     ],
     "functions that answer": [
         ("@r.insert_route(A, path='/a')\ndef f(up): return up", ["'up' of f is not keyword-only", "Write def f(*, up):"]),
@@ -87,7 +87,7 @@ REFUSED = {
         ("r.add_insert_route(A, path='/health')", ["The path /health is reserved for the service itself"]),
         ("r.add_query_route(path='/openapi.json', query=q, method='get')", ["/openapi.json is reserved for the service"]),
         ("r.add_update_route(A, path='/a/{n}')", ["'/a/{n}' has a parameter", "Send the value in the body"]),
-        ("r.add_query_route(path='/q/{n}', query=q, method='get')", ["'/q/{n}' has a parameter", "/path?name=value"]),
+        ("r.add_query_route(path='/q/{zz}', query=q, method='get')", ["names 'zz'", "is not an input of q"]),
         ("r.add_delete_route(A, path='a')", ["'a' does not begin with '/'", "Write '/a'"]),
         ("r.add_query_route(path='/q', query=q, method='put')", ["method='put'", 'method="get"']),
     ],

@@ -49,14 +49,20 @@ def namespace_stub(namespace):
     functions = module.FUNCTIONS.values()
     again = [name for name, value in vars(module).items() if isinstance(value, Aggregate)]
     aliases = [ALIASES[kind] for kind in ALIASES if any(p.kind == kind for one in functions for p in one.parameters)]
-    results = {DISPLAY[one.kind] for one in functions}
+    aggregates = [getattr(module, name) for name in module.function.__self__.aggregates]
+    results = {DISPLAY[one.kind] for one in functions} | {DISPLAY[one.result[0]] for one in aggregates}
     return stub_of(
         module,
         results | ({"Expr"} if aliases else set()),
         [f"from ._aggregates import {name} as {name}" for name in again],
         [f"{name} = {hint}" for name, hint in aliases],
-        [function_stub(one) for one in functions],
+        [*map(function_stub, functions), *map(aggregate_stub, aggregates)],
     )
+
+
+def aggregate_stub(one):
+    parameters = [(p.name, ALIASES.get(p.kind, ("Any",))[0], p.default, p.mode) for p in one.parameters]
+    return definition(one.__name__, parameters, DISPLAY[one.result[0]], one.__doc__)
 
 
 def lists_stub():

@@ -22,7 +22,7 @@ export const LAYERS = {
     ["query-plans"],
     ["queries"],
     ["jobs", "live"],
-    ["routes", "schema"],
+    ["routes", "schema", "media"],
     ["openapi"],
     ["route-kinds"],
     ["background", "services"],
@@ -33,6 +33,7 @@ export const LAYERS = {
   "packages/pods/src": [["driver", "link"], ["sandbox"], ["."]],
   "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],
   "apps/runtime/src": [
+    ["media"],
     ["config", "databases", "http"],
     ["daemon"],
     ["services"],

@@ -13,12 +13,11 @@ function load(name) {
   const file = require.resolve(name);
   const known = loaded.get(file);
   if (known !== undefined) return known.exports;
-  const cachedData = readCompiled(file.replace(/\.js$/, ".compiled"));
-  if (cachedData === undefined) return require(file);
+  const compiled = require("./read-compiled.cjs").readCompiled(file);
+  if (compiled === undefined) return require(file);
+  const { text, cachedData } = compiled;
   const { createRequire, wrap } = require("node:module");
   const { Script } = require("node:vm");
-  // bundles are written in ASCII
-  const text = require("node:fs").readFileSync(file, "latin1");
   const script = new Script(wrap(text), { filename: file, cachedData });
   const program = { exports: {} };
   loaded.set(file, program);
@@ -26,15 +25,6 @@ function load(name) {
   const requireAny = (other) => (other.startsWith("./") ? load(other) : requireOther(other));
   script.runInThisContext()(program.exports, requireAny, program, file, __dirname);
   return program.exports;
-}
-
-function readCompiled(file) {
-  try {
-    return require("node:fs").readFileSync(file);
-  } catch (error) {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 /** Enables the compile cache of Node 22.8 and later, in an existing home, which no other user can write. */

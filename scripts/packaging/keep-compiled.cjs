@@ -4,13 +4,14 @@ const { chmodSync, readFileSync, renameSync, writeFileSync } = require("node:fs"
 const { createRequire, wrap } = require("node:module");
 const { dirname } = require("node:path");
 const { Script } = require("node:vm");
+const { compiledFile, sealCompiled } = require("./read-compiled.cjs");
 
 process.argv.splice(1, 1);
 const bundles = new Map();
 process.on("exit", () => {
-  for (const [file, { script }] of bundles) {
-    const target = file.replace(/\.js$/, ".compiled");
-    writeFileSync(`${target}.new`, script.createCachedData());
+  for (const [file, { script, source }] of bundles) {
+    const target = compiledFile(file);
+    writeFileSync(`${target}.new`, sealCompiled(source, script.createCachedData()));
     // the program may have set a umask of its own, and others run it
     chmodSync(`${target}.new`, 0o644);
     renameSync(`${target}.new`, target);
@@ -21,9 +22,10 @@ load(process.argv[1]);
 function load(file) {
   const known = bundles.get(file);
   if (known !== undefined) return known.program.exports;
-  const script = new Script(wrap(readFileSync(file, "latin1")), { filename: file });
+  const source = readFileSync(file);
+  const script = new Script(wrap(source.toString("latin1")), { filename: file });
   const program = { exports: {} };
-  bundles.set(file, { script, program });
+  bundles.set(file, { script, source, program });
   const requireOther = createRequire(file);
   const requireAny = (name) => (name.startsWith("./") ? load(requireOther.resolve(name)) : requireOther(name));
   script.runInThisContext()(program.exports, requireAny, program, file, dirname(file));

@@ -4,18 +4,11 @@ const { readFileSync } = require("node:fs");
 const { createRequire, wrap } = require("node:module");
 const { join } = require("node:path");
 const { Script } = require("node:vm");
+const { readCompiled } = require("./read-compiled.cjs");
 
 const file = join(__dirname, "@PROGRAM@.js");
 // bundles are ASCII
-const script = new Script(wrap(readFileSync(file, "latin1")), { filename: file, cachedData: readCompiled() });
+const { text, cachedData } = readCompiled(file) ?? { text: readFileSync(file, "latin1") };
+const script = new Script(wrap(text), { filename: file, cachedData });
 const program = { exports: {} };
 script.runInThisContext()(program.exports, createRequire(file), program, file, __dirname);
-
-function readCompiled() {
-  try {
-    return readFileSync(join(__dirname, "@PROGRAM@.compiled"));
-  } catch (error) {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  }
-}

@@ -1,10 +1,11 @@
+import { VERSION } from "@appdb/contract/version";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
 import { listCommands } from "./app.ts";
 import { DATABASE } from "./testing/databases.ts";
 import { HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
 import { hostedService } from "./testing/services.ts";
-import { URI } from "./testing/upload-world.ts";
+import { URI } from "./testing/upload-project.ts";
 
 const RECOMPUTED = {
   table: "main/docs",
@@ -210,7 +211,7 @@ describe("the command line", () => {
     ["help schema", "cli schema diff"],
     ["schema help", "cli schema diff"],
     ["help schema diff", "cli schema diff app.py main"],
-    ["-V", "0.8.0"],
+    ["-V", VERSION],
   ])("cli %s shows the same as in other commands", async (words, told) => {
     const ran = await runCli(words);
     expect(ran).toMatchObject({ exit: 0, stderr: "" });
@@ -245,7 +246,7 @@ describe("daemon", () => {
   test("status describes the daemon and exits with 1 when none runs", async () => {
     const ran = await runCli("daemon status", { client: WILLING });
     expect(ran.exit).toBe(0);
-    expect(ran.stdout).toContain("process 4711, port 40123, version 0.8.0");
+    expect(ran.stdout).toContain(`process 4711, port 40123, version ${VERSION}`);
     const none = await runCli("daemon status --json", { has_daemon: false });
     expect(none.exit).toBe(1);
     expect(JSON.parse(none.stdout)).toMatchObject({ running: false, port: null });

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { identifyProcess } from "@appdb/system/processes/process-identity";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { startTestPostgres } from "@appdb/testkit/test-postgres";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { doorFolder } from "./edge/admin-socket.ts";
 import { runProcess, type ServerProcess } from "./testing/run-process.ts";
 
@@ -298,6 +298,22 @@ describe("with an external PostgreSQL", () => {
     await using second = runProcess(env);
     expect(await second.ended()).toBe(1);
     expect(second.output()).toContain(`with the role control-plane: process ${server.pid}`);
+  });
+
+  test("is refused on a copy of a home in use, and leaves the original's gateway alone", async () => {
+    database = await createTestDatabase();
+    const env = { SERVICE_DATABASE_URL: database.dsn, SERVICE_ROLES: "control-plane,gateway" };
+    await using server = runProcess({ ...env, SERVICE_HOME: home });
+    await address(server);
+    const gateway = findLockOwner(join(home, "server", "locks"), "gateway.")?.pid;
+    const copy = `${home}-copy`;
+    onTestFinished(() => removeFolder(copy));
+    cpSync(home, copy, { recursive: true });
+    await using second = runProcess({ ...env, SERVICE_HOME: copy });
+    expect(await second.ended()).toBe(1);
+    expect(second.output()).toContain(`The home ${copy} is a copy of ${home}, which is in use by process`);
+    expect(second.output()).toContain(`Stop the server of ${home}`);
+    expect(findLockOwner(join(home, "server", "locks"), "gateway.")?.pid).toBe(gateway);
   });
 
   test("ends when its home is removed, so that another server can use it", async () => {

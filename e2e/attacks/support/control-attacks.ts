@@ -5,9 +5,10 @@ import { totalmem } from "node:os";
 import { collectEnvironment } from "@appdb/python-runtime/environments/collect-environment";
 import { eventually } from "@appdb/testkit/eventually";
 import { describe, expect, test } from "vitest";
-import { type Asked, type AttackStage, send, type Tenant } from "./attack-stage.ts";
+import { type Asked, send } from "../../support/hosted.ts";
+import { archiveOf, fileEntry } from "../../support/tree.ts";
+import type { AttackTarget, Tenant } from "./attack-target.ts";
 import { TENANT_APP } from "./tenant-app.ts";
-import { archiveOf, fileEntry } from "./tree.ts";
 
 /** Maximum response time of the control plane while it parses an expensive request. */
 const PING_MS = 10_000;
@@ -23,7 +24,7 @@ const FOLLOWERS = 200;
 export const PROJECT = { "app.py": TENANT_APP };
 
 /** Registers attacks on shared resources: the control plane's process, its workers, and the machine. */
-export function testControlAttacks(open: () => AttackStage): void {
+export function testControlAttacks(open: () => AttackTarget): void {
   describe("a member who sends expensive work to the control plane", () => {
     test.each([
       ["many dependencies", lockDocument(Array.from({ length: DEPENDENCIES }, (_, at) => `d${at}`))],
@@ -217,7 +218,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 }
 
 /** Number of requests of another user that get no answer in time during the work. */
-async function late({ hosted }: AttackStage, work: () => Promise<unknown>): Promise<number> {
+async function late({ hosted }: AttackTarget, work: () => Promise<unknown>): Promise<number> {
   let isDone = false;
   const done = Promise.race([work(), new Promise((resolve) => setTimeout(resolve, REQUEST_MS).unref())]).finally(() => {
     isDone = true;

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { describe, expect, test } from "vitest";
-import { type AttackStage, send } from "./attack-stage.ts";
+import { send } from "../../support/hosted.ts";
+import type { AttackTarget } from "./attack-target.ts";
 import { TENANT_APP } from "./tenant-app.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
@@ -11,10 +12,10 @@ const NOTHING = "nothing";
 const ROW = { oid: 764, prosrc: "be_lo_import", prolang: 12 };
 
 /** Registers attacks that make the database's engine connect to its own cluster as its superuser. */
-export function testExportAttacks(open: () => AttackStage): void {
+export function testExportAttacks(open: () => AttackTarget): void {
   describe("a member who exports rows to the database's own cluster socket", () => {
-    const folderOf = ({ place, mallory }: AttackStage) =>
-      nameRuntimeFolder(join(place.home, "server", "databases", mallory.database_id), place.env.XDG_RUNTIME_DIR);
+    const folderOf = ({ project, mallory }: AttackTarget) =>
+      nameRuntimeFolder(join(project.home, "server", "databases", mallory.database_id), project.env.XDG_RUNTIME_DIR);
     const forms = (folder: string): Record<string, string> => ({
       "a parameter for the host": `postgresql:///main?host=${folder}&user=postgres`,
       "an encoded host": `postgresql://postgres@${encodeURIComponent(folder)}/main`,
@@ -28,26 +29,28 @@ export function testExportAttacks(open: () => AttackStage): void {
     const names = Object.keys(forms("/"));
 
     test("an honest route stores a row, and the targeted socket exists", async () => {
-      const stage = open();
-      const deployed = await stage.mallory.deploy(TENANT_APP);
+      const target = open();
+      const deployed = await target.mallory.deploy(TENANT_APP);
       expect(deployed, deployed.stderr).toMatchObject({ code: 0 });
       const row = { oid: 1, prosrc: "honest", prolang: 12 };
-      expect(await send(`${stage.mallory.tools}/loot`, stage.mallory.key, "POST", row)).toMatchObject({ status: 200 });
-      expect(existsSync(join(folderOf(stage), ".s.PGSQL.5432"))).toBe(true);
+      expect(await send(`${target.mallory.tools}/loot`, target.mallory.key, "POST", row)).toMatchObject({
+        status: 200,
+      });
+      expect(existsSync(join(folderOf(target), ".s.PGSQL.5432"))).toBe(true);
     });
 
     test.each(names)("changes no catalog function by %s", async (name) => {
-      const stage = open();
-      const url = forms(folderOf(stage))[name] ?? "";
-      expect(await attack(stage, JSON.stringify(url), name)).toBe(NOTHING);
+      const target = open();
+      const url = forms(folderOf(target))[name] ?? "";
+      expect(await attack(target, JSON.stringify(url), name)).toBe(NOTHING);
     });
 
     test("changes no catalog function by an address in a secret", async () => {
-      const stage = open();
-      const value = Object.values(forms(folderOf(stage)))[0];
-      const set = await stage.mallory.ask("PUT", "/databases/main/secrets/WAREHOUSE_URL", { value });
+      const target = open();
+      const value = Object.values(forms(folderOf(target)))[0];
+      const set = await target.mallory.ask("PUT", "/databases/main/secrets/WAREHOUSE_URL", { value });
       expect(set.status, set.text).toBeLessThan(300);
-      expect(await attack(stage, '"env:WAREHOUSE_URL"', "env")).toBe(NOTHING);
+      expect(await attack(target, '"env:WAREHOUSE_URL"', "env")).toBe(NOTHING);
     });
 
     test("an honest application still works afterwards", async () => {
@@ -60,7 +63,7 @@ export function testExportAttacks(open: () => AttackStage): void {
 }
 
 /** Deploys a route that exports to `pg_proc` and sends the catalog's own row. */
-async function attack({ mallory }: AttackStage, written: string, name: string): Promise<string> {
+async function attack({ mallory }: AttackTarget, written: string, name: string): Promise<string> {
   const path = `/exported-${name.replaceAll(/\W/g, "-")}`;
   const target = `SqlExport(db_connect=${written}, table="pg_proc", db_schema="pg_catalog", method="update")`;
   const route = `tools.add_insert_route(Loot, path="${path}", export_sql=${target})`;

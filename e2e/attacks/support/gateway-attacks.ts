@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { findLockOwner } from "@appdb/system/processes/numbered-lock";
 import { describe, expect, test } from "vitest";
-import { type AttackStage, send, type Tenant } from "./attack-stage.ts";
+import { send } from "../../support/hosted.ts";
+import type { AttackTarget, Tenant } from "./attack-target.ts";
 
 const MEGABYTE = 1024 ** 2;
 /** Time in which an unauthorized request would have woken a database; a wake by a key takes a tenth of it. */
@@ -15,7 +16,7 @@ const BODIES = 600;
 const MAX_GROWTH_MB = 400;
 
 /** Registers attacks on the gateway, which all organizations share. */
-export function testGatewayAttacks(open: () => AttackStage): void {
+export function testGatewayAttacks(open: () => AttackTarget): void {
   describe("a client that sends requests to the gateway", () => {
     test("wakes a sleeping database with a key", async () => {
       const { victim } = open();
@@ -53,12 +54,12 @@ export function testGatewayAttacks(open: () => AttackStage): void {
     });
 
     test("waiting bodies of one organization use little gateway memory", async () => {
-      const stage = open();
-      const { mallory, victim } = stage;
+      const target = open();
+      const { mallory, victim } = target;
       const text = "x".repeat(MEGABYTE - 100);
       const honest = await send(`${mallory.tools}/nap`, mallory.key, "POST", { seconds: 0, text });
       expect(honest, honest.text.slice(0, 300)).toMatchObject({ status: 200 });
-      const pid = gatewayPid(stage);
+      const pid = gatewayPid(target);
       const before = residentMb(pid);
       const body = Buffer.from(JSON.stringify({ seconds: 20, text }));
       const agent = new Agent({ keepAlive: false, maxSockets: BODIES });
@@ -83,8 +84,8 @@ async function putToSleep(tenant: Tenant): Promise<void> {
   await tenant.settles("STOPPED");
 }
 
-function gatewayPid({ place }: AttackStage): number {
-  const pid = findLockOwner(join(place.home, "server", "locks"), "gateway.")?.pid;
+function gatewayPid({ project }: AttackTarget): number {
+  const pid = findLockOwner(join(project.home, "server", "locks"), "gateway.")?.pid;
   if (pid === undefined) throw new Error("no gateway runs");
   return pid;
 }

@@ -4,18 +4,19 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } f
 import { dirname, join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { describe, expect, test } from "vitest";
-import { type AttackStage, send, type Tenant } from "./attack-stage.ts";
+import { send } from "../../support/hosted.ts";
+import { fileEntry } from "../../support/tree.ts";
+import type { AttackTarget, Tenant } from "./attack-target.ts";
 import { TENANT_APP } from "./tenant-app.ts";
-import { fileEntry } from "./tree.ts";
 
 /**
  * Registers attacks of code that has escaped the application's sandbox and runs as its database's user ("pod level").
  */
-export function testPodAttacks(open: () => AttackStage): void {
+export function testPodAttacks(open: () => AttackTarget): void {
   describe("a process of a database's user", () => {
     test("reads no log of others through links in its folders", async () => {
-      const stage = open();
-      const { mallory, victim } = stage;
+      const target = open();
+      const { mallory, victim } = target;
       const id = `canary-${randomBytes(6).toString("hex")}`;
       const called = await fetch(`${victim.tools}/whoami`, {
         headers: { "x-api-key": victim.key, "x-request-id": id },
@@ -27,33 +28,33 @@ export function testPodAttacks(open: () => AttackStage): void {
       const ofVictim = await serviceId(victim);
       // where 0.8.0 stores them, and log files in any folder of the user
       asPod(
-        stage,
+        target,
         `mv services services.was; mkdir services && ln -s ../../${victim.database_id}/services/${ofVictim} services/${own}`,
       );
-      const victims = findFolders(stage.place.home, "log").filter((path) => path.includes(victim.database_id));
+      const victims = findFolders(target.project.home, "log").filter((path) => path.includes(victim.database_id));
       for (const folder of victims) {
         for (const name of readdirSync(folder)) {
           asPod(
-            stage,
+            target,
             `[ -d log ] && ln -sfn '${join(folder, name)}' 'log/${name}'; ln -sfn '${join(folder, name)}' '${name}'`,
           );
         }
       }
       const seen = [await logs(mallory), await mallory.ask("GET", "/databases/main/logs?tail=1000")];
       // a pod whose own log is a link does not start again
-      asPod(stage, "find . log -maxdepth 1 -type l -delete");
-      asPod(stage, "[ -d services.was ] && { rm -rf services; mv services.was services; }");
+      asPod(target, "find . log -maxdepth 1 -type l -delete");
+      asPod(target, "[ -d services.was ] && { rm -rf services; mv services.was services; }");
       for (const { text } of seen) expect(text).not.toContain(id);
     });
 
     test("changes no mode or owner of server folders through links", async () => {
-      const stage = open();
-      const { mallory, place } = stage;
-      const probe = join(dirname(place.home), "probe");
+      const target = open();
+      const { mallory, project } = target;
+      const probe = join(dirname(project.home), "probe");
       mkdirSync(probe, { mode: 0o700 });
       const own = await serviceId(mallory);
       const planted = asPod(
-        stage,
+        target,
         `mv services services.was; mkdir services && ln -s '${probe}' services/${own}; touch touched && rm touched`,
       );
       // the attacker can write its own files
@@ -63,7 +64,7 @@ export function testPodAttacks(open: () => AttackStage): void {
       const { mode, uid } = statSync(probe);
       const left = readdirSync(probe);
       rmSync(probe, { recursive: true });
-      asPod(stage, "[ -d services.was ] && { rm -rf services; mv services.was services; }");
+      asPod(target, "[ -d services.was ] && { rm -rf services; mv services.was services; }");
       await mallory.ask("POST", "/databases/main/services/tools/restart");
       await eventually(
         async () => expect(await send(`${mallory.tools}/whoami`, mallory.key, "GET")).toMatchObject({ status: 200 }),
@@ -73,21 +74,21 @@ export function testPodAttacks(open: () => AttackStage): void {
     });
 
     test("deletes no database of others through a link as services folder", async () => {
-      const stage = open();
-      const { place, victim } = stage;
-      const databases = join(place.home, "server", "databases");
+      const target = open();
+      const { project, victim } = target;
+      const databases = join(project.home, "server", "databases");
       const kept = join(databases, victim.database_id, "canary");
       writeFileSync(kept, "kept");
-      const orphan = join(servicesOf(stage, victim), randomUUID());
+      const orphan = join(servicesOf(target, victim), randomUUID());
       mkdirSync(orphan);
-      expect(asPod(stage, "[ -e services ] && mv services services.was; ln -s .. services")).toContain(0);
-      await stage.restart();
+      expect(asPod(target, "[ -e services ] && mv services services.was; ln -s .. services")).toContain(0);
+      await target.restart();
       // the start has removed what it must remove
       await eventually(() => expect(existsSync(orphan)).toBe(false), { timeout_ms: 30_000 });
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       expect(existsSync(kept)).toBe(true);
       rmSync(kept);
-      asPod(stage, "rm services; [ -e services.was ] && mv services.was services");
+      asPod(target, "rm services; [ -e services.was ] && mv services.was services");
       await eventually(
         async () => expect(await send(`${victim.tools}/whoami`, victim.key, "GET")).toMatchObject({ status: 200 }),
         { timeout_ms: 60_000 },
@@ -141,17 +142,17 @@ function findFolders(home: string, name: string): string[] {
 }
 
 /** Folder of a database's services. */
-function servicesOf({ place }: AttackStage, { database_id: databaseId }: Tenant): string {
-  const own = join(place.home, "server", "services", databaseId);
-  return existsSync(own) ? own : join(place.home, "server", "databases", databaseId, "services");
+function servicesOf({ project }: AttackTarget, { database_id: databaseId }: Tenant): string {
+  const own = join(project.home, "server", "services", databaseId);
+  return existsSync(own) ? own : join(project.home, "server", "databases", databaseId, "services");
 }
 
 /**
  * Runs a script as the attacker database's user in each of that user's folders, like a process that escaped the
  * application's sandbox. Returns the exit statuses.
  */
-function asPod({ mallory, place }: AttackStage, script: string): (number | null)[] {
-  const root = join(place.home, "server");
+function asPod({ mallory, project }: AttackTarget, script: string): (number | null)[] {
+  const root = join(project.home, "server");
   const found = spawnSync(
     "find",
     [root, "-maxdepth", "5", "-type", "d", "-path", `*${mallory.database_id}*`, "-not", "-user", "root", "-prune"],

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { AttackStage, Tenant } from "./attack-stage.ts";
-import { archiveOf, digestOf } from "./tree.ts";
+import { archiveOf, digestOf } from "../../support/tree.ts";
+import type { AttackTarget, Tenant } from "./attack-target.ts";
 
 const LONG = process.env.APPDB_FAULTS === "long";
 const MEGABYTE = 1024 ** 2;
@@ -14,7 +14,7 @@ const NAMES = 64;
 const PLANS = 4;
 
 /** Registers attacks on the machine's disk and inodes. They use up the attacker's quota, so they run last. */
-export function testStorageAttacks(open: () => AttackStage): void {
+export function testStorageAttacks(open: () => AttackTarget): void {
   describe("a member who stores much data", () => {
     test.runIf(LONG)("unpacks no more bytes than the organization's limit", async () => {
       const { mallory } = open();

@@ -5,9 +5,9 @@ import type { TreeEntry } from "@appdb/contract/control/project-tree";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { collectEnvironment } from "@appdb/python-runtime/environments/collect-environment";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { AttackStage, Tenant } from "./attack-stage.ts";
+import { fileEntry, linkEntry } from "../../support/tree.ts";
+import type { AttackTarget, Tenant } from "./attack-target.ts";
 import { TENANT_APP } from "./tenant-app.ts";
-import { fileEntry, linkEntry } from "./tree.ts";
 
 /** The three requests that make the server write project files into a build. */
 const ROUTES = ["update", "build-image", "preparations"] as const;
@@ -72,17 +72,17 @@ const NOTHING = "nothing";
  * and next to the master key. Each attack starts with an honest build of the same package, which must reveal its own
  * canary.
  */
-export function testTreeAttacks(open: () => AttackStage): void {
+export function testTreeAttacks(open: () => AttackTarget): void {
   describe("a member who uploads links", () => {
     let beside: string;
     let held: string;
     let written: string;
 
     beforeAll(() => {
-      const { place } = open();
-      beside = join(dirname(place.home), "beside");
-      written = join(dirname(place.home), "written");
-      held = join(place.home, "server", "held");
+      const { project } = open();
+      beside = join(dirname(project.home), "beside");
+      written = join(dirname(project.home), "written");
+      held = join(project.home, "server", "held");
       for (const folder of [beside, held, written]) mkdirSync(folder, { mode: 0o700 });
     });
     afterAll(() => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Tenant } from "./attack-stage.ts";
+import type { Tenant } from "./attack-target.ts";
 
 /** Results of requests at a constant rate. Times are measured from the scheduled moment of a request. */
 export interface LoadResult {

@@ -66,6 +66,20 @@ export const recomputePlanSchema = z.strictObject({
 });
 export type RecomputePlan = z.infer<typeof recomputePlanSchema>;
 
+/** A running local service that computes new rows of a table by previous code, until it is updated. */
+export const outdatedServiceSchema = z.strictObject({
+  service: z.string(),
+  table: z.string(),
+  columns: z.array(z.string()),
+  /** Ids of the functions with other code. */
+  functions: z.array(z.string()),
+  /** The file of its last `service update`. */
+  app_file: z.string(),
+  /** Folder of its project; null for the caller's project, where the request names one. */
+  project_root: z.string().nullable(),
+});
+export type OutdatedService = z.infer<typeof outdatedServiceSchema>;
+
 /** The result of a recompute. */
 export const recomputeResultSchema = z.strictObject({
   ...recomputePlanSchema.shape,
@@ -73,5 +87,7 @@ export const recomputeResultSchema = z.strictObject({
   rows_done: z.int(),
   /** Cells that got an error. */
   errors: z.int(),
+  /** Only for a local database. */
+  outdated: z.array(outdatedServiceSchema).optional(),
 });
 export type RecomputeResult = z.infer<typeof recomputeResultSchema>;

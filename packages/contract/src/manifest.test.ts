@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { manifestSchema } from "./manifest.ts";
+import { VERSION } from "./version.ts";
 
 const SOURCE = { file: "app.py", line: 3 };
 const TITLE = { node: "column", name: "title", type: { kind: "string" }, nullable: false };
@@ -12,7 +13,7 @@ function aDocument(expr: unknown, more: Record<string, unknown> = {}): unknown {
   const table = { name: "docs", model: "Docs", comment: null, custom_metadata: null, columns: [title, shout] };
   return {
     manifest_version: 1,
-    library_version: "0.8.0",
+    library_version: VERSION,
     python_version: "3.11.7",
     app_file: "app.py",
     functions: [],
@@ -45,7 +46,7 @@ test.each([
   ["an operator that nobody knows", aDocument(call("op.xor")), [...PLACE, "fn"]],
   [
     "a type that nobody knows, deep in a tree",
-    aDocument({ ...call("string.upper"), args: [{ ...TITLE, type: { kind: "image" } }] }),
+    aDocument({ ...call("string.upper"), args: [{ ...TITLE, type: { kind: "picture" } }] }),
     [...PLACE, "args", 0, "type", "kind"],
   ],
 ])("refuses %s with its place", (_what, document, place) => {

@@ -3,14 +3,24 @@ import * as z from "zod";
 /** The name of a database's own media store in references. */
 export const HOME_STORE = "home";
 
+/**
+ * The folders of a place. Functions read `home` and `cache`, and write what they make to `scratch`. Where they are
+ * isolated they see nothing else of it.
+ */
+export const MEDIA_FOLDERS = { home: HOME_STORE, cache: "cache", uploads: "uploads", scratch: "scratch" } as const;
+
 /** Where the media of a database are on a machine, and where new ones go. */
 export const mediaPlaceSchema = z.strictObject({
-  /** The database's own folder: its store, its cache, and files on their way. */
+  /** The folder of the database's media: its store, its cache, and files on their way. */
   folder: z.string(),
   /** The store of given files: `home`, or the address of a destination. */
   input: z.string(),
   /** The store of computed media without a destination of their own. */
   output: z.string(),
+  /** `mediafs://acme:main/home`: `home` by its address. Absent: a local database, which may store in folders (file:). */
+  home_address: z.string().optional(),
+  /** Maximum bytes of files that functions are making. Absent: unbounded. */
+  scratch_bytes: z.int().min(1).optional(),
   /** Whether files may be downloaded from this machine and from private networks. */
   may_reach_private: z.boolean(),
 });

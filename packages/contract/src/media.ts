@@ -35,8 +35,8 @@ export function readReference(cell: string): MediaReference {
 }
 
 /**
- * Marks a reference in JSON that is on its way to a caller. JSON has no raw control characters, so that no text of anybody
- * can look like one; `resolveMedia` puts an address in its place before the answer leaves.
+ * Marks a reference in JSON that is on its way to a caller. JSON has no raw control characters, so that no value
+ * can look like one. An address takes its place before the answer leaves (engine, media-addresses.ts).
  */
 export const REFERENCE_START = "\u0001";
 export const REFERENCE_END = "\u0002";

@@ -208,3 +208,78 @@ describe("parses a name", () => {
     expect(error.hint).toContain("acme-inc");
   });
 });
+
+describe("suggests an address that is valid", () => {
+  const wrong = [
+    "main/",
+    "/main",
+    "./main",
+    "main//x",
+    "my db",
+    "1main",
+    "main docs.x",
+    "...",
+    "..",
+    "*",
+    "-",
+    "postgres",
+    "main/pg_x",
+    "main/public",
+    "main\\docs",
+    "db.sqlite",
+    "a.b.1",
+    "acme:",
+    ":main",
+    "été",
+    "x".repeat(70),
+    "cloud:/acme:main",
+    "cloud:acme:main",
+    "cloud//acme:main",
+    "cloud://acme",
+    "cloud://acme/main",
+    "cloud://:main",
+    "cloud://ACME:main",
+    "cloud://acme:Main DB",
+    "cloud://acme:main/",
+    "cloud://acme:main/public",
+    "cloud://<org>:main",
+    "acme:main/1x",
+    "https://acme:main",
+    "postgres://u:p@host/db",
+    "http://localhost:8000/docs",
+    "",
+    " ",
+  ];
+  test.each([
+    ["target", parseTarget],
+    ["table", parseTablePath],
+    ["service", parseServiceName],
+  ] as const)("for a %s", (_kind, parse) => {
+    const suggestions = wrong.flatMap((text) => {
+      try {
+        parse(text);
+        return [];
+      } catch (error) {
+        const [, suggested] = /^Write(?: for example)?: (.*)$/.exec((error as AppError).hint ?? "") ?? [];
+        return [{ text, suggested: suggested ?? "no suggestion" }];
+      }
+    });
+    expect(suggestions.length).toBeGreaterThan(20);
+    for (const { suggested, text } of suggestions)
+      expect(() => parse(suggested), `${text}: ${suggested}`).not.toThrow();
+  });
+
+  test.each([
+    [parseTarget, "main/", "main"],
+    [parseTarget, "./main", "main"],
+    [parseTarget, "cloud:/acme:main", "cloud://acme:main"],
+    [parseTarget, "cloud://other", "cloud://other:main"],
+    [parseTablePath, "my table", "main/my-table"],
+    [parseTablePath, "app.py", "main/docs"],
+    [parseServiceName, "main2.ingest", "main2/ingest"],
+    [parseServiceName, "acme:main/ingest", "cloud://acme:main/ingest"],
+    [parseServiceName, "http://localhost:8000", "main/ingest"],
+  ])("near the one that was typed", (parse, text, suggested) => {
+    expect(refusal(() => parse(text)).hint).toMatch(new RegExp(`: ${suggested}$`));
+  });
+});

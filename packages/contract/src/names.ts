@@ -90,30 +90,79 @@ export function parseLocalTarget(text: string): LocalTarget {
 /** Parses a target, local (`main`, `main/reports`) or hosted (`cloud://acme:main`, `cloud://acme:main/reports`).
  *  @throws invalid_target */
 export function parseTarget(text: string): Target {
-  refuseVersion(text);
-  if (isHosted(text)) return parseHostedTarget(text);
-  refuseNoName(text, "target", "main");
-  refuseFile(text);
-  refuseMissingScheme(text);
-  if (text.includes(".")) {
-    throw appError("invalid_target", {
-      detail: `'${shown(text)}' is not a valid target: separate folders with '/', not with '.'.`,
-      hint: `Write: ${shown(text).replaceAll(".", "/")}`,
-      meta: { target: text },
-    });
-  }
-  const [database, ...folders] = text.split("/");
-  return localTarget(text, database ?? "", folders);
+  return targetOf(text, { kind: "target", text });
 }
+
+/** What the user typed; errors refer to it. */
+interface Asked {
+  readonly kind: "target" | "table" | "service";
+  readonly text: string;
+}
+
+function targetOf(path: string, asked: Asked): Target {
+  refuseVersion(path);
+  if (isHosted(path)) return parseHostedTarget(path, asked);
+  refuseNoName(asked);
+  if (asked.kind === "target") refuseFile(path);
+  refuseScheme(path, asked);
+  if (path.includes(".")) throw invalid(asked, "separate folders with '/', not with '.'");
+  const [database, ...folders] = path.split("/");
+  return localTarget(asked, database ?? "", folders);
+}
+
+/** The error for an address, with one that is valid. */
+function invalid(asked: Asked, problem: string, more: { readonly part?: NameKind; readonly cause?: unknown } = {}) {
+  const { text } = asked;
+  const { cause, part } = more;
+  return appError("invalid_target", {
+    detail: `'${shown(text)}' is not valid: ${problem}.`,
+    hint: `Write for example: ${suggestAddress(asked)}`,
+    meta: { target: text.slice(0, 200), ...(part === undefined ? {} : { part }) },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** The nearest valid address. Parts without a valid name nearby are left out. */
+function suggestAddress({ kind, text }: Asked): string {
+  if (text.endsWith(".py") || (SCHEME.test(text) && !isHosted(text))) return ADDRESSES[kind];
+  const named = /^cloud(?::\/*|\/+(?=.*:))/i.exec(text)?.[0] ?? (isHosted(text) ? HOSTED_SCHEME : "");
+  const rest = text.slice(named.length);
+  const hosted = named !== "" || /^[a-z0-9-]+:[a-z]/i.test(rest);
+  const [first = "", ...others] = rest.split(hosted ? /[:/]+/ : /[:/.]+/).filter((part) => part !== "");
+  const name = (of: NameKind, part: string) =>
+    findNameProblem(of, folded(of, part)) === undefined ? part : suggestName(of, part);
+  if (hosted) {
+    const organization = name("organization", first) ?? "acme";
+    const [database = "main", ...folders] = others.flatMap(
+      (part, at) => name(at === 0 ? "database" : "folder", part) ?? [],
+    );
+    const path = kind !== "target" && folders.length === 0 ? [EXAMPLES[kind]] : folders;
+    return [`${HOSTED_SCHEME}${organization}:${database}`, ...path].join("/");
+  }
+  const parts = [first, ...others].flatMap((part, at) => name(at === 0 ? "database" : "folder", part) ?? []);
+  const [only] = parts;
+  if (only === undefined || parts.join("/").length > MAX_NAME_LENGTH) return ADDRESSES[kind];
+  if (kind === "target" || parts.length > 1) return parts.join("/");
+  // "main" is a database. Another word alone most likely is the name of the table or service.
+  return only.toLowerCase() === "main" ? `${only}/${EXAMPLES[kind]}` : `main/${only}`;
+}
+
+/** The beginning of a URL. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+const ADDRESSES: Readonly<Record<Asked["kind"], string>> = {
+  target: "main",
+  table: "main/docs",
+  service: "main/ingest",
+};
 
 /** Parses a hosted database's address: `cloud://acme:main`.
  *  @throws invalid_target */
 export function parseDatabaseUri(text: string): DatabaseUri {
-  const target = isHosted(text) ? parseHostedTarget(text) : undefined;
+  const target = isHosted(text) ? parseHostedTarget(text, { kind: "target", text }) : undefined;
   if (target !== undefined && target.folders.length === 0) return target.uri;
   throw appError("invalid_target", {
     detail: `'${shown(text)}' is not the address of a hosted database.`,
-    hint: "Write: cloud://acme:main",
+    hint: `Write: ${target?.uri.text ?? "cloud://acme:main"}`,
     meta: { target: text },
   });
 }
@@ -122,7 +171,8 @@ export function parseDatabaseUri(text: string): DatabaseUri {
  *  @throws invalid_target */
 export function parseTablePath(text: string): TablePath {
   refuseVersion(text);
-  const { target, name } = parseAddress("table", isHosted(text) ? text : text.replaceAll(".", "/"), text);
+  if (/^[^/]*\.py$/.test(text)) throw invalid({ kind: "table", text }, "it is a file, and a table is expected");
+  const { target, name } = parseAddress(isHosted(text) ? text : text.replaceAll(".", "/"), { kind: "table", text });
   return branded<TablePath>({ target, table: name, text: `${target.text}/${name}` });
 }
 
@@ -134,7 +184,7 @@ export function shownTablePath(typed: string, path: string): string {
 /** Parses a service path: `main/ingest`, `main/reports/ingest`, `cloud://acme:main/ingest`.
  *  @throws invalid_target */
 export function parseServiceName(text: string): ServiceName {
-  const { target, name } = parseAddress("service", text, text);
+  const { target, name } = parseAddress(text, { kind: "service", text });
   return branded<ServiceName>({ target, service: name, text: `${target.text}/${name}` });
 }
 
@@ -158,7 +208,7 @@ export function isHosted(text: string): boolean {
  *  digits and `-`, a letter or digit at both ends, at most 29.
  *  @throws invalid_name */
 export function parseName(kind: NameKind, text: string): string {
-  const name = kind === "organization" ? text : text.toLowerCase();
+  const name = folded(kind, text);
   const problem = findNameProblem(kind, name);
   if (problem === undefined) return name;
   const suggestion = suggestName(kind, name);
@@ -167,6 +217,11 @@ export function parseName(kind: NameKind, text: string): string {
     hint: suggestion === undefined ? `Write a name such as ${EXAMPLES[kind]}` : `Write for example: ${suggestion}`,
     meta: { kind, name: text.slice(0, 200) },
   });
+}
+
+/** An organization's name does not fold to lower case. */
+function folded(kind: NameKind, text: string): string {
+  return kind === "organization" ? text : text.toLowerCase();
 }
 
 const EXAMPLES: Readonly<Record<NameKind, string>> = {
@@ -215,34 +270,30 @@ function repairName(kind: NameKind, lower: string): string {
     .slice(0, MAX_ORGANIZATION_LENGTH);
 }
 
-function parseHostedTarget(text: string): HostedTarget {
-  const [place = "", ...folderTexts] = text.slice(HOSTED_SCHEME.length).split("/");
+function parseHostedTarget(path: string, asked: Asked): HostedTarget {
+  const [place = "", ...folderTexts] = path.slice(HOSTED_SCHEME.length).split("/");
   const parts = place.split(":");
   const [organizationText, databaseText] = parts;
   if (parts.length !== 2 || !organizationText || !databaseText) {
-    throw appError("invalid_target", {
-      detail: `'${shown(text)}' is not a valid hosted address: expected ${HOSTED_SCHEME}<organization>:<database>.`,
-      hint: "Write: cloud://acme:main",
-      meta: { target: text.slice(0, 200) },
-    });
+    throw invalid(asked, `expected ${HOSTED_SCHEME}<organization>:<database>`);
   }
-  const organization = partOf(text, "organization", organizationText) as OrganizationName;
-  const database = partOf(text, "database", databaseText) as DatabaseName;
-  const folders = folderTexts.map((folder) => partOf(text, "folder", folder) as FolderName);
-  refuseLongFolders(text, folders);
+  const organization = partOf(asked, "organization", organizationText) as OrganizationName;
+  const database = partOf(asked, "database", databaseText) as DatabaseName;
+  const folders = folderTexts.map((folder) => partOf(asked, "folder", folder) as FolderName);
+  refuseLongFolders(asked, folders);
   const uri = branded<DatabaseUri>({ organization, database, text: `${HOSTED_SCHEME}${organization}:${database}` });
   return branded<HostedTarget>({ kind: "hosted", uri, folders, text: [uri.text, ...folders].join("/") });
 }
 
-function localTarget(text: string, databaseText: string, folderTexts: readonly string[]): LocalTarget {
-  const database = partOf(text, "database", databaseText) as DatabaseName;
-  const folders = folderTexts.map((folder) => partOf(text, "folder", folder) as FolderName);
-  refuseLongFolders(text, folders);
+function localTarget(asked: Asked, databaseText: string, folderTexts: readonly string[]): LocalTarget {
+  const database = partOf(asked, "database", databaseText) as DatabaseName;
+  const folders = folderTexts.map((folder) => partOf(asked, "folder", folder) as FolderName);
+  refuseLongFolders(asked, folders);
   return branded<LocalTarget>({ kind: "local", database, folders, text: [database, ...folders].join("/") });
 }
 
 /** The folders of a target are joined by '/' into one PostgreSQL schema name. */
-function refuseLongFolders(text: string, folders: readonly FolderName[]): void {
+function refuseLongFolders({ text }: Asked, folders: readonly FolderName[]): void {
   const joined = folders.join("/");
   if (joined.length <= MAX_NAME_LENGTH) return;
   throw appError("invalid_target", {
@@ -252,36 +303,36 @@ function refuseLongFolders(text: string, folders: readonly FolderName[]): void {
   });
 }
 
-/** Splits `path` (the user's `text` with `/` between its parts) into target and last name. */
-function parseAddress(kind: "table" | "service", path: string, text: string): { target: Target; name: string } {
-  refuseNoName(text, kind, kind === "table" ? "main.docs" : "main/ingest");
+/** Splits `path` (the user's text with `/` between its parts) into target and last name. */
+function parseAddress(
+  path: string,
+  asked: Asked & { readonly kind: "table" | "service" },
+): { target: Target; name: string } {
+  refuseNoName(asked);
+  const { kind, text } = asked;
   const hosted = isHosted(path);
   const cut = path.lastIndexOf("/");
   if (hosted ? cut < HOSTED_SCHEME.length : cut < 0) {
     throw appError("invalid_target", {
       detail: `'${shown(text)}' does not name a ${kind}: expected a target and a ${kind}, with '/' between them.`,
-      // "main" alone is a database without a table or service. Another word most likely is that name itself.
-      hint: `Write for example: ${hosted || text === "main" ? `${shown(text)}/${EXAMPLES[kind]}` : `main/${shown(text)}`}`,
+      hint: `Write for example: ${suggestAddress(asked)}`,
       meta: { address: text.slice(0, 200) },
     });
   }
-  return { target: parseTarget(path.slice(0, cut)), name: partOf(text, kind, path.slice(cut + 1)) };
+  return { target: targetOf(path.slice(0, cut), asked), name: partOf(asked, kind, path.slice(cut + 1)) };
 }
 
 /** A name inside an address. The error refers to the address, because the user typed that. */
-function partOf(address: string, kind: NameKind, text: string): string {
+function partOf(asked: Asked, kind: NameKind, text: string): string {
   try {
     return parseName(kind, text);
   } catch (cause) {
-    const problem = findNameProblem(kind, kind === "organization" ? text : text.toLowerCase()) ?? "it is not valid";
-    const suggestion = suggestName(kind, text);
-    const repaired = suggestion === undefined || text === "" ? undefined : shown(address).replace(text, suggestion);
-    throw appError("invalid_target", {
-      detail: `'${shown(address)}' is not valid: the ${kind} '${shown(text)}' is not a valid name; ${problem}.`,
-      hint: `Write for example: ${repaired ?? (isHosted(address) ? "cloud://acme:main" : "main")}`,
-      meta: { target: address.slice(0, 200), part: kind },
-      cause,
-    });
+    const problem = findNameProblem(kind, folded(kind, text)) ?? "it is not valid";
+    throw invalid(
+      asked,
+      text === "" ? `the ${kind} is empty` : `the ${kind} '${shown(text)}' is not a valid name; ${problem}`,
+      { part: kind, cause },
+    );
   }
 }
 
@@ -290,12 +341,12 @@ function branded<T extends object>(value: Omit<T, typeof brand>): T {
   return value as T;
 }
 
-function refuseNoName(text: string, what: string, example: string): void {
-  if (text.trim() !== "") return;
+function refuseNoName(asked: Asked): void {
+  if (asked.text.trim() !== "") return;
   throw appError("invalid_target", {
-    detail: `The ${what} is empty.`,
-    hint: `Write for example: ${example}`,
-    meta: { target: text },
+    detail: `The ${asked.kind} is empty.`,
+    hint: `Write for example: ${ADDRESSES[asked.kind]}`,
+    meta: { target: asked.text },
   });
 }
 
@@ -309,13 +360,13 @@ function refuseFile(text: string): void {
   });
 }
 
-/** `acme:main` lacks the scheme of a hosted address. */
-function refuseMissingScheme(text: string): void {
-  if (!/^[a-z0-9-]+:[a-z][^:]*$/i.test(text)) return;
+/** `acme:main` lacks the scheme of a hosted address, and `https://...` has another one. */
+function refuseScheme(path: string, asked: Asked): void {
+  if (!/^cloud:\//i.test(asked.text) && !SCHEME.test(asked.text) && !/^[a-z0-9-]+:[a-z][^:]*$/i.test(path)) return;
   throw appError("invalid_target", {
-    detail: `'${shown(text)}' is not a target: the address of a hosted database begins with ${HOSTED_SCHEME}.`,
-    hint: `Write: ${HOSTED_SCHEME}${shown(text)}`,
-    meta: { target: text.slice(0, 200) },
+    detail: `'${shown(asked.text)}' is not a ${asked.kind}: the address of a hosted database begins with ${HOSTED_SCHEME}.`,
+    hint: `Write: ${suggestAddress(asked)}`,
+    meta: { target: asked.text.slice(0, 200) },
   });
 }
 
@@ -323,11 +374,11 @@ function refuseMissingScheme(text: string): void {
 function refuseVersion(text: string): void {
   const local = isHosted(text) ? text.slice(HOSTED_SCHEME.length).replace(/^[^/:]*:/, "") : text;
   const version = /:([0-9]+)$/.exec(local)?.[1];
-  if (version === undefined) return;
+  if (version === undefined || SCHEME.test(local)) return;
   throw appError("invalid_target", {
     detail: `'${shown(text)}' asks for version ${shown(version)} of a table, but tables do not keep versions.`,
     hint:
-      `Omit ':${shown(version)}'. Branches and point-in-time restore will come in a later version;` +
+      `Omit ':${shown(version)}'. Branches and point-in-time restore will come in a later version; ` +
       "until then, use pg_dump to keep copies.",
     meta: { target: text.slice(0, 200) },
   });

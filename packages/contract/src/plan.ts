@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { outdatedServiceSchema } from "./jobs.ts";
 
 /** Plans of `schema diff` and `service diff`; `--json` prints this document. */
 /**
@@ -59,6 +60,21 @@ export const openJobSchema = z.strictObject({
 });
 export type OpenJob = z.infer<typeof openJobSchema>;
 
+/** A running service with routes that an update of the tables breaks. */
+const brokenServiceSchema = z.strictObject({
+  service: z.string(),
+  tables: z.array(z.string()),
+  /** The file of its last `service update`. */
+  app_file: z.string(),
+  /** Folder of its project; null for the caller's project. */
+  project_root: z.string().nullable(),
+  /** Whether that file still defines it, as far as the plan's file shows. */
+  is_defined: z.boolean(),
+  /** Whether its next update also breaks its callers. */
+  is_destructive: z.boolean(),
+});
+export type BrokenService = z.infer<typeof brokenServiceSchema>;
+
 export const schemaPlanSchema = z.strictObject({
   app_file: z.string(),
   target: z.string(),
@@ -72,8 +88,10 @@ export const schemaPlanSchema = z.strictObject({
   ops: z.array(opSchema),
   stale: z.array(staleColumnSchema),
   jobs: z.array(openJobSchema),
-  /** Running services that cannot store rows until they are updated too. Only in local plans. */
-  breaks: z.array(z.string()).optional(),
+  /** Running services that cannot use some tables until they are updated too. Only in local plans. */
+  breaks: z.array(brokenServiceSchema).optional(),
+  /** Running services that compute values by other code than the file has. Only in local plans. */
+  outdated: z.array(outdatedServiceSchema).optional(),
   /** The other local databases, if the target's does not exist yet. */
   other_databases: z.array(z.string()).optional(),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),

@@ -63,6 +63,9 @@ export const podHealthSchema = z.object({
   disk_limit_bytes: z.int(),
   /** Writes are refused with `disk_full` until there is space again. */
   is_disk_full: z.boolean(),
+  /** What its own media store holds, as part of `disk_bytes`. */
+  media_bytes: z.int().default(0),
+  media_objects: z.int().default(0),
   /** Resources used since its start; each start has another `run`. CPU time of all its processes, including ended
    *  ones, and elapsed time. Null if the system does not report it, and from pods of older versions. */
   metered: z

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AppError } from "./errors.ts";
-import { type ConfigLocation, localEntry, parseServiceConfig } from "./service-toml.ts";
+import { type ConfigLocation, databaseEntrySchema, localEntry, parseServiceConfig } from "./service-toml.ts";
 
 const place: ConfigLocation = { file: "service.toml", section: "service", lineOf: () => 7 };
 
@@ -95,4 +95,32 @@ describe("service.toml", () => {
   test("a message does not repeat a secret", () => {
     expect(JSON.stringify(refusal({ api_key: "sk_1_secret", databse: [] }))).not.toContain("sk_1_secret");
   });
+});
+
+test.each<[object, string]>([
+  [{ database: {} }, "Write the header of this section in double brackets: each database has its own."],
+  [{ database: [{ workers: "2" }] }, "Write for example: workers = 2"],
+  [{ database: [{ python_version: 3.12 }] }, 'Write for example: python_version = "3.12"'],
+  [{ database: [{ exclude: "notebooks/" }] }, 'Write for example: exclude = ["notebooks/"]'],
+  [{ database: [{ vars: { STAGE: 1 } }] }, 'Write for example: vars = { STAGE = "test" }'],
+  [{ database: [{ wake_on_request: "yes" }] }, "Write for example: wake_on_request = true"],
+  [{ api_key: 3 }, 'Write for example: api_key = "sk_..."'],
+  [{ database: [{}, {}] }, "Remove one of the two entries, or give it another name."],
+  [{ database: [{ name: "main" }] }, 'Remove name = "main": all local databases use the entry without a name.'],
+  [{ database: [{ name: "acme:other" }] }, "Write: cloud://acme:other"],
+  [{ database: [{ name: "cloud://other" }] }, "Write for example: cloud://other:main"],
+  [{ database: [{ include_only: ["a"], exclude: ["b"] }] }, "Remove include_only, or remove include and exclude."],
+])("the hint for %j says what to write", (value, hint) => {
+  expect(refusal(value).hint).toBe(hint);
+});
+
+test("each example value of a key is valid", () => {
+  const written = Object.keys(databaseEntrySchema.shape).map((key) => {
+    const hint = refusal({ database: [{ [key]: { x: [1] } }] }).hint ?? "";
+    return [key, /^Write for example: \w+ = (.*)$/.exec(hint)?.[1]] as const;
+  });
+  for (const [key, value = ""] of written) {
+    const parsed = key === "vars" ? { STAGE: "test" } : JSON.parse(value);
+    expect(databaseEntrySchema.safeParse({ [key]: parsed }), key).toMatchObject({ success: true });
+  }
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { appError, type FieldError } from "./errors.ts";
-import { isHosted, isPlaceholder, parseDatabaseUri } from "./names.ts";
+import { AppError, appError, type FieldError } from "./errors.ts";
+import { isHosted, isPlaceholder, parseDatabaseUri, parseTarget } from "./names.ts";
 import { nearestName } from "./nearest.ts";
 
 /** Debian package names with an optional version: `ffmpeg`, `libpq5=17.2-1`. */
@@ -133,7 +133,9 @@ function describeIssues(error: z.ZodError, shape: object): ConfigProblem[] {
 }
 
 function describeIssue(issue: z.core.$ZodIssue, shape: object): ConfigProblem[] {
-  if (issue.code !== "unrecognized_keys") return [{ path: issue.path, text: describeValue(issue) }];
+  if (issue.code !== "unrecognized_keys") {
+    return [{ path: issue.path, text: describeValue(issue), hint: exampleOf(issue.path) }];
+  }
   const known = Object.keys(issue.path[0] === "database" ? databaseEntryShape : shape);
   return issue.keys.map((key) => {
     const suggestion = nearestName(key, known);
@@ -143,6 +145,36 @@ function describeIssue(issue: z.core.$ZodIssue, shape: object): ConfigProblem[] 
       hint: suggestion === undefined ? `The keys are: ${known.join(", ")}` : `Write ${suggestion} instead of ${key}.`,
     };
   });
+}
+
+/** Values that can be written, by key. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  name: '"cloud://acme:main"',
+  vars: '{ STAGE = "test" }',
+  include: '["data/"]',
+  exclude: '["notebooks/"]',
+  include_only: '["app.py"]',
+  python_version: '"3.12"',
+  system_packages: '["ffmpeg"]',
+  uv_options: '"--extra gpu"',
+  cpu: "1",
+  memory_mb: "1024",
+  disk_gb: "10",
+  workers: "2",
+  db_input_media_dest: '"mediafs://acme:main/home"',
+  db_output_media_dest: '"mediafs://acme:main/home"',
+  sleep_after: '"15m"',
+  wake_on_request: "true",
+  api_key: '"sk_..."',
+  api_url: '"https://..."',
+};
+
+function exampleOf([section, at, entryKey]: readonly PropertyKey[]): string | undefined {
+  if (section === "database" && at === undefined)
+    return "Write the header of this section in double brackets: each database has its own.";
+  const key = String(section === "database" ? entryKey : section);
+  const example = EXAMPLES[key];
+  return example === undefined ? undefined : `Write for example: ${key} = ${example}`;
 }
 
 function describeValue(issue: z.core.$ZodIssue): string {
@@ -171,26 +203,30 @@ function findConflicts(config: ServiceConfig): ConfigProblem[] {
         entry.name === undefined
           ? "a second entry without a name; one is the local database"
           : "a second entry of this name";
-      problems.push({ path: entry.name === undefined ? path : [...path, "name"], text });
+      const hint = "Remove one of the two entries, or give it another name.";
+      problems.push({ path: entry.name === undefined ? path : [...path, "name"], text, hint });
     }
     seen.add(identity);
     if (entry.include_only !== undefined && (entry.include !== undefined || entry.exclude !== undefined)) {
-      problems.push({ path: [...path, "include_only"], text: "conflicts with include or exclude" });
+      const hint = "Remove include_only, or remove include and exclude.";
+      problems.push({ path: [...path, "include_only"], text: "conflicts with include or exclude", hint });
     }
   }
   return problems;
 }
 
 function findNameProblems(name: string, path: readonly PropertyKey[]): ConfigProblem[] {
-  if (!isHosted(name)) {
-    const text = `'${name}' is not the address of a hosted database; omit the name for the local database`;
-    return [{ path, text, hint: "Write: cloud://acme:main" }];
-  }
+  const text = `'${name}' is not the address of a hosted database; omit the name for the local database`;
   try {
-    parseDatabaseUri(name);
-    return [];
+    if (isHosted(name)) {
+      parseDatabaseUri(name);
+      return [];
+    }
+    parseTarget(name);
+    return [{ path, text, hint: `Remove name = "${name}": all local databases use the entry without a name.` }];
   } catch (error) {
-    return [{ path, text: error instanceof Error ? error.message : String(error), hint: "Write: cloud://acme:main" }];
+    if (!(error instanceof AppError)) throw error;
+    return [{ path, text: isHosted(name) ? error.message : text, hint: error.hint }];
   }
 }
 

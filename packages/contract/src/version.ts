@@ -1,5 +1,5 @@
 /** The one version of everything in this tree; a test compares it with package.json and the Python package. */
-export const VERSION = "0.8.0";
+export const VERSION = "0.9.0";
 
 /** Oldest supported command; older ones get `client_too_old`. */
 export const OLDEST_CLIENT = "0.8.0";

@@ -22,7 +22,7 @@ export interface Statement {
   /**
    * Takes each row on arrival, instead of the result's `rows`. `bytes` from `start` to `end` hold the number of fields
    * (2 bytes, big-endian). Each field follows as its length (4 bytes; -1 for null) and PostgreSQL's text. The bytes are
-   * only valid during the call. It must not throw.
+   * only valid during the call. If it throws, the statement is cancelled and fails with that error.
    */
   readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
   /**
@@ -266,7 +266,7 @@ export interface ReceivedForm extends AsyncDisposable {
 }
 
 export interface FormLimits {
-  /** Maximum bytes of all fields that are no files. */
+  /** Maximum bytes of all fields other than files. */
   readonly field_bytes: number;
   /** Maximum bytes of one file, and of all of a form. */
   readonly file_bytes: number;

@@ -1,4 +1,4 @@
-import { openPodStage } from "@appdb/testkit/contracts/pod-driver-stage";
+import { openPodSetup } from "@appdb/testkit/contracts/pod-driver-setup";
 import { expect, test } from "vitest";
 import { choosePodDriver } from "./choose-driver.ts";
 import { createProcessPods } from "./driver/process-pods.ts";
@@ -14,16 +14,16 @@ const driver = {
 } as const;
 
 test("ends a pod without limits when its server returns with an isolating driver", async () => {
-  await using stage = openPodStage(driver);
-  const pods = await stage.open();
-  await pods.ensure(stage.spec(), AbortSignal.timeout(60_000));
-  await stage.expectPrograms(1);
-  const create = async () => ({ ...createProcessPods(stage.input), name: "sandbox" }) as const;
+  await using setup = openPodSetup(driver);
+  const pods = await setup.open();
+  await pods.ensure(setup.spec(), AbortSignal.timeout(60_000));
+  await setup.expectPrograms(1);
+  const create = async () => ({ ...createProcessPods(setup.input), name: "sandbox" }) as const;
   const choice = { check: async () => [], create };
   const choices = { process: choice, sandbox: choice };
-  const { input } = stage;
+  const { input } = setup;
   await choosePodDriver("process", input, { ...choices, process: { ...choice, create: async () => pods } });
-  expect(stage.programs()).toHaveLength(1);
+  expect(setup.programs()).toHaveLength(1);
   const chosen = await choosePodDriver("auto", input, choices);
-  expect([await chosen.list({}), stage.programs()]).toEqual([[], []]);
+  expect([await chosen.list({}), setup.programs()]).toEqual([[], []]);
 });

@@ -1,4 +1,4 @@
-import { createStageLayout } from "@appdb/testkit/contracts/stage-layout";
+import { createTestLayout } from "@appdb/testkit/contracts/test-layout";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { choosePodDriver, driverProblem, type PodDriverChoice, type Standing } from "./choose-driver.ts";
@@ -22,7 +22,7 @@ function choose(
     sandbox: choice("sandbox", missing),
   };
   const program = { file: "pod.js", node_options: [] };
-  const input = { folder: "/pods", layout: createStageLayout("/home"), program, log, clock: { now: () => 0 } };
+  const input = { folder: "/pods", layout: createTestLayout("/home"), program, log, clock: { now: () => 0 } };
   return { log, chosen: choosePodDriver(wanted, input, choices, standing).then(({ name }) => name) };
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { PodSpec } from "@appdb/pods/driver/pod-driver";
 import { Secret } from "@appdb/system/secret";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createStageLayout } from "./contracts/stage-layout.ts";
+import { createTestLayout } from "./contracts/test-layout.ts";
 import { createFakePods } from "./fake-pod-driver.ts";
 
 let folder: string;
@@ -27,7 +27,7 @@ const specOf = (told: object = {}): PodSpec => ({
 });
 
 test("the fake driver meets the drivers' contract for pods", async () => {
-  const { driver, starts } = createFakePods(folder, createStageLayout(folder));
+  const { driver, starts } = createFakePods(folder, createTestLayout(folder));
   const first = await driver.ensure(specOf(), signal);
   expect(await driver.ensure(specOf(), signal)).toEqual(first);
   expect([first.state, starts("db-1")]).toEqual(["running", 1]);
@@ -39,8 +39,8 @@ test("the fake driver meets the drivers' contract for pods", async () => {
 });
 
 test("another fake driver on the folder has the same pods", async () => {
-  await createFakePods(folder, createStageLayout(folder)).driver.ensure(specOf(), signal);
-  const { askHealth, driver } = createFakePods(folder, createStageLayout(folder));
+  await createFakePods(folder, createTestLayout(folder)).driver.ensure(specOf(), signal);
+  const { askHealth, driver } = createFakePods(folder, createTestLayout(folder));
   const { api: endpoint } = await driver.endpoints({ id: "db-1", database_id: "1" });
   expect((await askHealth({ endpoint, token: new Secret("t") }))?.state).toBe("ready");
   expect(await askHealth({ endpoint, token: new Secret("another") })).toBeUndefined();

@@ -228,6 +228,8 @@ function healthOf({ pid, started_at: startedAt }: FakePod): PodHealth {
     disk_bytes: 40_000_000,
     disk_limit_bytes: 10_000_000_000,
     is_disk_full: false,
+    media_bytes: 0,
+    media_objects: 0,
     metered: { run: startedAt, cpu_ms: 100, awake_ms: awakeMs },
   };
 }

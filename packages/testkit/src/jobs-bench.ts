@@ -3,14 +3,12 @@ import type { Progress } from "@appdb/contract/routes/local";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
-import { runJobs } from "@appdb/engine/jobs/run-jobs";
-import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { SqlConnection, Statement } from "@appdb/engine/ports";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
 import { afterEach, beforeEach } from "vitest";
 import { createFakeUdfRunner, type FakeStep, type FakeUdfRunner } from "./fake-udf-runner.ts";
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, udf } from "./manifest-builder.ts";
-import { openSchemaStage, type SchemaStage } from "./schema-stage.ts";
+import { finishJobs, openTestCatalog, type TestCatalog } from "./test-catalog.ts";
 
 /** Shared setup of job tests: a table `docs` (title, n) in a separate database for each test, and runners for its
  *  jobs. */
@@ -37,37 +35,28 @@ export interface JobsBench {
 
 /** Registers the hooks that create and drop the database. Call it once at the top of a test file. */
 export function useJobsBench(): JobsBench {
-  let stage: SchemaStage;
+  let tested: TestCatalog;
 
   beforeEach(async () => {
-    stage = await openSchemaStage();
+    tested = await openTestCatalog();
   });
 
   afterEach(async () => {
-    await stage[Symbol.asyncDispose]();
+    await tested[Symbol.asyncDispose]();
   });
 
   function deps(parts: Partial<JobDeps> = {}): JobDeps {
     const noFunctions = () => Promise.reject(new Error("this test has no functions"));
-    const { sql, clock, log } = stage;
+    const { sql, clock, log } = tested;
     return { sql, udf: noFunctions, clock, log, owner: "runner-1", ...parts };
   }
 
-  async function finish(ids: readonly string[], runner: JobDeps = deps()): Promise<readonly Progress[]> {
-    const stop = new AbortController();
-    const running = runJobs(runner, stop.signal);
-    const seen: Progress[] = [];
-    try {
-      await watchJobs(runner, ids, (progress) => seen.push(progress), stop.signal);
-    } finally {
-      stop.abort();
-      await running;
-    }
-    return seen;
-  }
-
-  async function insertPending(text: string, columns: readonly string[], on: SqlConnection = stage.sql): Promise<void> {
-    const [table] = (await loadCatalog(stage.sql)).tables;
+  async function insertPending(
+    text: string,
+    columns: readonly string[],
+    on: SqlConnection = tested.sql,
+  ): Promise<void> {
+    const [table] = (await loadCatalog(tested.sql)).tables;
     const ids = columns.map((name) => table?.columns.find((column) => column.name === name)?.id);
     const errors = Object.fromEntries(columns.map((name) => [name, "pending"]));
     await on.query({
@@ -79,23 +68,23 @@ export function useJobsBench(): JobsBench {
 
   return {
     deps,
-    finish,
+    finish: (ids, runner = deps()) => finishJobs(runner, ids),
     insertPending,
-    execute: async (statement) => void (await stage.sql.query(statement)),
-    rows: (text) => stage.rows(text),
-    transaction: (work) => stage.sql.transaction(work),
-    catalog: () => loadCatalog(stage.sql),
-    dsn: () => stage.dsn,
+    execute: async (statement) => void (await tested.sql.query(statement)),
+    rows: (text) => tested.rows(text),
+    transaction: (work) => tested.sql.transaction(work),
+    catalog: () => loadCatalog(tested.sql),
+    dsn: () => tested.dsn,
     apply: async (manifest, options = {}) => {
-      return (await stage.apply(manifest, { allow_destructive: true, runtime_id: "runtime-1", ...options })).jobs;
+      return (await tested.apply(manifest, { allow_destructive: true, runtime_id: "runtime-1", ...options })).jobs;
     },
     insertDocs: async (count) => {
       const text =
         "insert into docs (_row, title, n) select uuidv7(), 'title ' || i, i from generate_series(1, $1::int) i";
-      await stage.sql.query({ text, values: [count] });
+      await tested.sql.query({ text, values: [count] });
     },
     isInAgreement: async (manifest) => {
-      return planSchema({ manifest, catalog: await loadCatalog(stage.sql), target: "main" }).plan.in_agreement;
+      return planSchema({ manifest, catalog: await loadCatalog(tested.sql), target: "main" }).plan.in_agreement;
     },
   };
 }

@@ -8,12 +8,13 @@ import type {
   ManifestTable,
 } from "@appdb/contract/manifest";
 import type { TypeKind } from "@appdb/contract/types";
+import { VERSION } from "@appdb/contract/version";
 
 /** Builds short manifests for tests. Omitted parts have the values of a minimal file. */
 export function aManifest(parts: Partial<Manifest> = {}): Manifest {
   return {
     manifest_version: 1,
-    library_version: "0.8.0",
+    library_version: VERSION,
     warnings: [],
     python_version: "3.11.2",
     app_file: "app.py",

@@ -31,7 +31,7 @@ read -r _
 kill "$server"
 wait "$server"
 `;
-/** Azurite takes some seconds, and more beside other tests. */
+/** Azurite takes some seconds, and more during other tests. */
 const STARTS_WITHIN = { timeout_ms: 60_000 };
 const BUCKET = "media";
 const S3_KEYS = { AWS_ACCESS_KEY_ID: "tester", AWS_SECRET_ACCESS_KEY: "tester-secret-key" } as const;
@@ -132,7 +132,7 @@ const SERVERS: Readonly<Record<ObjectStoreName, (folder: string, port: number) =
   },
 };
 
-/** A key of a service account that nobody knows; the server looks at no signature. */
+/** A made-up key of a service account; the server checks no signature. */
 function makeGoogleKey(): string {
   const { privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2_048,

@@ -28,6 +28,19 @@ class _Annotations(dict):
         self._body.annotate(name, annotation, (frame.f_code.co_filename, frame.f_lineno), frame)
 
 
+def _refuse_slip(name, value, model):
+    """Refuses what other libraries, or a slip, make of `__indexes__` and `name=`. Python sets other such names."""
+    if name[2:5] in ("ind", "idx") and not callable(value):
+        hint = "Write __indexes__ = [...], a list of db.BtreeIndex(column)."
+    elif name == "__tablename__":
+        hint = f'Write class {model}(Base, name="{value}"):'
+    elif name == "__table_args__":
+        hint = f"Remove it. A model has __indexes__, and options in `class {model}(Base, ...)`."
+    else:
+        return
+    raise AppFileError(f"{name} has no meaning in a model.", hint)
+
+
 class Body(dict):
     """The assignments and annotations of a model's body. `table` identifies the owner of its columns."""
 
@@ -53,6 +66,7 @@ class Body(dict):
         if name == "__indexes__":
             self.indexes = value
         elif name.startswith("__") and name.endswith("__"):
+            _refuse_slip(name, value, self._class_name)
             dict.__setitem__(self, name, value)
         else:
             self._assign(name, value, caller(1))
@@ -101,6 +115,9 @@ class Body(dict):
                 )
 
     def _assign(self, name, value, source):
+        indexes = sys.modules.get("appdb.declare.indexes")  # Loaded by the first index of the file.
+        if indexes is not None:
+            indexes.refuse_elsewhere(name, value)
         if (
             isinstance(value, Expr)
             and isinstance(value, ColumnRef)

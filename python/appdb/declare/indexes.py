@@ -133,6 +133,13 @@ def declare_indexes(table, declared):
         table.indexes.append(made)
 
 
+def refuse_elsewhere(name, value):
+    """Refuses an index, or a list of some, that a model's body gives to another name."""
+    values = value if isinstance(value, (list, tuple)) else (value,)
+    if any(isinstance(one, (BtreeIndex, EmbeddingIndex)) for one in values):
+        raise AppFileError(f"'{name}' is an index, not a column.", "Write __indexes__ = [...], with the index in the list.")
+
+
 def _btree(table, index):
     columns = tuple(_indexed(table, index, column) for column in index.columns)
     for name in columns:

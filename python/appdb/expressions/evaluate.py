@@ -11,6 +11,9 @@ from appdb.values import decoder, encoder
 from appdb.worker.calling import Call, CellError, compile_call
 
 
+_NULL_TESTS = ("op.is_null", "op.is_not_null")
+
+
 def compile_step(expr, places, functions):
     """Compiles one computed column to a function from a row to the stored value.
 
@@ -105,7 +108,10 @@ def _compile(expr, places, functions):
         return compile_dict(keys, [_compile(part, places, functions) for part in parts_of(expr)])
     if node == "list":
         return compile_list([_compile(part, places, functions) for part in expr["items"]])
-    args = [_compile(arg, places, functions) for arg in expr["args"]]
+    if expr["fn"] in _NULL_TESTS and expr["args"][0]["node"] in ("column", "literal"):
+        args = [_undecoded(expr["args"][0], places)]
+    else:
+        args = [_compile(arg, places, functions) for arg in expr["args"]]
     if "." not in expr["fn"]:
         return _mapping(expr, args[0], compile_element(args[1]))
     if expr["fn"] == "op.cast":
@@ -129,6 +135,13 @@ def _column(expr, places):
         return None if value is None else decode(value)
 
     return column
+
+
+def _undecoded(expr, places):
+    """The value of a column or constant as it is stored: a file is not read to compare it with null."""
+    if expr["node"] == "column":
+        return _stored(places[expr["name"]])
+    return lambda row: expr["value"]
 
 
 def _stored(place):

@@ -31,6 +31,9 @@ def _hint():
             return f"Python's {found[1]}() compares once, when the file is read. Compute it in a function marked @udf."
     if re.search(r"\bif\b.*\belse\b", line):
         return "Choose in a function marked @udf; a query compares: (param == None) | (Model.column == param)"
+    statement = re.match(r"\s*(if|elif|while|assert)\b", line)
+    if statement and not re.search(r"\b(and|or|not)\b", line):
+        return f"Put the condition into where(...) of a query, or the whole `{statement[1]}` into a function marked @udf."
     return "Write & | ~ in place of and, or, not, and put each comparison in parentheses: (a > 1) & (a < 9)"
 
 

@@ -4,7 +4,10 @@ Each namespace is a module. Functions of text, those that make UUIDs and `now` a
 namespace, except where the top level has a function of the same name (`count`).
 """
 
-_NAMESPACES = ("string", "json", "math", "timestamp", "date", "uuid", "array", "image", "audio", "video")
+_NAMESPACES = (
+    *("string", "json", "math", "timestamp", "date", "uuid", "array"),
+    *("image", "audio", "video", "vision", "net"),
+)
 _AT_TOP = ("string", "uuid")  # Namespaces whose functions are available without it, unless _TOP has the same name.
 _TOP = {
     **dict.fromkeys(("sum", "count", "min", "max", "mean", "make_list"), "_aggregates"),

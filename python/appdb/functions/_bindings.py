@@ -1,7 +1,7 @@
 """Binding of calls for functions with arbitrary arguments; loaded on the first call over columns."""
 
 from appdb.declare.errors import AppFileError, did_you_mean
-from appdb.expressions.expr import lift, null
+from appdb.expressions.expr import Expr, lift, null
 from appdb.udfs.calls import bind
 
 # Options of textwrap that fill() and wrap() pass on; constants only.
@@ -44,3 +44,23 @@ def bind_wrap(name, parameters, args, kwargs):
     bound = {key: kwargs[key] for key in kwargs if key in ("self", "width")}
     positional, _, skips = bind(name, parameters, args, bound)
     return positional, {key: lift(options[key]) for key in sorted(options)}, skips
+
+
+def bind_videos(name, parameters, args, kwargs):
+    """A list of columns of videos stays a list of them: Json does not hold media."""
+    from appdb.functions.video import clip
+
+    listed, kind = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else None, clip.kind
+    if listed is None or not all(isinstance(one, Expr) and one._kind == kind for one in listed):
+        raise AppFileError(f"{name}() takes a list of columns of videos.", f"Write {name}([first, second])")
+    _, named, _ = bind(name, parameters, [[]], kwargs)
+    node = {"node": "list", "items": [one._node for one in listed]}
+    videos = Expr("json", False, node, f"[{', '.join(one._text for one in listed)}]", parts=listed)
+    return [videos], named, any(one._nullable for one in listed)
+
+
+def refuse_segments(name, parameters, args, kwargs):
+    raise AppFileError(
+        f"{name}() gives several files, which one cell cannot hold.",
+        "Make a column of each part with clip(), or call it in a function marked @udf.",
+    )

@@ -70,16 +70,17 @@ class Namespace:
     """The functions of one namespace, while its module declares them: `functions` has all of them, by name.
 
     `needs` has the packages that all of them need (declare/packages.py), `constants` the keyword-only parameters that
-    rows must not choose.
+    rows must not choose, `aggregates` the names of its aggregates (_media_aggregates.py).
     """
 
-    __slots__ = ("name", "functions", "needs", "constants")
+    __slots__ = ("name", "functions", "needs", "constants", "aggregates")
 
-    def __init__(self, name, needs=(), constants=()):
+    def __init__(self, name, needs=(), constants=(), aggregates=()):
         self.name = name
         self.functions = {}
         self.needs = needs
         self.constants = constants
+        self.aggregates = aggregates
 
     def function(
         self,
@@ -113,7 +114,13 @@ class Namespace:
         return declare
 
     def unknown(self, name):
-        """For the module's `__getattr__`: raises the error for a missing function."""
+        """For the module's `__getattr__`: what another module declares, or the error for a missing function."""
+        if name in self.functions:
+            return self.functions[name]
+        if name in self.aggregates:
+            from appdb.functions import _media_aggregates
+
+            return getattr(_media_aggregates, name)
         if name.startswith("_"):
             raise AttributeError(name)
         from appdb._later import later_function

@@ -7,15 +7,25 @@ from appdb.functions._streams import (
     MAX_FRAME_PIXELS,
     Facts,
     at_time,
-    duration as length_of,
-    opened,
+    exact,
     pictures,
     refuse_size,
     sounds,
 )
-from appdb.functions._writing import audio_codec, encoded_audio, kept_audio, save_audio, save_packets, save_video
+from appdb.functions._streams import duration as length_of
+from appdb.functions._writing import (
+    MAX_FRAMES,
+    audio_codec,
+    encoded_audio,
+    kept_audio,
+    save_audio,
+    save_packets,
+    save_video,
+)
+from appdb.kinds._av import opened
 
 MAX_FACTOR = 100
+MAX_RATE = 240
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}|[A-Za-z]{3,30}")
 
 
@@ -223,3 +233,27 @@ def _checked_center(center):
     if not is_point or not all(type(one) in (int, float) and 0 <= one <= 1 for one in center):
         raise ValueError(f"zoom takes a center of [x, y] from 0 to 1, not {str(center)[:80]}")
     return center
+
+
+def of_image(image, duration, fps, encoder, args):
+    """A video of one image."""
+    count = duration * checked_rate("to_video", fps)
+    if not duration > 0 or count > MAX_FRAMES:
+        raise ValueError(f"to_video takes a duration above 0 seconds with at most {MAX_FRAMES} frames, not {duration}")
+    shown = image.convert("RGB")
+    return of_images((shown for _ in range(max(1, round(count)))), fps, encoder, args)
+
+
+def of_images(images, fps, encoder=None, args=None):
+    """A video of images of one size."""
+    import av
+
+    frames = (at_time(av.VideoFrame.from_image(one), exact(number / fps)) for number, one in enumerate(images))
+    return save_video(frames, fps, None, encoder, args)
+
+
+def checked_rate(function, fps):
+    """Frames per second."""
+    if not 1 <= fps <= MAX_RATE:
+        raise ValueError(f"{function} takes fps from 1 to {MAX_RATE}, not {fps}")
+    return fps

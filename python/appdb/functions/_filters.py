@@ -26,9 +26,13 @@ class Graph:
 
     def push(self, frame, place=0):
         """Gives a frame, or None at the end of an input; yields the frames that are ready."""
+        self.inputs[place].push(frame)
+        yield from self.rest()
+
+    def rest(self):
+        """Yields the frames that are ready."""
         import av
 
-        self.inputs[place].push(frame)
         while True:
             try:
                 yield self._sink.pull()

@@ -41,13 +41,12 @@ def louder(path, factor, start, end):
 
 
 def normalized(path):
-    last = None
-    for last in sounds(path, "astats=metadata=1:measure_perchannel=none:measure_overall=Peak_level", what="audio"):
-        pass
-    if last is None:
-        raise ValueError("the audio has no content")
-    peak = float(last.metadata["lavfi.astats.Overall.Peak_level"])  # In decibels; -inf for silence.
-    return filtered(path, "anull" if peak == float("-inf") else f"volume={-peak}dB")
+    peak = 0.0
+    for frame in sounds(path, "aformat=sample_fmts=flt", what="audio"):
+        count = frame.samples * frame.layout.nb_channels
+        samples = memoryview(bytes(frame.planes[0]))[: 4 * count].cast("f")
+        peak = max(peak, max(samples), -min(samples))
+    return filtered(path, f"volume={1 / peak}" if peak > 0 else "anull")
 
 
 def encoded(samples, rate, format, output_rate):

@@ -8,6 +8,7 @@ from appdb.kinds._av import opened
 TICKS = 60_000  # Times of frames are whole numbers of these; MPEG-4 allows no more than 65,535.
 MAX_FRAME_PIXELS = 7680 * 4320
 _USUAL_RATE = Fraction(25)
+_LEAST_RATE, _GREATEST_RATE = Fraction(1, 100), 240  # Other rates are errors of a file, or its units of time.
 
 
 class Facts:
@@ -44,12 +45,15 @@ def audio_stream(container, index=0):
 def _known(stream):
     if stream.codec_context is None:
         raise ValueError(f"the {stream.type} has a codec that PyAV does not know")
+    if stream.type == "video" and stream.codec_context.width:  # Before memory is taken for a frame.
+        refuse_size(stream.codec_context.width, stream.codec_context.height)
     return stream
 
 
 def rate_of(stream):
     """Frames per second."""
-    return stream.average_rate or stream.guessed_rate or _USUAL_RATE
+    rates = (stream.average_rate, stream.guessed_rate)
+    return next((rate for rate in rates if rate and _LEAST_RATE <= rate <= _GREATEST_RATE), _USUAL_RATE)
 
 
 def duration(path, what="video"):
@@ -119,17 +123,24 @@ def sounds(path, filters="", start=0, stop=None, index=0, what="video"):
     graph = None
     with opened(path, what) as container:
         stream = audio_stream(container, index)
-        cut = "atrim=start=0" if stop is None else f"atrim=start=0:end={stop - start:.6f}"
+        cut = "atrim=start=0" if stop is None else f"atrim=start=0:end={float(stop - start):.6f}"
         step = Fraction(1024, stream.codec_context.sample_rate or 48_000)
         for frame, time in timed(container, stream, step, start, stop):
             if graph is None:
                 form = (frame.sample_rate, frame.format.name, frame.layout.name)
-                graph = Graph(joined(cut, filters), [sound_source(*form)], "abuffersink")
+                named = _named_layout(frame.layout)
+                graph = Graph(joined(cut, named, filters), [sound_source(*form)], "abuffersink")
             if (frame.sample_rate, frame.format.name, frame.layout.name) != form:
                 raise ValueError(f"the audio changes its form after {float(time):.3f} s, which is not supported")
             yield from graph.push(at_time(frame, time, frame.sample_rate))
         if graph is not None:
             yield from graph.push(None)
+
+
+def _named_layout(layout):
+    """A filter that names the speakers of channels for which the file names none."""
+    usual = {"1 channels": "mono", "2 channels": "stereo", "6 channels": "5.1", "8 channels": "7.1"}
+    return f"aformat=channel_layouts={usual[layout.name]}" if layout.name in usual else ""
 
 
 def picture_source(width, height, format):
@@ -146,16 +157,9 @@ def sound_source(sample_rate, format, layout):
 
 def timed(container, stream, step, start=0, stop=None):
     """Yields (frame, time after `start`). Times increase, also where those of the file are missing or go back."""
-    import av
-
     start, stop = exact(start), None if stop is None else exact(stop)
     origin, last = begin_of(container), None
-    if start > 0:
-        try:
-            container.seek(int((start + origin) * 1_000_000))
-        except av.error.FFmpegError:
-            pass  # Without an index, the file is read from its beginning.
-    for frame in container.decode(stream):
+    for frame in _decoded(container, stream, start + origin if start > 0 else None):
         time = None if frame.pts is None else frame.pts * frame.time_base - origin
         if time is None or (last is not None and time <= last):
             time = Fraction(0) if last is None else last + step
@@ -165,6 +169,25 @@ def timed(container, stream, step, start=0, stop=None):
         is_sound = stream.type == "audio"
         if time >= start or (is_sound and time + Fraction(frame.samples, frame.sample_rate) > start):
             yield frame, time - start
+
+
+def _decoded(container, stream, start):
+    """The frames from a time on, with some before it; all frames of a file in which nothing can be found by time."""
+    import av
+
+    if start is not None:
+        try:
+            container.seek(int(start * 1_000_000))
+            frames = container.decode(stream)
+            first = next(frames, None)
+            if first is not None and first.pts is not None and first.pts * first.time_base <= start:
+                yield first
+                yield from frames
+                return
+            container.seek(min(0, container.start_time or 0))
+        except av.error.FFmpegError:
+            pass  # Without an index, the file is read from its beginning.
+    yield from container.decode(stream)
 
 
 def exact(seconds):
@@ -178,7 +201,9 @@ def begin_of(container):
 
 
 def at_time(frame, seconds, ticks=TICKS):
-    """The frame with a time."""
+    """The frame with a time, and with its length in the same units."""
+    if getattr(frame, "duration", 0) and frame.time_base:
+        frame.duration = round(frame.duration * frame.time_base * ticks)
     frame.pts, frame.time_base = round(seconds * ticks), Fraction(1, ticks)
     return frame
 

@@ -5,16 +5,28 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from appdb.functions._filters import Graph
-from appdb.functions._streams import TICKS, audio_stream, begin_of, picture_source, refuse_size, sounds, video_stream
+from appdb.functions._streams import (
+    TICKS,
+    audio_stream,
+    begin_of,
+    picture_source,
+    pictures,
+    rate_of,
+    refuse_size,
+    sounds,
+    video_stream,
+)
 from appdb.kinds._av import clear_errors, opened
 from appdb.kinds._media import scratch_file
 
 MAX_FRAMES = 1_000_000
+MAX_BYTES = 4 << 30  # As in a WAV file.
 # Codecs whose packets an MP4 file takes as they are, from these containers.
 _KEPT = frozenset(
     ("aac", "mp3", "ac3", "eac3", "flac", "opus", "alac", "h264", "hevc", "mpeg4", "mpeg2video", "av1", "vp9")
 )
 _KEPT_FROM = frozenset(("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"))
+_RGB_BECOMES = 6  # FFmpeg converts by the matrix of SMPTE 170M.
 _VIDEO_ENCODERS = ("libx264", "mpeg4")
 # By the format of a sound file: extension, encoders.
 AUDIO_FORMATS = {
@@ -37,6 +49,7 @@ def save_video(frames, rate, audio=None, encoder=None, options=None):
         stream = output.add_stream(codec.name, rate=rate, options=_texts(options))
         stream.width, stream.height, stream.pix_fmt = width, height, _pixels(codec)
         stream.codec_context.time_base = Fraction(1, TICKS)
+        _mark_colors(stream, first)
         parts = [_encoded(stream, _fitted(stream, first, frames))]
         if audio is not None:
             parts.append(audio(output))
@@ -122,15 +135,30 @@ def can_keep(container, stream):
 
 def save_packets(path, start=0, stop=None):
     """Writes the packets of a video from the key frame before `start` until `stop` to a new file. Returns its path."""
+    with opened(path) as container:
+        stream, sound = video_stream(container), container.streams.audio[:1]
+        if not can_keep(container, stream):
+            known = f"{stream.codec_context.name} of {container.format.name}"
+            raise ValueError(f"an MP4 file does not take packets of {known} as they are; use the mode 'accurate'")
+        is_kept = bool(sound) and can_keep(container, audio_stream(container))
+        begin = key_time(container, start) if start > 0 else 0
     with _new_file(".mp4", "video", options={"movflags": "+faststart"}) as (made, output):
-        with opened(path) as container:
-            kinds = [one.type for one in (video_stream(container), *container.streams.audio[:1])]
-        _mux(output, [_packets_of(path, kind, output, start, stop) for kind in kinds])
+        parts = [_packets_of(path, "video", output, begin, stop)]
+        if is_kept:
+            parts.append(_packets_of(path, "audio", output, begin, stop))
+        elif sound:
+            parts.append(encoded_audio(sounds(path, start=begin, stop=stop))(output))
+        _mux(output, parts)
     return made
 
 
 def replaced_audio(path, audio):
-    """Writes a video with its frames as they are, and with the audio of `encoded_audio`. Returns its path."""
+    """Writes a video with other audio, of `encoded_audio`; its frames are encoded only where they must be."""
+    with opened(path) as container:
+        stream = video_stream(container)
+        is_kept, rate = can_keep(container, stream), rate_of(stream)
+    if not is_kept:
+        return save_video(pictures(path), rate, audio)
     with _new_file(".mp4", "video", options={"movflags": "+faststart"}) as (made, output):
         _mux(output, [_packets_of(path, "video", output), audio(output)])
     return made
@@ -149,10 +177,9 @@ def _packets(path, kind, output, start, stop):
         origin = begin_of(container)
         yield None
         if start > 0:
-            key = key_time(container, start)
-            container.seek(int((key + origin) * 1_000_000), stream=None)
-            origin += key
-            stop = None if stop is None else stop - key
+            container.seek(int((start + origin) * 1_000_000))
+            origin += start
+            stop = None if stop is None else stop - start
         for packet in container.demux(stream):
             if packet.dts is None:
                 continue
@@ -190,7 +217,10 @@ def _with(first, frames):
 def _fitted(stream, first, frames):
     """The frames in the form of the encoder, each later than the one before."""
     form, last, count = (first.width, first.height, first.format.name), -1, 0
-    graph = Graph(f"crop={stream.width}:{stream.height}:0:0,format={stream.pix_fmt}", [picture_source(*form)])
+    # Full range, as in JPEG, would need a mark that many players overlook.
+    ranged = "scale=out_range=tv," if form[2].startswith("yuvj") or int(first.color_range) == 2 else ""
+    text = f"crop={stream.width}:{stream.height}:0:0,{ranged}format={stream.pix_fmt}"
+    graph = Graph(text, [picture_source(*form)])
     for frame in _with(first, frames):
         if (frame.width, frame.height) != form[:2]:
             sizes = f"{form[0]}x{form[1]} and {frame.width}x{frame.height}"
@@ -217,6 +247,17 @@ def _encoded(stream, frames):
     yield from _with_times(stream.encode(None))
 
 
+def _mark_colors(stream, first):
+    """Marks a video with the meaning of its colors, which players otherwise guess from its size."""
+    if first.format.name.startswith(("rgb", "gbr")):
+        stream.codec_context.colorspace = _RGB_BECOMES
+        return
+    for name in ("colorspace", "color_primaries", "color_trc"):
+        value = int(getattr(first, name, 2))  # PyAV 15 does not know all of them.
+        if value not in (0, 2):  # RGB, and unspecified.
+            setattr(stream.codec_context, name, value)
+
+
 def _with_times(packets):
     for packet in packets:
         yield float(packet.dts * packet.time_base), packet
@@ -231,8 +272,12 @@ def _refuse_unknown(stream):
 def _mux(output, parts):
     """Writes the packets of all streams by their times."""
     heads = {number: head for number, part in enumerate(parts) if (head := next(part, None)) is not None}
+    written = 0
     while heads:
         number = min(heads, key=lambda one: heads[one][0])
+        written += heads[number][1].size
+        if written > MAX_BYTES:
+            raise ValueError(f"the file would have more than {MAX_BYTES} bytes")
         output.mux(heads[number][1])
         head = next(parts[number], None)
         if head is None:

@@ -12,8 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any as Image
     from typing import Any as Json
+    from typing import Any as Video
 
-_image = Namespace("image", needs=("pillow",))
+_image = Namespace(
+    "image", needs=("pillow",), constants=("video_encoder", "video_encoder_args"), aggregates=("stitch_tiles",)
+)
 function, FUNCTIONS = _image.function, _image.functions
 __getattr__ = _image.unknown
 
@@ -335,3 +338,23 @@ def entropy(self: Image, /, mask: Image | None = None, extrema: Json | None = No
 
     # Pillow has no entropy of 0 without its sign.
     return self.entropy(checked_mask("entropy", mask, self), checked_extrema("entropy", extrema)) + 0.0
+
+
+@function(
+    [("RGB 64x48 #808080", 0.5, 10, "64x48 5@10"), ("RGB 64x48 #808080", 0.0, ValueError)]
+    + [("RGB 64x48 #808080", 1.0, 0, ValueError), ("RGB 64x48 #808080", 1e9, ValueError), ("L 1x1 9", 1.0, ValueError)],
+    needs=("av",),
+)
+def to_video(
+    self: Image,
+    /,
+    *,
+    duration: float,
+    fps: int = 24,
+    video_encoder: str | None = None,
+    video_encoder_args: Json | None = None,
+) -> Video:
+    """A video that shows the image for `duration` seconds."""
+    from appdb.functions._films import of_image
+
+    return of_image(self, duration, fps, video_encoder, video_encoder_args)

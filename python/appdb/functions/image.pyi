@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from appdb import Expr, Float, Image, Int, Json, String
+from appdb import Expr, Float, Image, Int, Json, String, Video
 
 Text = Expr | str | None
 Whole = Expr | int | None
@@ -103,3 +103,17 @@ def histogram(self: Any, /, mask: Any = None, extrema: Any = None) -> Json:
 
 def entropy(self: Any, /, mask: Any = None, extrema: Any = None) -> Float:
     """The entropy of the pixels in bits: 0 for one color. A mask of mode 1 or L selects pixels."""
+
+def to_video(
+    self: Any,
+    /,
+    *,
+    duration: Number,
+    fps: Whole = 24,
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Video:
+    """A video that shows the image for `duration` seconds."""
+
+def stitch_tiles(order_key: Any, tile: Any, tile_box: Any, width: Whole, height: Whole) -> Image:
+    """The image of `width` x `height` pixels that tiles make, each pasted at its box [left, top, right, bottom]."""

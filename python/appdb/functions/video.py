@@ -296,3 +296,6 @@ def zoom(
     from appdb.functions._films import zoomed
 
     return zoomed(self, start_scale, end_scale, center, video_encoder, video_encoder_args)
+
+
+from appdb.functions import _video_joins, _video_scenes  # noqa: E402, F401  # They declare the rest.

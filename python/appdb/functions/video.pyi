@@ -156,3 +156,188 @@ def zoom(
     video_encoder_args: Any = None,
 ) -> Video:
     """The video enlarged from `start_scale` to `end_scale`, around [x, y] from 0 to 1, or its middle."""
+
+def overlay_image(
+    self: Any,
+    image: Any,
+    /,
+    *,
+    horizontal_align: Text = "center",
+    horizontal_margin: Whole = 0,
+    vertical_align: Text = "center",
+    vertical_margin: Whole = 0,
+    scale: Number = None,
+    opacity: Number = 1.0,
+    start_time: Number = None,
+    end_time: Number = None,
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Video:
+    """The video with an image over it, from `start_time` to `end_time`. `scale`: its height as a part of the video's."""
+
+def overlay_text(
+    self: Any,
+    text: Text,
+    /,
+    *,
+    font: Text = None,
+    font_size: Whole = 24,
+    line_spacing: Whole = 0,
+    color: Text = "white",
+    opacity: Number = 1.0,
+    horizontal_align: Text = "center",
+    horizontal_margin: Whole = 0,
+    vertical_align: Text = "center",
+    vertical_margin: Whole = 0,
+    box: Truth = False,
+    box_color: Text = "black",
+    box_opacity: Number = 1.0,
+    box_border: Any = None,
+    start_time: Number = None,
+    end_time: Number = None,
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Video:
+    """The video with text over it, drawn by Pillow. `box_border`: pixels around the text, one to four as in CSS."""
+
+def transition(
+    video1: Any,
+    video2: Any,
+    /,
+    *,
+    effect: Text = "fade",
+    duration: Number = 1.0,
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Video:
+    """Both videos, with the end of the first going over into the second by an effect of FFmpeg's filter xfade."""
+
+def concat_videos(videos: Any, /, *, video_encoder: Text = None, video_encoder_args: Any = None) -> Video:
+    """The videos of a list one after the other, as large as the first; smaller ones get black bars. Null with a null in it."""
+
+def with_audio(
+    video: Any,
+    audio: Any,
+    /,
+    *,
+    video_start_time: Number = 0.0,
+    video_duration: Number = None,
+    audio_start_time: Number = 0.0,
+    audio_duration: Number = None,
+) -> Video:
+    """The frames of a video with other audio, each from its start and for its duration. Longer audio is cut."""
+
+def mix_audio(
+    self: Any,
+    audio: Any,
+    /,
+    *,
+    audio_volume: Number = 1.0,
+    original_volume: Number = 1.0,
+    audio_start_time: Number = 0.0,
+    mix_duration: Text = "longest",
+    normalize: Truth = False,
+    dropout_transition: Number = 2.0,
+    align_to_video: Text = "trim",
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Video:
+    """The video with more audio mixed into its own. `mix_duration`: longest, first, shortest. `align_to_video`: trim, pad, none."""
+
+def reverse(self: Any, /, audio: Text = "drop", *, video_encoder: Text = None, video_encoder_args: Any = None) -> Video:
+    """The frames from the last to the first. `audio`: drop, reverse (at most ten minutes), or keep as it is."""
+
+def segment_video(
+    self: Any,
+    /,
+    *,
+    duration: Number = None,
+    segment_times: Any = None,
+    mode: Text = "accurate",
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Json:
+    """In a function marked @udf: the parts of a video, a list of `{"segment_start", "segment_end", "video_segment"}` with paths."""
+
+def scene_detect_content(
+    self: Any,
+    /,
+    *,
+    fps: Number = None,
+    threshold: Number = 27.0,
+    min_scene_len: Whole = 15,
+    delta_hue: Number = 1.0,
+    delta_sat: Number = 1.0,
+    delta_lum: Number = 1.0,
+    delta_edges: Number = 0.0,
+    luma_only: Truth = False,
+    kernel_size: Whole = None,
+    filter_mode: Text = "merge",
+) -> Json:
+    """Scenes by the mean change of hue, saturation, brightness and edges. `filter_mode` for quick cuts: merge or suppress."""
+
+def scene_detect_adaptive(
+    self: Any,
+    /,
+    *,
+    fps: Number = None,
+    adaptive_threshold: Number = 3.0,
+    min_scene_len: Whole = 15,
+    window_width: Whole = 2,
+    min_content_val: Number = 15.0,
+    delta_hue: Number = 1.0,
+    delta_sat: Number = 1.0,
+    delta_lum: Number = 1.0,
+    delta_edges: Number = 0.0,
+    luma_only: Truth = False,
+    kernel_size: Whole = None,
+) -> Json:
+    """Scenes where the change is several times that of the frames around it, which copes with quick motion."""
+
+def scene_detect_threshold(
+    self: Any,
+    /,
+    *,
+    fps: Number = None,
+    threshold: Number = 12.0,
+    min_scene_len: Whole = 15,
+    fade_bias: Number = 0.0,
+    add_final_scene: Truth = False,
+    method: Text = "floor",
+) -> Json:
+    """Scenes by fades: the mean brightness (0 to 255) falls below a threshold, or rises above it ('ceiling')."""
+
+def scene_detect_histogram(
+    self: Any,
+    /,
+    *,
+    fps: Number = None,
+    threshold: Number = 0.05,
+    bins: Whole = 256,
+    min_scene_len: Whole = 15,
+) -> Json:
+    """Scenes where the histograms of brightness of two frames correlate less than 1 - `threshold`."""
+
+def scene_detect_hash(
+    self: Any,
+    /,
+    *,
+    fps: Number = None,
+    threshold: Number = 0.395,
+    size: Whole = 16,
+    lowpass: Whole = 2,
+    min_scene_len: Whole = 15,
+) -> Json:
+    """Scenes where the perceptual hashes of two frames differ in more than a part of their bits."""
+
+def make_video(order_key: Any, frame: Any, *, fps: Whole = 25) -> Video:
+    """A video of images of one size, with `fps` of them in a second."""
+
+def concat_videos_agg(
+    order_key: Any,
+    video: Any,
+    *,
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Video:
+    """The videos one after the other, in the size of the first."""

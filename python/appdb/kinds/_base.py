@@ -59,7 +59,7 @@ class Rules:
         "is_text_in_json",  # Whether values with their own Python class are texts in JSON.
         "json_schema",  # Its schema inside a Json type; None: none.
         "instead",  # Advice instead of a constant that changes each time; None: the usual advice.
-        "check",  # From a manifest type: the function that decodes a file of a column; None: values are no media.
+        "check",  # From a manifest type: the function that decodes a file of a column; None: values are not media.
         "is_written",  # Whether a constant is written in the files' text.
     )
 

@@ -11,7 +11,7 @@ MAX_PIXELS = 89_478_485
 _FORMATS = {
     **dict.fromkeys(("L", "RGB", "CMYK"), "jpeg"),
     **dict.fromkeys(("1", "LA", "P", "RGBA", "I;16"), "png"),
-    **dict.fromkeys(("I", "F", "LAB", "YCbCr", "PA"), "tiff"),
+    **dict.fromkeys(("I", "F", "LAB", "PA"), "tiff"),
 }
 _JPEG_SIDE = 65_500
 # Readers of other formats start programs (EPS), or hardly anyone uses them.

@@ -3,7 +3,7 @@
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, later
 from appdb.expressions.expr import Expr
-from appdb.udfs.calls import Parameter, bind, has_columns, printed
+from appdb.udfs.calls import NO_DEFAULT, Parameter, bind, has_columns, printed
 from appdb.udfs.signatures import COROUTINE, GENERATOR, Signature, check_importable, innermost, parameters_of, refused, signature_of
 
 _EXAMPLE = "Write: class total(db.Aggregator): with update(self, n: int) -> None and value(self) -> int"
@@ -57,6 +57,11 @@ class Uda:
                 f"{name}(...) is called with plain values; an aggregate takes columns, in a query.",
                 f"Write it in .select(...), or use the class by hand: {name}.made()",
             )
+        if getattr(self.made, "needs", ()):
+            from appdb.declare.packages import require
+
+            require(self.made.needs, f"{name}()")
+        self._refuse_missing(args, kwargs)
         positional, named, skips = bind(name, self.parameters, args, kwargs)
         for parameter in self.settings:
             given = named.get(parameter.name)
@@ -75,6 +80,15 @@ class Uda:
         kind, nullable = self.result
         parts = (*positional, *named.values())
         return Expr(kind, nullable, node, printed(name, positional, named), parts=parts, function=self)
+
+    def _refuse_missing(self, args, kwargs):
+        """Names a missing argument before the types of the others, which may have taken its place."""
+        for parameter in self.updated[len(args) :]:
+            if parameter.name not in kwargs and parameter.default is NO_DEFAULT:
+                raise AppFileError(
+                    f"{self.__name__}() is called without its argument '{parameter.name}'.",
+                    f"It takes: {', '.join(one.name for one in self.parameters)}",
+                )
 
     def __repr__(self):
         return f"<uda {self.id}>"

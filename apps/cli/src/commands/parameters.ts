@@ -34,6 +34,7 @@ export const PYTHON_FLAG = {
 export const FORCE_FLAG = { kind: "boolean", brief: "Do not ask", default: false } as const;
 export const DRY_RUN_FLAG = { kind: "boolean", brief: "Only show what would be done", default: false } as const;
 export const DESTRUCTIVE_FLAG = { kind: "boolean", brief: "Allow changes that destroy data", default: false } as const;
+export const BREAKING_FLAG = { ...DESTRUCTIVE_FLAG, brief: "Allow changes that break callers of a service" } as const;
 export const PORT_FLAG = {
   kind: "parsed",
   parse: parsePort,

@@ -1,11 +1,11 @@
 import { appError, toProblem } from "@appdb/contract/errors";
 import type { RecomputePlan } from "@appdb/contract/jobs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openUploadWorld, type UploadWorld, URI } from "../testing/upload-world.ts";
+import { openUploadProject, type UploadProject, URI } from "../testing/upload-project.ts";
 
-let at: UploadWorld;
+let at: UploadProject;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

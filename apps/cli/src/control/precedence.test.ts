@@ -5,19 +5,19 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ControlServer, startControlServer } from "../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, WHO } from "../testing/control-world.ts";
+import { openTestProject, type TestProject, WHO } from "../testing/test-project.ts";
 
 const TOKEN = "session-token";
 const key = (letter: string) => `sk_${letter.repeat(12)}_${letter.repeat(43)}`;
 const KEY = { id: "k1", name: "ci", grants: [] };
 
-let world: ControlWorld;
+let project: TestProject;
 let server: ControlServer;
 
 /** A server that reports the credential's header and refuses unknown credentials; a key takes precedence. */
 beforeEach(async () => {
-  world = openControlWorld();
-  mkdirSync(world.home);
+  project = openTestProject();
+  mkdirSync(project.home);
   server = await startControlServer({
     answers: {
       whoami: ({ headers }) => {
@@ -30,18 +30,18 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  world[Symbol.dispose]();
+  project[Symbol.dispose]();
   await server[Symbol.asyncDispose]();
 });
 
-const home = (name: string, text: string) => writeFileSync(join(world.home, name), text, { mode: 0o600 });
-const project = (name: string, text: string) => writeFileSync(join(world.project, name), text);
+const home = (name: string, text: string) => writeFileSync(join(project.home, name), text, { mode: 0o600 });
+const writeProject = (name: string, text: string) => writeFileSync(join(project.folder, name), text);
 const signIn = () =>
   home("sessions.json", JSON.stringify({ sessions: { [server.url]: { token: TOKEN, email: "a@b.c" } } }));
 const sent = () => server.asked.at(-1)?.headers;
 
 async function whoami(env: Record<string, string> = {}) {
-  const ran = await world.run("whoami --json", { env: { SERVICE_API_URL: server.url, ...env } });
+  const ran = await project.run("whoami --json", { env: { SERVICE_API_URL: server.url, ...env } });
   return { ...ran, said: JSON.parse(ran.stdout) };
 }
 
@@ -49,13 +49,13 @@ describe("precedence of credentials", () => {
   test("uses SERVICE_API_KEY, project key, home key, then sign-in", async () => {
     expect((await whoami()).said).toMatchObject({ code: "not_signed_in", hint: expect.stringContaining("cli login") });
     signIn();
-    const session = { kind: "session", source: join(world.home, "sessions.json") };
+    const session = { kind: "session", source: join(project.home, "sessions.json") };
     expect((await whoami()).said.credential).toEqual(session);
     expect(sent()).toMatchObject({ authorization: `Bearer ${TOKEN}` });
     home("config.toml", `[service]\napi_key = "${key("h")}"\n`);
-    expect((await whoami()).said.credential).toEqual({ kind: "api_key", source: join(world.home, "config.toml") });
+    expect((await whoami()).said.credential).toEqual({ kind: "api_key", source: join(project.home, "config.toml") });
     expect(sent()).toMatchObject({ "x-api-key": key("h") });
-    project("pyproject.toml", `[tool.service]\napi_key = "${key("p")}"\n`);
+    writeProject("pyproject.toml", `[tool.service]\napi_key = "${key("p")}"\n`);
     expect((await whoami()).said.credential.source).toContain("pyproject.toml");
     expect(sent()).toMatchObject({ "x-api-key": key("p") });
     const { said, stdout, stderr } = await whoami({ SERVICE_API_KEY: ` ${key("e")}\n` });
@@ -67,7 +67,7 @@ describe("precedence of credentials", () => {
 
   test("ignores an empty SERVICE_API_KEY and a commented key", async () => {
     signIn();
-    project("service.toml", `[service]\n# api_key = "${key("p")}"\n[[service.database]]\n`);
+    writeProject("service.toml", `[service]\n# api_key = "${key("p")}"\n[[service.database]]\n`);
     expect((await whoami({ SERVICE_API_KEY: "" })).said.credential.kind).toBe("session");
   });
 
@@ -94,18 +94,18 @@ describe("precedence of credentials", () => {
     home("config.toml", '# mine\n[service]\napi_kee = "x"\n');
     const { said } = await whoami();
     expect(said.detail).toBe(
-      `${join(world.home, "config.toml")}:3: 'api_kee' in [service]: is not a known key; did you mean 'api_key'?`,
+      `${join(project.home, "config.toml")}:3: 'api_kee' in [service]: is not a known key; did you mean 'api_key'?`,
     );
   });
 
   test("whoami explains all of it", async () => {
     signIn();
     const env = { SERVICE_API_URL: server.url };
-    expect((await world.run("whoami", { env })).stdout).toBe(
+    expect((await project.run("whoami", { env })).stdout).toBe(
       `ann@example.com on ${server.url}\nOrganization: acme (owner)\n` +
-        `Commands use the sign-in of ${join(world.home, "sessions.json")}; the server is from SERVICE_API_URL.\n`,
+        `Commands use the sign-in of ${join(project.home, "sessions.json")}; the server is from SERVICE_API_URL.\n`,
     );
-    expect((await world.run("whoami", { env: { ...env, SERVICE_API_KEY: key("e") } })).stdout).toBe(
+    expect((await project.run("whoami", { env: { ...env, SERVICE_API_KEY: key("e") } })).stdout).toBe(
       `API key ci on ${server.url}\nIt acts as ann@example.com.\nOrganization: acme (owner)\n` +
         "Commands use the API key of SERVICE_API_KEY; the server is from SERVICE_API_URL.\n",
     );
@@ -116,15 +116,15 @@ describe("precedence of servers", () => {
   test("uses SERVICE_API_URL, config.toml, then this home's server", async () => {
     const env = { SERVICE_API_KEY: key("e") };
     const source = async (more = {}) =>
-      JSON.parse((await world.run("whoami --json", { env: { ...env, ...more } })).stdout);
+      JSON.parse((await project.run("whoami --json", { env: { ...env, ...more } })).stdout);
     expect(await source()).toMatchObject({
       code: "server_unreachable",
       detail: expect.stringContaining("No server is known"),
     });
     home("server.json", JSON.stringify({ url: server.url, pid: process.pid }));
-    expect((await source()).server.source).toBe(join(world.home, "server.json"));
+    expect((await source()).server.source).toBe(join(project.home, "server.json"));
     home("config.toml", `[service]\napi_url = "${server.url}/"\n`);
-    expect((await source()).server).toEqual({ url: server.url, source: join(world.home, "config.toml") });
+    expect((await source()).server).toEqual({ url: server.url, source: join(project.home, "config.toml") });
     home("config.toml", '[service]\napi_url = "http://127.0.0.1:1"\n');
     expect((await source({ SERVICE_API_URL: server.url })).server).toEqual({
       url: server.url,
@@ -133,8 +133,8 @@ describe("precedence of servers", () => {
   });
 
   test("ignores servers that a project names", async () => {
-    project("service.toml", `[service]\napi_url = "${server.url}"\napi_key = "${key("p")}"\n`);
-    const ran = await world.run("whoami", { env: { SERVICE_API_URL: server.url } });
+    writeProject("service.toml", `[service]\napi_url = "${server.url}"\napi_key = "${key("p")}"\n`);
+    const ran = await project.run("whoami", { env: { SERVICE_API_URL: server.url } });
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("service.toml:2: 'api_url' in [service]: is not a known key");
     expect(server.asked).toEqual([]);
@@ -142,7 +142,7 @@ describe("precedence of servers", () => {
 
   test("does not contact a killed server of this home", async () => {
     home("server.json", JSON.stringify({ url: server.url, pid: 2 ** 22 + 1 }));
-    const ran = await world.run("whoami", { env: { SERVICE_API_KEY: key("e") } });
+    const ran = await project.run("whoami", { env: { SERVICE_API_KEY: key("e") } });
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain(`The server of this home does not run; it was at ${server.url}`);
     expect(server.asked).toEqual([]);

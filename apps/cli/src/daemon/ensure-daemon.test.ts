@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { VERSION } from "@appdb/contract/version";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { Program } from "../program.ts";
 import { type EnsureDaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
 
@@ -14,7 +15,7 @@ const STAND_IN = `
 import { createServer } from "node:http";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 mkdirSync(process.env.SERVICE_HOME + "/seen/" + process.pid, { recursive: true });
-const { SERVICE_HOME: home, STAND_IN_VERSION: version = "0.8.0", STAND_IN_BUSY: busy = "0", STAND_IN_FAILS: fails } = process.env;
+const { SERVICE_HOME: home, STAND_IN_VERSION: version = "${VERSION}", STAND_IN_BUSY: busy = "0", STAND_IN_FAILS: fails } = process.env;
 if (fails) {
   process.stderr.write("error: PostgreSQL is not there.\\nhint: Install it.\\n");
   process.exit(1);
@@ -125,6 +126,22 @@ describe("the home's daemon", () => {
     await ensureDaemon(deps(), never);
   });
 
+  test("of the original is not used by a copy of the home", async () => {
+    const original = await ensureDaemon(deps(), never);
+    const copy = `${home} copy`;
+    onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
+    cpSync(home, copy, { recursive: true, filter: (path) => !/lock$|seen$/.test(path) });
+    const config = { ...deps().config, home: copy };
+    expect(await findDaemon({ config })).toBeUndefined();
+    const own = await ensureDaemon({ ...deps(), config }, never);
+    const { home: found, pid } = await own.call("health", {});
+    expect(found).toBe(copy);
+    expect((await original.call("health", {})).home).toBe(home);
+    process.kill(pid, "SIGTERM");
+    await waitUntilGone(pid);
+    spawned -= 1;
+  });
+
   test("that cannot start is reported with its output and hint", async () => {
     const error = await refusal(ensureDaemon(deps({ STAND_IN_FAILS: "1" }), never));
     expect(error.code).toBe("daemon_failed");
@@ -134,26 +151,26 @@ describe("the home's daemon", () => {
   });
 
   test("of an older version is replaced with a note when idle", async () => {
-    const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9" }), never);
+    const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.8.0" }), never);
     const pid = (await older.call("health", {})).pid;
     const newer = await ensureDaemon(deps(), never);
-    expect((await newer.call("health", {})).version).toBe("0.8.0");
+    expect((await newer.call("health", {})).version).toBe(VERSION);
     expect((await newer.call("health", {})).pid).not.toBe(pid);
-    expect(notes.join()).toContain("0.7.9");
+    expect(notes.join()).toContain("0.8.0");
   });
 
   test("of an older version stays when busy, with a hint to replace it", async () => {
-    const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.7.9", STAND_IN_BUSY: "2" }), never);
+    const older = await ensureDaemon(deps({ STAND_IN_VERSION: "0.8.0", STAND_IN_BUSY: "2" }), never);
     const error = await refusal(ensureDaemon(deps(), never));
     expect(error.code).toBe("daemon_busy");
-    expect(error.message).toContain("version 0.7.9");
+    expect(error.message).toContain("version 0.8.0");
     expect(error.hint).toContain("cli daemon restart");
-    expect((await older.call("health", {})).version).toBe("0.7.9");
+    expect((await older.call("health", {})).version).toBe("0.8.0");
   });
 
   test("of a newer version is used unchanged", async () => {
-    await ensureDaemon(deps({ STAND_IN_VERSION: "0.9.0" }), never);
-    expect((await (await ensureDaemon(deps(), never)).call("health", {})).version).toBe("0.9.0");
+    await ensureDaemon(deps({ STAND_IN_VERSION: "99.0.0" }), never);
+    expect((await (await ensureDaemon(deps(), never)).call("health", {})).version).toBe("99.0.0");
   });
 
   test("is not awaited after Ctrl-C", async () => {

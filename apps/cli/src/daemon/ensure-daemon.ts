@@ -6,6 +6,7 @@ import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { compareVersions, VERSION } from "@appdb/contract/version";
+import { isOtherFolder } from "@appdb/system/files/is-other-folder";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
@@ -75,6 +76,8 @@ export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promis
   const client = createLocalClient({ port: address.file.port, token: address.token, fetch: nodeFetch });
   try {
     const health = await client.call("health", {}, { signal: AbortSignal.timeout(5_000) });
+    // this home is a copy, and the files belong to the daemon of the original
+    if (isOtherFolder(health.home, deps.config.home)) return undefined;
     return { file: address.file, client, health };
   } catch (error) {
     // Nothing listens, or another program uses the port and does not know the token: the file belongs to a daemon that

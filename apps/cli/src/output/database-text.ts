@@ -1,5 +1,6 @@
 import type { Database, Pod } from "@appdb/contract/routes/control-databases";
 import { alignColumns } from "./columns.ts";
+import { count } from "./count.ts";
 import type { Output } from "./output.ts";
 import { showControls } from "./show-controls.ts";
 import { formatAge, formatBytes } from "./sizes.ts";
@@ -61,11 +62,15 @@ function resourceRows({ desired_resources: desiredResources, resources, usage, u
     usage === null || usage.disk_bytes === 0
       ? ""
       : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused until disk_gb is increased" : ""}`;
+  const media =
+    usage?.media_objects === undefined || usage.media_objects === 0
+      ? ""
+      : `; ${formatBytes(usage.media_bytes ?? 0)} of it in ${count(usage.media_objects, "media file")}`;
   const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;
   return [
     row("cpu", resources.cpu, desiredResources.cpu, ""),
     row("memory", resources.memory_mb, desiredResources.memory_mb, " MiB", memory),
-    row("disk", resources.disk_gb, desiredResources.disk_gb, " GiB", disk),
+    row("disk", resources.disk_gb, desiredResources.disk_gb, " GiB", disk + media),
     row("workers", resources.workers, desiredResources.workers, ""),
     ["used", `${formatAge(used.cpu_seconds)} of processors, awake ${formatAge(used.awake_seconds)}`],
   ];

@@ -60,6 +60,8 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
       if (asJson && !hasPayload) json(problem);
       // After Ctrl-C, the interruption is not an error.
       note(problem.code === "interrupted" ? problem.detail : `error: ${problem.detail}`);
+      if ((problem.errors?.length ?? 0) > 1)
+        for (const { detail, pointer } of problem.errors ?? []) note(`    ${pointer}: ${detail}`);
       if (problem.hint !== undefined) note(`hint: ${problem.hint}`);
     },
   };

@@ -1,8 +1,9 @@
 import { isHosted } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
-import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import type { BrokenService, SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import { describeOp } from "@appdb/contract/plan-op-text";
-import { commandLine } from "./command-line.ts";
+import { commandLine, shellLine } from "./command-line.ts";
+import { describeOutdated } from "./outdated-text.ts";
 import type { Output } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 
@@ -36,14 +37,22 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
       `* ${table}: '${column}' has values from previous code of ${functions.join(", ")}; compute them again: ${command}`,
     );
   }
-  for (const service of plan.breaks ?? []) {
+  for (const outdated of plan.outdated ?? []) out.line(`* ${describeOutdated(outdated)}`);
+  for (const broken of plan.breaks ?? []) {
     out.line(
-      `! ${service} stores no rows from then on, until: ${commandLine(["service", "update", plan.app_file, plan.target])}`,
+      `! ${broken.service} cannot use ${broken.tables.join(", ")} from then on, until: ${commandThatMends(broken, plan)}`,
     );
   }
   if (plan.other_databases !== undefined) out.line(`+ ${newDatabase(plan.target, plan.other_databases)}`);
   out.line();
   out.line(describeSum(plan));
+}
+
+function commandThatMends(broken: BrokenService, { target }: SchemaPlan): string {
+  const { app_file: appFile, is_defined: isDefined, is_destructive: isDestructive, project_root: root } = broken;
+  if (!isDefined) return commandLine(["service", "prune", appFile, target]);
+  const update = commandLine(["service", "update", appFile, target, ...(isDestructive ? ["--allow-destructive"] : [])]);
+  return root === null ? update : `${shellLine(["cd", root])} && ${update}`;
 }
 
 /** A new database may be a typing mistake. */

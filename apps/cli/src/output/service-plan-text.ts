@@ -17,7 +17,11 @@ export function printServicePlan(plan: ServicePlan, out: Output): void {
     out.line(`${SIGNS[service.resolution]} ${service.name.padEnd(width)}  ${verdictOf(service)}${addressOf(service)}`);
     for (const op of service.ops) out.line(`    ${describeOp(op)}`);
   }
-  for (const op of plan.ops) out.line(`  ${describeOp(op)}`);
+  for (const op of plan.ops) {
+    if (op.severity === "blocked" && op.op === "drop")
+      out.line(`= ${(op.name ?? "").padEnd(width)}  ${op.description}`);
+    else out.line(`  ${describeOp(op)}`);
+  }
   for (const extra of plan.extras) {
     out.line(
       `! ${extra.padEnd(width)}  not defined in ${plan.app_file}; stop it with: cli service prune ${plan.app_file} ${plan.target}`,

@@ -47,6 +47,13 @@ export function parseToml(file: string, text: string): Record<string, unknown> {
   }
 }
 
+/** Headers of pyproject.toml, or without their first word. */
+const HEADERS: Readonly<Record<string, string>> = {
+  tool: "Leave out 'tool.' here, for example: [[service.database]]",
+  database: "Write [[service.database]] instead of [[database]].",
+  databases: "Write [[service.database]] instead of [[databases]].",
+};
+
 /** The file belongs to us alone, so an unknown section is a typo. */
 function refuseUnknownKeys(document: Record<string, unknown>, text: string, file: string, hint: string): void {
   for (const key of Object.keys(document)) {
@@ -55,7 +62,7 @@ function refuseUnknownKeys(document: Record<string, unknown>, text: string, file
     const line = findKeyLine(text, [key]) ?? findKeyLine(text, [key, 0]);
     throw appError("config_invalid", {
       detail: `${file}${line === undefined ? "" : `:${line}`}: '${key}' is not a known section; did you mean 'service'?`,
-      hint,
+      hint: HEADERS[key] ?? hint,
       meta: { file, line },
     });
   }

@@ -5,6 +5,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePlan } from "@appdb/contract/plan";
 import type { DaemonHealth, Progress, ServiceRecord } from "@appdb/contract/routes/local";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
+import { VERSION } from "@appdb/contract/version";
 import { listCommands, runCommandLine } from "../app.ts";
 import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
 import type { Credential } from "../control/find-credential.ts";
@@ -17,7 +18,7 @@ export interface Ran {
 }
 
 /** Replacements for a command's dependencies in a test. */
-export interface FakeWorld {
+export interface FakeContext {
   readonly cwd?: string;
   /** Answers of the daemon. An unexpected call fails the test. */
   readonly client?: DaemonAnswers;
@@ -36,7 +37,7 @@ export interface FakeWorld {
 }
 
 /** Runs one command line with fake dependencies in this process. */
-export async function runCli(words: string | readonly string[], world: FakeWorld = {}): Promise<Ran> {
+export async function runCli(words: string | readonly string[], given: FakeContext = {}): Promise<Ran> {
   const argv = typeof words === "string" ? words.split(" ").filter((word) => word !== "") : words;
   const written = { stdout: "", stderr: "" };
   const streamOf = (name: keyof typeof written) => ({
@@ -50,31 +51,31 @@ export async function runCli(words: string | readonly string[], world: FakeWorld
     stderr: { write: (text) => void (text.trim() === "" ? undefined : streams.stderr.write(text)) },
     env: {},
   };
-  const client = fakeClient(world.client ?? {});
+  const client = fakeClient(given.client ?? {});
   const prompt: Prompt | undefined =
-    world.answer === undefined
+    given.answer === undefined
       ? undefined
       : {
-          confirm: async () => world.answer === true,
-          secret: async () => world.secret ?? "",
-          text: async () => world.typed ?? "",
+          confirm: async () => given.answer === true,
+          secret: async () => given.secret ?? "",
+          text: async () => given.typed ?? "",
         };
   const ctx: World = {
     process,
     config: CONFIG,
-    cwd: world.cwd ?? "/home/ada/project",
+    cwd: given.cwd ?? "/home/ada/project",
     out: createOutput(streams.stdout, streams.stderr, true),
     signal: new AbortController().signal,
     prompt,
     readInput: undefined,
-    control: async () => fakeControl(world.control ?? {}),
+    control: async () => fakeControl(given.control ?? {}),
     daemon: {
       ensure: async () => client,
-      find: async () => (world.has_daemon === false ? undefined : foundDaemon(client)),
+      find: async () => (given.has_daemon === false ? undefined : foundDaemon(client)),
       waitUntilGone: async () => undefined,
     },
     readApplication: async () => {
-      const app = world.app ?? APPLICATION;
+      const app = given.app ?? APPLICATION;
       if (app instanceof Error) throw app;
       return app;
     },
@@ -85,7 +86,7 @@ export async function runCli(words: string | readonly string[], world: FakeWorld
     listCommands,
     operate: () => Promise.reject(new Error("This test has no server.")),
     doctor: async () => [{ name: "node", ok: true, detail: "20.19.0", hint: null }],
-    ...world.context,
+    ...given.context,
   };
   await runCommandLine(argv, ctx);
   return { ...written, exit: Number(process.exitCode) };
@@ -188,7 +189,7 @@ function fakeControl(answers: Readonly<Record<string, unknown>>): ControlAccess 
 }
 
 export const HEALTH: DaemonHealth = {
-  version: "0.8.0",
+  version: VERSION,
   pid: 4711,
   home: "/home/ada/.service",
   started_at: "2026-11-20T10:00:00.000Z",
@@ -198,14 +199,14 @@ export const HEALTH: DaemonHealth = {
 };
 
 function foundDaemon(client: LocalClient): FoundDaemon {
-  return { file: { pid: 4711, port: 40123, started_at: HEALTH.started_at, version: "0.8.0" }, client, health: HEALTH };
+  return { file: { pid: 4711, port: 40123, started_at: HEALTH.started_at, version: VERSION }, client, health: HEALTH };
 }
 
 const SOURCE = { file: "app.py", line: 1 };
 
 export const MANIFEST: Manifest = {
   manifest_version: 1,
-  library_version: "0.8.0",
+  library_version: VERSION,
   warnings: [],
   python_version: "3.11.7",
   app_file: "app.py",

@@ -1,5 +1,5 @@
 import type { HostedService } from "@appdb/contract/routes/control-services";
-import { URI } from "./upload-world.ts";
+import { URI } from "./upload-project.ts";
 
 export const ENDPOINT = "http://127.0.0.1:41000/ingest";
 

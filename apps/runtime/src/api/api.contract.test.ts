@@ -4,24 +4,24 @@ import { createLocalClient, type LocalClient } from "@appdb/contract/clients/loc
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { App } from "@appdb/contract/routes/local";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openHarness, waitFor } from "../testing/daemon-harness.ts";
 import { findService, insertDoc, serveExample } from "../testing/example-service.ts";
+import { openTestHome, waitFor } from "../testing/test-home.ts";
 
 const TIMEOUT = 60_000;
 /** One daemon for all tests of this file; each test uses its own database. */
-const harness = openHarness();
+const tested = openTestHome();
 let client: LocalClient;
 
 beforeAll(async () => {
-  client = await harness.startDaemon();
+  client = await tested.startDaemon();
 }, TIMEOUT);
 
 afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
+  await tested[Symbol.asyncDispose]();
 }, TIMEOUT);
 
 test("plans without changes, makes tables, and then plans nothing", { timeout: TIMEOUT }, async () => {
-  const app = await harness.readApp("plans/reports");
+  const app = await tested.readApp("plans/reports");
   const { manifest, target } = app;
   expect((await client.call("schemaPlan", { body: { manifest, target } })).plan).toMatchObject({
     in_agreement: false,
@@ -47,7 +47,7 @@ test("plans without changes, makes tables, and then plans nothing", { timeout: T
 test("serves an updated service, keeps its port and skips unchanged updates", {
   timeout: TIMEOUT,
 }, async () => {
-  const app = await harness.readApp("updates", { TOKEN: "s3cret" });
+  const app = await tested.readApp("updates", { TOKEN: "s3cret" });
   const request = { ...app, service: null, port: null };
   expect((await client.call("servicePlan", { body: request })).plan.services).toMatchObject([
     { resolution: "blocked" },
@@ -57,7 +57,7 @@ test("serves an updated service, keeps its port and skips unchanged updates", {
     hint: "cli schema update app.py updates",
   });
   const first = await serveExample(client, app);
-  expect(first).toMatchObject({ state: "AVAILABLE", app_file: "app.py", project_root: harness.project_root });
+  expect(first).toMatchObject({ state: "AVAILABLE", app_file: "app.py", project_root: tested.project_root });
   const inserted = await insertDoc(first.endpoint, "Hello");
   expect(inserted).toMatchObject({ status: 200, body: { title_upper: "HELLO" } });
 
@@ -65,9 +65,9 @@ test("serves an updated service, keeps its port and skips unchanged updates", {
   expect(again).toMatchObject({ in_agreement: true, status: "skipped", services: [{ status: "skipped" }] });
   expect((await findService(client, "updates/ingest")).pid).toBe(first.pid);
 
-  const appFile = join(harness.project_root, "app.py");
+  const appFile = join(tested.project_root, "app.py");
   writeFileSync(appFile, `${readFileSync(appFile, "utf8")}\n# another line\n`);
-  const changed = { ...(await harness.readApp("updates", { TOKEN: "s3cret" })), service: null, port: null };
+  const changed = { ...(await tested.readApp("updates", { TOKEN: "s3cret" })), service: null, port: null };
   const plan = (await client.call("servicePlan", { body: changed })).plan;
   expect(plan.services[0]?.ops).toMatchObject([{ description: "app.py changed", severity: "additive" }]);
   await client.call("serviceApply", { body: { ...changed, allow_destructive: false } });
@@ -79,14 +79,14 @@ test("serves an updated service, keeps its port and skips unchanged updates", {
   expect(await findService(client, "updates/ingest")).toMatchObject({ state: "AVAILABLE", port: restarted.port + 1 });
 
   const privateFiles = [`${HOME_PATHS.services}/updates/ingest.json`, HOME_PATHS.token, HOME_PATHS.daemon];
-  for (const path of privateFiles) expect(statSync(join(harness.home, path)).mode & 0o077).toBe(0);
-  expect(readFileSync(join(harness.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
+  for (const path of privateFiles) expect(statSync(join(tested.home, path)).mode & 0o077).toBe(0);
+  expect(readFileSync(join(tested.home, HOME_PATHS.daemonLog), "utf8")).not.toContain("s3cret");
 });
 
 test("stops, restarts, logs and prunes services and refuses unknown names", {
   timeout: TIMEOUT,
 }, async () => {
-  const app = await harness.readApp("stops");
+  const app = await tested.readApp("stops");
   const served = await serveExample(client, app);
   expect(await client.call("serviceStop", { body: { name: "stops/ingest" } })).toMatchObject({
     state: "STOPPED",
@@ -119,7 +119,7 @@ test("stops, restarts, logs and prunes services and refuses unknown names", {
 });
 
 test("a log follower gets new lines until it disconnects", { timeout: TIMEOUT }, async () => {
-  await serveExample(client, await harness.readApp("stops"));
+  await serveExample(client, await tested.readApp("stops"));
   const away = new AbortController();
   const seen: string[] = [];
   const following = (async () => {
@@ -141,7 +141,7 @@ test("a log follower gets new lines until it disconnects", { timeout: TIMEOUT },
 });
 
 test("plans, lists and command results use the same service names", { timeout: TIMEOUT }, async () => {
-  const app = await harness.readApp("named/twice");
+  const app = await tested.readApp("named/twice");
   const called = { name: "ingest", catalog_path: "named/twice" };
   expect(
     (await client.call("servicePlan", { body: { ...app, service: null, port: null } })).plan.services,
@@ -159,9 +159,9 @@ test("plans, lists and command results use the same service names", { timeout: T
 });
 
 test("refuses a port in use before changing anything", { timeout: TIMEOUT }, async () => {
-  const app = await harness.readApp("ports");
+  const app = await tested.readApp("ports");
   const served = await serveExample(client, app);
-  const daemonPort = harness.readDaemonFile()?.port ?? 0;
+  const daemonPort = tested.readDaemonFile()?.port ?? 0;
   const request = { ...app, service: null, port: daemonPort, allow_destructive: false };
   await expect(client.call("serviceApply", { body: request })).rejects.toMatchObject({
     code: "port_taken",
@@ -173,9 +173,9 @@ test("refuses a port in use before changing anything", { timeout: TIMEOUT }, asy
 test("without Python, serves compiled routes and fails services that need it", {
   timeout: TIMEOUT,
 }, async () => {
-  const app = await harness.readApp("fails");
+  const app = await tested.readApp("fails");
   await serveExample(client, app);
-  const broken = { ...app, runtime: { ...app.runtime, python: join(harness.folder, "no-python") } };
+  const broken = { ...app, runtime: { ...app.runtime, python: join(tested.folder, "no-python") } };
   const options = { service: null, port: null, allow_destructive: true };
   await client.call("serviceApply", { body: { ...broken, ...options } });
   const { endpoint } = await findService(client, "fails/ingest");
@@ -202,17 +202,17 @@ test("without Python, serves compiled routes and fails services that need it", {
 });
 
 test("refuses strangers, older commands and invalid manifests", { timeout: TIMEOUT }, async () => {
-  const { port } = harness.readDaemonFile() ?? { port: 0 };
+  const { port } = tested.readDaemonFile() ?? { port: 0 };
   await expect(createLocalClient({ port, token: "wrong" }).call("health", {})).rejects.toMatchObject({
     code: "unauthorized",
   });
-  const token = readFileSync(join(harness.home, HOME_PATHS.token), "utf8").trim();
+  const token = readFileSync(join(tested.home, HOME_PATHS.token), "utf8").trim();
   const old = await fetch(`http://127.0.0.1:${port}/v1/health`, {
     headers: { authorization: `Bearer ${token}`, "x-client-version": "0.7.9" },
   });
   expect(old.status).toBe(426);
   expect(await old.json()).toMatchObject({ code: "client_too_old", hint: "pip install --upgrade 'appdb[serve]'" });
-  const app = await harness.readApp("strangers");
+  const app = await tested.readApp("strangers");
   const newer = { ...app.manifest, manifest_version: 2 } as unknown as App["manifest"];
   await expect(client.call("schemaPlan", { body: { target: "strangers", manifest: newer } })).rejects.toMatchObject({
     code: "manifest_too_new",
@@ -231,10 +231,10 @@ test("refuses strangers, older commands and invalid manifests", { timeout: TIMEO
 test("lists and deletes databases except served or missing ones", {
   timeout: TIMEOUT,
 }, async () => {
-  const app = await harness.readApp("scratch");
+  const app = await tested.readApp("scratch");
   await serveExample(client, app);
   const found = (await client.call("databaseList", {})).databases.find(({ name }) => name === "scratch");
-  expect(found).toMatchObject({ tables: 1, projects: [harness.project_root], services: [{ name: "scratch/ingest" }] });
+  expect(found).toMatchObject({ tables: 1, projects: [tested.project_root], services: [{ name: "scratch/ingest" }] });
   expect(found?.bytes).toBeGreaterThan(1_000_000);
   await expect(client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).rejects.toMatchObject({
     code: "service_state",
@@ -261,7 +261,7 @@ test("lists and deletes databases except served or missing ones", {
 test("a plan names services that it breaks and a restart the missing step", {
   timeout: TIMEOUT,
 }, async () => {
-  const app = await harness.readApp("breaks");
+  const app = await tested.readApp("breaks");
   await serveExample(client, app);
   const [table] = app.manifest.tables;
   const renamed = table?.columns.map((column) =>

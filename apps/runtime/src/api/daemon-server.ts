@@ -1,8 +1,10 @@
-import { parseLocalTarget } from "@appdb/contract/names";
+import type { OutdatedService, RecomputeResult } from "@appdb/contract/jobs";
+import { parseLocalTarget, parseTablePath } from "@appdb/contract/names";
 import { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { folderSchema } from "@appdb/engine/target";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
@@ -10,6 +12,7 @@ import { findErrors } from "../databases/cell-errors.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
+import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { createJsonApi, type Handlers, mountApi } from "./json-api.ts";
@@ -92,7 +95,11 @@ function jobHandlers(
     recomputePlan: async ({ body }) => ({ plan: await planTableRecompute({ open }, body) }),
     recompute:
       ({ body }) =>
-      async (emit, signal) => ({ result: await recomputeTable({ ...deps, open }, body, emit, signal) }),
+      async (emit, signal) => {
+        const result = await recomputeTable({ ...deps, open }, body, emit, signal);
+        const outdated = await findOutdated(deps, result);
+        return { result: outdated.length === 0 ? result : { ...result, outdated } };
+      },
     errors: async ({ query }) => ({ tables: await findErrors(open, query) }),
     jobList: async ({ query: { all, target: text } }) => {
       const { sql, name, target } = await open(text);
@@ -104,6 +111,20 @@ function jobHandlers(
       return await cancelJob(sql, deps.clock, id);
     },
   };
+}
+
+/** Services that still compute the recomputed columns by previous code. */
+async function findOutdated(deps: DaemonDeps, result: RecomputeResult): Promise<OutdatedService[]> {
+  const { sql, target } = await openKnown(deps, parseTablePath(result.table).target.text);
+  const { functions } = await loadCatalog(sql);
+  const digests = new Map([...functions].map(([id, { digest }]) => [id, digest]));
+  const columns = new Set([...result.columns, ...result.cascade]);
+  const running = deps.services.present(target.text).filter(({ endpoint }) => endpoint !== null);
+  return findOutdatedServices(
+    running.map(({ stored }) => stored),
+    digests,
+    (table, column) => table === result.table && columns.has(column),
+  );
 }
 
 /**

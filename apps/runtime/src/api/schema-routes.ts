@@ -3,11 +3,13 @@ import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import type { Runtime } from "@appdb/contract/runtime";
+import { codeDigests } from "@appdb/engine/jobs/code-digests";
 import { endOf } from "@appdb/http/mount-api";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
+import { findOutdatedServices } from "../services/outdated-services.ts";
 import type { Handlers } from "./json-api.ts";
 
 /** Routes for plans and updates of tables, and for explaining queries. */
@@ -34,16 +36,24 @@ export function schemaHandlers(
 /** Effects of a plan on the rest of the home: services that it breaks, and a database that it creates. */
 async function planEffects(
   { postgres, services }: DaemonDeps,
-  { manifest, target }: { readonly manifest: Manifest; readonly target: LocalTarget },
+  request: { readonly manifest: Manifest; readonly target: LocalTarget; readonly project_root?: string },
   plan: SchemaPlan,
-): Promise<Pick<SchemaPlan, "breaks" | "other_databases">> {
+): Promise<Pick<SchemaPlan, "breaks" | "other_databases" | "outdated">> {
+  const { manifest, project_root: projectRoot, target } = request;
   const running = services.present(target.text).filter(({ endpoint }) => endpoint !== null);
   const stored = running.map((service) => service.stored);
   // a plan that cannot be applied breaks nothing
-  const breaks = plan.summary.unsupported > 0 ? [] : findBrokenServices(plan, manifest, stored);
+  const isRefused = plan.tables.some(({ ops, project }) => project !== undefined && ops.length > 0);
+  const isPossible = plan.summary.unsupported === 0 && !isRefused;
+  const breaks = isPossible ? findBrokenServices(plan, { manifest, project_root: projectRoot }, stored) : [];
+  const paths = new Set(plan.tables.map(({ path }) => path));
+  const outdated = findOutdatedServices(stored, codeDigests(manifest), (table) => paths.has(table)).map((service) =>
+    service.project_root === projectRoot ? { ...service, project_root: null } : service,
+  );
   const isNew = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
   return {
     ...(breaks.length === 0 ? {} : { breaks }),
+    ...(outdated.length === 0 ? {} : { outdated }),
     ...(isNew ? { other_databases: [...(await postgres.listDatabases())] } : {}),
   };
 }

@@ -1,6 +1,8 @@
 import { join } from "node:path";
+import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
@@ -20,6 +22,8 @@ import { UseMeter } from "../databases/use-meter.ts";
 
 /** Timeout for PostgreSQL's list of connections. */
 const HEALTH_MS = 1_500;
+
+const { cache, home, scratch, uploads } = MEDIA_FOLDERS;
 
 /** Dependencies of a database pod's requests. */
 export interface DatabasePodDeps {
@@ -87,7 +91,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const createRunner: CreateFillRunner = (database, ...job) =>
     createFillRunner({ limits, log, runtimes, mediaOf: () => spec.media }, database, ...job);
   const disk = new DiskGuard({
-    folders: [spec.data_folder, spec.log_folder, spec.services_folder, spec.media.folder],
+    folders: [
+      spec.data_folder,
+      spec.log_folder,
+      spec.services_folder,
+      ...[cache, uploads, scratch].map((name) => join(spec.media.folder, name)),
+    ],
+    readMedia: () => readMediaUse(sql, home),
     uri: spec.uri,
     resources: spec.resources,
     log,

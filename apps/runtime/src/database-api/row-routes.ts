@@ -1,5 +1,6 @@
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
+import { withPlainAddresses } from "@appdb/engine/answers/media-addresses";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { findTable, listRows } from "@appdb/engine/queries/list-rows";
 import { folderSchema } from "@appdb/engine/target";
@@ -31,7 +32,8 @@ export function rowHandlers(
       const page = await listRows(sql, table, { limit, cursor: cursor ?? null });
       // sent as text, because JSON numbers would lose digits
       reply.type("application/json; charset=utf-8");
-      await reply.send(`{"rows":[${page.rows.join(",")}],"next":${JSON.stringify(page.next)}}`);
+      const rows = withPlainAddresses(page.rows.join(","));
+      await reply.send(`{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`);
       return undefined;
     },
     rowInsert: async ({ params, reply, request }) => {

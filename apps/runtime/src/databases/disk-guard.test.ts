@@ -1,8 +1,9 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
-import { diskLimits, measureFolders, nextLook, roomOf } from "./disk-guard.ts";
+import { DiskGuard, diskLimits, measureFolders, nextLook, roomOf } from "./disk-guard.ts";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
@@ -26,6 +27,37 @@ test.each([1, 10, 1_000])("a new database of %i GB has most of its disk availabl
 test("checks again before the fastest disk could fill the space", () => {
   expect(nextLook(2 * GB)).toBeLessThanOrEqual(11_000);
   expect([nextLook(100 * GB), nextLook(0), nextLook(-GB)]).toEqual([30_000, 1_000, 1_000]);
+});
+
+test("counts a media store without visiting its files, and keeps its last size", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
+  const answers = [{ objects: 3, bytes: GB }, new Error("PostgreSQL restarts")];
+  let now = 0;
+  const refused: boolean[] = [];
+  using guard = new DiskGuard({
+    folders: [folder],
+    uri: "cloud://acme:main",
+    resources: { disk_gb: 1 },
+    log: createSilentLog(),
+    clock: { now: () => now },
+    usedAt: () => now,
+    refuseWrites: async (isFull) => void refused.push(isFull),
+    async readMedia() {
+      const answer = answers.shift();
+      if (answer === undefined || answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  try {
+    await guard.watch();
+    expect(guard.describe()).toMatchObject({ is_disk_full: true, disk_bytes: GB, media_bytes: GB, media_objects: 3 });
+    now += 1_000;
+    await expect.poll(() => answers, { timeout: 5_000 }).toEqual([]);
+    expect([guard.describe().media_bytes, refused]).toEqual([GB, [true]]);
+    expect(() => guard.check()).toThrow(expect.objectContaining({ code: "disk_full" }));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("measures disk usage with separate log files and without upgrade copies", async () => {

@@ -2,7 +2,8 @@ import type { Dir } from "node:fs";
 import { chmod, lstat, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import type { Resources } from "@appdb/contract/pod-spec";
+import type { PodHealth, Resources } from "@appdb/contract/pod-spec";
+import type { MediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { COPIES_FOLDER } from "@appdb/postgres/cluster/before-upgrade";
 import { walBudgetMb } from "@appdb/postgres/cluster/postgres-settings";
@@ -54,6 +55,8 @@ export function nextLook(roomBytes: number): number {
 export interface DiskGuardDeps {
   /** All measured folders, the cluster's folder first. */
   readonly folders: readonly [string, ...string[]];
+  /** Reads what the database's own media store holds, which has too many files to visit. */
+  readMedia(): Promise<MediaUse>;
   readonly uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
@@ -72,6 +75,7 @@ export class DiskGuard implements Disposable {
   readonly #deps: DiskGuardDeps;
   readonly #limits: DiskLimits;
   #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
+  #media: MediaUse = { objects: 0, bytes: 0 };
   #isFull = false;
   /** The last value set in PostgreSQL. */
   #isTold: boolean | undefined;
@@ -111,9 +115,15 @@ export class DiskGuard implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { folders, log, uri } = this.#deps;
+    const { folders, log, readMedia, uri } = this.#deps;
     try {
-      this.#use = await measureFolders(folders);
+      this.#media = await readMedia();
+    } catch (error) {
+      log.warn({ err: error }, "the media store could not be measured: its last size counts");
+    }
+    try {
+      const files = await measureFolders(folders);
+      this.#use = { ...files, data_bytes: files.data_bytes + this.#media.bytes };
     } catch (error) {
       // the last result stays valid until the next check
       log.warn({ err: error }, "the disk could not be measured");
@@ -150,8 +160,14 @@ export class DiskGuard implements Disposable {
     });
   }
 
-  describe(): { disk_bytes: number; disk_limit_bytes: number; is_disk_full: boolean } {
-    return { disk_bytes: this.#bytes(), disk_limit_bytes: this.#limits.limit_bytes, is_disk_full: this.#isFull };
+  describe(): Pick<PodHealth, "disk_bytes" | "disk_limit_bytes" | "is_disk_full" | "media_bytes" | "media_objects"> {
+    return {
+      disk_bytes: this.#bytes(),
+      disk_limit_bytes: this.#limits.limit_bytes,
+      is_disk_full: this.#isFull,
+      media_bytes: this.#media.bytes,
+      media_objects: this.#media.objects,
+    };
   }
 
   [Symbol.dispose](): void {

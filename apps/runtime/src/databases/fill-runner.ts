@@ -39,7 +39,7 @@ export async function createFillRunner(
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
   const { runtime } = stored;
   const { openMedia } = await import("../media/open-media.ts");
-  const media = openMedia(deps.mediaOf(database.name, runtime.env), runtime.env, database.sql);
+  const media = openMedia(deps.mediaOf(database.name, runtime.env), runtime.env, database.sql, deps.log);
   const workers = createPythonWorkers({
     runtime: { ...runtime, env: media.workerEnv(runtime.env) },
     modules,

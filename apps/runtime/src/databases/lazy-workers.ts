@@ -95,11 +95,11 @@ function routeModules(services: readonly ManifestService[], ofHandlers: boolean)
 export class LazyHandlers implements AsyncDisposable {
   readonly #spec: HandlersSpec;
   readonly #log: Logger;
-  readonly #endpoints: () => Pick<Endpoints, "inside" | "answerQuery">;
+  readonly #endpoints: () => Pick<Endpoints, "inside" | "answerHandler">;
   #runner: HandlerRunner | undefined;
 
   /** `endpoints` is called by the first request at the earliest. */
-  constructor(spec: HandlersSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerQuery">) {
+  constructor(spec: HandlersSpec, log: Logger, endpoints: () => Pick<Endpoints, "inside" | "answerHandler">) {
     this.#spec = spec;
     this.#log = log;
     this.#endpoints = endpoints;
@@ -113,7 +113,7 @@ export class LazyHandlers implements AsyncDisposable {
       app: applicationOf(this.#spec),
       body_bytes: limits.body_bytes,
       inside: () => this.#endpoints().inside,
-      onQuery: (query, args) => this.#endpoints().answerQuery(query, args),
+      onQuery: (query, args) => this.#endpoints().answerHandler(query, args),
       workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,

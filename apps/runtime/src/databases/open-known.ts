@@ -22,7 +22,7 @@ export async function openKnown(
   if (database !== undefined) return { ...database, target };
   throw appError("table_not_found", {
     detail: `There is no database ${target.database}.`,
-    hint: `Make its tables first: cli schema update <file> ${target.text}`,
+    hint: "List those of this machine: cli db list --local",
     meta: { target: target.text },
   });
 }

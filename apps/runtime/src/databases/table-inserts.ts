@@ -152,8 +152,7 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql) : undefined;
-  await media?.ready();
+  const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql, log) : undefined;
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute, RouteAddress } from "@appdb/engine/routes/route";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -15,6 +16,8 @@ declare module "fastify" {
     takes_any_body?: boolean;
     /** Whether the route needs no key where others do. */
     is_open?: boolean;
+    /** Whether the token in its path is the right to its answer. */
+    is_signed?: boolean;
   }
   interface FastifyRequest {
     /** Caller of the request, if known. */
@@ -39,7 +42,11 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
   server.route({
     method: route.method === "ANY" ? ALL_METHODS : route.method,
     url: carrier.mount + routerPath(route.path),
-    config: { streams: route.streams ?? [], takes_any_body: route.takes_any_body ?? false },
+    config: {
+      streams: route.streams ?? [],
+      takes_any_body: route.takes_any_body ?? false,
+      is_signed: route.path.startsWith(`${MEDIA_PATH}/`),
+    },
     ...(route.method === "GET" || route.method === "ANY" ? { onRequest: refuseWebSocket } : {}),
     handler: (request, reply) => {
       // The answer is complete when it arrives. Sending it through Fastify would cost a third of the request.
@@ -139,10 +146,14 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
   };
 }
 
-/** The host that the client named. Other text cannot become part of an address. */
 function hostOf({ headers }: FastifyRequest, isForwarded: boolean): string {
   const host = (isForwarded ? headers["x-forwarded-host"] : undefined) ?? headers.host ?? "";
-  return typeof host === "string" && HOST.test(host) ? host : "";
+  return typeof host === "string" ? plainHost(host) : "";
+}
+
+/** The host that the client named; empty for other text, which cannot become part of an address. */
+export function plainHost(host: string): string {
+  return HOST.test(host) ? host : "";
 }
 
 const HOST = /^[A-Za-z0-9._-]+(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](?::\d{1,5})?$/;

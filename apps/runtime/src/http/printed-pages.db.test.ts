@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { toProblem } from "@appdb/contract/errors";
 import { localMediaPlace } from "@appdb/contract/media-place";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
-import { openQueriesStage } from "@appdb/testkit/queries-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { expect, test } from "vitest";
 import { openMedia } from "../media/open-media.ts";
@@ -38,11 +38,11 @@ test.each(PAGES)(
     const { app, examples, unchecked } = readPrintedExamples(name);
     expect(examples.length).toBeGreaterThanOrEqual(min);
     if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
-    await using stage = await openQueriesStage(app, {}, (folder, sql) =>
-      openMedia(localMediaPlace(folder, {}), {}, sql),
+    await using tested = await openTestApplication(app, {}, (folder, sql) =>
+      openMedia(localMediaPlace(folder, {}), {}, sql, createSilentLog()),
     );
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
-    await using served = await serveEndpoints(stage.endpoints, options);
+    await using served = await serveEndpoints(tested.endpoints, options);
     const folder = mkdtempSync(join(tmpdir(), "appdb-printed-"));
     try {
       for (const example of examples) expect(await runPrinted(example, served.port, folder)).toMatch(example.printed);

@@ -340,6 +340,15 @@ describe("file responses", () => {
     }
   });
 
+  test("a handler and an aggregate of the application get files too", async () => {
+    const rows = (await (await fetch(`${service.base}/handled`)).json()) as Json[];
+    expect(String(rows[0]?.thumb)).toMatch(/^\/_media\//);
+    expect((await fetch(service.base + String(rows[0]?.thumb))).status).toBe(200);
+    const { rows: totals } = (await (await fetch(`${service.base}/widths`)).json()) as { rows: Json[] };
+    expect(Number(totals[0]?.total) % 16).toBe(0);
+    expect(Number(totals[0]?.total)).toBeGreaterThan(0);
+  });
+
   test("a document that can run scripts is downloaded and not shown", async () => {
     const { json } = await send("/files", formOf({ text: "page.png" }, { key: "a" }));
     const answer = await fetch(String(json.text));

@@ -1,10 +1,11 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import { HOME_STORE, type MediaPlace } from "@appdb/contract/media-place";
+import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
-import type { FormReader, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
+import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
@@ -13,6 +14,9 @@ import { openDiskStore } from "@appdb/media/stores/disk-store";
 import { parseStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
+import { awaitIfExists } from "@appdb/system/files/read-if-exists";
+import { removeFolder } from "@appdb/system/files/remove-folder";
+import { guardScratch } from "./scratch-guard.ts";
 
 /** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
 const SCRATCH = ["APPDB_SCRATCH", "TMPDIR", "TEMP", "TMP"];
@@ -20,6 +24,8 @@ const ADDRESS_EXPIRES_S = 3_600;
 const CACHE_BYTES = 2_000_000_000;
 const DOWNLOAD_BYTES = 2_000_000_000;
 const DOWNLOAD_MS = 600_000;
+/** An upload asks this often whether the disk is full. */
+const CHECKED_BYTES = 64_000_000;
 /** Files on their way that are older were left behind by a killed process. */
 const ABANDONED_MS = 86_400_000;
 
@@ -31,8 +37,11 @@ export interface OpenMedia extends AsyncDisposable {
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
   /** The same runner for graphs that read and make media. */
   wrap(runner: UdfRunner): UdfRunner;
-  /** Prepares addresses; must end before the first answer. @throws database_unavailable */
-  ready(): Promise<void>;
+  /**
+   * Prepares the addresses of a service, and removes what killed processes left; must end before its first answer. Without
+   * it answers name files by store and key. @throws database_unavailable
+   */
+  serve(): Promise<void>;
 }
 
 /**
@@ -43,20 +52,21 @@ export function openMedia(
   place: MediaPlace,
   env: Readonly<Record<string, string | undefined>>,
   sql: SqlPool,
+  log: Logger,
 ): OpenMedia {
   const folders = {
-    home: join(place.folder, HOME_STORE),
-    cache: join(place.folder, "cache"),
-    uploads: join(place.folder, "uploads"),
-    scratch: join(place.folder, "scratch"),
+    home: join(place.folder, MEDIA_FOLDERS.home),
+    cache: join(place.folder, MEDIA_FOLDERS.cache),
+    uploads: join(place.folder, MEDIA_FOLDERS.uploads),
+    scratch: join(place.folder, MEDIA_FOLDERS.scratch),
   };
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  for (const folder of [folders.uploads, folders.scratch]) removeAbandoned(folder);
   const stores = new Map<string, Promise<MediaStore>>();
   const openNamed = (name: string): Promise<MediaStore> => {
     if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home));
     const address = parseStoreAddress(name);
     if (address.kind === "mediafs") throw noMediaFs(name);
+    if (address.kind === "file" && place.home_address !== undefined) throw noFolder(name);
     return openStore(address, { environment: env });
   };
   const objects = new MediaObjects(sql);
@@ -68,27 +78,32 @@ export function openMedia(
       opening.catch(() => stores.delete(name));
       return opening;
     },
-    input: nameOf(place.input),
-    output: nameOf(place.output),
+    nameOf: (destination) => nameOf(destination, place),
+    input: nameOf(place.input, place),
+    output: nameOf(place.output, place),
     cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES }),
     uploads_folder: folders.uploads,
+    lent_folder: folders.cache,
     scratch_folder: folders.scratch,
     downloads: { allows_private: place.may_reach_private, max_bytes: DOWNLOAD_BYTES, total_ms: DOWNLOAD_MS },
-    tokens: () => {
-      if (tokens === undefined) throw new TypeError("The addresses of media are not ready.");
-      return tokens;
-    },
+    tokens: () => tokens,
     record: (object) => objects.record(object),
   });
+  const { scratch_bytes: scratchBytes } = place;
+  const guard =
+    scratchBytes === undefined ? undefined : guardScratch({ folder: folders.scratch, max_bytes: scratchBytes, log });
+  const forms = createFormReader(folders.uploads, folders.cache);
   return {
     files,
-    forms: createFormReader(folders.uploads),
+    forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
     workerEnv: (own) => ({ ...own, ...Object.fromEntries(SCRATCH.map((name) => [name, folders.scratch])) }),
     wrap: (runner) => withMedia(runner, files),
-    async ready() {
+    async serve() {
+      for (const folder of [folders.uploads, folders.scratch]) await removeAbandoned(folder);
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);
     },
     async [Symbol.asyncDispose]() {
+      guard?.[Symbol.dispose]();
       const opened = await Promise.allSettled(stores.values());
       for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
     },
@@ -100,8 +115,25 @@ export function mediaDeps(media: OpenMedia | undefined): { readonly media?: Medi
   return media === undefined ? {} : { media: media.files, forms: media.forms };
 }
 
-function nameOf(destination: string): string {
-  return destination === HOME_STORE ? HOME_STORE : storeNameOf(destination);
+/** The same pieces while the database accepts writes: an upload does not fill a full disk. @throws disk_full */
+async function* whileWritable(
+  body: AsyncIterable<Uint8Array>,
+  objects: MediaObjects,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let bytes = Number.POSITIVE_INFINITY;
+  for await (const piece of body) {
+    if (bytes >= CHECKED_BYTES) {
+      await objects.requireWritable();
+      bytes = 0;
+    }
+    bytes += piece.length;
+    yield piece;
+  }
+}
+
+function nameOf(destination: string, { home_address: home }: MediaPlace): string {
+  const name = destination === HOME_STORE ? HOME_STORE : storeNameOf(destination);
+  return name === home ? HOME_STORE : name;
 }
 
 function noMediaFs(name: string): Error {
@@ -111,12 +143,21 @@ function noMediaFs(name: string): Error {
   });
 }
 
-/** Removes files that a killed process left behind. Other processes may use the folder at the same time. */
-function removeAbandoned(folder: string): void {
-  for (const name of readdirSync(folder)) {
+function noFolder(name: string): Error {
+  return appError("config_invalid", {
+    detail: `The media store ${name} is a folder, and a hosted database has no folders of its own.`,
+    hint: "Leave the destination out, or name a bucket: s3://bucket/prefix",
+  });
+}
+
+/**
+ * Removes files that a killed process left behind. Other processes may use the folder at the same time, and functions
+ * may make links and folders in it: no link is followed.
+ */
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS)
-      rmSync(path, { recursive: true, force: true });
+    const found = await awaitIfExists(lstat(path));
+    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS) await removeFolder(path);
   }
 }

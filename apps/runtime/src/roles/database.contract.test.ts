@@ -11,9 +11,8 @@ import { commandLine, isProcessAlive } from "@appdb/system/processes/process-ide
 import { clusterDsn } from "@appdb/testkit/cluster-dsn";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { waitFor } from "../testing/daemon-harness.ts";
-import { openPodHarness, type PodHarness } from "../testing/pod-harness.ts";
-import type { StartedPod } from "../testing/started-pods.ts";
+import { waitFor } from "../testing/test-home.ts";
+import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
 
 const TIMEOUT = 60_000;
 
@@ -51,23 +50,23 @@ def lengthen(title: str) -> str:
 `;
 
 /** One database. The tests stop, kill and start its pod in turn. */
-let harness: PodHarness;
+let pods: TestPods;
 let pod: StartedPod;
 let files: string;
 
 beforeAll(async () => {
-  harness = openPodHarness();
-  files = harness.putTree({ "app.py": APP, "texts/shorten.py": SHORTEN });
-  pod = harness.start(await harness.spec());
+  pods = openTestPods();
+  files = pods.putTree({ "app.py": APP, "texts/shorten.py": SHORTEN });
+  pod = pods.start(await pods.spec());
   await pod.ready();
 }, TIMEOUT);
 
 afterAll(async () => {
-  await harness[Symbol.asyncDispose]();
+  await pods[Symbol.asyncDispose]();
 });
 
 async function restart(): Promise<void> {
-  pod = harness.start(await harness.spec());
+  pod = pods.start(await pods.spec());
   await pod.ready();
 }
 
@@ -134,7 +133,7 @@ test("refuses requests without the pod's token and keeps the socket private", as
     expect([answer.status, answer.json().code]).toEqual([401, "unauthorized"]);
     expect(answer.text).not.toContain("acme");
   }
-  const { run_folder: runFolder } = await harness.spec();
+  const { run_folder: runFolder } = await pods.spec();
   expect(statSync(join(runFolder, "pod.sock")).mode & 0o777).toBe(0o600);
 });
 
@@ -143,16 +142,16 @@ test("reports missing objects by their public names", async () => {
   expect(missing.json()).toMatchObject({ status: 404, detail: "Table cloud://acme:main/reports/docs does not exist." });
   const tree = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: "0".repeat(64) });
   expect(tree.json()).toMatchObject({ code: "blobs_missing" });
-  const broken = harness.putTree({ "app.py": "import appdb\nnonsense(" });
+  const broken = pods.putTree({ "app.py": "import appdb\nnonsense(" });
   const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: broken });
   expect(read.json()).toMatchObject({ code: "app_invalid", meta: { source: { file: "app.py" } } });
-  expect(read.text).not.toContain(harness.folder);
+  expect(read.text).not.toContain(pods.folder);
 });
 
 test("an application that signals its process group stops only itself", {
   timeout: TIMEOUT,
 }, async () => {
-  const signals = (name: string) => harness.putTree({ "app.py": `import os, signal\n\nos.kill(0, signal.${name})\n` });
+  const signals = (name: string) => pods.putTree({ "app.py": `import os, signal\n\nos.kill(0, signal.${name})\n` });
   const ended = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: signals("SIGTERM") });
   expect(ended.json()).toMatchObject({ code: "app_invalid", detail: expect.stringContaining("signal SIGTERM") });
   const asked = pod.ask("POST", "/v1/manifest", { app_file: "app.py", files: signals("SIGSTOP") });
@@ -192,7 +191,7 @@ test("restarts killed PostgreSQL with all rows and reports it in health", {
 test("a full disk refuses writes, allows reads and recovers", {
   timeout: TIMEOUT,
 }, async () => {
-  const { data_folder: dataFolder } = await harness.spec();
+  const { data_folder: dataFolder } = await pods.spec();
   const filler = join(dataFolder, "filler");
   // blocks without contents: creating a file of this size is instant
   execFileSync("fallocate", ["-l", "900M", filler]);
@@ -235,7 +234,7 @@ test("a killed pod leaves no process and the next continues its fill", {
   timeout: TIMEOUT,
 }, async () => {
   const app = APP.replace("import shorten", "import shorten\nfrom texts.lengthen import lengthen") + ADDED;
-  const later = harness.putTree({ "app.py": app, "texts/shorten.py": SHORTEN, "texts/lengthen.py": LENGTHEN });
+  const later = pods.putTree({ "app.py": app, "texts/shorten.py": SHORTEN, "texts/lengthen.py": LENGTHEN });
   const apply = pod.ask("POST", "/v1/schema/apply", { ...(await planned(later)), allow_destructive: false });
   apply.catch(() => undefined);
   await waitFor(async () => /1 job/.test(String((await pod.ask("GET", "/v1/health")).json().busy)));
@@ -261,7 +260,7 @@ test("a failed upgrade names the step and keeps rows and a copy", {
     postgres_bin: postgresBin,
     template_folder: templateFolder,
     log_folder: logFolder,
-  } = await harness.spec();
+  } = await pods.spec();
   const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const newest = readCatalogMigrations().length;
   // a database that claims the previous version's format but differs
@@ -274,7 +273,7 @@ test("a failed upgrade names the step and keeps rows and a copy", {
   expect(JSON.parse(readFileSync(mark, "utf8"))).toEqual({ catalog: newest, version: VERSION });
   // and that was created before clusters were marked
   rmSync(mark);
-  pod = harness.start(await harness.spec());
+  pod = pods.start(await pods.spec());
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toMatch(/error: Step \d+ of the upgrade to version \S+ failed: .*Nothing was changed\./);
   expect(readdirSync(join(folder, "before-upgrade"))).toEqual([VERSION]);
@@ -301,7 +300,7 @@ test("a failed upgrade names the step and keeps rows and a copy", {
 });
 
 test("refuses data of a newer product or another PostgreSQL by name", { timeout: TIMEOUT }, async () => {
-  const { data_folder: dataFolder } = await harness.spec();
+  const { data_folder: dataFolder } = await pods.spec();
   const dsn = clusterDsn(join(dataFolder, "postgres"), "main");
   const migration = "insert into appdb.migrations (id, breaking, product_version) values (9999, true, '99.1.0')";
   await withClient(dsn, async (client) => void (await client.query(migration)));
@@ -311,34 +310,34 @@ test("refuses data of a newer product or another PostgreSQL by name", { timeout:
   pod.child.kill("SIGTERM");
   expect((await insert).json()).toEqual({ id: 7, title: "Last", short: "Last.", long: "Last!" });
   expect(await pod.ended()).toBe(0);
-  pod = harness.start(await harness.spec());
+  pod = pods.start(await pods.spec());
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toContain("The database was written by version 99.1.0");
 
   const major = "18";
   writeFileSync(join(dataFolder, "postgres", major, "PG_VERSION"), "17\n");
-  pod = harness.start(await harness.spec());
+  pod = pods.start(await pods.spec());
   expect(await pod.ended()).toBe(1);
   expect(pod.said()).toMatch(/The data was written by PostgreSQL 17, but this installation has PostgreSQL 18/);
-  expect(readFileSync(join(harness.folder, "log", "pod.log"), "utf8")).not.toContain((await harness.spec()).token);
+  expect(readFileSync(join(pods.folder, "log", "pod.log"), "utf8")).not.toContain((await pods.spec()).token);
 });
 
 test("an invalid spec ends the pod with one line and creates nothing", { timeout: TIMEOUT }, async () => {
-  const spec = await harness.spec({ data_folder: join(harness.folder, "other") });
-  const wrong = harness.start(JSON.stringify({ ...spec, resources: { ...spec.resources, memory_mb: "lots" } }));
-  const none = harness.start("hello");
-  const launched = harness.start(spec, { SERVICE_POD_LAUNCHER: "bwrap" });
+  const spec = await pods.spec({ data_folder: join(pods.folder, "other") });
+  const wrong = pods.start(JSON.stringify({ ...spec, resources: { ...spec.resources, memory_mb: "lots" } }));
+  const none = pods.start("hello");
+  const launched = pods.start(spec, { SERVICE_POD_LAUNCHER: "bwrap" });
   expect(await Promise.all([wrong, none, launched].map((one) => one.ended()))).toEqual([1, 1, 1]);
   expect(wrong.said()).toContain("error: The pod's spec is invalid: resources.memory_mb: ");
   expect(none.said()).toContain("error: The pod's standard input is not a JSON document.");
   expect(launched.said()).toContain("error: SERVICE_POD_LAUNCHER is not a JSON array of strings.");
-  expect(readdirSync(harness.folder)).not.toContain("other");
+  expect(readdirSync(pods.folder)).not.toContain("other");
 });
 
 test("a pod whose home is removed ends with all its processes", {
   timeout: TIMEOUT,
 }, async () => {
-  await using other = openPodHarness();
+  await using other = openTestPods();
   const left = other.start(await other.spec());
   await left.ready();
   const processes = left.processes();

@@ -8,6 +8,7 @@ import { catalogFormat } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { endCommand } from "@appdb/system/processes/end-command";
+import { recordPlace, refuseCopiedHome } from "@appdb/system/processes/home-copy";
 import { acquireHomeLock, ownsHome } from "@appdb/system/processes/home-lock";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { type DaemonConfig, readDaemonConfig } from "../config/config.ts";
@@ -162,13 +163,18 @@ async function waitForPostgres(
 
 /**
  * Locks the home and waits for a daemon that is ending. `taken` when another daemon is listening.
- * @throws daemon_failed
+ * @throws daemon_failed, home_copied
  */
 async function acquireHome(home: string): Promise<"acquired" | "taken"> {
   const until = Date.now() + TAKEOVER_MS;
   for (;;) {
-    const lock = acquireHomeLock(join(home, HOME_PATHS.locks));
-    if (lock.outcome === "acquired") return "acquired";
+    const locks = join(home, HOME_PATHS.locks);
+    refuseCopiedHome(home, locks, "daemon");
+    const lock = acquireHomeLock(locks);
+    if (lock.outcome === "acquired") {
+      recordPlace(home, locks);
+      return "acquired";
+    }
     if (readDaemonPid(home) === lock.owner.pid) return "taken";
     if (Date.now() > until) {
       throw appError("daemon_failed", {

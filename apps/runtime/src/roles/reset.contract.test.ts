@@ -5,47 +5,47 @@ import { emptyHome, findLocalData } from "@appdb/postgres/homes/empty-home";
 import { isProcessAlive } from "@appdb/system/processes/process-identity";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type DaemonHarness, openHarness, processOf } from "../testing/daemon-harness.ts";
 import { findService, serveExample } from "../testing/example-service.ts";
+import { openTestHome, processOf, type TestHome } from "../testing/test-home.ts";
 
 const TIMEOUT = 90_000;
-let harness: DaemonHarness;
+let tested: TestHome;
 
 beforeEach(() => {
-  harness = openHarness();
+  tested = openTestHome();
 });
 
 afterEach(async () => {
-  await harness[Symbol.asyncDispose]();
+  await tested[Symbol.asyncDispose]();
 }, TIMEOUT);
 
 const runtimeBase = process.env["XDG_RUNTIME_DIR"];
-const reset = () => emptyHome({ home: harness.home, runtime_base: runtimeBase, log: createSilentLog() });
+const reset = () => emptyHome({ home: tested.home, runtime_base: runtimeBase, log: createSilentLog() });
 
 test.each([
   ["runs", "SIGCONT"],
   ["hangs", "SIGSTOP"],
 ] as const)("empties a home whose daemon %s and ends its processes", { timeout: TIMEOUT }, async (_how, signal) => {
-  const client = await harness.startDaemon();
-  await serveExample(client, await harness.readApp("main"));
+  const client = await tested.startDaemon();
+  await serveExample(client, await tested.readApp("main"));
   const service = processOf(await findService(client, "main/ingest"));
-  const postgres = harness.findPostgres();
+  const postgres = tested.findPostgres();
   const { pid } = await client.call("health", {});
-  writeFileSync(join(harness.home, HOME_PATHS.config), '[service]\napi_url = "https://cloud.example.com"\n');
-  mkdirSync(join(harness.home, "server"));
+  writeFileSync(join(tested.home, HOME_PATHS.config), '[service]\napi_url = "https://cloud.example.com"\n');
+  mkdirSync(join(tested.home, "server"));
   process.kill(pid, signal);
   await reset();
   for (const one of [service, postgres]) expect(one === undefined || isProcessAlive(one)).toBe(false);
   expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-  expect(readdirSync(harness.home).sort()).toEqual(["config.toml", "server"]);
-  expect(findLocalData(harness.home)).toEqual([]);
-  const next = await harness.startDaemon();
+  expect(readdirSync(tested.home).sort()).toEqual(["config.toml", "server"]);
+  expect(findLocalData(tested.home)).toEqual([]);
+  const next = await tested.startDaemon();
   expect((await next.call("databaseList", {})).databases).toEqual([]);
 });
 
 test("empties a home without a daemon", { timeout: TIMEOUT }, async () => {
-  mkdirSync(join(harness.home, HOME_PATHS.postgres, "18"), { recursive: true });
-  writeFileSync(join(harness.home, HOME_PATHS.daemon), "{");
+  mkdirSync(join(tested.home, HOME_PATHS.postgres, "18"), { recursive: true });
+  writeFileSync(join(tested.home, HOME_PATHS.daemon), "{");
   await reset();
-  expect(existsSync(join(harness.home, HOME_PATHS.postgres))).toBe(false);
+  expect(existsSync(join(tested.home, HOME_PATHS.postgres))).toBe(false);
 });

@@ -7,15 +7,14 @@ import { commandLine, isProcessAlive } from "@appdb/system/processes/process-ide
 import { eventually } from "@appdb/testkit/eventually";
 import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { waitFor } from "../testing/daemon-harness.ts";
-import { openPodHarness, type PodHarness } from "../testing/pod-harness.ts";
+import { waitFor } from "../testing/test-home.ts";
 import {
-  openServicePodHarness,
-  type ServicePodHarness,
+  openTestPods,
+  type StartedPod,
   type StartedService,
   type TestKey,
-} from "../testing/service-pod-harness.ts";
-import type { StartedPod } from "../testing/started-pods.ts";
+  type TestPods,
+} from "../testing/test-pods.ts";
 
 const APP = `
 import time
@@ -52,8 +51,7 @@ def headers(request: Request) -> dict:
 `;
 
 /** One database with, most of the time, one service. */
-let harness: PodHarness;
-let services: ServicePodHarness;
+let pods: TestPods;
 let traces: TraceCollector;
 let database: StartedPod;
 let pod: StartedService;
@@ -62,11 +60,10 @@ let good: TestKey;
 let other: TestKey;
 
 beforeAll(async () => {
-  harness = openPodHarness();
-  services = openServicePodHarness(harness);
-  database = harness.start(await harness.spec());
+  pods = openTestPods();
+  database = pods.start(await pods.spec());
   await database.ready();
-  const files = harness.putTree({ "app.py": APP });
+  const files = pods.putTree({ "app.py": APP });
   const question = { app_file: "app.py", files, folders: [] };
   const planned = await database.ask("POST", "/v1/schema/plan", question);
   const { catalog_version: catalogVersion } = planned.json<{ plan: { catalog_version: number } }>().plan;
@@ -75,20 +72,19 @@ beforeAll(async () => {
     catalog_version: catalogVersion,
     allow_destructive: false,
   });
-  good = services.key("goodgoodgood", ["access:cloud://acme:main/services/ingest"]);
-  other = services.key("otherotherot", ["access:cloud://acme:main/services/reports/ingest"]);
+  good = pods.key("goodgoodgood", ["access:cloud://acme:main/services/ingest"]);
+  other = pods.key("otherotherot", ["access:cloud://acme:main/services/reports/ingest"]);
   traces = await startTraceCollector();
-  const { runtime, ...rest } = await services.spec(database, files, [good, other]);
+  const { runtime, ...rest } = await pods.serviceSpec(database, files, [good, other]);
   // settings that come from a database's variables and secrets
   spec = { ...rest, runtime: { ...runtime, env: { ...runtime.env, OTEL_EXPORTER_OTLP_ENDPOINT: traces.url } } };
-  pod = services.start(spec);
+  pod = pods.startService(spec);
   await pod.ready();
 });
 
 afterAll(async () => {
   await traces[Symbol.asyncDispose]();
-  await services[Symbol.asyncDispose]();
-  await harness[Symbol.asyncDispose]();
+  await pods[Symbol.asyncDispose]();
 });
 
 const insert = (row: object, headers: Record<string, string>) => pod.call("POST", "/docs", row, headers);
@@ -154,15 +150,15 @@ test("traces a request to its function when a collector is configured", async ()
 test("refuses a revoked key at once and ignores older snapshots", async () => {
   const push = (text: string, headers = {}) =>
     pod.ask("PUT", "/v1/keys", text, { "content-type": "text/plain", ...headers });
-  expect((await push(services.snapshot(2, [good, other]), { authorization: "Bearer x" })).status).toBe(401);
-  expect((await push(services.snapshot(2, [other]))).status).toBe(204);
+  expect((await push(pods.snapshot(2, [good, other]), { authorization: "Bearer x" })).status).toBe(401);
+  expect((await push(pods.snapshot(2, [other]))).status).toBe(204);
   expect((await insert({ id: 3, title: "Never" }, shown(good))).status).toBe(401);
-  for (const stale of [services.snapshot(1, [good]), `${services.snapshot(9, [good])}x`, ""]) {
+  for (const stale of [pods.snapshot(1, [good]), `${pods.snapshot(9, [good])}x`, ""]) {
     const answer = await push(stale);
     expect([answer.status, answer.json().code]).toEqual([409, "keys_refused"]);
   }
   expect((await insert({ id: 3, title: "Never" }, shown(good))).status).toBe(401);
-  expect((await push(services.snapshot(3, [good, other]))).status).toBe(204);
+  expect((await push(pods.snapshot(3, [good, other]))).status).toBe(204);
 });
 
 test("keeps request ids in log and metrics and never logs a key", async () => {
@@ -171,7 +167,7 @@ test("keeps request ids in log and metrics and never logs a key", async () => {
   const refused = await insert({ id: 3, title: "Third" }, { ...shown(good), "x-request-id": "twice" });
   expect(refused.json()).toMatchObject({ code: "unique_violation", instance: "twice" });
   await pod.call("GET", "/health", undefined, { "x-request-id": "only-health" });
-  const log = () => readFileSync(join(services.log_folder, "pod.log"), "utf8");
+  const log = () => readFileSync(join(pods.service_log_folder, "pod.log"), "utf8");
   await waitFor(() => log().includes("only-health"));
   const lines = log()
     .trim()
@@ -255,13 +251,13 @@ test("a draining pod answers running and late requests and then ends", async () 
 });
 
 test("a killed pod leaves no process and another takes its place", async () => {
-  pod = services.start(spec);
+  pod = pods.startService(spec);
   await pod.ready();
   const all = pod.processes();
   expect(all.some(({ pid }) => commandLine(pid)?.includes("appdb.worker") === true)).toBe(true);
   pod.child.kill("SIGKILL");
   await waitFor(() => !all.some(isProcessAlive));
-  pod = services.start({ ...spec, keys: { ...spec.keys, snapshot: "" } });
+  pod = pods.startService({ ...spec, keys: { ...spec.keys, snapshot: "" } });
   await pod.ready();
   const answer = await insert({ id: 8, title: "Eighth" }, shown(good));
   expect([answer.status, answer.json().code]).toEqual([503, "keys_unavailable"]);

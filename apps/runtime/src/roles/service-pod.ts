@@ -77,7 +77,8 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       body_bytes: spec.limits.body_bytes,
       prefix: `/${spec.service}`,
       needs_key: true,
-      prepare: (server) => watchRequests(server, { keys, traffic, metrics, logRequest }),
+      prepare: (server) =>
+        watchRequests(server, { keys, traffic, metrics, logRequest, checkAddress: service.checkAddress }),
     });
     const carrier = new LinkCarrier(service.endpoints.routes, {
       traffic,

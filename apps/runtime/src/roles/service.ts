@@ -35,7 +35,7 @@ export async function runServiceRole(specFile: string): Promise<number> {
 }
 
 async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Promise<void> {
-  await withService(spec, log, async ({ endpoints, stats, startPython, stopJobs }) => {
+  await withService({ ...spec, keeps_connection: true }, log, async ({ endpoints, stats, startPython, stopJobs }) => {
     const { host, port, services, target } = spec;
     const { body_bytes: bodyBytes } = spec.limits;
     await using server = await serveEndpoints(endpoints, {

@@ -21,6 +21,8 @@ export interface WorkingSpec
   extends Pick<ServiceSpec, "dsn" | "target" | "manifest" | "services" | "runtime" | "limits" | "media"> {
   /** Folder for answers that are spooled before sending; defaults to the system's temporary folder. */
   readonly scratch_folder?: string;
+  /** As for a pool. A local database with such a connection is not deleted. */
+  readonly keeps_connection?: boolean;
   /** Allowed export targets of its routes; defaults to `own`. */
   readonly export_reach?: ExportReach;
   /** Waits until the tables are readable. False when the service must not start. Optional. */
@@ -30,6 +32,8 @@ export interface WorkingSpec
 /** A service whose routes can be served. */
 export interface WorkingService {
   readonly endpoints: Endpoints;
+  /** Checks the token of a signed address. Undefined without media columns. @throws media_address_invalid */
+  readonly checkAddress: ((token: string) => unknown) | undefined;
   /** Statistics of the workers; undefined before their first start. */
   stats(): UdfStats | undefined;
   /**
@@ -55,18 +59,19 @@ export async function withService(
     dsn: spec.dsn,
     max: spec.limits.connections,
     statement_timeout_ms: spec.limits.statement_timeout_ms,
+    keeps_connection: spec.keeps_connection,
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
-  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql) : undefined;
+  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql, log) : undefined;
   // Workers call back for columns with queries; the first row creates them, after the endpoints.
   await using workers = new LazyWorkers({ ...spec, media }, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();
   // Python's start takes as long as the following steps
   if (callsFunctions(spec.manifest, spec.services)) void workers.start();
   if (spec.awaitTables !== undefined && !(await spec.awaitTables(sql))) return;
-  await media?.ready();
+  await media?.serve();
   await using handlers = new LazyHandlers(spec, log, () => endpoints);
   const { manifest, target, services, scratch_folder: scratchFolder } = spec;
   await using exports = new ExportPools(spec.runtime.env, spec.export_reach ?? "own");
@@ -91,6 +96,7 @@ export async function withService(
   await using background = workInBackground(endpoints, log);
   await serve({
     endpoints,
+    checkAddress: media === undefined ? undefined : (token) => media.files.readAddress(token),
     stats: () => workers.stats(),
     startPython: async () => {
       if (endpoints.uses_python) await startWorkers(workers, endpoints, log);

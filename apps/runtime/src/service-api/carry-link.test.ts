@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { LinkRequest } from "@appdb/pods/link/link";
 import type { LinkAsked } from "@appdb/pods/link/serve-link";
@@ -41,7 +42,12 @@ const upload: CompiledRoute = {
   handle: async ({ route, signal, stream }) => {
     const count = async function* () {
       let bytes = 0;
-      for await (const piece of stream ?? []) bytes += piece.length;
+      try {
+        for await (const piece of stream ?? []) bytes += piece.length;
+      } catch (error) {
+        seen.push("cut");
+        throw error;
+      }
       yield `${bytes} bytes of ${route?.client?.[0]} below ${route?.root_path} by ${route?.scheme}`;
       if (signal?.aborted === true) seen.push("aborted");
     };
@@ -49,14 +55,41 @@ const upload: CompiledRoute = {
   },
 };
 
+const listed: CompiledRoute = {
+  ...base,
+  method: "GET",
+  path: "/listed",
+  takes_address: true,
+  handle: async ({ headers, route }) => {
+    seen.push(String(headers.host ?? "no host"));
+    return answerText("/listed", `${route?.scheme}://${route?.host}${route?.root_path}`);
+  },
+};
+const file: CompiledRoute = {
+  ...base,
+  method: "GET",
+  path: "/_media/{token}/{name}",
+  takes_any_body: true,
+  handle: async ({ caller, route }) => answerText("/_media", `${route?.params.name} for ${caller}`),
+};
+
+class CountedTraffic extends TrafficCounter {
+  begun = 0;
+
+  override begin(): void {
+    this.begun += 1;
+    super.begin();
+  }
+}
+
 const log = createSilentLog();
 const deps = {
   metrics: createRequestMetrics(() => 0),
-  traffic: new TrafficCounter({ now: () => 0 }),
+  traffic: new CountedTraffic({ now: () => 0 }),
   logRequest: () => undefined,
 };
 const endpoints = {
-  routes: [docs, upload],
+  routes: [docs, upload, listed, file],
   services: ["ingest"],
   openapi: () => ({ openapi: "3.1.0", info: { title: "ingest", version: "1" }, paths: {} }),
   checkHealth: async () => undefined,
@@ -78,7 +111,13 @@ beforeAll(async () => {
     prefix: "/ingest",
     needs_key: true,
     prepare: (app) =>
-      watchRequests(app, { ...deps, keys: { check: () => expect.unreachable("the gateway checked it") } }),
+      watchRequests(app, {
+        ...deps,
+        keys: { check: () => expect.unreachable("the gateway checked it") },
+        checkAddress(token) {
+          if (token !== "good") throw appError("media_address_invalid", { detail: "It was changed." });
+        },
+      }),
   });
   carrier = new LinkCarrier(endpoints.routes, {
     ...deps,
@@ -141,6 +180,24 @@ test("a streamed body reaches its handler with the address of the client", async
   expect(asked).toMatchObject({ status: 200, text: "5 bytes of 192.0.2.1 below /ingest by https" });
 });
 
+test("a route whose answers have addresses is reached directly, with the host of the client", async () => {
+  expect(await ask("GET", "/listed")).toMatchObject({ status: 200, text: "https://x.test/ingest" });
+  expect(seen).toEqual(["no host"]);
+  expect(await ask("GET", "/listed", { host: 'x"y', is_secure: false })).toMatchObject({ text: "http:///ingest" });
+});
+
+test("a signed address needs no key, and only a valid one counts as traffic", async () => {
+  const { begun } = deps.traffic;
+  const forged = await ask("GET", "/_media/forged/a.png", { caller: null });
+  expect([forged.status, JSON.parse(forged.text).code]).toEqual([403, "media_address_invalid"]);
+  expect(deps.traffic.begun).toBe(begun);
+  expect(await ask("GET", "/_media/good/a.png", { caller: null })).toMatchObject({ text: "a.png for undefined" });
+  expect(await ask("GET", "/_media/good/a.png")).toMatchObject({ text: "a.png for k" });
+  expect((await ask("GET", "/_media/forged/a.png")).status).toBe(403);
+  expect(deps.traffic.begun).toBe(begun + 2);
+  await expect.poll(() => deps.traffic.in_flight).toBe(0);
+});
+
 test("a request without a route gets the same answer as by HTTP", async () => {
   const large = { body: Buffer.alloc(BODY_BYTES + 1, " "), headers: { ...JSON_TYPE, "content-length": "101" } };
   const codes = [
@@ -171,4 +228,16 @@ test("a client that disconnects ends the request at its handler", async () => {
     throw new Error("gone");
   };
   await expect(ask("POST", "/upload", { body: waiting(), headers: {} }, asked)).rejects.toThrow();
+});
+
+test("a body that was cut off ends at once for its handler", async () => {
+  const leaving = new AbortController();
+  const silent = async function* () {
+    yield Buffer.from("a");
+    leaving.abort(new Error("gone"));
+    await new Promise(() => undefined);
+  };
+  const asked = { signal: leaving.signal, is_gone: false };
+  await expect(ask("POST", "/upload", { body: silent(), headers: {} }, asked)).rejects.toThrow();
+  await expect.poll(() => seen).toEqual(["cut"]);
 });

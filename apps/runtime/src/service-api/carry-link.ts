@@ -1,9 +1,10 @@
 import { FAILED_HEADER, type RouteAnswer } from "@appdb/engine/answers/answers";
-import type { CompiledRoute } from "@appdb/engine/routes/route";
+import type { CompiledRoute, RouteAddress } from "@appdb/engine/routes/route";
 import { answerAsHttp, type HttpListener } from "@appdb/pods/link/as-http";
 import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
 import type { LinkAsked } from "@appdb/pods/link/serve-link";
 import type { RequestLog } from "../daemon/logger.ts";
+import { plainHost } from "../http/add-route.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { TrafficCounter } from "./traffic-counter.ts";
 
@@ -50,7 +51,8 @@ export class LinkCarrier {
     const startedAt = performance.now();
     traffic.begin();
     const signal = route.takes_signal ? link.signal : undefined;
-    const answer = await route.handle({ body, search, headers, id, caller: caller.id, signal });
+    const place = route.takes_address === true ? placeOf(request, prefix) : undefined;
+    const answer = await route.handle({ body, search, headers, id, caller: caller.id, signal, route: place });
     return this.#toLinkAnswer(answer, { request, route, asked: link, started_at: startedAt });
   }
 
@@ -94,10 +96,23 @@ interface Carried {
 
 const JSON_TYPE = /^application\/json(; *charset=utf-8)?$/i;
 
+function placeOf({ client_address: client, host, is_secure: isSecure, method, path }: LinkRequest, prefix: string) {
+  const place: RouteAddress = {
+    method,
+    scheme: isSecure ? "https" : "http",
+    host: plainHost(host),
+    path,
+    root_path: prefix,
+    params: {},
+    client: client === "" ? null : [client, 0],
+  };
+  return place;
+}
+
 /** Whether a route needs only the method, path, head and a short JSON body of a request. */
 function isDirect(route: CompiledRoute): boolean {
-  const { method, path, streams, takes_any_body: takesAnyBody, takes_address: takesAddress } = route;
-  if (method === "ANY" || takesAnyBody === true || takesAddress === true) return false;
+  const { method, path, streams, takes_any_body: takesAnyBody } = route;
+  if (method === "ANY" || takesAnyBody === true) return false;
   return streams?.[0] !== "*" && !/[{*]/.test(path);
 }
 

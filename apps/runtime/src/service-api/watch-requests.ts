@@ -13,14 +13,16 @@ export interface WatchDeps {
   readonly metrics: RequestMetrics;
   /** Logs a line for each request. */
   readonly logRequest: RequestLog;
+  /** Checks the token of a signed address. Undefined: the service has none. @throws media_address_invalid */
+  readonly checkAddress?: ((token: string) => unknown) | undefined;
 }
 
 /** Status that web servers use for requests that their client left. */
 const CLIENT_GONE = 499;
 
 /**
- * Requires a key for every request except health and preflight requests. Records each request in the log, the metrics
- * and the traffic counter.
+ * Requires a key for every request except health and preflight requests; a signed address is one too. Records each
+ * request in the log, the metrics and the traffic counter.
  */
 export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
   const { keys, traffic, metrics, logRequest } = deps;
@@ -45,9 +47,9 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
       return;
     }
     try {
-      const known = raw instanceof HttpOfLink ? checked(raw) : keys.check(raw.headers);
-      key = known.name;
-      request.caller = known.id;
+      const known = request.routeOptions.config.is_signed === true ? signed(request, deps) : shown(raw, keys);
+      key = known?.name;
+      request.caller = known?.id;
     } catch (error) {
       done(error as Error);
       return;
@@ -58,11 +60,20 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
   });
 }
 
-/** The gateway has checked the key. @throws unauthorized */
-function checked({ caller }: HttpOfLink): NonNullable<HttpOfLink["caller"]> {
-  if (caller === null) throw noKey("The request shows no API key.");
-  return caller;
+/** Keys of requests by the link were checked by the gateway. @throws unauthorized, forbidden, keys_unavailable */
+function shown(raw: IncomingMessage, keys: WatchDeps["keys"]): Caller {
+  if (!(raw instanceof HttpOfLink)) return keys.check(raw.headers);
+  if (raw.caller === null) throw noKey("The request shows no API key.");
+  return raw.caller;
 }
+
+/** The address is the right to its file, with or without a key. @throws media_address_invalid */
+function signed({ params, raw }: FastifyRequest, { checkAddress }: WatchDeps): Caller | null {
+  checkAddress?.((params as { token?: string }).token ?? "");
+  return raw instanceof HttpOfLink ? raw.caller : null;
+}
+
+type Caller = NonNullable<HttpOfLink["caller"]>;
 
 /** Browsers send preflight requests without a key. */
 function isPreflight({ method, headers }: FastifyRequest): boolean {

@@ -1,14 +1,64 @@
-import type { ManifestTable } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestTable } from "@appdb/contract/manifest";
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { expect, test } from "vitest";
 import { findBrokenServices } from "./broken-services.ts";
 
 const BEFORE = aTable("docs", [aColumn("title", "string"), aColumn("area", "string", { nullable: true })]);
-const running = [{ service: "desk", target: "main", manifest: aManifest({ tables: [BEFORE] }) }];
+const OTHER = aTable("others", [aColumn("n", "int")]);
+const source = { file: "app.py", line: 1 };
+const title = { node: "column", name: "title", type: { kind: "string" }, nullable: false, of: "docs" };
+
+const INSERT = {
+  kind: "insert",
+  method: "post",
+  path: "/docs",
+  table: "docs",
+  inputs: ["title"],
+  outputs: ["title"],
+  on_error: "abort",
+  handler: null,
+  source,
+} as const satisfies ManifestRoute;
+const COMPUTE = { ...INSERT, kind: "compute" } as const satisfies ManifestRoute;
+const HANDLER = {
+  kind: "handler",
+  method: "get",
+  path: "/x",
+  handler: { id: "app:x", module: "app", name: "x" },
+  openapi: null,
+  timeout_s: null,
+  source,
+} as const satisfies ManifestRoute;
+const QUERY = {
+  kind: "query",
+  method: "get",
+  path: "/titles",
+  query: "app:titles",
+  inputs: [],
+  one_row: false,
+  source,
+} as const satisfies ManifestRoute;
+
+/** The application of a service with these routes. */
+function applicationOf(routes: readonly ManifestRoute[], name = "desk"): Manifest {
+  const titles = { from: { table: "docs", as: "docs" }, joins: [], select: [{ name: "title", expr: title }] };
+  const queries = [{ id: "app:titles", query: titles }] as unknown as Manifest["queries"];
+  const services = [{ name, prefix: "", routes: [...routes], source }];
+  return { ...aManifest({ tables: [BEFORE, OTHER] }), queries, services };
+}
+
+interface Circumstances {
+  readonly routes?: readonly ManifestRoute[];
+  readonly next?: readonly ManifestRoute[];
+  readonly named?: string;
+  readonly app_file?: string;
+  readonly project_root?: string;
+}
 
 /** Services that an update to `after` breaks. */
-function broken(after: ManifestTable): string[] {
+function broken(after: ManifestTable, of: Circumstances = {}) {
+  const { app_file: appFile = "app.py", next = of.routes ?? [INSERT], project_root: root = "/here" } = of;
   const known = {
     path: `main/${after.name}`,
     model_cls: "Docs",
@@ -22,26 +72,58 @@ function broken(after: ManifestTable): string[] {
   const op = { name: "x", op: "alter", severity: "additive", description: "", requires_restart: false } as const;
   const ops = [{ ...op, status: null, target: "column", details: {}, destructive: false } as const];
   const plan = schemaPlan({ tables: [{ ...known, ops }] });
-  return findBrokenServices(plan, aManifest({ tables: [after] }), running);
+  const manifest = { ...applicationOf(of.routes ?? [INSERT]), app_file: appFile };
+  const running = [{ service: "desk", target: "main", manifest, runtime: { project_root: root } }];
+  const application = { ...applicationOf(next, of.named), tables: [after] };
+  return findBrokenServices(plan, { manifest: application, project_root: "/here" }, running);
 }
 
 const columns = BEFORE.columns;
-const [title = aColumn("title", "string"), area = aColumn("area", "string")] = columns;
+const [titleColumn = aColumn("title", "string"), area = aColumn("area", "string")] = columns;
+const RENAMED = { ...BEFORE, columns: [titleColumn, { ...area, name: "zone", renamed_from: "area" }] };
+const DROPPED = { ...BEFORE, columns: [titleColumn] };
+const RETITLED = { ...BEFORE, columns: [{ ...titleColumn, name: "headline", renamed_from: "title" }, area] };
+const MUST = { ...BEFORE, columns: [...columns, aColumn("must", "int")] };
+const PAPERS = { ...BEFORE, name: "papers", renamed_from: "docs" };
 
 test.each<[string, ManifestTable]>([
-  ["a renamed column", { ...BEFORE, columns: [title, { ...area, name: "zone", renamed_from: "area" }] }],
-  ["a dropped column", { ...BEFORE, columns: [title] }],
-  ["another type", { ...BEFORE, columns: [title, { ...area, type: { kind: "int" } }] }],
-  ["a new column that must be given", { ...BEFORE, columns: [...columns, aColumn("must", "int")] }],
-  ["a renamed table", { ...BEFORE, name: "papers", renamed_from: "docs" }],
-])("%s breaks a running service", (_what, after) => {
-  expect(broken(after)).toEqual(["main/desk"]);
+  ["a renamed column", RENAMED],
+  ["a dropped column", DROPPED],
+  ["another type", { ...BEFORE, columns: [titleColumn, { ...area, type: { kind: "int" } }] }],
+  ["a new column that must be given", MUST],
+])("%s breaks a running service that writes", (_what, after) => {
+  expect(broken(after)).toMatchObject([{ service: "main/desk", tables: ["main/docs"] }]);
+  expect(broken(after, { routes: [HANDLER] })).toHaveLength(1);
 });
 
 test.each<[string, ManifestTable]>([
   ["a new column that may be null", { ...BEFORE, columns: [...columns, aColumn("more", "int", { nullable: true })] }],
   ["the same columns", BEFORE],
-  ["another table", aTable("others", [aColumn("n", "int")])],
-])("%s breaks no service", (_what, after) => {
+  ["a renamed table", PAPERS],
+  ["another table", aTable("others", [aColumn("n", "string")])],
+])("%s breaks no service that writes", (_what, after) => {
   expect(broken(after)).toEqual([]);
+});
+
+test.each<[string, ManifestTable, number]>([
+  ["a column that it reads", RETITLED, 1],
+  ["a renamed table", PAPERS, 1],
+  ["a column that it does not read", DROPPED, 0],
+  ["a new column that must be given", MUST, 0],
+])("a query meets %s", (_what, after, count) => {
+  expect(broken(after, { routes: [QUERY] })).toHaveLength(count);
+});
+
+test("a service that only computes is not broken", () => {
+  expect(broken(DROPPED, { routes: [COMPUTE] })).toEqual([]);
+});
+
+test.each<[string, Circumstances, object]>([
+  ["same file", {}, { app_file: "app.py", project_root: null, is_defined: true, is_destructive: false }],
+  ["callers break too", { next: [] }, { is_defined: true, is_destructive: true }],
+  ["no longer defined", { named: "other" }, { is_defined: false }],
+  ["another file", { app_file: "b.py" }, { app_file: "b.py", project_root: null, is_defined: true }],
+  ["another project", { project_root: "/there" }, { project_root: "/there", is_defined: true, is_destructive: false }],
+])("tells what mends a broken service: %s", (_what, circumstances, told) => {
+  expect(broken(DROPPED, circumstances)).toMatchObject([told]);
 });

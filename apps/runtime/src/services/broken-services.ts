@@ -1,39 +1,108 @@
-import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
+import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
 import { serviceText } from "@appdb/contract/names";
-import type { SchemaPlan } from "@appdb/contract/plan";
+import type { BrokenService, SchemaPlan } from "@appdb/contract/plan";
+import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
+import { compareRoutes, findService } from "@appdb/engine/services/compare-routes";
 import type { StoredService } from "./service-store.ts";
 
 /** A running service with the application that it was started with. */
-type RunningService = Pick<StoredService, "service" | "target" | "manifest">;
+type RunningService = Pick<StoredService, "service" | "target" | "manifest"> & {
+  readonly runtime: Pick<StoredService["runtime"], "project_root">;
+};
 
-/**
- * Services of a target that cannot store rows after an update until they are updated themselves. A column that they
- * write was removed, renamed or retyped, or a new required column was added. Pure.
- */
-export function findBrokenServices(plan: SchemaPlan, next: Manifest, running: readonly RunningService[]): string[] {
-  const changed = new Set(plan.tables.filter(({ ops }) => ops.length > 0).map(({ path }) => path));
-  return running
-    .filter(({ manifest }) =>
-      manifest.tables.some((table) => {
-        const after = next.tables.find((one) => one.name === table.name || one.renamed_from === table.name);
-        return after !== undefined && changed.has(`${plan.target}/${after.name}`) && isBroken(table, after);
-      }),
-    )
-    .map(({ service, target }) => serviceText({ catalog_path: target, name: service }));
+export interface NextApplication {
+  readonly manifest: Manifest;
+  readonly project_root: string | undefined;
 }
 
-function isBroken(before: ManifestTable, after: ManifestTable): boolean {
-  if (before.name !== after.name || before.primary_key.join() !== after.primary_key.join()) return true;
-  const known = new Set(before.columns.map(({ name }) => name));
-  const isGone = before.columns.some((column) => {
-    const now = after.columns.find(({ name }) => name === column.name);
-    if (now === undefined) return true;
-    const isStored = (one: typeof column) => one.computed === null;
-    return JSON.stringify(now.type) !== JSON.stringify(column.type) || isStored(now) !== isStored(column);
+/**
+ * Services of a target with routes that an update breaks until the services are updated too. A write is refused if a
+ * known column was removed, renamed or retyped, or if a new column must be given. A query is refused if such a column
+ * is one that it reads, or if its table was renamed. Handlers can write to all tables. Pure.
+ */
+export function findBrokenServices(
+  plan: SchemaPlan,
+  next: NextApplication,
+  running: readonly RunningService[],
+): BrokenService[] {
+  const changed = new Set(plan.tables.filter(({ ops }) => ops.length > 0).map(({ path }) => path));
+  return running.flatMap((service) => {
+    const { manifest, runtime, service: name, target } = service;
+    const defined = findService(manifest, name);
+    const broken = manifest.tables.flatMap((table) => {
+      const after = next.manifest.tables.find((one) => one.name === table.name || one.renamed_from === table.name);
+      if (defined === undefined || after === undefined || !changed.has(`${plan.target}/${after.name}`)) return [];
+      return defined.routes.some((route) => isBroken(route, { manifest, before: table, after })) ||
+        (defined.app != null && breaksWrites(table, after))
+        ? [`${plan.target}/${table.name}`]
+        : [];
+    });
+    if (broken.length === 0) return [];
+    const isSame = runtime.project_root === next.project_root && manifest.app_file === plan.app_file;
+    return [
+      {
+        service: serviceText({ catalog_path: target, name }),
+        tables: broken,
+        app_file: manifest.app_file,
+        project_root: runtime.project_root === next.project_root ? null : runtime.project_root,
+        is_defined: !isSame || findService(next.manifest, name) !== undefined,
+        is_destructive: isSame && compareRoutes(manifest, next.manifest, name).some((op) => op.destructive),
+      },
+    ];
   });
+}
+
+interface TableChange {
+  readonly manifest: Manifest;
+  readonly before: ManifestTable;
+  readonly after: ManifestTable;
+}
+
+function isBroken(route: ManifestService["routes"][number], { after, before, manifest }: TableChange): boolean {
+  if ("query" in route) return breaksQuery(route, { after, before, manifest });
+  if (!routeKind(route).changesRows || ("table" in route && route.table !== before.name)) return false;
+  return breaksWrites(before, after);
+}
+
+function breaksWrites(before: ManifestTable, after: ManifestTable): boolean {
+  if (before.primary_key.join() !== after.primary_key.join()) return true;
+  const known = new Set(before.columns.map(({ name }) => name));
   const mustBeGiven = after.columns.some(
     ({ computed, default: defaultValue, name, nullable }) =>
       !known.has(name) && computed === null && !nullable && defaultValue == null,
   );
-  return isGone || mustBeGiven;
+  return mustBeGiven || changedColumns(before, after).size > 0;
+}
+
+function breaksQuery(
+  route: Extract<ManifestRoute, { query: string }>,
+  { after, before, manifest }: TableChange,
+): boolean {
+  const query = manifest.queries.find(({ id }) => id === route.query)?.query;
+  const refs = query === undefined ? [] : [query.from, ...query.joins];
+  const names = new Set(refs.filter(({ table }) => table === before.name).map(({ as }) => as));
+  if (query === undefined || names.size === 0) return false;
+  if (before.name !== after.name) return true;
+  const gone = changedColumns(before, after);
+  let isRead = false;
+  JSON.stringify(query, (_key, value: unknown) => {
+    isRead ||= isColumn(value) && gone.has(value.name) && (value.of === undefined || names.has(value.of));
+    return value;
+  });
+  return isRead;
+}
+
+function isColumn(value: unknown): value is { readonly name: string; readonly of?: string } {
+  return typeof value === "object" && value !== null && "node" in value && value.node === "column";
+}
+
+/** Names of columns that were removed, renamed or retyped, or became computed or stored. */
+function changedColumns(before: ManifestTable, after: ManifestTable): Set<string> {
+  const isStored = ({ computed }: ManifestTable["columns"][number]) => computed === null;
+  const changed = before.columns.filter((column) => {
+    const now = after.columns.find(({ name }) => name === column.name);
+    if (now === undefined) return true;
+    return JSON.stringify(now.type) !== JSON.stringify(column.type) || isStored(now) !== isStored(column);
+  });
+  return new Set(changed.map(({ name }) => name));
 }

@@ -4,6 +4,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import type { Services } from "./service-processes.ts";
@@ -43,6 +44,8 @@ export async function deleteLocalDatabase(
   const own = servicesOf(services, database);
   const running = own.filter(({ endpoint }) => endpoint !== null);
   if (running.length > 0) throw stillServed(database, running);
+  const inTerminals = await listConnectedServices(postgres.dsn(database));
+  if (inTerminals.length > 0) throw servedInTerminal(database, inTerminals);
   const open = await databases.find(database);
   const tables = open === undefined ? [] : await describeTables(open.sql, (await catalogOf(open.sql)).tables);
   const deletion = {
@@ -56,19 +59,35 @@ export async function deleteLocalDatabase(
   return deletion;
 }
 
+/** Names of services that are connected to a database. The daemon does not know those of `cli service run`. */
+async function listConnectedServices(dsn: string): Promise<string[]> {
+  const prefix = `${SERVICE_CONNECTIONS} `;
+  return await withClient(dsn, async (client) => {
+    const found = await client.query<{ name: string }>(
+      `select distinct application_name as name from pg_stat_activity
+        where datname = current_database() and starts_with(application_name, $1) order by 1`,
+      [prefix],
+    );
+    return found.rows.map(({ name }) => name.slice(prefix.length));
+  });
+}
+
 async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
   const counts = await withClient(postgres.dsn(name), async (client) => {
-    const size = "pg_database_size(current_database())::float8 as bytes";
-    const known = await client.query<{ known: boolean; bytes: number }>(
-      `select ${size}, exists (select from information_schema.columns
-        where table_schema = 'appdb' and table_name = 'tables' and column_name = 'project') as known`,
+    const { rows } = await client.query<{ bytes: number; columns: string[] }>(
+      `select pg_database_size(current_database())::float8 as bytes, array(select column_name::text from information_schema.columns
+        where table_schema = 'appdb' and table_name = 'tables') as columns`,
     );
-    const { bytes = 0, known: hasTables = false } = known.rows[0] ?? {};
-    if (!hasTables) return { bytes, tables: 0, projects: [] };
-    const tables = await client.query<{ tables: number; projects: string[] | null }>(
-      "select count(*)::int as tables, array_agg(distinct project) filter (where project is not null) as projects from appdb.tables",
+    const { bytes = 0, columns = [] } = rows[0] ?? {};
+    if (columns.length === 0) return { bytes, tables: 0, projects: [] };
+    // a database that no version since 0.8.0 has opened does not know projects
+    const projects = columns.includes("project")
+      ? "array_agg(distinct project) filter (where project is not null)"
+      : "null::text[]";
+    const counts = await client.query<{ tables: number; projects: string[] | null }>(
+      `select count(*)::int as tables, ${projects} as projects from appdb.tables`,
     );
-    return { bytes, tables: tables.rows[0]?.tables ?? 0, projects: tables.rows[0]?.projects ?? [] };
+    return { bytes, tables: counts.rows[0]?.tables ?? 0, projects: counts.rows[0]?.projects ?? [] };
   });
   const own = servicesOf(services, name);
   return { name, ...counts, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };
@@ -93,5 +112,13 @@ function stillServed(database: string, running: readonly ServiceRecord[]): Error
     detail: `${database} is in use by ${names.join(", ")}. A database can be deleted only when its services are stopped.`,
     hint: `Stop them first: cli service stop ${names.join(" ")}`,
     meta: { database, services: names },
+  });
+}
+
+function servedInTerminal(database: string, services: readonly string[]): Error {
+  return appError("service_state", {
+    detail: `${database} is in use by cli service run, which serves ${services.join(", ")} in a terminal.`,
+    hint: "Press Ctrl-C in that terminal, then delete the database.",
+    meta: { database, services },
   });
 }

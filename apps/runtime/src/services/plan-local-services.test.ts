@@ -1,5 +1,6 @@
 import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/manifest";
 import type { Runtime } from "@appdb/contract/runtime";
+import { VERSION } from "@appdb/contract/version";
 import { expect, test } from "vitest";
 import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
 import type { LocalServiceState } from "./service-state.ts";
@@ -35,7 +36,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
   });
   return {
     manifest_version: 1,
-    library_version: "0.8.0",
+    library_version: VERSION,
     warnings: [],
     python_version: "3.11.7",
     app_file: "app.py",
@@ -92,6 +93,7 @@ function makePresent(
     state,
     endpoint: "http://127.0.0.1:8001",
     is_file_there: true,
+    is_project_there: true,
   };
 }
 
@@ -228,4 +230,18 @@ test("services that the file no longer defines are extras", () => {
   const manifest = makeManifest([makeRoute()], { services: [] });
   const found = plan({ manifest, present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [], extras: ["ingest"], in_agreement: true });
+});
+
+test("leaves services of another project out of the extras, like a prune", () => {
+  const manifest = makeManifest([], { services: [] });
+  const present = makePresent(makeManifest([makeRoute()]), "AVAILABLE", makeRuntime({ project_root: "/other" }));
+  const found = plan({ manifest, present: [present] });
+  expect(found).toMatchObject({
+    extras: [],
+    ops: [{ name: "ingest", severity: "blocked", description: "service 'ingest' belongs to /other and stays" }],
+    summary: { extras: 0, destructive: 0 },
+    in_agreement: true,
+  });
+  const deleted = plan({ manifest, present: [{ ...present, is_project_there: false }] });
+  expect(deleted).toMatchObject({ extras: ["ingest"], ops: [] });
 });

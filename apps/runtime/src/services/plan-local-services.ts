@@ -3,7 +3,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Runtime } from "@appdb/contract/runtime";
 import { op } from "@appdb/engine/services/compare-routes";
-import { chooseServices, type PresentService, planServices } from "@appdb/engine/services/plan-services";
+import { chooseServices, type PresentService, planServices, summarizePlan } from "@appdb/engine/services/plan-services";
 import { compareRuntimes } from "./compare-runtimes.ts";
 import type { LocalServiceState } from "./service-state.ts";
 import type { StoredService } from "./service-store.ts";
@@ -15,6 +15,8 @@ export interface PresentLocalService {
   readonly endpoint: string | null;
   /** Whether its file still exists; a deleted file does not reserve a name. */
   readonly is_file_there: boolean;
+  /** Whether the folder of its project still exists. */
+  readonly is_project_there: boolean;
 }
 
 export interface PlanLocalServicesInput {
@@ -32,7 +34,31 @@ export interface PlanLocalServicesInput {
 /** Plans a local `service update`. Pure. @throws service_not_found, service_conflict, invalid_request */
 export function planLocalServices(input: PlanLocalServicesInput): ServicePlan {
   refusePort(input);
-  return planServices({ ...input, present: input.present.map((service) => toPresent(input, service)) });
+  const plan = planServices({ ...input, present: input.present.map((service) => toPresent(input, service)) });
+  const stays = input.present.filter(
+    (service) => plan.extras.includes(service.stored.service) && isOfOtherProject(service, input.runtime),
+  );
+  const names = stays.map(({ stored }) => stored.service);
+  const extras = plan.extras.filter((name) => !names.includes(name));
+  return summarizePlan({ ...plan, extras, ops: stays.map((service) => pruneOp(service, input.runtime)) });
+}
+
+/** A prune leaves a service of another project alone while that project's folder exists. */
+export function isOfOtherProject(
+  { is_project_there: isThere, stored }: PresentLocalService,
+  { project_root: projectRoot }: Runtime,
+): boolean {
+  return isThere && stored.runtime.project_root !== projectRoot;
+}
+
+/** The operation of a prune on a service that the file does not define. */
+export function pruneOp(service: PresentLocalService, runtime: Runtime): PlanOp {
+  const { manifest, port, runtime: theirs, service: name } = service.stored;
+  const what = isOfOtherProject(service, runtime)
+    ? op("drop", "service", "blocked", `service '${name}' belongs to ${theirs.project_root} and stays`)
+    : op("drop", "service", "destructive", `service '${name}' of ${manifest.app_file} will be stopped and removed`);
+  const details = { app_file: manifest.app_file, project_root: theirs.project_root, port };
+  return { ...what, name, requires_restart: false, details };
 }
 
 function refusePort(input: PlanLocalServicesInput): void {

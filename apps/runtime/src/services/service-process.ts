@@ -178,7 +178,7 @@ export class ServiceProcess {
     try {
       return child.pid === undefined ? undefined : identifyProcess(child.pid);
     } catch (error) {
-      this.#deps.log.warn({ err: error, pid: child.pid }, "a service's process could not be recorded");
+      this.#deps.log.warn({ err: error, service_pid: child.pid }, "a service's process could not be recorded");
       return undefined;
     }
   }

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Manifest } from "@appdb/contract/manifest";
+import { VERSION } from "@appdb/contract/version";
 import { identifyProcess } from "@appdb/system/processes/process-identity";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { chooseFreePort, isPortFree } from "./free-port.ts";
@@ -58,7 +59,7 @@ function openServices(): Services {
 async function makeStored(service: string): Promise<StoredService> {
   const manifest: Manifest = {
     manifest_version: 1,
-    library_version: "0.8.0",
+    library_version: VERSION,
     warnings: [],
     python_version: "3.11.7",
     app_file: "app.py",

@@ -49,7 +49,7 @@ export class Services implements AsyncDisposable {
     for (const file of unreadable) deps.log.error({ ...file }, "a service's file cannot be read");
   }
 
-  /** Starts every service that must run, after ending processes that an earlier daemon left. */
+  /** Starts every service that must run, after ending processes that the previous daemon left. */
   async startAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#endOrphan(entry.stored)));
     for (const entry of this.#entries.values()) {
@@ -83,6 +83,7 @@ export class Services implements AsyncDisposable {
       state: entry.process.state,
       endpoint: endpointOf(entry),
       is_file_there: existsSync(join(entry.stored.runtime.project_root, entry.stored.manifest.app_file)),
+      is_project_there: existsSync(entry.stored.runtime.project_root),
     }));
   }
 
@@ -209,7 +210,7 @@ export class Services implements AsyncDisposable {
     const orphan = store.findProcess(stored.target, stored.service);
     if (orphan === undefined) return;
     if (isProcessAlive(orphan)) {
-      log.warn({ pid: orphan.pid, service: nameOf(stored) }, "ending a service left by an earlier daemon");
+      log.warn({ service_pid: orphan.pid, service: nameOf(stored) }, "ending a service that the previous daemon left");
       await endProcess(orphan, ORPHAN_STEPS);
     }
     store.saveProcess(stored.target, stored.service, undefined);

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
@@ -7,15 +6,14 @@ import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Clock } from "@appdb/engine/ports";
-import { op } from "@appdb/engine/services/compare-routes";
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
 import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
-import { planLocalServices } from "./plan-local-services.ts";
+import { isOfOtherProject, planLocalServices, pruneOp } from "./plan-local-services.ts";
 import { serviceFailed } from "./service-process.ts";
-import type { Services } from "./service-processes.ts";
+import { nameOf, type Services } from "./service-processes.ts";
 
 export interface UpdateServicesDeps {
   readonly databases: OpenDatabases;
@@ -114,33 +112,20 @@ export async function pruneLocalServices(
   const { services } = deps;
   const target = parseLocalTarget(input.target).text;
   const extras = services
-    .list(target)
-    .filter((record) => !input.manifest.services.some((service) => service.name === record.name));
+    .present(target)
+    .filter(({ stored }) => !input.manifest.services.some((service) => service.name === stored.service));
   const ops: PlanOp[] = [];
-  for (const record of extras) {
-    const isOther = record.project_root !== input.runtime.project_root && existsSync(record.project_root);
-    if (!input.dry_run && !isOther) await services.forget(serviceText(record));
+  for (const service of extras) {
+    const isOther = isOfOtherProject(service, input.runtime);
+    if (!input.dry_run && !isOther) await services.forget(nameOf(service.stored));
     const outcome = isOther ? "refused" : "applied";
-    ops.push({
-      ...(isOther
-        ? op("drop", "service", "blocked", `service '${record.name}' belongs to ${record.project_root} and stays`)
-        : op(
-            "drop",
-            "service",
-            "destructive",
-            `service '${record.name}' of ${record.app_file} will be stopped and removed`,
-          )),
-      name: record.name,
-      requires_restart: false,
-      status: input.dry_run ? null : outcome,
-      details: { app_file: record.app_file, project_root: record.project_root, port: record.port },
-    });
+    ops.push({ ...pruneOp(service, input.runtime), status: input.dry_run ? null : outcome });
   }
   return summarizePlan({
     app_file: input.manifest.app_file,
     target,
     services: [],
-    extras: input.dry_run ? extras.map((record) => record.name) : [],
+    extras: input.dry_run ? extras.map(({ stored }) => stored.service) : [],
     ops,
     status: input.dry_run ? null : "applied",
   });

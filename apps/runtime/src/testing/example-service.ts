@@ -1,7 +1,7 @@
 import type { LocalClient } from "@appdb/contract/clients/local-client";
 import { serviceText } from "@appdb/contract/names";
 import type { App, ServiceRecord } from "@appdb/contract/routes/local";
-import { waitFor } from "./daemon-harness.ts";
+import { waitFor } from "./test-home.ts";
 
 /** Creates the tables of an application and serves it, like `schema update` and `service update`. */
 export async function serveExample(client: LocalClient, app: App): Promise<ServiceRecord> {

@@ -105,6 +105,31 @@ photos.add_compute_route(
 )
 photos.add_query_route(path="/photos/{id}/thumb", query=thumb_of, method="get", return_fileresponse=True)
 photos.add_query_route(path="/titles", query=titles, method="get")
+
+
+@photos.get("/handled")
+def handled():
+    return titles()
+
+
+@db.uda
+class Wide(db.Aggregator):
+    def __init__(self):
+        self.width = 0
+
+    def update(self, picture: Image.Image) -> None:
+        self.width += picture.width
+
+    def value(self) -> int:
+        return self.width
+
+
+@db.query
+def widths():
+    return Photo.select(total=Wide(Photo.thumb))
+
+
+photos.add_query_route(path="/widths", query=widths, method="get")
 photos.add_insert_route(Loose, path="/loose", uploadfile_inputs=[Loose.picture], on_error="ignore")
 photos.add_insert_route(Files, path="/files", uploadfile_inputs=[Files.text])
 photos.add_insert_route(Strange, path="/strange")

@@ -45,7 +45,7 @@ export const gatewaySettings = {
   /** Maximum body of a request that is not an upload. */
   SERVICE_MAX_BODY_MB: count(16, 1, 1_024),
   /** Maximum body of an upload. */
-  SERVICE_MAX_UPLOAD_MB: count(1_024, 1, 1_048_576),
+  SERVICE_MAX_UPLOAD_MB: count(2_048, 1, 1_048_576),
   /** Maximum silence of a service, before its response starts and within it. */
   SERVICE_REQUEST_TIMEOUT_S: count(300, 1, 86_400),
   /** Per service and gateway. */

@@ -37,6 +37,8 @@ export const SERVER_PATHS = {
   homeId: "server/home-id",
   /** `<database id>/`: the pod's `data` (cluster and stored runtimes) and `log`. */
   databases: "server/databases",
+  /** `<database id>/`: the media store of a database. The application's code sees its path, which names no other folder. */
+  media: "server/media",
   /** Logs and scratch files of services, below the id of their database. */
   services: "server/services",
   /** Storage of databases while it moves from its place in version 0.8.0. */

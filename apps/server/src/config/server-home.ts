@@ -3,7 +3,9 @@ import { accessSync, constants, readFileSync, realpathSync, rmSync } from "node:
 import { join } from "node:path";
 import { AppError, appError } from "@appdb/contract/errors";
 import { homeError } from "@appdb/contract/home-error";
+import { findPodOfOther } from "@appdb/pods/driver/foreign-pods";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
+import { copiedHome, recordPlace, refuseCopiedHome } from "@appdb/system/processes/home-copy";
 import { acquireHomeLock, type HomeLock } from "@appdb/system/processes/home-lock";
 import { type LockResult, tryLock } from "@appdb/system/processes/numbered-lock";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
@@ -27,13 +29,17 @@ export function openServerHome(home: string): string {
 /**
  * Locks the home until this process ends. The home's PostgreSQL has one owner, an external one has one owner per role.
  * Two reconcilers of a home would end each other's pods, and two gateways each other.
- * @throws daemon_busy when another server has the home; disk_full, home_not_writable
+ * @throws daemon_busy when another server has the home; home_copied; disk_full, home_not_writable
  */
 export function lockHome(home: string, { database, roles }: Pick<ServerConfig, "database" | "roles">): void {
   const folder = join(home, SERVER_PATHS.locks);
   try {
+    refuseCopiedHome(home, folder, "server");
+    const pod = findPodOfOther(join(home, SERVER_PATHS.pods), home);
+    if (pod !== undefined) throw copiedHome(home, { ...pod, program: "server" });
     if (database.url === undefined) requireLock(home, acquireHomeLock(folder), "");
     for (const role of roles) requireLock(home, tryLock(folder, roleLock(role)), ` with the role ${role}`);
+    recordPlace(home, folder);
   } catch (error) {
     throw error instanceof AppError ? error : homeError(home, error);
   }

@@ -29,6 +29,8 @@ interface DatabaseTable {
     disk_limit_bytes: number;
     memory_bytes: number | null;
     is_disk_full: boolean;
+    media_bytes?: number;
+    media_objects?: number;
   }> | null;
   /** A bigint, like `awake_ms`: total of all its pods. */
   cpu_ms: Generated<string>;

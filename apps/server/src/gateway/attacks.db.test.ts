@@ -8,9 +8,9 @@ import { FrameReader, FrameWriter, KIND } from "@appdb/pods/link/frames";
 import { LINK_VERSIONS, type LinkAnswer } from "@appdb/pods/link/link";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Answer, type GatewayStage, type LinkHandler, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
+import { type Answer, type LinkHandler, openTestGateway, type TestGateway } from "../testing/test-gateway.ts";
 import type { GatewayRequest, GatewayResponse } from "./exchange/exchange.ts";
 import { answerProblem } from "./forward/answer-problem.ts";
 import { beginAnswer } from "./forward/begin-answer.ts";
@@ -20,46 +20,45 @@ const REQUEST_MS = 1_000;
 const JSON_TYPE = { "content-type": "application/json" };
 
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let key: string;
 /** A service that is not attacked. */
 let other: string;
 
 beforeAll(async () => {
   server = await openServer();
-  stage = await openGatewayStage(server, { limits: { request_ms: REQUEST_MS, client_ms: CLIENT_MS, in_flight: 4 } });
-  people = await openOrgStage(server);
-  key = await stage.makeKey(people.org, people.owner, "caller");
+  gateway = await openTestGateway(server, { limits: { request_ms: REQUEST_MS, client_ms: CLIENT_MS, in_flight: 4 } });
+  people = await makePeople(server);
+  key = await makeKey(server, people.org, people.owner, { name: "caller" });
   other = (await openService()).url;
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
 let count = 0;
-async function openPlace() {
-  const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
-  const service = { id: await stage.makeService(people.org, database.id, "ingest"), database_id: database.id };
+async function makeIdleService() {
+  const database = await gateway.makeDatabase(people.org, { name: `db${++count}` });
+  const service = await gateway.makeService(people.org, database.id);
   const serve = async () => {
-    await stage.serve(service.id, 1);
-    await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+    await gateway.serve(service, 1);
   };
   return { url: `${database.url}/ingest`, service, serve };
 }
 
 async function openService(answer?: Answer) {
-  const { serve, service, url } = await openPlace();
-  const pod = await stage.runPod(service, 1, answer);
+  const { serve, service, url } = await makeIdleService();
+  const pod = await gateway.runPod(service, 1, answer);
   await serve();
   return { url, pod };
 }
 
 /** A service whose pod answers requests of the link, and WARM to `/docs?warm`. */
 async function openLinked(handle: LinkHandler) {
-  const { serve, service, url } = await openPlace();
-  const pod = await stage.runLinkPod(service, 1, async (asked, more) =>
+  const { serve, service, url } = await makeIdleService();
+  const pod = await gateway.runLinkPod(service, 1, async (asked, more) =>
     asked.path === "/docs" && asked.search === "warm" ? WARM : await handle(asked, more),
   );
   await serve();
@@ -68,8 +67,8 @@ async function openLinked(handle: LinkHandler) {
 
 /** A service whose pod sends handwritten frames: `say` runs for the first request of each link. */
 async function openLiar(say: (writer: FrameWriter, socket: Socket, number: number) => void) {
-  const { serve, service, url } = await openPlace();
-  const { link_socket: linkSocket } = await stage.placePod(service, 1);
+  const { serve, service, url } = await makeIdleService();
+  const { link_socket: linkSocket } = await gateway.placePod(service, 1);
   const sockets = new Set<Socket>();
   const liar: Server = createServer((socket) => {
     sockets.add(socket);
@@ -144,7 +143,7 @@ describe("a malformed answer of a pod", () => {
     await othersAreServed();
     await close();
     // the gateway opens a new link after a broken one
-    await stage.runPod(service, 1);
+    await gateway.runPod(service, 1);
     expect((await call(`${url}/docs`, POST)).text).toContain('"instance":1');
   });
 
@@ -203,7 +202,7 @@ test("requests with a revoked key finish; the next one on the connection is refu
     if (req.url === "/held") held.push(() => res.end("done"));
     else res.end("{}");
   });
-  const short = await stage.makeKey(people.org, people.owner, "short");
+  const short = await makeKey(server, people.org, people.owner, { name: "short" });
   using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), {
     [Symbol.dispose]: () => agent.destroy(),
   });

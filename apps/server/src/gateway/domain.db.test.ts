@@ -14,10 +14,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createNotifications } from "../database/notifications.ts";
 import { openControlDatabase } from "../database/pool.ts";
 import { createKeySnapshots } from "../edge/key-snapshots.ts";
-import { type GatewayStage, openGatewayStage, type StubPod } from "../testing/gateway-stage.ts";
+import { makeDatabase } from "../testing/databases.ts";
 import { makeCertificate } from "../testing/make-certificate.ts";
 import { openServer, type TestServer, testMasterKey } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
+import { openTestGateway, type StubPod, type TestGateway } from "../testing/test-gateway.ts";
 import { readCertificate, watchCertificate } from "./acme/certificate.ts";
 
 const DOMAIN = "apps.test";
@@ -27,8 +28,8 @@ const log = createSilentLog();
 let folder: string;
 let files: { cert_file: string; key_file: string };
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let key: string;
 let host: string;
 let pod: StubPod;
@@ -38,35 +39,35 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "appdb-tls-"));
   files = makeCertificate(folder, "first", DOMAIN);
   server = await openServer();
-  stage = await openGatewayStage(server, {
+  gateway = await openTestGateway(server, {
     config: { domain: DOMAIN, port: 0, tls: files, access_log: "all" },
     limits: { request_ms: 3_000, client_ms: 500 },
     deps: { trusted_proxies: [PROXY], log },
   });
-  port = stage.gateway.port ?? 0;
-  people = await openOrgStage(server);
-  key = await stage.makeKey(people.org, people.owner, "caller");
-  const id = await stage.addDatabase(people.org);
-  const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
-  pod = await stage.runPod(service, 1);
-  const cookies = { id: await stage.makeService(people.org, id, "cookies"), database_id: id };
-  await stage.runPod(cookies, 1, (_req, res) => {
+  port = gateway.port ?? 0;
+  people = await makePeople(server);
+  key = await makeKey(server, people.org, people.owner, { name: "caller" });
+  const id = await makeDatabase(server, people.org);
+  const service = await gateway.makeService(people.org, id);
+  pod = await gateway.runPod(service, 1);
+  const cookies = await gateway.makeService(people.org, id, "cookies");
+  await gateway.runPod(cookies, 1, (_req, res) => {
     res.setHeader("set-cookie", [`a=1; Domain=.${DOMAIN}; Path=/`, "b=2; HttpOnly"]);
     res.end("{}");
   });
-  await stage.serve(cookies.id, 1);
-  const endless = { id: await stage.makeService(people.org, id, "endless"), database_id: id };
-  await stage.runPod(endless, 1, (_req, res) => void pipeline(zeros(), res, () => undefined));
-  await stage.serve(endless.id, 1);
-  await stage.serve(service.id, 1);
+  await gateway.serve(cookies, 1);
+  const endless = await gateway.makeService(people.org, id, "endless");
+  await gateway.runPod(endless, 1, (_req, res) => void pipeline(zeros(), res, () => undefined));
+  await gateway.serve(endless, 1);
+  await gateway.serve(service, 1);
   host = await eventually(() => {
-    const database = stage.gateway.table.byId(id);
+    const database = gateway.table.byId(id);
     expect(database?.services.map(({ instance }) => instance)).toEqual([1, 1, 1]);
     return `${database?.label}.${DOMAIN}`;
   });
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -223,8 +224,8 @@ test("a gateway that starts without PostgreSQL uses saved routes and keys from a
   const stateFile = join(folder, "gateway.json");
   const config = { domain: DOMAIN, port: 0, tls: files };
   {
-    await using first = await openGatewayStage(server, { config, deps: { state_file: stateFile } });
-    expect((await get(host, first.gateway.port)).status).toBe(200);
+    await using first = await openTestGateway(server, { config, deps: { state_file: stateFile } });
+    expect((await get(host, first.port)).status).toBe(200);
   }
   expect(statSync(stateFile).mode & 0o077).toBe(0);
   const log = createSilentLog();
@@ -237,9 +238,9 @@ test("a gateway that starts without PostgreSQL uses saved routes and keys from a
     master_key: testMasterKey(server.deps.config),
   });
   const deps = { state_file: stateFile, db: down.db, notifications, snapshots, log };
-  await using second = await openGatewayStage(server, { config, deps });
-  expect((await get(host, second.gateway.port)).status).toBe(200);
-  expect((await get(host, second.gateway.port, `${key}x`)).status).toBe(401);
+  await using second = await openTestGateway(server, { config, deps });
+  expect((await get(host, second.port)).status).toBe(200);
+  expect((await get(host, second.port, `${key}x`)).status).toBe(401);
   expect(log.lines.map(({ message }) => message)).toContain(
     "the gateway uses its last known routes: PostgreSQL does not answer",
   );

@@ -1,37 +1,35 @@
 import { connect } from "node:net";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GatewayStage, openGatewayStage } from "../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
+import { openTestGateway, type TestGateway } from "../testing/test-gateway.ts";
 
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let key: string;
 
 beforeAll(async () => {
   server = await openServer();
-  stage = await openGatewayStage(server, {
+  gateway = await openTestGateway(server, {
     limits: { request_ms: 2_000, body_bytes: 1_000, upload_bytes: 2_000, in_flight: 30 },
   });
-  people = await openOrgStage(server);
-  key = await stage.makeKey(people.org, people.owner, "caller");
+  people = await makePeople(server);
+  key = await makeKey(server, people.org, people.owner, { name: "caller" });
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
 let count = 0;
 /** A database with a running service `ingest`. */
-async function openService(answer?: Parameters<GatewayStage["runPod"]>[2]) {
-  const database = await stage.makeDatabase(people.org, { name: `db${++count}` });
-  const id = await stage.makeService(people.org, database.id, "ingest");
-  const service = { id, database_id: database.id };
-  const pod = await stage.runPod(service, 1, answer);
-  await stage.serve(id, 1);
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+async function openService(answer?: Parameters<TestGateway["runPod"]>[2]) {
+  const database = await gateway.makeDatabase(people.org, { name: `db${++count}` });
+  const service = await gateway.makeService(people.org, database.id);
+  const pod = await gateway.runPod(service, 1, answer);
+  await gateway.serve(service, 1);
   return { database, service, pod, url: `${database.url}/ingest` };
 }
 
@@ -92,9 +90,9 @@ describe("a request to a service", () => {
 
   test("goes to the service with the longest matching name", async () => {
     const { url, database } = await openService();
-    const id = await stage.makeService(people.org, database.id, "ingest/deep");
-    await stage.runPod({ id, database_id: database.id }, 7);
-    await stage.serve(id, 7);
+    const service = await gateway.makeService(people.org, database.id, "ingest/deep");
+    await gateway.runPod(service, 7);
+    await gateway.serve(service, 7);
     await eventually(async () =>
       expect((await call(`${url}/deep/docs`)).json).toMatchObject({ instance: 7, url: "/docs" }),
     );
@@ -137,7 +135,7 @@ describe("a request to a service", () => {
     expect((await page("/ingest/docs", { "x-api-key": key })).text).toContain('"instance":1');
     expect((await fetch(`${url}/docs`, { method: "POST", headers: { accept: "text/html" } })).status).toBe(401);
     const grant = `access:cloud://${people.org.name}:db${count}/services/other`;
-    const other = await stage.makeKey(people.org, people.owner, "other", [grant]);
+    const other = await makeKey(server, people.org, people.owner, { name: "other", grants: [grant] });
     await eventually(async () =>
       expect((await call(`${url}/docs`, { key: other })).json).toMatchObject({ status: 403, code: "forbidden" }),
     );
@@ -160,10 +158,10 @@ describe("a request to a service", () => {
         created_by: "a test",
       })
       .execute();
-    await stage.serve(service.id, null);
-    await stage.serve(service.id, 1);
+    await gateway.serve(service, null);
+    await gateway.serve(service, 1);
     await eventually(() =>
-      expect(stage.gateway.table.byId(service.database_id)?.services[0]).toMatchObject({ instance: 1, cors }),
+      expect(gateway.table.byId(service.database_id)?.services[0]).toMatchObject({ instance: 1, cors }),
     );
     const allowed = async (origin: string, init: RequestInit = {}) => {
       const answer = await fetch(`${url}/docs`, { ...init, headers: { origin, ...init.headers } });
@@ -172,7 +170,7 @@ describe("a request to a service", () => {
     };
     expect(await allowed("https://app.example")).toEqual([401, "https://app.example"]);
     expect(await allowed("https://other.example")).toEqual([401, null]);
-    await stage.serve(service.id, null);
+    await gateway.serve(service, null);
     await server.deps.db
       .updateTable("control.services")
       .set({ desired: JSON.stringify({ release: 1, is_running: false, restarts: 0 }), generation: 2 })
@@ -190,7 +188,7 @@ describe("a request to a service", () => {
 
   test("is refused within a second of its key's end", async () => {
     const { url } = await openService();
-    const short = await stage.makeKey(people.org, people.owner, "short");
+    const short = await makeKey(server, people.org, people.owner, { name: "short" });
     await eventually(async () => expect((await call(url, { key: short })).status).toBe(200));
     await server.ask("keyDelete", { as: people.owner, params: { org: people.org.name, name: "short" } });
     await eventually(async () => expect((await call(url, { key: short })).status).toBe(401), { timeout_ms: 1_000 });
@@ -198,11 +196,11 @@ describe("a request to a service", () => {
 
   test("never reaches another organization's database, whatever the host", async () => {
     const mine = await openService();
-    const theirs = await stage.makeDatabase(people.other_org);
-    const id = await stage.makeService(people.other_org, theirs.id, "ingest");
-    await stage.runPod({ id, database_id: theirs.id }, 66);
-    await stage.serve(id, 66);
-    const theirKey = await stage.makeKey(people.other_org, people.outsider, "theirs");
+    const theirs = await gateway.makeDatabase(people.other_org);
+    const service = await gateway.makeService(people.other_org, theirs.id);
+    await gateway.runPod(service, 66);
+    await gateway.serve(service, 66);
+    const theirKey = await makeKey(server, people.other_org, people.outsider, { name: "theirs" });
     await eventually(async () =>
       expect((await call(`${theirs.url}/ingest/docs`, { key: theirKey })).json).toMatchObject({ instance: 66 }),
     );
@@ -276,7 +274,7 @@ test("concurrent requests are limited, and bodies without a length are counted a
 test("requests are counted by status, without names of tenants", async () => {
   const { url } = await openService();
   const read = async () => {
-    const text = await stage.metrics.metrics();
+    const text = await gateway.metrics.metrics();
     expect(text).not.toContain("ingest");
     const of = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
     return ["2xx", "4xx"].map((status) => of(`appdb_gateway_requests_total{status="${status}"}`));
@@ -335,8 +333,8 @@ test("no running request fails while the service moves to another instance", asy
   const long = { timeout_ms: 20_000 };
   try {
     await eventually(() => expect(statuses.length).toBeGreaterThan(50), long);
-    const next = await stage.runPod(service, 2);
-    await stage.serve(service.id, 2);
+    const next = await gateway.runPod(service, 2);
+    await gateway.serve(service, 2);
     await eventually(() => expect(next.requests.length).toBeGreaterThan(20), long);
     await pod.drain();
     const before = statuses.length;
@@ -352,13 +350,13 @@ test("no running request fails while the service moves to another instance", asy
 test("a waiting request wakes a sleeping database if its settings allow it", async () => {
   const settings = { sleep_after: "15m", vars: {}, db_input_media_dest: null, db_output_media_dest: null };
   for (const wakeOnRequest of [true, false]) {
-    const database = await stage.makeDatabase(people.org, {
+    const database = await gateway.makeDatabase(people.org, {
       name: `asleep${wakeOnRequest}`,
       state: "STOPPED",
       desired: { is_awake: false, settings: { ...settings, wake_on_request: wakeOnRequest } },
     });
-    const id = await stage.makeService(people.org, database.id, "ingest");
-    await eventually(() => expect(stage.gateway.table.byId(database.id)?.services).toHaveLength(1));
+    const service = await gateway.makeService(people.org, database.id);
+    await eventually(() => expect(gateway.table.byId(database.id)?.services).toHaveLength(1));
     const asked = call(`${database.url}/ingest/docs`);
     if (!wakeOnRequest) {
       const answer = await asked;
@@ -373,9 +371,9 @@ test("a waiting request wakes a sleeping database if its settings allow it", asy
     await eventually(async () =>
       expect(await state()).toMatchObject({ state: "STARTING", desired: { is_awake: true } }),
     );
-    await stage.runPod({ id, database_id: database.id }, 3);
+    await gateway.runPod(service, 3);
     await db.updateTable("control.databases").set({ state: "AVAILABLE" }).where("id", "=", database.id).execute();
-    await stage.serve(id, 3);
+    await gateway.serve(service, 3);
     expect((await asked).json).toMatchObject({ instance: 3, url: "/docs" });
   }
 });

@@ -129,8 +129,38 @@ async function answerKeyless(
   if (announcesBody(exchange.req)) throw refusals.keylessBodyRefused();
   const status = answerPreflight(exchange);
   if (status !== undefined) return { outcome: "answered", status };
-  deps.strangers.begin(exchange);
   const strangerLimits = sendLimits(deps, 0, deps.limits.client_ms);
+  if (!isSignedPath(exchange.path)) {
+    deps.strangers.begin(exchange);
+    return await sendKeyless(deps, exchange, database, service, strangerLimits);
+  }
+  const admitted = await deps.strangers.beginSoon(exchange);
+  let isCounted = false;
+  // the service knows the signature: who has a right is counted as a caller with a key
+  const admission = {
+    request_ms: deps.limits.request_ms,
+    admits(answered: number) {
+      if (answered >= 400) return false;
+      deps.counts.begin(database, service);
+      isCounted = true;
+      admitted();
+      return true;
+    },
+  };
+  try {
+    return await sendKeyless(deps, exchange, database, service, { ...strangerLimits, admission });
+  } finally {
+    if (isCounted) deps.counts.end(database, service);
+  }
+}
+
+async function sendKeyless(
+  deps: HandleDeps,
+  exchange: Exchange,
+  database: RoutedDatabase,
+  service: RoutedService,
+  strangerLimits: SendLimits,
+): Promise<Sent> {
   let current = service;
   for (let tries = 0; tries < STRANGER_TRIES; tries += 1) {
     const instance = servingInstance(current);
@@ -179,21 +209,32 @@ function hasTwoHosts({ rawHeaders, httpVersionMajor }: GatewayRequest): boolean 
   return hosts > 1;
 }
 
-/** Whether the request needs no key: a health check, or a browser's preflight. */
+/** Whether the request needs no key: a health check, a browser's preflight, or a signed address. */
 function isOpen({ req }: Exchange, { rest }: FoundService): boolean {
   if (req.method === "OPTIONS") {
     return req.headers["access-control-request-method"] !== undefined && req.headers.origin !== undefined;
   }
-  return rest === "/health" && (req.method === "GET" || req.method === "HEAD");
+  if (req.method !== "GET" && req.method !== "HEAD") return false;
+  return rest === "/health" || (isSignedPath(rest) && shownText(req) === undefined);
+}
+
+/** The addresses of media in a service's answers: `/_media/<token>/<name>`. No route begins like this. */
+function isSignedPath(path: string): boolean {
+  return path.startsWith("/_media/");
 }
 
 const BEARER = /^bearer +(\S+)$/i;
 
 /** @throws unauthorized */
-function shownKey({ req: { headers } }: Exchange): string {
+function shownKey({ req }: Exchange): string {
+  const shown = shownText(req);
+  if (shown === undefined) throw refusals.noKey(false);
+  return shown;
+}
+
+function shownText({ headers }: GatewayRequest): string | undefined {
   const own = headers["x-api-key"];
   const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
-  if (shown === undefined) throw refusals.noKey(false);
   return shown;
 }
 

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { VERSION } from "@appdb/contract/version";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makePerson, openOrgStage } from "../testing/people.ts";
+import { makePeople, makePerson } from "../testing/people.ts";
 
 let server: TestServer;
 
@@ -96,14 +97,14 @@ describe("names", () => {
   test.each(["' or 1=1 --", "%00", "%27%29%3B%20select%20pg_sleep(9)--", "..%2f..%2fv1"])(
     "finds nothing at the path %s",
     async (part) => {
-      const { owner } = await openOrgStage(server);
+      const { owner } = await makePeople(server);
       const answer = await server.send("GET", `/v1/orgs/${encodeURI(part)}`, { as: owner });
       expect([404, 422]).toContain(answer.status);
     },
   );
 
   test("refuses an invalid % escape and a part that is too long", async () => {
-    const { owner } = await openOrgStage(server);
+    const { owner } = await makePeople(server);
     expect((await server.send("GET", "/v1/orgs/%ff%fe", { as: owner })).json).toMatchObject({
       code: "invalid_request",
     });
@@ -137,7 +138,7 @@ describe("headers", () => {
 
   test("a forged address or host changes no link and no event", async () => {
     await using mailed = await openServer({ mail: true });
-    const { org, owner } = await openOrgStage(mailed);
+    const { org, owner } = await makePeople(mailed);
     const made = await mailed.ask("invitationCreate", {
       params: { org: org.name },
       body: { email: "guest@example.com" },
@@ -165,12 +166,12 @@ describe("headers", () => {
       status: 426,
       hint: expect.stringContaining("pip install --upgrade"),
     });
-    expect(answer.headers.get("x-server-version")).toBe("0.8.0");
+    expect(answer.headers.get("x-server-version")).toBe(VERSION);
   });
 });
 
 test("a NUL character is refused everywhere", async () => {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const named = await server.ask("orgUpdate", { params: { org: org.name }, body: { display_name: "a\0b" }, as: owner });
   expect(named.json).toMatchObject({ code: "invalid_request" });
   const revoked = await server.ask("sessionRevoke", { params: { id: "a\0b" }, as: owner });
@@ -178,7 +179,7 @@ test("a NUL character is refused everywhere", async () => {
 });
 
 test("no log line contains a credential, a body or a request path", async () => {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   await server.ask("orgUpdate", {
     params: { org: org.name },
     body: { display_name: '\n{"level":"error"}' },

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { writePageCursor } from "../database/pages.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makePeople, type TestPeople } from "../testing/people.ts";
 
 let server: TestServer;
-let stage: OrgStage;
+let people: TestPeople;
 beforeAll(async () => {
   server = await openServer();
-  stage = await openOrgStage(server);
-  await server.deps.db.insertInto("control.databases").values({ org_id: stage.org.id, name: "main" }).execute();
+  people = await makePeople(server);
+  await server.deps.db.insertInto("control.databases").values({ org_id: people.org.id, name: "main" }).execute();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
 const send = (method: string, path: string, body?: unknown) =>
-  server.send(method, path.replace(":org", stage.org.name), { as: { token: stage.owner.token }, body });
+  server.send(method, path.replace(":org", people.org.name), { as: { token: people.owner.token }, body });
 
 /** PostgreSQL rejects NUL. Such a text must be refused with a clear error, not fail with 500. */
 describe("a NUL character", () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makePerson, openOrgStage } from "../testing/people.ts";
+import { makePeople, makePerson } from "../testing/people.ts";
 
 let server: TestServer;
 
@@ -27,7 +27,7 @@ test("failed sign-ins are logged with the address, without the password", async 
 });
 
 test("refused requests are logged with the person", async () => {
-  const { org } = await openOrgStage(server);
+  const { org } = await makePeople(server);
   const stranger = await makePerson(server);
   const asked = await server.ask("orgShow", { params: { org: org.name }, as: stranger });
   expect(asked.json).toMatchObject({ code: "organization_not_found" });

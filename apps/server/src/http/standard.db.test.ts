@@ -4,7 +4,7 @@ import { CONTROL_ROUTES } from "@appdb/contract/routes/control-paths";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { openOrgStage } from "../testing/people.ts";
+import { makePeople } from "../testing/people.ts";
 
 /** Requirements of OWASP ASVS 5.0 without another test (docs/security.md). */
 let server: TestServer;
@@ -12,7 +12,7 @@ let server: TestServer;
 beforeAll(async () => {
   server = await openServer({ env: { SERVICE_SIGN_UP: "open" }, has_slow_passwords: true });
   // sign-up is closed before the first account
-  await openOrgStage(server);
+  await makePeople(server);
 });
 
 afterAll(() => server[Symbol.asyncDispose]());
@@ -67,7 +67,7 @@ describe("sessions", () => {
   });
 
   test("end with the person's account", async () => {
-    const { owner } = await openOrgStage(server);
+    const { owner } = await makePeople(server);
     expect((await server.ask("whoami", { as: owner })).status).toBe(200);
     await sql`delete from control.members where user_id = ${owner.id}`.execute(server.deps.db);
     await sql`delete from identity.users where id = ${owner.id}`.execute(server.deps.db);
@@ -77,13 +77,13 @@ describe("sessions", () => {
 
 describe("requests and answers", () => {
   test("answers about an organization are never cached", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const shown = await server.ask("orgShow", { params: { org: org.name }, as: owner });
     expect(shown.headers.get("cache-control")).toBe("no-store");
   });
 
   test("a GET request changes nothing, even with a method override header", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const made = await server.ask("keyCreate", { params: { org: org.name }, body: { name: "ci" }, as: owner });
     expect(made.status).toBe(201);
     const path = CONTROL_ROUTES.keyDelete.path.replace(":org", org.name).replace(/:\w+$/, "ci");
@@ -108,14 +108,14 @@ describe("requests and answers", () => {
   });
 
   test("unknown members are refused", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const body = { email: "eve@example.com", is_owner: true };
     const made = await server.ask("invitationCreate", { params: { org: org.name }, body: body as never, as: owner });
     expect(made.json).toMatchObject({ code: "invalid_request" });
   });
 
   test("an unexpected error is answered without its text and logged with it", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     await sql`alter table control.webhooks rename to renamed_webhooks`.execute(server.deps.db);
     try {
       const asked = await server.ask("webhookList", { params: { org: org.name }, as: owner });

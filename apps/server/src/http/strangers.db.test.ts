@@ -1,34 +1,28 @@
 import { CONTROL_ROUTES, type ControlRouteName } from "@appdb/contract/routes/control-paths";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Credential, openServer, type TestAnswer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../testing/people.ts";
 
 let server: TestServer;
-let stage: OrgStage;
+let people: TestPeople;
 const keys: Record<string, string> = {};
 beforeAll(async () => {
   server = await openServer();
-  stage = await openOrgStage(server);
+  people = await makePeople(server);
   for (const [name, grants] of Object.entries({
     own: [],
-    granted: [`manage:cloud://${stage.other_org.name}:main/services`],
+    granted: [`manage:cloud://${people.other_org.name}:main/services`],
   })) {
-    const made = await server.ask("keyCreate", {
-      as: { token: stage.outsider.token },
-      params: { org: stage.other_org.name },
-      body: { name, grants },
-    });
-    if (made.status !== 201) throw new Error(made.text);
-    keys[name] = made.json.api_key;
+    keys[name] = await makeKey(server, people.other_org, people.outsider, { name, grants });
   }
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** An unused name of the same length as the stage's. */
-const nobodys = () => `${stage.org.name.slice(0, -3)}${stage.org.name.endsWith("zzz") ? "yyy" : "zzz"}`;
+/** An unused name of the same length as the people's. */
+const nobodys = () => `${people.org.name.slice(0, -3)}${people.org.name.endsWith("zzz") ? "yyy" : "zzz"}`;
 const STRANGERS: Readonly<Record<string, () => Credential>> = {
   guest: () => ({}),
-  "owner of another organization": () => ({ token: stage.outsider.token }),
+  "owner of another organization": () => ({ token: people.outsider.token }),
   "key of another organization": () => ({ api_key: keys["own"] ?? "" }),
   "key with grants in another organization": () => ({ api_key: keys["granted"] ?? "" }),
 };
@@ -45,7 +39,7 @@ describe.each(Object.keys(STRANGERS))("a stranger (%s) learns nothing about an o
       const headers = { "x-request-id": "the-same", "idempotency-key": "the-same" };
       return seen(await server.send(method, path, { as: STRANGERS[who]?.(), body, headers }), org);
     };
-    const there = await ask(stage.org.name);
+    const there = await ask(people.org.name);
     expect(there).toEqual(await ask(nobodys()));
     expect(there).toMatch(who === "guest" ? /^401 / : /^404 .*organization_not_found/s);
   });

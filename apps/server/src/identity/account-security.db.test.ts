@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Credential, openServer, type TestServer } from "../testing/open-server.ts";
-import { makeOrg, makePerson, makeSession, openOrgStage, type TestPerson } from "../testing/people.ts";
+import { makeOrg, makePeople, makePerson, makeSession, type TestPerson } from "../testing/people.ts";
 import { totpCode } from "./second-factor/totp.ts";
 
 let server: TestServer;
@@ -91,7 +91,7 @@ describe("changing the password", () => {
   });
 
   test("is refused for guests and keys", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const body = { password: PASSWORD, new_password: OTHER };
     expect((await server.ask("passwordChange", { body })).status).toBe(401);
     const key = await server.ask("keyCreate", { params: { org: org.name }, body: { name: "ci" }, as: owner });
@@ -221,8 +221,8 @@ describe("a second factor", () => {
     await setUpFactor(ann);
     const list = (as: Credential, name: string) => server.ask("memberList", { params: { org: name }, as });
     expect((await list(ann, org.name)).json.items).toMatchObject([{ second_factor: true }]);
-    const stage = await openOrgStage(server);
-    const shown = (await list(stage.member, stage.org.name)).json.items as { second_factor: unknown }[];
+    const setup = await makePeople(server);
+    const shown = (await list(setup.member, setup.org.name)).json.items as { second_factor: unknown }[];
     expect(shown.map(({ second_factor: secondFactor }) => secondFactor)).toEqual([null, null, null]);
   });
 });
@@ -237,7 +237,7 @@ describe("dangerous actions in a session with an old proof of identity", () => {
     });
 
   test("cannot create keys without grants or with manage grants", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     expect((await createKey(org.name, owner)).status).toBe(201);
     await forgetProof(owner);
     expect((await createKey(org.name, owner)).json).toMatchObject(refused);
@@ -248,7 +248,7 @@ describe("dangerous actions in a session with an old proof of identity", () => {
   });
 
   test("cannot rotate keys", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const { name } = (await createKey(org.name, owner)).json;
     await forgetProof(owner);
     const rotated = await server.ask("keyRotate", { params: { org: org.name, name }, body: {}, as: owner });
@@ -256,7 +256,7 @@ describe("dangerous actions in a session with an old proof of identity", () => {
   });
 
   test("cannot change roles of members", async () => {
-    const { org, owner, member } = await openOrgStage(server);
+    const { org, owner, member } = await makePeople(server);
     const members = (await server.ask("memberList", { params: { org: org.name }, as: owner })).json.items;
     const { id } = members.find((one: { user_id: string }) => one.user_id === member.id);
     await forgetProof(owner);
@@ -266,7 +266,7 @@ describe("dangerous actions in a session with an old proof of identity", () => {
   });
 
   test("cannot invite or remove members", async () => {
-    const { org, owner, member } = await openOrgStage(server);
+    const { org, owner, member } = await makePeople(server);
     const members = (await server.ask("memberList", { params: { org: org.name }, as: owner })).json.items;
     const { id } = members.find((one: { user_id: string }) => one.user_id === member.id);
     const params = { org: org.name };
@@ -279,7 +279,7 @@ describe("dangerous actions in a session with an old proof of identity", () => {
   });
 
   test("cannot delete databases", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     await forgetProof(owner);
     const deleted = await server.ask("databaseDelete", { params: { org: org.name, db: "main" }, as: owner });
     expect(deleted.json).toMatchObject(refused);
@@ -299,7 +299,7 @@ describe("dangerous actions in a session with an old proof of identity", () => {
   });
 
   test("do not affect keys", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const key = (await createKey(org.name, owner)).json;
     await forgetProof(owner);
     expect((await createKey(org.name, { api_key: key.api_key })).status).toBe(201);

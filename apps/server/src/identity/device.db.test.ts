@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makePerson, openOrgStage, type TestPerson } from "../testing/people.ts";
+import { makePeople, makePerson, type TestPerson } from "../testing/people.ts";
 
 let server: TestServer;
 
@@ -36,7 +36,7 @@ const rest = () =>
 
 describe("signing a terminal in", () => {
   test("works with a code that a person confirms in the browser", async () => {
-    const { org, member } = await openOrgStage(server);
+    const { org, member } = await makePeople(server);
     const started = await post("code", { client_id: "cli", scope: "all" });
     expect(started.json).toMatchObject({
       verification_uri: `${server.url}/device`,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type OidcServer, startOidcServer } from "../testing/oidc-server.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { makePerson, openOrgStage } from "../testing/people.ts";
+import { makePeople, makePerson } from "../testing/people.ts";
 
 let oidc: OidcServer;
 let server: TestServer;
@@ -86,7 +86,7 @@ async function signIn(callbackURL = "/orgs"): Promise<{ end: string; whoami: { e
 }
 
 async function invite(email: string): Promise<void> {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   await server.ask("invitationCreate", { params: { org: org.name }, body: { email }, as: owner });
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestAnswer, type TestServer } from "../testing/open-server.ts";
-import { makePerson, openOrgStage } from "../testing/people.ts";
+import { makePeople, makePerson } from "../testing/people.ts";
 import { openFirstAccount } from "./first-account.ts";
 
 let server: TestServer;
@@ -32,7 +32,7 @@ async function signUp(email = newAddress()): Promise<TestAnswer> {
 }
 
 async function invite(email: string): Promise<string> {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const made = await server.ask("invitationCreate", { params: { org: org.name }, body: { email }, as: owner });
   return new URL(made.json.url).searchParams.get("invitation") ?? "";
 }
@@ -338,7 +338,7 @@ describe("requests from other sites", () => {
     [{ "sec-fetch-site": "same-site" }, 403],
     [{}, 403],
   ])("a change with a cookie and %j is refused", async (headers, status) => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const answer = await server.send("PATCH", `/v1/orgs/${org.name}`, {
       body: { display_name: "Changed" },
       headers: { ...owner.browser, ...headers },
@@ -350,7 +350,7 @@ describe("requests from other sites", () => {
   test.each([{ "sec-fetch-site": "same-origin" }, { origin: "ours" }])(
     "our own request with %j is accepted",
     async (headers) => {
-      const { org, owner } = await openOrgStage(server);
+      const { org, owner } = await makePeople(server);
       const own = "origin" in headers ? { origin: server.url } : headers;
       const answer = await server.send("PATCH", `/v1/orgs/${org.name}`, {
         body: { display_name: "Changed" },

@@ -7,7 +7,7 @@ import {
 } from "../control-plane/organizations/suspend-organization.ts";
 import { makeDatabase } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makePeople, type TestPeople } from "../testing/people.ts";
 import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
 import { retryFailed } from "./retry-failed.ts";
 import { setQuota } from "./set-quota.ts";
@@ -33,13 +33,13 @@ async function stateOf(id: string): Promise<string> {
   ).state;
 }
 
-async function stage(): Promise<OrgStage> {
-  return await openOrgStage(server);
+async function setup(): Promise<TestPeople> {
+  return await makePeople(server);
 }
 
 describe("retry", () => {
   test("starts FAILED databases and services of all organizations, and no others", async () => {
-    const [one, two] = [await stage(), await stage()];
+    const [one, two] = [await setup(), await setup()];
     const failed = [
       await makeDatabase(server, one.org, { state: "FAILED" }),
       await makeDatabase(server, two.org, { state: "FAILED" }),
@@ -56,7 +56,7 @@ describe("retry", () => {
   });
 
   test("is limited to a given organization", async () => {
-    const [one, two] = [await stage(), await stage()];
+    const [one, two] = [await setup(), await setup()];
     await makeDatabase(server, one.org, { state: "FAILED" });
     const other = await makeDatabase(server, two.org, { state: "FAILED" });
     expect((await retryFailed(server.deps, one.org.name)).databases).toEqual([`cloud://${one.org.name}:main`]);
@@ -66,7 +66,7 @@ describe("retry", () => {
 
 describe("a suspended organization", () => {
   test("is refused with the operator's reason, and its databases stop", async () => {
-    const { org, owner, outsider } = await stage();
+    const { org, owner, outsider } = await setup();
     const awake = await makeDatabase(server, org);
     const asleep = await makeDatabase(server, org, { name: "asleep", state: "STOPPED" });
     const answer = await change((write) => suspendOrganization(write, org.name, "unpaid"));
@@ -82,7 +82,7 @@ describe("a suspended organization", () => {
   });
 
   test("stops a database whose creation is running, and no other organization's", async () => {
-    const [{ org }, other] = [await stage(), await stage()];
+    const [{ org }, other] = [await setup(), await setup()];
     const made = await makeDatabase(server, org, { state: "PROVISIONING" });
     const theirs = await makeDatabase(server, other.org);
     const answer = await change((write) => suspendOrganization(write, org.name, undefined));
@@ -94,7 +94,7 @@ describe("a suspended organization", () => {
   });
 
   test("resumes, and the databases that ran before start again", async () => {
-    const { org, owner } = await stage();
+    const { org, owner } = await setup();
     const awake = await makeDatabase(server, org);
     const asleep = await makeDatabase(server, org, { name: "asleep", state: "STOPPED" });
     await change((write) => suspendOrganization(write, org.name, undefined));
@@ -110,7 +110,7 @@ describe("a suspended organization", () => {
 });
 
 test("quota changes the limit of an existing organization", async () => {
-  const { org, owner } = await stage();
+  const { org, owner } = await setup();
   const answer = await change((write) => setQuota(write, org.name, 7));
   expect(answer).toEqual({ organization: org.name, before: 3, database_quota: 7 });
   expect((await server.ask("orgShow", { params: { org: org.name }, as: owner })).json).toMatchObject({
@@ -123,7 +123,7 @@ test("quota changes the limit of an existing organization", async () => {
 });
 
 test("lists show organizations, databases and the reasons of failures", async () => {
-  const { org } = await stage();
+  const { org } = await setup();
   const id = await makeDatabase(server, org, { state: "FAILED" });
   await sql`update control.databases set failure = '{"code": "disk_full", "detail": "no room", "hint": null}', retry_at = now()
     where id = ${id}`.execute(server.deps.db);

@@ -10,7 +10,7 @@ export interface PodServerPaths {
 }
 
 /** The parts of a database's folder that its pod may write. The folder itself is not writable. */
-export const DATABASE_PARTS = { data: "data", log: "log", media: "media" } as const;
+export const DATABASE_PARTS = { data: "data", log: "log" } as const;
 
 /** An empty folder among a database's trees. */
 export const NO_FILES = "none";
@@ -42,7 +42,7 @@ export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPath
     folder,
     data_folder: join(folder, DATABASE_PARTS.data),
     log_folder: join(folder, DATABASE_PARTS.log),
-    media_folder: join(folder, DATABASE_PARTS.media),
+    media_folder: join(home, SERVER_PATHS.media, databaseId),
     services_folder: join(home, SERVER_PATHS.services, databaseId),
     files_folder: join(home, SERVER_PATHS.files, databaseId),
     run_folder: nameRuntimeFolder(folder, runtimeBase),

@@ -6,7 +6,7 @@ import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
-import { mediaPlace } from "./media-place.ts";
+import { MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 
 export interface DatabasePodInput {
@@ -52,7 +52,13 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     },
     runtime: { ...input.runtime, env: { ...env } },
     files_folder: volumes.trees.target,
-    media: mediaPlace(volumes.media.target, desired.settings, false),
+    media: mediaPlace({
+      folder: volumes.media.target,
+      uri: database.uri,
+      disk_gb: resources.disk_gb,
+      settings: desired.settings,
+      may_reach_private: false,
+    }),
     notices: noticesOf(omitted),
   };
   return {
@@ -82,7 +88,10 @@ function volumesOf({ database, target }: DatabasePodInput) {
     services: volume("services", { kind: "services", database_id: id }, "read"),
     trees: volume("trees", { kind: "project-trees", database_id: id }, "code"),
     sockets: volume("sockets", { kind: "sockets", pod: databasePod(id) }, "write"),
-    media: volume("media", { kind: "media", database_id: id }, "write"),
+    media: {
+      ...volume("media", { kind: "media", database_id: id }, "write"),
+      code_parts: MEDIA_CODE_PARTS,
+    },
     logs: volume("logs", { kind: "logs", database_id: id, service_id: null }, "write"),
   };
 }

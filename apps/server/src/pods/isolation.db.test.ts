@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { claimPodsHome } from "../reconciler/reconciler.ts";
 import { openServer } from "../testing/open-server.ts";
-import { openOrgStage } from "../testing/people.ts";
+import { makePeople } from "../testing/people.ts";
 import { isolationReason, recordIsolation } from "./isolation.ts";
 
 test("pods must stay isolated, and must be isolated with a second organization", async () => {
@@ -12,7 +12,7 @@ test("pods must stay isolated, and must be isolated with a second organization",
   const { home } = server;
   expect(await isolationReason(db, home)).toBeUndefined();
   // adds a second organization
-  await openOrgStage(server);
+  await makePeople(server);
   expect(await isolationReason(db, home)).toBe("it has 2 organizations");
   // a home of version 0.8.0
   mkdirSync(join(home, "server/pods/.users"), { recursive: true });

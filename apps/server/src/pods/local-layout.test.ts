@@ -48,6 +48,7 @@ test("volumes lie where pods of the version before have theirs, sockets included
     [{ kind: "data", database_id: ID }, database("data")],
     [{ kind: "logs", database_id: ID, service_id: null }, database("log")],
     [{ kind: "logs", database_id: ID, service_id: SERVICE }, service(SERVICE, "log")],
+    [{ kind: "media", database_id: ID }, join(home, "server", "media", ID)],
     [{ kind: "services", database_id: ID }, service()],
     [{ kind: "scratch", pod: ofService }, service(SERVICE, "scratch-3")],
     [{ kind: "sockets", pod: databasePod(ID) }, nameRuntimeFolder(database(), home)],
@@ -78,6 +79,7 @@ test("what a pod writes is private, and the way to it is the server's", async ()
     { kind: "scratch", pod: ofService },
     { kind: "logs", database_id: ID, service_id: SERVICE },
     { kind: "sockets", pod: ofService },
+    { kind: "media", database_id: ID },
   ];
   const volumes = sources.map((source) => {
     return { name: source.kind, source, target: layout.folder(source), access: "write" } as const;
@@ -88,8 +90,8 @@ test("what a pod writes is private, and the way to it is the server's", async ()
     volumes: [...volumes, { name: "postgres", source, target: layout.folder(source), access: "read" }],
   });
   const modeOf = (path: string) => (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;
-  expect(volumes.map(({ target }) => modeOf(target))).toEqual([0o700, 0o700, 0o700]);
-  expect([service(), service(SERVICE)].map(modeOf)).toEqual([0o755, 0o755]);
+  expect(volumes.map(({ target }) => modeOf(target))).toEqual([0o700, 0o700, 0o700, 0o700]);
+  expect([service(), service(SERVICE), join(home, "server", "media")].map(modeOf)).toEqual([0o755, 0o755, 0o755]);
   expect(modeOf(layout.folder(source))).toBe(0);
 });
 
@@ -129,4 +131,13 @@ test("owners of volumes are found once each, and none behind a link", async () =
     [ID, null],
     [ID, SERVICE],
   ]);
+});
+
+test("the media of a database go with it", async () => {
+  const media = join(home, "server", "media", ID);
+  mkdirSync(join(media, "home", "aa"), { recursive: true });
+  const layout = openLayout();
+  expect((await layout.listOwners()).map(({ database_id: databaseId }) => databaseId)).toEqual([ID]);
+  await layout.removeDatabase(ID);
+  expect(statSync(media, { throwIfNoEntry: false })).toBeUndefined();
 });

@@ -79,8 +79,8 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
     async removeDatabase(databaseId) {
       const paths = databasePaths(place, databaseId);
       const moving = join(place.home, SERVER_PATHS.movingDatabases, databaseId);
-      const { files_folder: files, folder: own, run_folder: sockets, services_folder: services } = paths;
-      for (const path of [services, files, sockets, moving, own]) await removeFolder(path);
+      const { files_folder: files, folder: own, media_folder: media, run_folder: sockets } = paths;
+      for (const path of [paths.services_folder, files, media, sockets, moving, own]) await removeFolder(path);
     },
   };
 }
@@ -114,6 +114,7 @@ function passagesTo(folder: VolumeLayout["folder"], source: VolumeSource): strin
 const OF_DATABASES = [
   SERVER_PATHS.databases,
   SERVER_PATHS.movingDatabases,
+  SERVER_PATHS.media,
   SERVER_PATHS.files,
   SERVER_PATHS.services,
 ] as const;

@@ -1,16 +1,42 @@
-import { HOME_STORE, type MediaPlace } from "@appdb/contract/media-place";
+import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
+import type { CodePart } from "@appdb/pods/driver/pod-driver";
 import type { ObservedDatabase } from "../database/desired.ts";
 
-/** The place of a hosted database's media, by its settings. `folder`: as its pods see it. */
-export function mediaPlace(
-  folder: string,
-  settings: Pick<ObservedDatabase["settings"], "db_input_media_dest" | "db_output_media_dest">,
-  mayReachPrivate: boolean,
-): MediaPlace {
+/** Files that functions are making may use this part of the database's disk, and at most so many bytes. */
+const SCRATCH_SHARE = 0.25;
+const SCRATCH_BYTES = 4_000_000_000;
+const BYTES_PER_GB = 1024 ** 3;
+
+/** What the application's code sees of the media of its database. */
+export const MEDIA_CODE_PARTS: readonly CodePart[] = [
+  { name: MEDIA_FOLDERS.home, access: "read" },
+  { name: MEDIA_FOLDERS.cache, access: "read" },
+  { name: MEDIA_FOLDERS.scratch, access: "write" },
+];
+
+export interface MediaPlaceInput {
+  /** As the pods of the database see it. */
+  readonly folder: string;
+  /** `cloud://acme:main` */
+  readonly uri: string;
+  readonly disk_gb: number;
+  readonly settings: Pick<ObservedDatabase["settings"], "db_input_media_dest" | "db_output_media_dest">;
+  readonly may_reach_private: boolean;
+}
+
+/** The place of a hosted database's media, by its settings. */
+export function mediaPlace({ disk_gb: diskGb, folder, may_reach_private, settings, uri }: MediaPlaceInput): MediaPlace {
   return {
     folder,
     input: settings.db_input_media_dest ?? HOME_STORE,
     output: settings.db_output_media_dest ?? HOME_STORE,
-    may_reach_private: mayReachPrivate,
+    home_address: homeAddress(uri),
+    scratch_bytes: Math.min(SCRATCH_BYTES, Math.floor(diskGb * BYTES_PER_GB * SCRATCH_SHARE)),
+    may_reach_private,
   };
+}
+
+/** The address of the media store of the database `cloud://acme:main`. */
+export function homeAddress(uri: string): string {
+  return `${uri.replace(/^cloud:/, "mediafs:")}/${HOME_STORE}`;
 }

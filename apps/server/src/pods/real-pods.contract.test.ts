@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { openBuildStage } from "@appdb/python-runtime/images/testing/build-stage";
+import { openTestBuilds } from "@appdb/python-runtime/images/testing/test-builds";
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { SERVER_PATHS } from "../config/config.ts";
@@ -33,7 +33,7 @@ class Docs(Base, name="docs"):
 test("a database survives a failed build, sleeps, wakes, is undeleted, and is removed completely", {
   timeout: 120_000,
 }, async () => {
-  await using builds = await openBuildStage();
+  await using builds = await openTestBuilds();
   builds.publish({ name: "tiny", files: { "tiny.py": "def shout(text):\n    return text.upper() + '!'\n" } });
   await using server = await openServer({ env: { SERVICE_PODS: "process" } });
   const owner = await makePerson(server);

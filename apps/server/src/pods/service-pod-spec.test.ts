@@ -35,7 +35,7 @@ test("an instance gets the operator's limits, its release's workers and its data
     runtime: { python: "/usr/bin/python3", python_source: "test", library_paths: [] },
     runtime_env: {},
   });
-  const { limits, runtime } = JSON.parse(spec.input.reveal()) as ServicePodSpec;
+  const { limits, media, runtime } = JSON.parse(spec.input.reveal()) as ServicePodSpec;
   const { image, volumes } = spec;
   expect([image, volumes.find(({ name }) => name === "tree")]).toEqual([
     "e1",
@@ -46,6 +46,25 @@ test("an instance gets the operator's limits, its release's workers and its data
       access: "code",
     },
   ]);
+  expect(volumes.find(({ name }) => name === "media")).toEqual({
+    name: "media",
+    source: { kind: "media", database_id: "d" },
+    target: media.folder,
+    access: "write",
+    code_parts: [
+      { name: "home", access: "read" },
+      { name: "cache", access: "read" },
+      { name: "scratch", access: "write" },
+    ],
+  });
+  expect(media).toEqual({
+    folder: "/media",
+    input: "home",
+    output: "home",
+    home_address: "mediafs://acme:main/home",
+    scratch_bytes: 1024 ** 3 / 4,
+    may_reach_private: false,
+  });
   expect(limits).toMatchObject({ statement_timeout_ms: 1_234, route_requests: 5, workers: 3 });
   expect(limits.worker_memory_mb).toBeGreaterThan(64);
 });

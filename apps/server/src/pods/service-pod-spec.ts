@@ -1,3 +1,4 @@
+import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import type { Runtime } from "@appdb/contract/runtime";
@@ -7,7 +8,7 @@ import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
-import { mediaPlace } from "./media-place.ts";
+import { MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 import { servicePod, servicePodId } from "./service-paths.ts";
 
@@ -68,7 +69,13 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     limits: { ...input.limits, workers: release.workers, worker_memory_mb: workerMemory(resources) },
     manifest: release.manifest,
     runtime: { ...input.runtime, project_root: volumes.tree.target, env: { ...env } },
-    media: mediaPlace(volumes.media.target, shared.settings, input.may_export_private),
+    media: mediaPlace({
+      folder: volumes.media.target,
+      uri: databaseUriOf(database.organization, database.name),
+      disk_gb: resources.disk_gb,
+      settings: shared.settings,
+      may_reach_private: input.may_export_private,
+    }),
     keys: input.keys,
     may_export_private: input.may_export_private,
     notices: noticesOf(omitted),
@@ -98,7 +105,10 @@ function volumesOf({ database, release, service, target }: ServicePodInput) {
     postgres: volume("postgres", { kind: "sockets", pod: databasePod(id) }, "read"),
     tree: volume("tree", { kind: "project-tree", database_id: id, digest: release.tree }, "code"),
     sockets: volume("sockets", { kind: "sockets", pod }, "write"),
-    media: volume("media", { kind: "media", database_id: id }, "write"),
+    media: {
+      ...volume("media", { kind: "media", database_id: id }, "write"),
+      code_parts: MEDIA_CODE_PARTS,
+    },
     logs: volume("logs", { kind: "logs", database_id: id, service_id: service.id }, "write"),
   };
 }

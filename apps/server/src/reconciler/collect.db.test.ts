@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { databasePaths, databasePod, imageFolder } from "../pods/database-paths.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { materializeTree } from "../storage/materialize-tree.ts";
-import { type DatabaseStage, makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
+import { type HostedDatabase, makeDatabase, makeFiles, makeHostedDatabase, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makeService } from "../testing/services.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
@@ -41,21 +41,21 @@ async function age(...tables: ("blobs" | "images" | "trees")[]): Promise<void> {
   }
 }
 
-const asked = (stage: DatabaseStage, name: string, more: object) =>
-  server.ask(name as "blobUpload", { as: stage.member, params: { org: stage.org.name, db: "main" }, ...more } as never);
-const upload = (stage: DatabaseStage, texts: readonly string[]) =>
-  asked(stage, "blobUpload", {
+const asked = (setup: HostedDatabase, name: string, more: object) =>
+  server.ask(name as "blobUpload", { as: setup.member, params: { org: setup.org.name, db: "main" }, ...more } as never);
+const upload = (setup: HostedDatabase, texts: readonly string[]) =>
+  asked(setup, "blobUpload", {
     body: new Uint8Array(tarOfBlobs(texts)),
     headers: { "content-type": "application/x-tar" },
   });
-const missing = async (stage: DatabaseStage, texts: readonly string[]): Promise<string[]> =>
-  (await asked(stage, "blobMissing", { body: { digests: texts.map(digestOf) } })).json.missing;
-const planOf = async (stage: DatabaseStage, body: object) =>
-  (await asked(stage, "databasePlan", { body: { settings: {}, environment: NO_PACKAGES, files: [], ...body } })).json;
-const update = async (stage: DatabaseStage, body: object) => {
+const missing = async (setup: HostedDatabase, texts: readonly string[]): Promise<string[]> =>
+  (await asked(setup, "blobMissing", { body: { digests: texts.map(digestOf) } })).json.missing;
+const planOf = async (setup: HostedDatabase, body: object) =>
+  (await asked(setup, "databasePlan", { body: { settings: {}, environment: NO_PACKAGES, files: [], ...body } })).json;
+const update = async (setup: HostedDatabase, body: object) => {
   const wanted = { settings: {}, environment: NO_PACKAGES, files: [], ...body };
-  const { generation } = await planOf(stage, wanted);
-  return await asked(stage, "databaseUpdate", { body: { ...wanted, expected_generation: generation } });
+  const { generation } = await planOf(setup, wanted);
+  return await asked(setup, "databaseUpdate", { body: { ...wanted, expected_generation: generation } });
 };
 /** Carries out all requests at once. */
 const carryOut = () =>
@@ -69,30 +69,30 @@ const waitsForLock = () =>
   });
 
 /** Blobs with a row but without bytes. */
-async function lost(stage: DatabaseStage): Promise<string[]> {
+async function lost(setup: HostedDatabase): Promise<string[]> {
   const rows = await server.deps.db
     .selectFrom("control.blobs")
     .select("digest")
-    .where("org_id", "=", stage.org.id)
+    .where("org_id", "=", setup.org.id)
     .execute();
-  const found = await Promise.all(rows.map(async ({ digest }) => server.deps.blobs.has(stage.org.id, digest)));
+  const found = await Promise.all(rows.map(async ({ digest }) => server.deps.blobs.has(setup.org.id, digest)));
   return rows.filter((_, at) => found[at] === false).map(({ digest }) => digest);
 }
 
 test("removes unused blobs; one that is uploaded at that moment exists afterwards", async () => {
-  const stage = await openDatabaseStage(server);
-  const files = await makeFiles(server, stage.org, { "app.py": "kept" });
-  expect((await update(stage, { files })).status).toBe(202);
-  await upload(stage, ["old", "again", "told"]);
+  const setup = await makeHostedDatabase(server);
+  const files = await makeFiles(server, setup.org, { "app.py": "kept" });
+  expect((await update(setup, { files })).status).toBe(202);
+  await upload(setup, ["old", "again", "told"]);
   await age("blobs", "trees");
-  expect(await missing(stage, ["told"])).toEqual([]);
+  expect(await missing(setup, ["told"])).toEqual([]);
   const { blobs } = server.deps;
   let sending: ReturnType<typeof upload> | undefined;
   const racing = {
     ...blobs,
     async delete(owner: string, digest: string) {
       if (digest === digestOf("again")) {
-        sending = upload(stage, ["again"]);
+        sending = upload(setup, ["again"]);
         await Promise.race([sending, waitsForLock()]);
       }
       await blobs.delete(owner, digest);
@@ -100,13 +100,13 @@ test("removes unused blobs; one that is uploaded at that moment exists afterward
   };
   expect(await collectBlobs({ ...server.deps, blobs: racing })).toBe(2);
   expect((await sending)?.json).toEqual({ stored: 1, bytes: 5 });
-  expect(await missing(stage, ["old", "again", "told", "kept"])).toEqual([digestOf("old")]);
-  expect(await blobs.has(stage.org.id, digestOf("old"))).toBe(false);
-  expect(await lost(stage)).toEqual([]);
+  expect(await missing(setup, ["old", "again", "told", "kept"])).toEqual([digestOf("old")]);
+  expect(await blobs.has(setup.org.id, digestOf("old"))).toBe(false);
+  expect(await lost(setup)).toEqual([]);
 });
 
 test("keeps the files of updates that run while everything is a week old", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   let isOver = false;
   const collecting = (async () => {
     while (!isOver) {
@@ -120,27 +120,27 @@ test("keeps the files of updates that run while everything is a week old", async
       const texts = [`shared ${round % 3}`, `of its own ${round}`, "always"];
       const files = await makeFiles(
         server,
-        stage.org,
+        setup.org,
         Object.fromEntries(texts.map((text, at) => [`f${at}`, text])),
         [],
       );
       await eventually(async () => {
-        const lacks = await missing(stage, texts);
+        const lacks = await missing(setup, texts);
         if (lacks.length > 0)
           await upload(
-            stage,
+            setup,
             texts.filter((text) => lacks.includes(digestOf(text))),
           );
-        expect((await update(stage, { files })).status).toBe(202);
+        expect((await update(setup, { files })).status).toBe(202);
       });
       await carryOut();
       const { desired } = await server.deps.db
         .selectFrom("control.databases")
         .select("desired")
-        .where("id", "=", stage.database_id)
+        .where("id", "=", setup.database_id)
         .executeTakeFirstOrThrow();
-      const { files_folder: filesFolder } = databasePaths(machine.paths, stage.database_id);
-      const tree = { org_id: stage.org.id, digest: desired.tree ?? "", files_folder: filesFolder };
+      const { files_folder: filesFolder } = databasePaths(machine.paths, setup.database_id);
+      const tree = { org_id: setup.org.id, digest: desired.tree ?? "", files_folder: filesFolder };
       const folder = await materializeTree(server.deps, tree, new AbortController().signal);
       expect(readdirSync(folder)).toEqual(["f0", "f1", "f2"]);
     }
@@ -148,11 +148,11 @@ test("keeps the files of updates that run while everything is a week old", async
     isOver = true;
     await collecting;
   }
-  expect(await lost(stage)).toEqual([]);
+  expect(await lost(setup)).toEqual([]);
 });
 
 test("removes unpacked files that no database or table uses, also of a sleeping one", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   const name = (letter: string) => letter.repeat(64);
   const lay = (id: string, names: readonly string[]) => {
     const { files_folder: filesFolder } = databasePaths(machine.paths, id);
@@ -167,8 +167,8 @@ test("removes unpacked files that no database or table uses, also of a sleeping 
   };
   const make = async (db: string, needed: readonly string[] | null) => {
     const trees = { desired: { tree: name("d") }, observed: { tree: name("c") } };
-    const id = await makeDatabase(server, stage.org, { name: db, state: "STOPPED", ...trees });
-    await ensurePodToken(server.deps, { id, org_id: stage.org.id });
+    const id = await makeDatabase(server, setup.org, { name: db, state: "STOPPED", ...trees });
+    await ensurePodToken(server.deps, { id, org_id: setup.org.id });
     const neededTrees = needed === null ? null : JSON.stringify(needed);
     await server.deps.db
       .updateTable("control.databases")
@@ -184,7 +184,7 @@ test("removes unpacked files that no database or table uses, also of a sleeping 
   for (const digest of all) {
     await server.deps.db
       .insertInto("control.trees")
-      .values({ org_id: stage.org.id, digest, entries, files: 0, bytes: "0", used_at: WEEK_AGO })
+      .values({ org_id: setup.org.id, digest, entries, files: 0, bytes: "0", used_at: WEEK_AGO })
       .execute();
   }
   const { api: awakeApi } = await machine.driver.endpoints(databasePod(ids[1] ?? ""));
@@ -199,23 +199,23 @@ test("removes unpacked files that no database or table uses, also of a sleeping 
   const rows = await server.deps.db
     .selectFrom("control.trees")
     .select("digest")
-    .where("org_id", "=", stage.org.id)
+    .where("org_id", "=", setup.org.id)
     .execute();
   expect(rows.map(({ digest }) => digest).sort()).toEqual(all);
 });
 
 test("removes an unused image; an update that needs it at that moment builds it", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   const { db } = server.deps;
   const wanted = hashEnvironment(NEW, BUILDER_VERSION);
   const [named, old] = ["1".repeat(64), "2".repeat(64)];
-  await makeDatabase(server, stage.org, { name: "runs", desired: { environment: named } });
+  await makeDatabase(server, setup.org, { name: "runs", desired: { environment: named } });
   for (const hash of [wanted, named, old]) {
-    mkdirSync(imageFolder(server.home, stage.org.id, hash), { recursive: true });
+    mkdirSync(imageFolder(server.home, setup.org.id, hash), { recursive: true });
     await db
       .insertInto("control.images")
       .values({
-        org_id: stage.org.id,
+        org_id: setup.org.id,
         hash,
         state: "ready",
         environment: JSON.stringify(NEW),
@@ -233,7 +233,7 @@ test("removes an unused image; an update that needs it at that moment builds it"
     ...machine,
     async removeImage(orgId, hash) {
       if (hash === wanted) {
-        updating = update(stage, { environment: NEW });
+        updating = update(setup, { environment: NEW });
         await Promise.race([updating, waitsForLock()]);
       }
       await machine.removeImage(orgId, hash);
@@ -248,7 +248,7 @@ test("removes an unused image; an update that needs it at that moment builds it"
   const images = await db
     .selectFrom("control.images")
     .select(["hash", "state"])
-    .where("org_id", "=", stage.org.id)
+    .where("org_id", "=", setup.org.id)
     .execute();
   expect(new Map(images.map(({ hash, state }) => [hash, state]))).toEqual(
     new Map([
@@ -256,18 +256,18 @@ test("removes an unused image; an update that needs it at that moment builds it"
       [named, "ready"],
     ]),
   );
-  expect([wanted, named, old].filter((hash) => existsSync(imageFolder(server.home, stage.org.id, hash)))).toEqual([
+  expect([wanted, named, old].filter((hash) => existsSync(imageFolder(server.home, setup.org.id, hash)))).toEqual([
     named,
   ]);
   expect(used).toMatchObject({ desired: expect.any(Set), oldest_pods: new Map() });
 });
 
 test("keeps what kept releases run with, and removes it with them", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   const { db } = server.deps;
-  const orgId = stage.org.id;
+  const orgId = setup.org.id;
   const [tree, environment] = ["7".repeat(64), "8".repeat(64)];
-  const filesFolder = join(databasePaths(machine.paths, stage.database_id).files_folder, tree);
+  const filesFolder = join(databasePaths(machine.paths, setup.database_id).files_folder, tree);
   const image = imageFolder(server.home, orgId, environment);
   for (const folder of [filesFolder, image]) mkdirSync(folder, { recursive: true });
   await db
@@ -288,8 +288,8 @@ test("keeps what kept releases run with, and removes it with them", async () => 
     })
     .execute();
   // its tables need no trees
-  await db.updateTable("control.databases").set({ needed_trees: "[]" }).where("id", "=", stage.database_id).execute();
-  const serviceId = await makeService(server, { ...stage, digest: tree });
+  await db.updateTable("control.databases").set({ needed_trees: "[]" }).where("id", "=", setup.database_id).execute();
+  const serviceId = await makeService(server, { ...setup, digest: tree });
   await db.updateTable("control.releases").set({ environment }).where("service_id", "=", serviceId).execute();
   const collectAWeekLater = async () => {
     await age("images", "trees");
@@ -312,10 +312,10 @@ test("keeps what kept releases run with, and removes it with them", async () => 
 });
 
 test("removes folders of deleted services, and follows no links", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   const collecting = { ...server.deps, machine } as unknown as Parameters<typeof removeOrphanServices>[0];
-  const { folder, services_folder: servicesFolder } = databasePaths(machine.paths, stage.database_id);
-  const serviceId = await makeService(server, { ...stage, digest: "9".repeat(64) });
+  const { folder, services_folder: servicesFolder } = databasePaths(machine.paths, setup.database_id);
+  const serviceId = await makeService(server, { ...setup, digest: "9".repeat(64) });
   for (const path of [folder, join(servicesFolder, serviceId), join(servicesFolder, GONE, "log")]) {
     mkdirSync(path, { recursive: true });
   }

@@ -35,6 +35,7 @@ import {
   endOrphans,
   findUnfinished,
   markMissingDatabasesLost,
+  markPodsEnded,
   removeOrphanStorage,
 } from "./databases/resume-databases.ts";
 import { prepareImage } from "./images/prepare-image.ts";
@@ -174,7 +175,7 @@ async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
   deps.machine
     .ensureTemplate()
     .catch((error) => deps.log.warn({ err: error }, "could not prepare a cluster in advance"));
-  await moveAllFormerStorage(deps);
+  await markPodsEnded(deps, await moveAllFormerStorage(deps));
   await retryAtOnce(deps.db);
   await sweep(deps, "at the start");
   return monitorDatabases(deps);
@@ -183,8 +184,8 @@ async function resume(deps: ReconcileDeps): Promise<AsyncDisposable> {
 /** Ends orphaned pods, and continues after lost jobs and pods. */
 async function sweep(deps: ReconcileDeps, when: "at the start" | "meanwhile"): Promise<void> {
   await endOrphans(deps);
-  await markMissingDatabasesLost(deps);
-  await markMissingServicesLost(deps);
+  await markMissingDatabasesLost(deps, when);
+  await markMissingServicesLost(deps, when);
   await stopSuspended(deps.db, deps.recordEvent);
   await findUnfinished(deps.db, when);
   await findUnfinishedServices(deps, when);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { openOrgStage } from "../testing/people.ts";
+import { makePeople } from "../testing/people.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -11,17 +11,17 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 test("a caller above its rate waits, and others do not", async () => {
-  const stage = await openOrgStage(server);
-  const show = (as: object) => server.ask("orgShow", { as, params: { org: stage.org.name } } as never);
-  let refused = await show(stage.member);
-  for (let at = 0; at < 500 && refused.status === 200; at++) refused = await show(stage.member);
+  const setup = await makePeople(server);
+  const show = (as: object) => server.ask("orgShow", { as, params: { org: setup.org.name } } as never);
+  let refused = await show(setup.member);
+  for (let at = 0; at < 500 && refused.status === 200; at++) refused = await show(setup.member);
   expect(refused.json).toMatchObject({ code: "rate_limited", status: 429, meta: { rate: 5 } });
   expect(refused.headers.get("retry-after")).toBe("1");
-  expect((await show(stage.owner)).status).toBe(200);
+  expect((await show(setup.owner)).status).toBe(200);
 });
 
 test("a caller at its limit of open streams gets another one after closing one", async () => {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const stops = [new AbortController(), new AbortController()];
   const open = (signal: AbortSignal) =>
     fetch(`${server.url}/v1/orgs/${org.name}/events`, {
@@ -39,7 +39,7 @@ test("a caller at its limit of open streams gets another one after closing one",
 });
 
 test("requests of disconnected clients release their slots", async () => {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const { hostname, port } = new URL(server.url);
   const head = `GET /v1/orgs/${org.name} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${owner.token}\r\n\r\n`;
   for (let left = 0; left < 12; left += 1) {

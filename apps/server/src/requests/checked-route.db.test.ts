@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage, type TestPerson } from "../testing/people.ts";
+import { makePeople, type TestPeople, type TestPerson } from "../testing/people.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -41,55 +41,55 @@ async function sendSlowly(person: TestPerson, path: string, body: object, meanwh
 }
 
 describe("a change with a slow body is refused if its caller meanwhile", () => {
-  const invite = (stage: OrgStage, meanwhile: () => Promise<unknown>) =>
+  const invite = (setup: TestPeople, meanwhile: () => Promise<unknown>) =>
     sendSlowly(
-      stage.admin,
-      `/v1/orgs/${stage.org.name}/invitations`,
+      setup.admin,
+      `/v1/orgs/${setup.org.name}/invitations`,
       { email: "second.self@example.com", role: "admin" },
       meanwhile,
     );
-  const invitations = (stage: OrgStage) =>
-    server.deps.db.selectFrom("control.invitations").select("email").where("org_id", "=", stage.org.id).execute();
-  const admins = (stage: OrgStage) => sql`org_id = ${stage.org.id} and user_id = ${stage.admin.id}`;
+  const invitations = (setup: TestPeople) =>
+    server.deps.db.selectFrom("control.invitations").select("email").where("org_id", "=", setup.org.id).execute();
+  const admins = (setup: TestPeople) => sql`org_id = ${setup.org.id} and user_id = ${setup.admin.id}`;
 
   test.each([
-    ["was removed", 404, (s: OrgStage) => sql`delete from control.members where ${admins(s)}`],
-    ["was demoted", 403, (s: OrgStage) => sql`update control.members set role = 'member' where ${admins(s)}`],
-    ["was signed out", 401, (s: OrgStage) => sql`delete from identity.sessions where user_id = ${s.admin.id}`],
+    ["was removed", 404, (s: TestPeople) => sql`delete from control.members where ${admins(s)}`],
+    ["was demoted", 403, (s: TestPeople) => sql`update control.members set role = 'member' where ${admins(s)}`],
+    ["was signed out", 401, (s: TestPeople) => sql`delete from identity.sessions where user_id = ${s.admin.id}`],
   ])("%s", async (_what, status, change) => {
-    const stage = await openOrgStage(server);
-    expect(await invite(stage, () => change(stage).execute(server.deps.db))).toContain(` ${status} `);
-    expect(await invitations(stage)).toEqual([]);
+    const setup = await makePeople(server);
+    expect(await invite(setup, () => change(setup).execute(server.deps.db))).toContain(` ${status} `);
+    expect(await invitations(setup)).toEqual([]);
   });
 
   test("an unaffected caller's slow change is made", async () => {
-    const stage = await openOrgStage(server);
-    expect(await invite(stage, async () => undefined)).toContain(" 201 ");
-    expect(await invitations(stage)).toHaveLength(1);
+    const setup = await makePeople(server);
+    expect(await invite(setup, async () => undefined)).toContain(" 201 ");
+    expect(await invitations(setup)).toHaveLength(1);
   });
 
   test("was signed out, on a route without an organization", async () => {
-    const { admin } = await openOrgStage(server);
+    const { admin } = await makePeople(server);
     const end = () => server.deps.db.deleteFrom("identity.sessions").where("user_id", "=", admin.id).execute();
     expect(await sendSlowly(admin, "/v1/orgs", { name: "too-late" }, end)).toContain(" 401 ");
   });
 });
 
 test("of two owners who demote each other at once, one remains", async () => {
-  const stage = await openOrgStage(server);
+  const setup = await makePeople(server);
   const { db } = server.deps;
-  await db.updateTable("control.members").set({ role: "owner" }).where("org_id", "=", stage.org.id).execute();
+  await db.updateTable("control.members").set({ role: "owner" }).where("org_id", "=", setup.org.id).execute();
   const members = await db
     .selectFrom("control.members")
     .select(["id", "user_id"])
-    .where("org_id", "=", stage.org.id)
+    .where("org_id", "=", setup.org.id)
     .execute();
   const demote = (as: TestPerson, whom: TestPerson) =>
     server.ask("memberUpdate", {
       as: { token: as.token },
-      params: { org: stage.org.name, id: members.find(({ user_id: userId }) => userId === whom.id)?.id ?? "" },
+      params: { org: setup.org.name, id: members.find(({ user_id: userId }) => userId === whom.id)?.id ?? "" },
       body: { role: "member" },
     } as never);
-  const answers = await Promise.all([demote(stage.owner, stage.admin), demote(stage.admin, stage.owner)]);
+  const answers = await Promise.all([demote(setup.owner, setup.admin), demote(setup.admin, setup.owner)]);
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 403]);
 });

@@ -1,7 +1,7 @@
 import { Secret } from "@appdb/system/secret";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makePeople, type TestPeople } from "../testing/people.ts";
 import { createEnvelope } from "./envelope.ts";
 import { type MasterKeySettings, openMasterKey } from "./master-key.ts";
 import { openSecrets } from "./secret-store.ts";
@@ -11,17 +11,17 @@ const master = (fill: number) => new Secret(Buffer.alloc(32, fill).toString("bas
 const FIRST = master(7);
 
 let server: TestServer;
-let stage: OrgStage;
+let setup: TestPeople;
 beforeAll(async () => {
   server = await openServer();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
-  stage = await openOrgStage(server);
+  setup = await makePeople(server);
   await open({ current: FIRST, previous: master(8) });
   await server.deps.db.transaction().execute(async (tx) => {
     const envelope = createEnvelope(await open({ current: FIRST }));
-    const owner = { org_id: stage.org.id, database_id: null };
+    const owner = { org_id: setup.org.id, database_id: null };
     const sealed = await envelope.seal(tx, owner, "A", "the value");
     await tx
       .insertInto("control.secrets")
@@ -46,7 +46,7 @@ const stored = async () =>
   );
 const value = async (settings: Partial<MasterKeySettings>) => {
   const envelope = createEnvelope(await open(settings));
-  const values = await openSecrets(server.deps.db, envelope, { org_id: stage.org.id, database_id: null });
+  const values = await openSecrets(server.deps.db, envelope, { org_id: setup.org.id, database_id: null });
   return values.get("A")?.reveal();
 };
 

@@ -9,9 +9,9 @@ import { collectBlobs } from "../reconciler/cleanup/collect-blobs.ts";
 import { collectTrees } from "../reconciler/cleanup/collect-trees.ts";
 import { makeImage } from "../reconciler/images/make-image.ts";
 import { forgetOldLines, openOperationLines } from "../reconciler/images/operation-lines.ts";
-import { makeDatabase, makeFiles, NO_PACKAGES, openDatabaseStage } from "../testing/databases.ts";
+import { makeDatabase, makeFiles, makeHostedDatabase, NO_PACKAGES } from "../testing/databases.ts";
 import { openServer, type TestServer } from "../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../testing/people.ts";
+import { makePeople, type TestPeople } from "../testing/people.ts";
 import { digestOf, tarOfBlobs } from "../testing/tar.ts";
 import { createTestMachine } from "../testing/test-machine.ts";
 import { announceBlobs } from "./blob-store.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 const use = (orgId: string) => readStorageUse(server.deps.db, orgId);
-const upload = (stage: OrgStage, texts: readonly string[], as = stage.member, org = stage.org) =>
+const upload = (setup: TestPeople, texts: readonly string[], as = setup.member, org = setup.org) =>
   server.ask("blobUpload", {
     as,
     params: { org: org.name },
@@ -58,27 +58,27 @@ const collected = () => ({ ...server.deps, machine: createTestMachine(server.hom
 
 describe("uploads", () => {
   test("small blobs count as blocks and as files", async () => {
-    const stage = await openOrgStage(server);
-    await upload(stage, ["one", "two"]);
-    expect((await use(stage.org.id)).uploads).toEqual({ bytes: 2 * 4_096, files: 2 });
+    const setup = await makePeople(server);
+    await upload(setup, ["one", "two"]);
+    expect((await use(setup.org.id)).uploads).toEqual({ bytes: 2 * 4_096, files: 2 });
   });
 
   test("concurrent uploads stay within the quota, and other organizations are unaffected", async () => {
-    const stage = await openOrgStage(server);
-    await fill(stage.org.id, MAX_FILES - 100);
+    const setup = await makePeople(server);
+    await fill(setup.org.id, MAX_FILES - 100);
     const texts = (at: number) => Array.from({ length: 30 }, (_, one) => `${at} ${one}`);
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => upload(stage, texts(at))));
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => upload(setup, texts(at))));
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused.map(({ json }) => json.code)).toEqual(refused.map(() => "storage_quota"));
     expect(refused[0]?.json).toMatchObject({ status: 409, meta: { most_files: MAX_FILES, most_bytes: GIGABYTE } });
-    const { files } = (await use(stage.org.id)).uploads;
+    const { files } = (await use(setup.org.id)).uploads;
     expect(files).toBeLessThanOrEqual(MAX_FILES);
-    expect(blobsOnDisk(stage.org.id)).toHaveLength(files - (MAX_FILES - 100));
-    expect((await upload(stage, texts(99), stage.outsider, stage.other_org)).status).toBe(200);
+    expect(blobsOnDisk(setup.org.id)).toHaveLength(files - (MAX_FILES - 100));
+    expect((await upload(setup, texts(99), setup.outsider, setup.other_org)).status).toBe(200);
   });
 
   test("bytes that could not be written are released", async () => {
-    const stage = await openOrgStage(server);
+    const setup = await makePeople(server);
     const blobs = {
       ...server.deps.blobs,
       put: (owner: string, digest: string, bytes: Iterable<Uint8Array>) =>
@@ -89,39 +89,39 @@ describe("uploads", () => {
     const body = tarOfBlobs(["good", "bad"]);
     const sending = uploadBlobs(
       { ...server.deps, blobs, recheck: async () => undefined } as never,
-      stage.org.id,
+      setup.org.id,
       (async function* () {
         yield body;
       })(),
       undefined,
     );
     await expect(sending).rejects.toThrow("the disk broke");
-    expect((await use(stage.org.id)).uploads.files).toBe(1);
+    expect((await use(setup.org.id)).uploads.files).toBe(1);
   });
 
   test("announced blobs of a killed upload count until they are collected", async () => {
-    const stage = await openOrgStage(server);
+    const setup = await makePeople(server);
     const { blobs, db } = server.deps;
     const digest = digestOf("killed");
-    await db.transaction().execute((tx) => announceBlobs(tx, stage.org.id, [{ digest, bytes: 6 }]));
-    await blobs.put(stage.org.id, digest, [Buffer.from("killed")]);
-    const ask = { as: stage.member, params: { org: stage.org.name }, body: { digests: [digest] } };
+    await db.transaction().execute((tx) => announceBlobs(tx, setup.org.id, [{ digest, bytes: 6 }]));
+    await blobs.put(setup.org.id, digest, [Buffer.from("killed")]);
+    const ask = { as: setup.member, params: { org: setup.org.name }, body: { digests: [digest] } };
     expect((await server.ask("blobMissing", ask)).json.missing).toEqual([digest]);
-    expect((await use(stage.org.id)).uploads.files).toBe(1);
+    expect((await use(setup.org.id)).uploads.files).toBe(1);
     await collectBlobs(server.deps);
-    expect((await use(stage.org.id)).uploads.files).toBe(1);
-    await sql`update control.blobs set used_at = now() - interval '25 hours' where org_id = ${stage.org.id}`.execute(
+    expect((await use(setup.org.id)).uploads.files).toBe(1);
+    await sql`update control.blobs set used_at = now() - interval '25 hours' where org_id = ${setup.org.id}`.execute(
       db,
     );
     await collectBlobs(server.deps);
-    expect((await use(stage.org.id)).total).toEqual({ bytes: 0, files: 0 });
-    expect(blobsOnDisk(stage.org.id)).toEqual([]);
+    expect((await use(setup.org.id)).total).toEqual({ bytes: 0, files: 0 });
+    expect(blobsOnDisk(setup.org.id)).toEqual([]);
   });
 });
 
 describe("unpacked project files", () => {
   test("a tree that names one chunk 512 times is refused before anything is written", async () => {
-    const { database_id: databaseId, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await makeHostedDatabase(server);
     const digest = "a".repeat(64);
     await server.deps.db.insertInto("control.blobs").values({ org_id: org.id, digest, bytes: CHUNK_BYTES }).execute();
     const entries = Array.from({ length: 512 }, (_, at) => ({
@@ -138,7 +138,7 @@ describe("unpacked project files", () => {
   });
 
   test("of several trees at once, those within the quota are unpacked", async () => {
-    const { org } = await openDatabaseStage(server);
+    const { org } = await makeHostedDatabase(server);
     const names = ["one", "two", "three", "four", "five"];
     const ids = await Promise.all(names.map((name) => makeDatabase(server, org, { name })));
     const paths = Array.from({ length: 250 }, (_, at) => `folder/f${`${at}`.padStart(3, "0")}`);
@@ -154,7 +154,7 @@ describe("unpacked project files", () => {
   });
 
   test("a failed write releases its reservation", async () => {
-    const { database_id: databaseId, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await makeHostedDatabase(server);
     const files = await makeFiles(server, org, { "app.py": "gone" });
     const { digest } = await keep(org.id, files);
     await server.deps.blobs.delete(org.id, digestOf("gone"));
@@ -163,7 +163,7 @@ describe("unpacked project files", () => {
   });
 
   test("the sweep counts trees of an older version, and releases reservations of killed writes", async () => {
-    const { database_id: databaseId, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await makeHostedDatabase(server);
     const { db } = server.deps;
     const { digest } = await keep(org.id, await makeFiles(server, org, { "app.py": "older" }));
     mkdirSync(join(filesOf(databaseId), digest), { recursive: true });
@@ -189,7 +189,7 @@ describe("images", () => {
       .execute();
 
   test("a build reserves half of the free quota, and the next one half of the rest", async () => {
-    const { org } = await openOrgStage(server);
+    const { org } = await makePeople(server);
     const { storage } = server.deps.config.quotas;
     for (const hash of ["1", "2", "3"]) await makeRow(org.id, hash);
     const reserve = (hash: string) => reserveImage(server.deps.db, storage, { org_id: org.id, hash });
@@ -202,7 +202,7 @@ describe("images", () => {
   });
 
   test("a failed build releases its reservation", async () => {
-    const { database_id: databaseId, org } = await openDatabaseStage(server);
+    const { database_id: databaseId, org } = await makeHostedDatabase(server);
     await makeRow(org.id, "c".repeat(64));
     const machine = createTestMachine(server.home);
     machine.build({ outcome: "fails" });
@@ -214,7 +214,7 @@ describe("images", () => {
 });
 
 test("the oldest operations' lines are removed when an organization has too many", async () => {
-  const { org } = await openOrgStage(server);
+  const { org } = await makePeople(server);
   const { db } = server.deps;
   const ids: string[] = [];
   for (let at = 0; at < 3; at++) {
@@ -247,19 +247,19 @@ test("the oldest operations' lines are removed when an organization has too many
 
 test("below the disk reserve organizations cannot write, and the control plane continues", async () => {
   await using full = await openServer({ beside: server, env: { SERVICE_DISK_FLOOR_GB: "1000000" } });
-  const stage = await openDatabaseStage(full);
-  const params = { org: stage.org.name, db: "main" };
+  const setup = await makeHostedDatabase(full);
+  const params = { org: setup.org.name, db: "main" };
   const sent = await full.ask("blobUpload", {
-    as: stage.member,
+    as: setup.member,
     params,
     headers: TAR,
     body: new Uint8Array(tarOfBlobs(["one"])),
   } as never);
   expect(sent.json).toMatchObject({ code: "disk_full", meta: { floor_bytes: 1_000_000 * GIGABYTE } });
   const body = { settings: { cpu: 0.5 }, environment: NO_PACKAGES, files: [] };
-  const { generation } = (await full.ask("databasePlan", { as: stage.member, params, body } as never)).json;
+  const { generation } = (await full.ask("databasePlan", { as: setup.member, params, body } as never)).json;
   const update = { ...body, expected_generation: generation, allow_destructive: true };
-  const changed = await full.ask("databaseUpdate", { as: stage.member, params, body: update } as never);
+  const changed = await full.ask("databaseUpdate", { as: setup.member, params, body: update } as never);
   expect(changed.json.code).toBe("disk_full");
-  expect((await full.ask("databaseStop", { as: stage.member, params } as never)).status).toBe(202);
+  expect((await full.ask("databaseStop", { as: setup.member, params } as never)).status).toBe(202);
 });

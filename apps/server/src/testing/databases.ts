@@ -3,8 +3,10 @@ import type { DatabaseState, EnvironmentDocument } from "@appdb/contract/routes/
 import { sql } from "kysely";
 import { type DesiredDatabase, firstDesired } from "../database/desired.ts";
 import { recordBlobs } from "../storage/blob-store.ts";
+import { storeTree } from "../storage/store-tree.ts";
+import { type FakePod, openFakePod } from "./fake-pod.ts";
 import type { TestServer } from "./open-server.ts";
-import { type OrgStage, openOrgStage, type TestOrg } from "./people.ts";
+import { makePeople, type TestOrg, type TestPeople } from "./people.ts";
 import { digestOf } from "./tar.ts";
 
 export const RESOURCES = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 } as const;
@@ -39,13 +41,42 @@ export async function makeDatabase(server: TestServer, org: TestOrg, made: MadeD
 }
 
 /** An organization with people and an AVAILABLE database `main`. */
-export interface DatabaseStage extends OrgStage {
+export interface HostedDatabase extends TestPeople {
   readonly database_id: string;
 }
 
-export async function openDatabaseStage(server: TestServer): Promise<DatabaseStage> {
-  const stage = await openOrgStage(server);
-  return { ...stage, database_id: await makeDatabase(server, stage.org) };
+export async function makeHostedDatabase(server: TestServer): Promise<HostedDatabase> {
+  const people = await makePeople(server);
+  return { ...people, database_id: await makeDatabase(server, people.org) };
+}
+
+/** A hosted database with project files, and a pod that the test answers for. */
+export interface DatabaseWithPod extends HostedDatabase, AsyncDisposable {
+  readonly pod: FakePod;
+  readonly files: TreeEntry[];
+  /** The digest of the files. */
+  readonly digest: string;
+}
+
+export async function openDatabaseWithPod(
+  server: TestServer,
+  texts: Readonly<Record<string, string>> = {},
+): Promise<DatabaseWithPod> {
+  const people = await makePeople(server);
+  const files = await makeFiles(server, people.org, texts);
+  const { digest } = await server.deps.db
+    .transaction()
+    .execute((tx) => storeTree(tx, people.org.id, files, server.deps.config.quotas.storage));
+  const databaseId = await makeDatabase(server, people.org, { desired: { tree: digest } });
+  const pod = await openFakePod(server, { id: databaseId, org_id: people.org.id });
+  return {
+    ...people,
+    database_id: databaseId,
+    pod,
+    files,
+    digest,
+    [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
+  };
 }
 
 /** The row, operations, waiting jobs and events of a database after a request. */

@@ -19,7 +19,7 @@ export interface TestOrg {
 }
 
 /** An organization with a person of each role, and another organization with an unrelated owner. */
-export interface OrgStage {
+export interface TestPeople {
   readonly org: TestOrg;
   readonly owner: TestPerson;
   readonly admin: TestPerson;
@@ -73,6 +73,18 @@ export async function makeSession(
   return { session_id: sessionId, token, cookie };
 }
 
+/** Creates a key of the organization as the person. Returns its text. */
+export async function makeKey(
+  server: TestServer,
+  org: TestOrg,
+  as: TestPerson,
+  body: { readonly name: string; readonly grants?: readonly string[]; readonly expires_in_s?: number },
+): Promise<string> {
+  const made = await server.ask("keyCreate", { as, params: { org: org.name }, body } as never);
+  if (made.status !== 201) throw new Error(made.text);
+  return made.json.api_key;
+}
+
 /** Creates an organization and switches the owner's session to it, without its `main`. */
 export async function makeOrg(server: TestServer, owner: TestPerson, name?: string): Promise<TestOrg> {
   const org = await server.deps.db
@@ -99,7 +111,7 @@ export async function join(server: TestServer, org: TestOrg, person: TestPerson,
     .execute();
 }
 
-export async function openOrgStage(server: TestServer): Promise<OrgStage> {
+export async function makePeople(server: TestServer): Promise<TestPeople> {
   const [owner, admin, member, outsider] = await Promise.all(
     ["owner", "admin", "member", "outsider"].map((name) => makePerson(server, name)),
   );

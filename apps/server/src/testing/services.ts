@@ -7,11 +7,9 @@ import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { sql } from "kysely";
 import { addRelease, markServed } from "../control-plane/services/releases.ts";
 import type { DesiredService } from "../database/service-tables.ts";
-import { storeTree } from "../storage/store-tree.ts";
-import { makeDatabase, makeFiles } from "./databases.ts";
-import { type FakePod, openFakePod, sendJson } from "./fake-pod.ts";
+import { type DatabaseWithPod, openDatabaseWithPod } from "./databases.ts";
+import { sendJson } from "./fake-pod.ts";
 import type { TestServer } from "./open-server.ts";
-import { type OrgStage, openOrgStage } from "./people.ts";
 import { digestOf } from "./tar.ts";
 
 const source = { file: "app.py", line: 1 };
@@ -27,10 +25,7 @@ export function anApplication(
 }
 
 /** A database whose pod reads application files as configured by the test. */
-export interface ServiceStage extends OrgStage, AsyncDisposable {
-  readonly database_id: string;
-  readonly pod: FakePod;
-  readonly digest: string;
+export interface ApplicationDatabase extends DatabaseWithPod {
   /** The manifest for following requests. */
   manifest: Manifest;
   /** The differing tables for following requests. */
@@ -39,35 +34,19 @@ export interface ServiceStage extends OrgStage, AsyncDisposable {
   hindrances: readonly TableIncompatibility[];
 }
 
-/** Creates an organization with an AVAILABLE database that has the files of `texts` and a pod. */
-export async function openServiceStage(
+export async function openApplicationDatabase(
   server: TestServer,
   texts: Readonly<Record<string, string>> = { "app.py": "app", "other.py": "other" },
-): Promise<ServiceStage> {
-  const people = await openOrgStage(server);
-  const files = await makeFiles(server, people.org, texts);
-  const { digest } = await server.deps.db
-    .transaction()
-    .execute((tx) => storeTree(tx, people.org.id, files, server.deps.config.quotas.storage));
-  const databaseId = await makeDatabase(server, people.org, { desired: { tree: digest } });
-  const pod = await openFakePod(server, { id: databaseId, org_id: people.org.id });
-  const stage: ServiceStage = {
-    ...people,
-    database_id: databaseId,
-    pod,
-    digest,
-    manifest: anApplication(),
-    differing: [],
-    hindrances: [],
-    [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose](),
-  };
-  pod.answer = (asked, response) => {
-    if (asked.route === "POST /v1/schema/check") return sendJson(response, { hindrances: stage.hindrances });
+): Promise<ApplicationDatabase> {
+  const database = await openDatabaseWithPod(server, texts);
+  const opened: ApplicationDatabase = { ...database, manifest: anApplication(), differing: [], hindrances: [] };
+  database.pod.answer = (asked, response) => {
+    if (asked.route === "POST /v1/schema/check") return sendJson(response, { hindrances: opened.hindrances });
     const { app_file: appFile } = JSON.parse(asked.body) as { app_file: string };
     const imported = [{ path: appFile, digest: digestOf(texts[appFile] ?? "") }];
-    const manifest = { ...stage.manifest, app_file: appFile };
+    const manifest = { ...opened.manifest, app_file: appFile };
     if (asked.route === "POST /v1/manifest") return sendJson(response, { manifest, imported });
-    const tables = stage.differing.map(
+    const tables = opened.differing.map(
       (path): TablePlan => ({
         path,
         model_cls: "Docs",
@@ -82,7 +61,7 @@ export async function openServiceStage(
     );
     sendJson(response, { plan: schemaPlan({ tables }), imported });
   };
-  return stage;
+  return opened;
 }
 
 export interface MadeService {
@@ -97,7 +76,7 @@ export interface MadeService {
 /** Inserts a service in a state that the reconciler leaves. */
 export async function makeService(
   server: TestServer,
-  stage: Pick<ServiceStage, "org" | "database_id" | "digest">,
+  of: Pick<ApplicationDatabase, "org" | "database_id" | "digest">,
   { desired, manifest = anApplication(), name = "ingest", releases = 1, state = "AVAILABLE" }: MadeService = {},
 ): Promise<string> {
   const wish = { release: releases, is_running: state !== "STOPPED", restarts: 0, ...desired };
@@ -106,8 +85,8 @@ export async function makeService(
     const { id } = await tx
       .insertInto("control.services")
       .values({
-        org_id: stage.org.id,
-        database_id: stage.database_id,
+        org_id: of.org.id,
+        database_id: of.database_id,
         name,
         state,
         desired: JSON.stringify(wish),
@@ -117,7 +96,7 @@ export async function makeService(
       .executeTakeFirstOrThrow();
     for (let number = 1; number <= releases; number++) {
       await addRelease(tx, id, {
-        tree: stage.digest,
+        tree: of.digest,
         environment: null,
         app_file: manifest.app_file,
         manifest,

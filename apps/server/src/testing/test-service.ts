@@ -7,7 +7,7 @@ import type { DesiredService, ObservedService } from "../database/service-tables
 import { startOperation } from "../operations/run-operation.ts";
 import { servicePodId } from "../pods/service-paths.ts";
 import { enqueueReconcileService } from "../queue/jobs.ts";
-import type { ReconcilerStage } from "./reconciler-stage.ts";
+import type { TestReconciler } from "./test-reconciler.ts";
 
 /** Differences from the default release. */
 export interface TestRelease {
@@ -32,7 +32,7 @@ export interface SeenTestService {
   readonly jobs: number;
 }
 
-/** A service of the stage's database. */
+/** A service of the reconciler's database. */
 export interface TestService {
   readonly id: string;
   pod(instance: number): string;
@@ -51,17 +51,17 @@ export interface TestService {
 const SETTLE_MS = 20_000;
 
 /** Deploys a service, whose first release is the base library alone. */
-export async function openTestService(stage: ReconcilerStage, name = "ingest"): Promise<TestService> {
-  const { db, recordEvent } = stage.server.deps;
-  const target = `cloud://${stage.org.name}:data/${name}`;
+export async function openTestService(reconciler: TestReconciler, name = "ingest"): Promise<TestService> {
+  const { db, recordEvent } = reconciler.server.deps;
+  const target = `cloud://${reconciler.org.name}:data/${name}`;
   const desired: DesiredService = { release: 1, is_running: true, restarts: 0 };
   const write = async (tx: Parameters<typeof enqueueReconcileService>[0], id: string, kind: string) => {
     await enqueueReconcileService(tx, id);
     const operation = await startOperation(
       { tx: tx as never, recordEvent },
       {
-        org_id: stage.org.id,
-        database_id: stage.id,
+        org_id: reconciler.org.id,
+        database_id: reconciler.id,
         service_id: id,
         kind,
         target,
@@ -77,7 +77,7 @@ export async function openTestService(stage: ReconcilerStage, name = "ingest"): 
   const id = await db.transaction().execute(async (tx) => {
     const row = await tx
       .insertInto("control.services")
-      .values({ org_id: stage.org.id, database_id: stage.id, name, desired: JSON.stringify(desired) })
+      .values({ org_id: reconciler.org.id, database_id: reconciler.id, name, desired: JSON.stringify(desired) })
       .returning("id")
       .executeTakeFirstOrThrow();
     await tx
@@ -87,7 +87,7 @@ export async function openTestService(stage: ReconcilerStage, name = "ingest"): 
     await write(tx, row.id, "service.update");
     return row.id;
   });
-  const see = () => seeService(stage, id, target);
+  const see = () => seeService(reconciler, id, target);
   return {
     id,
     see,
@@ -179,7 +179,7 @@ function releaseOf(serviceId: string, number: number, { environment = null, tree
 }
 
 async function seeService(
-  { server }: ReconcilerStage,
+  { server }: TestReconciler,
   id: string,
   target: string,
 ): Promise<SeenTestService | undefined> {

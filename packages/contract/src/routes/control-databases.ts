@@ -82,6 +82,9 @@ export const databaseSchema = z.object({
       disk_limit_bytes: z.int(),
       memory_bytes: z.int().nullable(),
       is_disk_full: z.boolean(),
+      /** What its own media store holds, as part of `disk_bytes`. Absent before it was measured. */
+      media_bytes: z.int().optional(),
+      media_objects: z.int().optional(),
     })
     .nullable(),
   /** Sums over all of its pods since its creation, at most half a minute old: CPU time, and time awake. */

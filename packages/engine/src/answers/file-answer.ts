@@ -4,6 +4,8 @@ import type { RouteAnswer } from "./answers.ts";
 /** Types that a browser may show in place. All others, HTML and SVG among them, are downloaded: they can run scripts. */
 const SHOWN =
   /^(?:image\/(?!svg)[a-z0-9.+-]+|video\/[a-z0-9.+-]+|audio\/[a-z0-9.+-]+|application\/pdf|text\/plain|text\/csv|text\/markdown)$/;
+/** A page that is only the file. */
+const SANDBOX = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
 const TEXT = /^text\//;
 
 export interface FileRequest {
@@ -22,7 +24,8 @@ export async function fileAnswer(file: MediaFile, request: FileRequest, cacheCon
     "accept-ranges": "bytes",
     "cache-control": cacheControl,
     "x-content-type-options": "nosniff",
-    "content-security-policy": "sandbox; default-src 'none'",
+    // A browser's own viewer of PDF does not run in a sandbox.
+    ...(file.type === "application/pdf" ? {} : { "content-security-policy": SANDBOX }),
   };
   if (isKnown(request.headers["if-none-match"], file.etag)) return { status: 304, headers: shared, body: "" };
   const range = rangeOf(request, file);

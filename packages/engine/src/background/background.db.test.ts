@@ -12,13 +12,13 @@ import {
   col,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { type AnsweredJson, openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
+import { type AnsweredJson, openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Endpoints } from "../endpoints/open-endpoints.ts";
 import type { UdfRunner } from "../ports.ts";
 import { cancelJob, listJobs } from "./list-jobs.ts";
 
-let stage: RoutesStage;
+let catalog: TestCatalog;
 let now: number;
 let stops: (() => Promise<void>)[] = [];
 
@@ -60,15 +60,15 @@ const MANIFEST: Manifest = aManifest({
 
 beforeEach(async () => {
   now = Date.now();
-  stage = await openRoutesStage({ clock: { now: () => now } });
-  stage.steps.fare = (row) => Number(row.km) * 2;
+  catalog = await openTestCatalog({ clock: { now: () => now } });
+  catalog.steps.fare = (row) => Number(row.km) * 2;
   stops = [];
-  await stage.apply(MANIFEST);
+  await catalog.apply(MANIFEST);
 });
 
 afterEach(async () => {
   for (const stop of stops) await stop();
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
 });
 
 interface Process {
@@ -81,8 +81,8 @@ interface Process {
 
 /** Serves like one process. No jobs run before `work`. */
 async function serve(limits: Partial<typeof DEFAULT_LIMITS> = {}): Promise<Process> {
-  const runner = endingWithTheirSignal(stage.udf);
-  const { endpoints, send } = await stage.serve(MANIFEST, { deps: { udf: () => runner }, limits });
+  const runner = endingWithTheirSignal(catalog.udf);
+  const { endpoints, send } = await catalog.serve(MANIFEST, { deps: { udf: () => runner }, limits });
   const ask = async (method: string, path: string, body: string, headers: Record<string, string>, id = "") => {
     const route = { method, scheme: "http", host: "", path, root_path: "", params: { id }, client: null } as const;
     const answer = await send(path, { body, headers: { host: "here:80", ...headers }, route }, method);
@@ -130,7 +130,7 @@ async function ended(process: Process, id: string): Promise<AnsweredJson["json"]
 }
 
 function count(table: string): Promise<number> {
-  return stage.count(table);
+  return catalog.count(table);
 }
 
 test("a background insert returns a pending job that later has the result", async () => {
@@ -143,7 +143,7 @@ test("a background insert returns a pending job that later has the result", asyn
   expect(await count("rides")).toBe(0);
   api.work();
   const done = await ended(api, sent.json.id);
-  const [row] = await stage.rows("select id from rides");
+  const [row] = await catalog.rows("select id from rides");
   expect(done).toEqual({ status: "done", error: null, error_detail: null, result: { id: row?.[0], fare: 8 } });
 });
 
@@ -174,7 +174,7 @@ test("an array in the background is one job for all its rows", async () => {
 test("computes, updates and deletes run in the background too", async () => {
   const api = await serve();
   api.work();
-  await stage.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'a', 1)" });
+  await catalog.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'a', 1)" });
   const result = async (path: string, body: unknown) => (await ended(api, (await api.post(path, body)).json.id)).result;
   expect(await result("/fare", { km: 5 })).toEqual({ fare: 10 });
   expect(await result("/items/update", { sku: "a", n: 2 })).toEqual({ sku: "a", n: 2 });
@@ -190,7 +190,7 @@ test("an invalid request is refused at once and makes no job", async () => {
 
 test("a failed job reports its error, and retries run as declared", async () => {
   let calls = 0;
-  stage.steps.fare = () => {
+  catalog.steps.fare = () => {
     calls += 1;
     if (calls < 4) throw new Error("provider away");
     return 1;
@@ -204,7 +204,7 @@ test("a failed job reports its error, and retries run as declared", async () => 
     error_detail: { code: "function_failed", status: 400 },
   });
   expect(failed.error).toContain("provider away");
-  const listed = await listJobs(stage.sql, { database: "main", folder: null, all: true });
+  const listed = await listJobs(catalog.sql, { database: "main", folder: null, all: true });
   expect(listed).toMatchObject([{ state: "failed", errors: 1 }]);
   const { id } = (await api.post("/patient", { km: 1 })).json;
   const done = await eventually(
@@ -228,13 +228,13 @@ test("another process runs a dead process's job, and its row is stored once", as
   const first = api.work();
   await ended(api, id);
   await first.stop();
-  await stage.sql.query({
+  await catalog.sql.query({
     text: `update appdb.background set state = 'running', owner = 'dead', result = null, ended_at = null, expires_at = null,
       lease_until = now() + interval '10 seconds'`,
   });
   const other = await serve();
   other.work();
-  await stage.sql.query({ text: "select pg_notify('appdb_background', '')" });
+  await catalog.sql.query({ text: "select pg_notify('appdb_background', '')" });
   expect((await other.job(id)).json.status).toBe("pending");
   now += 60_000;
   expect(await ended(other, id)).toMatchObject({ status: "done", result: { fare: 8 } });
@@ -244,7 +244,7 @@ test("another process runs a dead process's job, and its row is stored once", as
 test("a job whose processes keep dying is given up with an error", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 4 })).json;
-  await stage.sql.query({
+  await catalog.sql.query({
     text: "update appdb.background set state = 'running', owner = 'dead', leases = 4, lease_until = '-infinity'",
   });
   api.work();
@@ -257,7 +257,7 @@ test("a stopping process lets a job end or hands it over", async () => {
   const gate = new Promise<void>((resolve) => {
     letGo = resolve;
   });
-  stage.steps.fare = async (row) => {
+  catalog.steps.fare = async (row) => {
     if (row.km === 1) await gate;
     return 7;
   };
@@ -286,7 +286,7 @@ test("a cancelled waiting job stores nothing; an ended one cannot be cancelled",
 
 test("a cancelled running job stops, stores nothing and is not retried", async () => {
   let calls = 0;
-  stage.steps.fare = () => {
+  catalog.steps.fare = () => {
     calls += 1;
     return new Promise(() => undefined);
   };
@@ -296,7 +296,7 @@ test("a cancelled running job stops, stores nothing and is not retried", async (
   await eventually(() => expect(calls).toBe(1));
   expect((await api.job(id, "DELETE")).json).toMatchObject({ status: "pending" });
   expect(await ended(api, id)).toEqual({ status: "cancelled", error: null, error_detail: null, result: null });
-  stage.steps.fare = () => 1;
+  catalog.steps.fare = () => 1;
   await ended(api, (await api.post("/rides", { km: 2 })).json.id);
   expect([await states(), await count("rides")]).toEqual([["cancelled", "done"], 1]);
   expect(await api.job(id, "DELETE")).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
@@ -305,11 +305,11 @@ test("a cancelled running job stops, stores nothing and is not retried", async (
 test("the command line lists and cancels background jobs like other jobs", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
-  const list = (all: boolean) => listJobs(stage.sql, { database: "main", folder: null, all });
+  const list = (all: boolean) => listJobs(catalog.sql, { database: "main", folder: null, all });
   expect(await list(false)).toMatchObject([
     { id, kind: "background", state: "queued", table: "main/api POST /v1/rides", rows_done: 0 },
   ]);
-  await cancelJob(stage.sql, { now: () => now }, id.slice(0, 8));
+  await cancelJob(catalog.sql, { now: () => now }, id.slice(0, 8));
   expect(await list(false)).toEqual([]);
   expect(await list(true)).toMatchObject([{ id, state: "cancelled" }]);
 });
@@ -346,13 +346,13 @@ test("a result is available until it expires, and is then collected", async () =
   expect(await api.job("nonsense")).toMatchObject({ status: 404 });
   const waiting = (await api.post("/rides", { km: 2 })).json.id;
   await api.endpoints.collect();
-  expect((await stage.sql.query({ text: "select id from appdb.background" })).rows).toEqual([[waiting]]);
+  expect((await catalog.sql.query({ text: "select id from appdb.background" })).rows).toEqual([[waiting]]);
 });
 
 test("jobs of a restored copy wait for a person", async () => {
   const api = await serve();
   const { id } = (await api.post("/rides", { km: 1 })).json;
-  await stage.sql.query({ text: "update appdb.state set incarnation = gen_random_uuid()" });
+  await catalog.sql.query({ text: "update appdb.state set incarnation = gen_random_uuid()" });
   api.work();
   const other = (await api.post("/rides", { km: 2 })).json.id;
   await ended(api, other);
@@ -360,5 +360,5 @@ test("jobs of a restored copy wait for a person", async () => {
 });
 
 async function states(): Promise<readonly (string | null | undefined)[]> {
-  return (await stage.rows("select state from appdb.background order by seq")).map(([state]) => state);
+  return (await catalog.rows("select state from appdb.background order by seq")).map(([state]) => state);
 }

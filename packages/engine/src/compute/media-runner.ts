@@ -3,7 +3,16 @@ import { printReference, readReference } from "@appdb/contract/media";
 import type { EngineValue } from "@appdb/contract/types";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
-import type { MediaFiles, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import type {
+  MediaFiles,
+  UdfAggregation,
+  UdfError,
+  UdfFold,
+  UdfFolded,
+  UdfGraph,
+  UdfResult,
+  UdfRunner,
+} from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
 
 /** The places of a graph's media: inputs that are files, steps that make some. */
@@ -51,9 +60,38 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
     runBatch: (graph, columns, rows) =>
       placesOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(runSome, graph, columns, rows),
     start: () => runner.start(),
-    fold: (aggregation) => runner.fold(aggregation),
+    fold: async (aggregation) => foldWithMedia(media, aggregation, await runner.fold(aggregation)),
     stats: () => runner.stats(),
     [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+  };
+}
+
+/** An aggregation that gets files by their paths, and whose results are stored. */
+function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = args.map(({ type }) => isMedia(type.kind));
+  if (!files.includes(true) && !isMedia(result.kind)) return fold;
+  const locate = limited(
+    async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
+    ROWS_AT_ONCE,
+  );
+  const store = async ({ value, error }: UdfFolded): Promise<UdfFolded> => {
+    if (typeof value !== "string" || !isMedia(result.kind)) return { value, error };
+    const { error: failure } = JSON.parse(value) as WorkerFile;
+    if (failure !== undefined)
+      return { value: null, error: { kind: "raised", function: "result", ...failure, at: null } };
+    return { value: await media.store(value, result), error };
+  };
+  return {
+    add: async (groups, columns) =>
+      fold.add(
+        groups,
+        await Promise.all(columns.map((cells, at) => (files[at] === true ? Promise.all(cells.map(locate)) : cells))),
+      ),
+    async finish(groups) {
+      const folded = await fold.finish(groups);
+      return new Map(await Promise.all([...folded].map(async ([group, one]) => [group, await store(one)] as const)));
+    },
+    [Symbol.asyncDispose]: () => fold[Symbol.asyncDispose](),
   };
 }
 
@@ -179,7 +217,7 @@ function givenFile({ graph, places, row, located }: Computed, step: string, path
 }
 
 /** The function with at most `max` calls at once; others wait in order. */
-function limited(run: UdfRunner["run"], max: number): UdfRunner["run"] {
+function limited<A extends unknown[], T>(run: (...args: A) => Promise<T>, max: number): (...args: A) => Promise<T> {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (...args) => {

@@ -1,23 +1,23 @@
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import { aColumn, aComputed, aManifest, anIndex, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
-import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkTables, findIncompatibilities } from "./check-tables.ts";
 
-let stage: SchemaStage;
+let catalog: TestCatalog;
 /** A separate folder for each test. */
 let target: string;
 let count = 0;
 
 beforeAll(async () => {
-  stage = await openSchemaStage();
+  catalog = await openTestCatalog();
 });
 beforeEach(() => {
   target = `main/f${++count}`;
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
 });
 
 const KEY = aUuid7Key();
@@ -30,8 +30,8 @@ const docs = (columns: ManifestColumn[], indexed: string[] = []) =>
 
 /** Checks a service with the tables `service` against the tables of a later update, `current`. */
 async function check(service: ReturnType<typeof docs>, current: ReturnType<typeof docs>): Promise<void> {
-  await stage.apply(current, { allow_destructive: true, target });
-  checkTables({ manifest: service, target }, await loadCatalog(stage.sql));
+  await catalog.apply(current, { allow_destructive: true, target });
+  checkTables({ manifest: service, target }, await loadCatalog(catalog.sql));
 }
 
 test("a service starts again after an update that only added things", async () => {
@@ -78,7 +78,7 @@ test.each([
     code: "schema_mismatch",
     hint: `Update the tables: cli schema update app.py ${target}`,
   });
-  expect(findIncompatibilities({ manifest, target }, await loadCatalog(stage.sql))).toEqual([
+  expect(findIncompatibilities({ manifest, target }, await loadCatalog(catalog.sql))).toEqual([
     { table: "docs", reason },
   ]);
 });

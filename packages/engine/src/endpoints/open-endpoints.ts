@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
 import { limitVariable } from "@appdb/contract/service-limits";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
+import { withAddresses } from "../answers/media-addresses.ts";
 import { BackgroundRoutes, compileJobRoutes } from "../background/background-routes.ts";
 import { collectBackground } from "../background/background-store.ts";
 import { hasBackground } from "../background/describe-background.ts";
@@ -101,6 +102,8 @@ export interface Endpoints extends AsyncDisposable {
   readonly inside: InnerRoutes;
   /** Runs a query for a computed column that uses it. */
   readonly answerQuery: QueryAnswerer;
+  /** Runs a query for a handler. Addresses of media begin with the path below the service's own one. */
+  readonly answerHandler: QueryAnswerer;
   /** Makes the runner of the services' background jobs; undefined when no route has any. `owner`: this process. */
   background(owner: string): BackgroundRunner | undefined;
   /** Removes expired idempotent responses and background jobs. Returns their number. @throws database_unavailable */
@@ -157,8 +160,14 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
     routes: [...routes, ...jobs, ...files].map((route) => withBound(route, context.limits.route_requests, deps.log)),
     background: (owner) => background.runner(owner),
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
-    inside: openInnerRoutes(applications, routesOnDemand(context, tables), deps.log),
+    inside: openInnerRoutes(applications, routesOnDemand(context, tables, addressed), deps.log),
     answerQuery: (query, args) => context.queries.answer(query, args),
+    answerHandler: (query, args) =>
+      context.queries.answer(
+        query,
+        args,
+        media === undefined ? undefined : (text) => withAddresses(text, (cell) => media.addressOf(cell, "")),
+      ),
     collect: async () =>
       (await context.once.collect()) +
       (await collectBackground(deps)) +
@@ -170,13 +179,17 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
 }
 
 /** For a service without external clients: compiles each route on first use. */
-function routesOnDemand(context: RouteContext, service: ManifestService | undefined) {
+function routesOnDemand(
+  context: RouteContext,
+  service: ManifestService | undefined,
+  addressed: (route: CompiledRoute) => CompiledRoute,
+) {
   const compiledRoutes = new Map<string, CompiledRoute>();
   return (id: string): CompiledRoute | undefined => {
     const known = compiledRoutes.get(id);
     const route = service?.routes.find((candidate) => tableRouteId(candidate) === id);
     if (known !== undefined || service === undefined || route === undefined) return known;
-    const compiled = routeKind(route).compile(context, service, route);
+    const compiled = addressed(routeKind(route).compile(context, service, route));
     compiledRoutes.set(id, compiled);
     return compiled;
   };

@@ -1,4 +1,5 @@
-import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 
@@ -39,35 +40,35 @@ ${index === "" ? "" : `\n\ndef near(q: str): return Notes.order_by(Notes.${colum
 
 const VOWELS = "embedding=by_vowels";
 const OTHERS = "embedding=by_others";
-let stage: QueriesStage;
+let tested: TestApplication;
 
 beforeEach(async () => {
-  stage = await openQueriesStage(app(""));
-  await insert(stage, { vowels: "aaa b", others: "a bbb", third: "eee ddd" });
+  tested = await openTestApplication(app(""));
+  await insert(tested, { vowels: "aaa b", others: "a bbb", third: "eee ddd" });
 });
 
-afterEach(() => stage?.[Symbol.asyncDispose]());
+afterEach(() => tested?.[Symbol.asyncDispose]());
 
-async function insert(to: ServedApp, rows: Readonly<Record<string, string>>, column = "text"): Promise<void> {
+async function insert(to: ServedRoutes, rows: Readonly<Record<string, string>>, column = "text"): Promise<void> {
   for (const [key, text] of Object.entries(rows)) {
     const made = await to.post("/notes", { key, [column]: text });
     if (made.status !== 200) throw new Error(made.text);
   }
 }
 
-async function nearest(of: ServedApp, q: string): Promise<string> {
+async function nearest(of: ServedRoutes, q: string): Promise<string> {
   const answer = await of.post("/near", { q });
   return answer.status === 200 ? answer.json.rows[0].key : answer.json.code;
 }
 
 async function table() {
-  const [found] = (await loadCatalog(stage.sql)).tables;
+  const [found] = (await loadCatalog(tested.sql)).tables;
   if (found === undefined) throw new Error("the table is gone");
   return found;
 }
 
 async function hidden(): Promise<string[]> {
-  const { rows } = await stage.sql.query({
+  const { rows } = await tested.sql.query({
     text: `select attname from pg_attribute where attrelid = 'notes'::regclass and attname like '\\_embedding%'
       and not attisdropped order by 1`,
   });
@@ -75,120 +76,120 @@ async function hidden(): Promise<string[]> {
 }
 
 test("an index on existing rows computes vectors and graph; a second plan is empty", async () => {
-  const plan = (await stage.diff(app(VOWELS))).tables[0];
+  const plan = (await tested.diff(app(VOWELS))).tables[0];
   expect(plan?.ops.map((op) => op.description)).toEqual(["embedding index on (text) will be built"]);
   expect(plan?.resolution).toBe("update_additive");
-  const jobs = await stage.update(app(VOWELS));
+  const jobs = await tested.update(app(VOWELS));
   expect(jobs).toHaveLength(2);
-  await using early = await stage.serve(app(VOWELS));
+  await using early = await tested.serve(app(VOWELS));
   expect(await nearest(early, "a")).toBe("schema_changed");
-  await stage.finish(jobs);
+  await tested.finish(jobs);
   expect(await nearest(early, "aab")).toBe("vowels");
   expect((await table()).indexes.map(({ kind, state }) => [kind, state])).toEqual([["embedding", "ready"]]);
-  const { rows } = await stage.sql.query({
+  const { rows } = await tested.sql.query({
     text: "select rows_done, rows_total from appdb.jobs where kind = 'build_index'",
   });
   expect(rows).toEqual([["3", "3"]]);
-  expect((await stage.diff(app(VOWELS))).in_agreement).toBe(true);
+  expect((await tested.diff(app(VOWELS))).in_agreement).toBe(true);
   await insert(early, { later: "iii" });
   expect(await nearest(early, "i")).toBe("later");
 });
 
 test("with another function, the old index is used until the new one is built", async () => {
-  await stage.finish(await stage.update(app(VOWELS)));
-  await using old = await stage.serve(app(VOWELS));
-  const plan = (await stage.diff(app(OTHERS))).tables[0];
+  await tested.finish(await tested.update(app(VOWELS)));
+  await using old = await tested.serve(app(VOWELS));
+  const plan = (await tested.diff(app(OTHERS))).tables[0];
   expect(plan?.ops.map((op) => op.description)).toEqual([
     "embedding index on (text) will be rebuilt because its dimensions changed; until then the previous one is used",
   ]);
-  const jobs = await stage.update(app(OTHERS));
-  await using now = await stage.serve(app(OTHERS));
+  const jobs = await tested.update(app(OTHERS));
+  await using now = await tested.serve(app(OTHERS));
   // The previous index only sees the letters a, e and i, the new one b, c, d and f.
   expect(await nearest(old, "aad")).toBe("vowels");
   expect(await nearest(now, "aad")).toBe("vowels");
-  expect((await stage.diff(app(OTHERS))).in_agreement).toBe(true);
+  expect((await tested.diff(app(OTHERS))).in_agreement).toBe(true);
   await insert(old, { old_c: "ccc" });
   await insert(now, { new_d: "ddd" });
-  await stage.finish(jobs);
-  await stage.finish(await openJobs());
+  await tested.finish(jobs);
+  await tested.finish(await openJobs());
   expect(await nearest(now, "aad")).toBe("third");
   expect(await nearest(now, "c")).toBe("old_c");
   expect((await now.post("/near", { q: "d" })).json.rows).toHaveLength(1);
-  expect(await stage.sql.query({ text: "select key from notes where _embedding_text_2 is null" })).toMatchObject({
+  expect(await tested.sql.query({ text: "select key from notes where _embedding_text_2 is null" })).toMatchObject({
     rows: [],
   });
   expect(await hidden()).toEqual(["_embedding_text_2"]);
   expect((await table()).indexes).toHaveLength(1);
-  expect((await stage.diff(app(OTHERS))).in_agreement).toBe(true);
+  expect((await tested.diff(app(OTHERS))).in_agreement).toBe(true);
   // The previous service continues to write, and reports queries that no longer work.
   await insert(old, { old_f: "fff" });
-  await stage.finish(await openJobs());
+  await tested.finish(await openJobs());
   expect(await nearest(now, "f")).toBe("old_f");
 });
 
 test("a changed metric keeps the vectors, and can be reverted while building", async () => {
-  await stage.finish(await stage.update(app(VOWELS)));
+  await tested.finish(await tested.update(app(VOWELS)));
   const before = (await table()).indexes[0];
-  expect(await stage.update(app(`${VOWELS}, metric="l2"`))).toHaveLength(1);
+  expect(await tested.update(app(`${VOWELS}, metric="l2"`))).toHaveLength(1);
   expect((await table()).indexes.map(({ replaces }) => replaces ?? null)).toEqual([null, before?.id]);
-  const back = (await stage.diff(app(VOWELS))).tables[0];
+  const back = (await tested.diff(app(VOWELS))).tables[0];
   expect(back?.ops.map((op) => op.description)).toEqual([
     "the new embedding index on (text) will not be built; the previous one stays",
   ]);
   expect(back?.resolution).toBe("update_additive");
-  await stage.finish(await stage.update(app(VOWELS)));
+  await tested.finish(await tested.update(app(VOWELS)));
   expect((await table()).indexes).toEqual([before]);
-  await stage.finish(await stage.update(app(`${VOWELS}, metric="l2"`)));
+  await tested.finish(await tested.update(app(`${VOWELS}, metric="l2"`)));
   expect((await table()).indexes.map(({ embedding }) => embedding?.metric)).toEqual(["l2"]);
   expect(await hidden()).toEqual(["_embedding_text"]);
 });
 
 test("of two successive changes only the last one is built", async () => {
-  await stage.finish(await stage.update(app(VOWELS)));
-  const first = await stage.update(app(OTHERS));
-  const second = await stage.update(app(`${OTHERS}, precision="fp32"`));
-  await stage.finish([...first, ...second]);
-  await using now = await stage.serve(app(`${OTHERS}, precision="fp32"`));
+  await tested.finish(await tested.update(app(VOWELS)));
+  const first = await tested.update(app(OTHERS));
+  const second = await tested.update(app(`${OTHERS}, precision="fp32"`));
+  await tested.finish([...first, ...second]);
+  await using now = await tested.serve(app(`${OTHERS}, precision="fp32"`));
   expect(await nearest(now, "aad")).toBe("third");
   expect((await table()).indexes.map(({ embedding }) => embedding?.precision)).toEqual(["fp32"]);
   expect(await hidden()).toHaveLength(1);
 });
 
 test("a row that fails in the new function leaves the previous index intact", async () => {
-  await stage.finish(await stage.update(app(VOWELS)));
-  await stage.sql.query({ text: "update notes set text = 'boom' where key = 'third'" });
-  await expect(stage.finish(await stage.update(app(OTHERS)))).rejects.toMatchObject({ code: "fill_failed" });
-  await using old = await stage.serve(app(VOWELS));
+  await tested.finish(await tested.update(app(VOWELS)));
+  await tested.sql.query({ text: "update notes set text = 'boom' where key = 'third'" });
+  await expect(tested.finish(await tested.update(app(OTHERS)))).rejects.toMatchObject({ code: "fill_failed" });
+  await using old = await tested.serve(app(VOWELS));
   expect(await nearest(old, "a")).toBe("vowels");
   expect((await table()).indexes).toHaveLength(1);
   expect(await hidden()).toEqual(["_embedding_text"]);
 });
 
 test("a removed index is dropped with its vectors, even without its function", async () => {
-  await stage.finish(await stage.update(app(VOWELS)));
-  await stage.sql.query({ text: "delete from appdb.functions" });
-  const plan = (await stage.diff(app(""))).tables[0];
+  await tested.finish(await tested.update(app(VOWELS)));
+  await tested.sql.query({ text: "delete from appdb.functions" });
+  const plan = (await tested.diff(app(""))).tables[0];
   expect(plan?.ops.map(({ description, destructive }) => [description, destructive])).toEqual([
     ["embedding index on (text) will be dropped", true],
   ]);
-  expect(await stage.update(app(""))).toEqual([]);
+  expect(await tested.update(app(""))).toEqual([]);
   expect(await hidden()).toEqual([]);
   expect((await table()).indexes).toEqual([]);
 });
 
 test("a renamed column keeps its vectors and its index", async () => {
-  await stage.finish(await stage.update(app(VOWELS)));
+  await tested.finish(await tested.update(app(VOWELS)));
   const renamed = app(VOWELS, "body", ', renamed_from="text"');
-  expect(await stage.update(renamed)).toEqual([]);
-  await using now = await stage.serve(renamed);
+  expect(await tested.update(renamed)).toEqual([]);
+  await using now = await tested.serve(renamed);
   expect(await nearest(now, "aab")).toBe("vowels");
   await insert(now, { more: "ii" }, "body");
   expect(await nearest(now, "i")).toBe("more");
   expect(await hidden()).toEqual(["_embedding_text"]);
-  expect((await stage.diff(renamed)).in_agreement).toBe(true);
+  expect((await tested.diff(renamed)).in_agreement).toBe(true);
 });
 
 async function openJobs(): Promise<string[]> {
-  const { rows } = await stage.sql.query({ text: "select id from appdb.jobs where state in ('queued', 'running')" });
+  const { rows } = await tested.sql.query({ text: "select id from appdb.jobs where state in ('queued', 'running')" });
   return rows.flat().map(String);
 }

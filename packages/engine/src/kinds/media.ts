@@ -19,7 +19,7 @@ import {
 import type { Kind, Value } from "./kind.ts";
 import { hashOfText } from "./string.ts";
 
-/** Schemes of addresses that stay where they are. Files of a server are nobody's to name in a request. */
+/** Schemes of addresses that stay where they are. A request cannot name files of a server. */
 const OUTSIDE = /^(?:https?|s3|gs|wasbs?|abfss?):\/\/[^\s]+$/;
 const MAX_ADDRESS = 4_096;
 const EXAMPLES = { image: "image.png", video: "video.mp4", audio: "audio.mp3", document: "document.pdf" } as const;

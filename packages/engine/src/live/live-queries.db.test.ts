@@ -1,16 +1,17 @@
 import type { EventReader } from "@appdb/testkit/event-reader";
 import { LiveClient as Client } from "@appdb/testkit/live-client";
-import { type AskOptions, openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { RouteRequest } from "../routes/route.ts";
 import { LIVE_APP } from "./testing/live-app.ts";
 
 /** Live queries on a real database: the events that a reader gets after commits of any client. */
-let stage: QueriesStage;
+let app: TestApplication;
 
 let opened: EventReader[] = [];
 
 beforeAll(async () => {
-  stage = await openQueriesStage(LIVE_APP, { live_queries: 60, live_bytes: 200_000 });
+  app = await openTestApplication(LIVE_APP, { live_queries: 60, live_bytes: 200_000 });
 }, 60_000);
 
 afterEach(async () => {
@@ -20,21 +21,21 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
 });
 
-async function stream(path: string, options?: AskOptions): Promise<EventReader> {
-  const reader = await stage.stream(path, options);
+async function stream(path: string, options?: Partial<RouteRequest>): Promise<EventReader> {
+  const reader = await app.stream(path, options);
   opened.push(reader);
   return reader;
 }
 
-const run = (text: string) => stage.sql.query({ text });
-const add = (name: string, room: string, n = 1) => stage.post("/notes", { name, room, n, doc: null });
+const run = (text: string) => app.sql.query({ text });
+const add = (name: string, room: string, n = 1) => app.post("/notes", { name, room, n, doc: null });
 const nameOf = (event: Awaited<ReturnType<EventReader["next"]>>) => event?.event;
 
 /** How often a table was read since the last look at the statements. */
-const runsOf = (table: string) => stage.statements().filter(({ text }) => text.includes(`from ${table}`)).length;
+const runsOf = (table: string) => app.statements().filter(({ text }) => text.includes(`from ${table}`)).length;
 
 test("the result comes first, then each commit's changes, from any client", async () => {
   await add("a", "lobby", 1);
@@ -79,26 +80,26 @@ test("a commit that touches no matching rows reruns nothing", async () => {
   await add("a", "lobby");
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
-  stage.statements();
+  app.statements();
   await run("insert into notes (_row, name, room) values (uuidv7(), 'x', 'hall')");
   await run("update notes set n = 3 where name = 'x'");
   await run("update notes set n = 3 where name = 'nobody'");
   await run("insert into notes (_row, name, room, n) values (uuidv7(), 'b', 'lobby', 2)");
   expect(await client.take()).toBe("change");
-  expect(stage.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
+  expect(app.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
 });
 
 test("a rollback sends no event, and one transaction sends one event", async () => {
   for (let at = 0; at < 9; at++) await add(`before ${at}`, "lobby");
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
-  await stage.sql
+  await app.sql
     .transaction(async (connection) => {
       await connection.query({ text: "insert into notes (_row, name, room) values (uuidv7(), 'undone', 'lobby')" });
       throw new Error("undone");
     })
     .catch(() => undefined);
-  await stage.sql.transaction(async (connection) => {
+  await app.sql.transaction(async (connection) => {
     for (const name of ["a", "b", "c"]) {
       await connection.query({
         text: `insert into notes (_row, name, room, n) values (uuidv7(), '${name}', 'lobby', 1)`,
@@ -165,8 +166,8 @@ test("values that are long, odd or many find their queries", async () => {
     rooms.map(async (room) => new Client(await stream(`/in_room?room=${encodeURIComponent(room)}`))),
   );
   for (const client of clients) await client.take();
-  stage.statements();
-  await stage.sql.query({
+  app.statements();
+  await app.sql.query({
     text: `insert into notes (_row, name, room, n)
       select uuidv7(), 'row ' || i, r, 1 from unnest($1::text[]) with ordinality as t(r, i)
       union all select uuidv7(), 'other ' || i, 'elsewhere ' || i, 1 from generate_series(1, 300) i`,
@@ -226,7 +227,7 @@ test("refuses too many streams, too large results and pages by name", async () =
   expect(await readers[2]?.next()).toMatchObject(problem);
   expect(await readers[2]?.next()).toBeUndefined();
   await expect(stream("/every")).rejects.toThrow(/SERVICE_LIVE_BYTES/);
-  expect(await stage.get("/every?page_size=2", { headers: { accept: "text/event-stream" } })).toMatchObject({
+  expect(await app.get("/every?page_size=2", { headers: { accept: "text/event-stream" } })).toMatchObject({
     status: 422,
     json: { code: "invalid_request" },
   });
@@ -256,13 +257,13 @@ test("queries that rerun together get the same results as alone", async () => {
     select uuidv7(), 'note ' || i, 'r' || i % 12, nullif((i * 7) % 5, 2) from generate_series(1, 60) i`);
   for (const [at, client] of clients.entries()) {
     const path = ["in_room", "first", "counted", "titled", "named"][Math.floor(at / rooms.length)];
-    const { json } = await stage.get(`/${path}?room=r${at % rooms.length}`);
+    const { json } = await app.get(`/${path}?room=r${at % rooms.length}`);
     await client.until(path === "counted" ? [json] : (json.rows ?? json));
   }
 });
 
 test("a Json value of several lines arrives whole", async () => {
-  await stage.sql.query({
+  await app.sql.query({
     text: "insert into notes (_row, name, room, doc) values (uuidv7(), 'a', 'lobby', $1)",
     values: ['{\n "a":\r\n 1}'],
   });
@@ -271,8 +272,8 @@ test("a Json value of several lines arrives whole", async () => {
 });
 
 test("reports a locked table, which can be watched later", async () => {
-  await using served = await stage.serve(LIVE_APP);
-  await stage.sql.transaction(async (connection) => {
+  await using served = await app.serve(LIVE_APP);
+  await app.sql.transaction(async (connection) => {
     await connection.query({ text: "insert into notes (_row, name, room) values (uuidv7(), 'held', 'lobby')" });
     await expect(served.stream("/every")).rejects.toThrow(/503.*transaction holds the table/);
   });
@@ -285,7 +286,7 @@ test("a writer with only write permission is not refused, and sends events", asy
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
   await run("create role scribe; grant insert, update on notes to scribe");
-  await stage.sql.transaction(async (connection) => {
+  await app.sql.transaction(async (connection) => {
     await connection.query({ text: "set local role scribe" });
     await connection.query({ text: "insert into notes (_row, name, room, n) values (uuidv7(), 'a', 'lobby', 1)" });
   });
@@ -294,7 +295,7 @@ test("a writer with only write permission is not refused, and sends events", asy
 });
 
 test("a transaction that began before the watch sends events for later writes", async () => {
-  await stage.sql.transaction(async (connection) => {
+  await app.sql.transaction(async (connection) => {
     await connection.query({ text: "set transaction isolation level repeatable read" });
     await connection.query({ text: "select count(*) from notes" });
     const client = new Client(await stream("/in_room?room=lobby"));
@@ -309,7 +310,7 @@ test("a transaction that began before the watch sends events for later writes", 
 test("missed changes arrive after the listening connection was lost", async () => {
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
-  await stage.sql.transaction(async (connection) => {
+  await app.sql.transaction(async (connection) => {
     await connection.query({
       text: "select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%' and datname = current_database()",
     });
@@ -322,7 +323,7 @@ test("watches do not block writers while a table is renamed or changed", async (
   const client = new Client(await stream("/in_room?room=lobby"));
   await client.take();
   // In one transaction: between two commits a run would miss the column and end its stream.
-  await stage.sql.transaction(async (connection) => {
+  await app.sql.transaction(async (connection) => {
     await connection.query({ text: "alter table notes rename column room to place" });
     await connection.query({ text: "insert into notes (_row, name, place, n) values (uuidv7(), 'a', 'lobby', 1)" });
     await connection.query({ text: "alter table notes rename column place to room" });
@@ -342,19 +343,19 @@ test("ignores foreign messages on the channel", async () => {
     "id;1;2;part",
     ';1;1;{"table":1,"rows":[1]}',
   ]) {
-    await stage.sql.query({ text: "select pg_notify('appdb_live', $1)", values: [payload] });
+    await app.sql.query({ text: "select pg_notify('appdb_live', $1)", values: [payload] });
   }
   await add("a", "lobby");
   await client.until([{ name: "a", n: 1 }]);
 });
 
 test("equal live queries share runs, and triggers are active only while watched", async () => {
-  await using served = await stage.serve(LIVE_APP);
+  await using served = await app.serve(LIVE_APP);
   const enabled = async () => {
     const { rows } = await run("select count(*) from pg_trigger where tgname like 'appdb_live%' and tgenabled <> 'D'");
     return Number(rows[0]?.[0]);
   };
-  await stage.endpoints[Symbol.asyncDispose]();
+  await app.endpoints[Symbol.asyncDispose]();
   expect(await enabled()).toBe(0);
   // The watch of a service that died.
   await run(
@@ -363,10 +364,10 @@ test("equal live queries share runs, and triggers are active only while watched"
   const readers = await Promise.all(Array.from({ length: 20 }, () => served.stream("/in_room?room=lobby")));
   for (const reader of readers) await reader.next();
   expect(await enabled()).toBe(4);
-  stage.statements();
+  app.statements();
   await run("insert into notes (_row, name, room, n) values (uuidv7(), 'a', 'lobby', 2)");
   for (const reader of readers) expect((await reader.next())?.data.rows).toEqual([{ name: "a", n: 2 }]);
-  expect(stage.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
+  expect(app.statements().filter(({ text }) => text.includes('from "public"."notes"'))).toHaveLength(1);
   await served.endpoints[Symbol.asyncDispose]();
   for (const reader of readers) expect(await reader.next()).toBeUndefined();
   expect(await enabled()).toBe(0);

@@ -1,13 +1,13 @@
 import { printReference } from "@appdb/contract/media";
 import { aColumn, aManifest, aTable, aUuid7Key } from "@appdb/testkit/manifest-builder";
-import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { collectMedia, readMediaUsage } from "./collect-media.ts";
 import { MediaObjects } from "./media-objects.ts";
 
 const GRACE_MS = 3_600_000;
 
-let stage: SchemaStage;
+let tested: TestCatalog;
 /** Objects that stores hold: `<store> <key>`. */
 let stored: Set<string>;
 let failure: Error | undefined;
@@ -20,39 +20,39 @@ const media = {
 };
 
 beforeEach(async () => {
-  stage = await openSchemaStage();
+  tested = await openTestCatalog();
   stored = new Set();
   failure = undefined;
   const columns = [aUuid7Key(), aColumn("key", "string"), aColumn("picture", "image", { nullable: true })];
-  await stage.apply(aManifest({ tables: [aTable("photos", columns)] }));
+  await tested.apply(aManifest({ tables: [aTable("photos", columns)] }));
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await tested[Symbol.asyncDispose]();
 });
 
 /** Stores an object that was last given `ageMs` ago. */
 async function put(key: string, ageMs: number, store = "home"): Promise<void> {
-  await new MediaObjects(stage.sql).record({ store, key, bytes: 10 });
+  await new MediaObjects(tested.sql).record({ store, key, bytes: 10 });
   stored.add(`${store} ${key}`);
   await age(key, ageMs);
 }
 
 async function age(key: string, ageMs: number): Promise<void> {
-  await stage.sql.query({
+  await tested.sql.query({
     text: "update appdb.media_objects set put_at = now() - make_interval(secs => $2), checked_at = null where key = $1",
     values: [key, String(ageMs / 1_000)],
   });
 }
 
 async function insert(key: string, object: string): Promise<void> {
-  await stage.sql.query({
+  await tested.sql.query({
     text: "insert into photos (id, key, picture) values (uuidv7(), $1, $2)",
     values: [key, printReference({ store: "home", key: object })],
   });
 }
 
-const collect = (): Promise<number> => collectMedia(stage.sql, media, GRACE_MS);
+const collect = (): Promise<number> => collectMedia(tested.sql, media, GRACE_MS);
 
 test("an object without a row is deleted after the grace period, others stay", async () => {
   await put("aa/old", 2 * GRACE_MS);
@@ -62,7 +62,7 @@ test("an object without a row is deleted after the grace period, others stay", a
   await insert("a", "bb/used");
   expect(await collect()).toBe(2);
   expect([...stored]).toEqual(["home bb/used", "home cc/new"]);
-  expect(await readMediaUsage(stage.sql)).toEqual({ bytes: 20, objects: 2 });
+  expect(await readMediaUsage(tested.sql)).toEqual({ bytes: 20, objects: 2 });
   expect(await collect()).toBe(0);
 });
 
@@ -70,31 +70,31 @@ test("an object is deleted once its last row is gone", async () => {
   await put("aa/x", 2 * GRACE_MS);
   await insert("a", "aa/x");
   await insert("b", "aa/x");
-  await stage.sql.query({ text: "delete from photos where key = 'a'" });
+  await tested.sql.query({ text: "delete from photos where key = 'a'" });
   expect(await collect()).toBe(0);
-  await stage.sql.query({ text: "delete from photos where key = 'b'" });
+  await tested.sql.query({ text: "delete from photos where key = 'b'" });
   await age("aa/x", 2 * GRACE_MS);
   expect(await collect()).toBe(1);
 });
 
-test("an object that is given again stays, and whoever gives it waits for its deletion", async () => {
+test("an object that is given again stays, and the process that gives it waits for its deletion", async () => {
   await put("aa/x", 2 * GRACE_MS);
   const events: string[] = [];
   let given: Promise<void> | undefined;
   const slow = {
     async remove(): Promise<void> {
       // Another process gives the same file while it is being deleted.
-      given = new MediaObjects(stage.sql)
+      given = new MediaObjects(tested.sql)
         .record({ store: "home", key: "aa/x", bytes: 10 })
         .then(() => void events.push("recorded"));
       await new Promise((resolve) => setImmediate(resolve));
       events.push("deleted");
     },
   };
-  expect(await collectMedia(stage.sql, slow, GRACE_MS)).toBe(1);
+  expect(await collectMedia(tested.sql, slow, GRACE_MS)).toBe(1);
   await given;
   expect(events).toEqual(["deleted", "recorded"]);
-  expect(await readMediaUsage(stage.sql)).toEqual({ bytes: 10, objects: 1 });
+  expect(await readMediaUsage(tested.sql)).toEqual({ bytes: 10, objects: 1 });
   expect(await collect()).toBe(0);
 });
 
@@ -102,14 +102,14 @@ test("a store that does not answer keeps the record, and the next collection del
   await put("aa/x", 2 * GRACE_MS);
   failure = new Error("the store is away");
   await expect(collect()).rejects.toBe(failure);
-  expect(await readMediaUsage(stage.sql)).toMatchObject({ objects: 1 });
+  expect(await readMediaUsage(tested.sql)).toMatchObject({ objects: 1 });
   failure = undefined;
   expect(await collect()).toBe(1);
 });
 
 test("nothing is deleted while a job may restore earlier values", async () => {
   await put("aa/x", 2 * GRACE_MS);
-  await stage.sql.query({
+  await tested.sql.query({
     text: `insert into appdb.jobs (kind, table_id, column_ids, table_name, column_names, state, incarnation)
       select 'recompute', id, '{}', name, '{}', 'queued', gen_random_uuid() from appdb.tables`,
   });
@@ -125,7 +125,7 @@ test("two collections at once delete each object once", async () => {
 });
 
 test("all processes sign addresses by one secret", async () => {
-  const secrets = await Promise.all([1, 2, 3].map(() => new MediaObjects(stage.sql).readSecret()));
+  const secrets = await Promise.all([1, 2, 3].map(() => new MediaObjects(tested.sql).readSecret()));
   expect(secrets[0]).toHaveLength(32);
   expect(new Set(secrets.map((secret) => secret.toString("hex"))).size).toBe(1);
 });

@@ -22,7 +22,7 @@ interface StoredKey {
 /**
  * Deletes media objects that no row has referred to since the grace period. It may be interrupted at any time and run
  * in several processes at once. While jobs run, whose undo tables hold earlier values, it deletes nothing. An object is
- * deleted while its record is locked: whoever gives the same file meanwhile waits, and stores it again.
+ * deleted while its record is locked: a process that gives the same file meanwhile waits, and stores it again.
  * Returns the number of deleted objects.
  * @throws database_unavailable, media_unavailable, media_denied
  */

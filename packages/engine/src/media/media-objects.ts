@@ -15,6 +15,26 @@ export interface StoredObject {
   readonly bytes: number;
 }
 
+/** The size of a store's objects on disks with blocks of this many bytes. */
+const BLOCK_BYTES = 4_096;
+
+export interface MediaUse {
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+/** The objects of a store and their size on its disk. Zero before the catalog exists. @throws database_unavailable */
+export async function readMediaUse(sql: SqlPool, store: string): Promise<MediaUse> {
+  const catalog = await sql.query({ text: "select to_regclass('appdb.media_objects')::text" });
+  if (catalog.rows[0]?.[0] === null) return { objects: 0, bytes: 0 };
+  const { rows } = await sql.query({
+    text: `select count(*)::text, (coalesce(sum((bytes + ${BLOCK_BYTES - 1}) / ${BLOCK_BYTES}), 0) * ${BLOCK_BYTES})::text
+      from appdb.media_objects where store = $1`,
+    values: [store],
+  });
+  return { objects: Number(rows[0]?.[0]), bytes: Number(rows[0]?.[1]) };
+}
+
 /** The objects that a database has written to media stores. Records of one moment are written together. */
 export class MediaObjects {
   readonly #sql: SqlPool;
@@ -46,6 +66,12 @@ export class MediaObjects {
     await this.#records.submit(object);
     if (this.#fresh.size >= MAX_FRESH) this.#fresh.clear();
     this.#fresh.set(name, this.#now());
+  }
+
+  /** Refuses content that could not be recorded. @throws disk_full, database_unavailable */
+  async requireWritable(): Promise<void> {
+    // a statement that writes nothing is refused like any other
+    await this.#sql.query({ text: "insert into appdb.media_secret (secret) select null::bytea where false" });
   }
 
   /** The secret that signs addresses; the first process makes it. @throws database_unavailable */

@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explainQuery } from "../endpoints/explain-query.ts";
 
@@ -113,10 +113,10 @@ def lonely(): return Items.where(Items.sku == "a1").select(s=spread(Items.n))
 lonely = serve(lonely)
 `;
 
-let stage: QueriesStage;
+let tested: TestApplication;
 
 beforeAll(async () => {
-  stage = await openQueriesStage(APP, { rows_in_flight: 1_000 });
+  tested = await openTestApplication(APP, { rows_in_flight: 1_000 });
   const rows: [string, string | null, number | null, string | null][] = [
     ["a1", "a", 5, "2024-01-01 00:00:00.25+00"],
     ["a2", "a", 9, "2024-03-01 00:00:00+00"],
@@ -132,17 +132,17 @@ beforeAll(async () => {
   ];
   for (const row of rows) {
     const text = "insert into items (_row, sku, kind, n, at) values (uuidv7(), $1, $2, $3, $4)";
-    await stage.sql.query({ text, values: row });
+    await tested.sql.query({ text, values: row });
   }
-  await stage.sql.query({
+  await tested.sql.query({
     text: "insert into kinds (_row, name, title) values (uuidv7(), 'a', 'A'), (uuidv7(), 'b', 'B'), (uuidv7(), 'z', 'Z')",
   });
 });
 
-afterAll(() => stage[Symbol.asyncDispose]());
+afterAll(() => tested[Symbol.asyncDispose]());
 
 async function rows(path: string): Promise<unknown> {
-  const { json, status } = await stage.get(path);
+  const { json, status } = await tested.get(path);
   expect({ status, json }).toMatchObject({ status: 200 });
   return json.rows;
 }
@@ -159,7 +159,7 @@ test("an application aggregate works next to sum and count, with nulls", async (
 
 test("settings are query parameters of any type, with all digits", async () => {
   expect(await rows("/by_kind?kind=a")).toEqual([{ s: 4 }]);
-  expect((await stage.get("/by_kind?kind=a&least=9007199254740993")).text).toBe('{"rows":[{"s":9007199254740997}]}');
+  expect((await tested.get("/by_kind?kind=a&least=9007199254740993")).text).toBe('{"rows":[{"s":9007199254740997}]}');
   expect(await rows("/set_apart?by=%20%22%20")).toEqual([{ j: 'a15 " a29 " b11 " b38 " x12 " x22 " bad1-1 " bad2-1' }]);
   expect(await rows("/since?at=2024-02-01T00:00:00Z")).toEqual([{ l: "2024-03-01T00:00:00Z" }]);
   expect(await rows("/since?at=2025-02-01T00:00:00.5Z")).toEqual([{ l: "2025-02-01T00:00:00.500000Z" }]);
@@ -214,7 +214,7 @@ test("both kinds of aggregates see the same sample, with or without a seed", asy
 });
 
 test("a raising update() is reported with query, column, group and function", async () => {
-  const { status, json } = await stage.get("/unlucky");
+  const { status, json } = await tested.get("/unlucky");
   expect({ status, json }).toMatchObject({
     status: 400,
     json: {
@@ -228,7 +228,7 @@ test("a raising update() is reported with query, column, group and function", as
 });
 
 test("a raising value() is reported in the same way", async () => {
-  const { status, json } = await stage.get("/lonely");
+  const { status, json } = await tested.get("/lonely");
   expect({ status, json }).toMatchObject({
     status: 400,
     json: {
@@ -240,8 +240,8 @@ test("a raising value() is reported in the same way", async () => {
 });
 
 test("the plan shows which aggregates the application computes", async () => {
-  const { parts, statements } = await explainQuery(stage.sql, {
-    manifest: stage.manifest,
+  const { parts, statements } = await explainQuery(tested.sql, {
+    manifest: tested.manifest,
     target: "main",
     query: "mixed",
     params: {},
@@ -261,17 +261,17 @@ test("the plan shows which aggregates the application computes", async () => {
 });
 
 test("rows are streamed: only the groups count as held", async () => {
-  await stage.sql.query({
+  await tested.sql.query({
     text: `insert into items (_row, sku, kind, n)
       select uuidv7(), 'm' || i, 'many', i + 100 from generate_series(1, 20000) i`,
   });
-  stage.statements();
+  tested.statements();
   expect(await rows("/by_kind?kind=many")).toEqual([{ s: 19_999 }]);
-  const fetches = stage.statements().filter(({ text }) => text.startsWith("fetch"));
+  const fetches = tested.statements().filter(({ text }) => text.startsWith("fetch"));
   expect(fetches).toHaveLength(41);
 });
 
 test("a table that changes before the read is read in its new shape", async () => {
-  await stage.update(APP.replace("n: db.Int | None", "n: db.Int | None\n    note: db.String | None"));
+  await tested.update(APP.replace("n: db.Int | None", "n: db.Int | None\n    note: db.String | None"));
   expect(await rows("/by_kind?kind=a")).toEqual([{ s: 4 }]);
 });

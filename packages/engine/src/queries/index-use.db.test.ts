@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explainQuery } from "../endpoints/explain-query.ts";
 
@@ -74,28 +74,28 @@ r.add_delete_route(Notes, path="/delete-place", match_columns=["place", "shelf"]
 ${NAMES.map((name) => `\n\ndef ${name}(a: str): return QUERIES["${name}"](a)\n${name} = db.query(${name})\nr.add_query_route(path="/${name}", query=${name}, method="get")`).join("")}
 `;
 
-let stage: QueriesStage;
+let app: TestApplication;
 
 beforeAll(async () => {
-  stage = await openQueriesStage(FILE);
-  await stage.sql.query({
+  app = await openTestApplication(FILE);
+  await app.sql.query({
     text: `insert into notes (_row, author, number, title, loud, at, place, shelf, tag, size, plain)
       select uuidv7(), 'author ' || i, i % 7, t, upper(t), '2024-01-01Z'::timestamptz + i * interval '1 minute',
         'place ' || i % 500, 'shelf ' || i % 40, gen_random_uuid(), i / 2.0, i % 9
       from (select i, case when i % 5000 = 0 then null else 'title ' || i end as t from generate_series(1, 20000) i) as rows`,
   });
-  await stage.sql.query({
+  await app.sql.query({
     text: `insert into everything (_row, sku, day, word, half)
       select uuidv7(), 'sku ' || i, '2024-01-01'::date + i, 'Word ' || i, 'word ' || i from generate_series(1, 20000) i`,
   });
-  await stage.sql.query({ text: "analyze" });
+  await app.sql.query({ text: "analyze" });
 });
 
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => app?.[Symbol.asyncDispose]());
 
 async function planOf(query: string, a: string): Promise<string> {
-  const input = { manifest: stage.manifest, target: "main", query, params: { a }, analyze: false };
-  return (await explainQuery(stage.sql, { ...input, limits: DEFAULT_LIMITS })).plan.join("\n");
+  const input = { manifest: app.manifest, target: "main", query, params: { a }, analyze: false };
+  return (await explainQuery(app.sql, { ...input, limits: DEFAULT_LIMITS })).plan.join("\n");
 }
 
 const BY_TITLE = '"notes(title)"';
@@ -148,11 +148,11 @@ test("texts that differ after the indexed prefix are distinguished and sorted", 
       size: 0,
       plain: 0,
     };
-    const made = await stage.post("/notes", { ...row, title, tag: "01890a5d-ac96-774b-bcce-b302099a8057" });
+    const made = await app.post("/notes", { ...row, title, tag: "01890a5d-ac96-774b-bcce-b302099a8057" });
     expect(made.status).toBe(200);
   }
   const titles = async (path: string): Promise<string[]> =>
-    (await stage.get(path)).json.rows.map((row: { title: string }) => row.title);
+    (await app.get(path)).json.rows.map((row: { title: string }) => row.title);
   expect(await titles(`/title_is?a=${alike}b`)).toEqual([`${alike}b`]);
   expect(await titles(`/title_from?a=${alike}`)).toEqual([...texts].sort());
   expect(await titles(`/title_in?a=${alike}a`)).toEqual([`${alike}a`, "title 7"].reverse());
@@ -168,10 +168,10 @@ test.each([
   ["/delete-title", { title: null }, BY_TITLE, 4],
   ["/delete-place", { place: "place 20", shelf: "shelf 20" }, BY_PLACE, 20],
 ])("%s finds the rows of %j by its index", async (path, body, index, numRows) => {
-  stage.statements();
-  expect((await stage.post(path, body)).json).toEqual({ num_rows: numRows });
-  const deleted = stage.statements().find(({ text }) => text.startsWith("delete from"));
-  const { rows } = await stage.sql.query({ text: `explain ${deleted?.text}`, values: deleted?.values ?? [] });
+  app.statements();
+  expect((await app.post(path, body)).json).toEqual({ num_rows: numRows });
+  const deleted = app.statements().find(({ text }) => text.startsWith("delete from"));
+  const { rows } = await app.sql.query({ text: `explain ${deleted?.text}`, values: deleted?.values ?? [] });
   const plan = rows.flat().join("\n");
   expect(plan).toContain(index);
   expect(plan).not.toContain("Seq Scan on notes");

@@ -192,6 +192,20 @@ test("rows beyond the byte limit are not written, and PostgreSQL is stopped", as
   expect(taken).toBeLessThanOrEqual(100_000);
 });
 
+test("a row reader that throws fails its statement with that error", async () => {
+  let taken = 0;
+  const failing = sql.query({
+    text: "select repeat('x', 1000), generate_series(1, 2000000000)",
+    take_row: () => {
+      taken += 1;
+      if (taken === 3) throw new TypeError("no such row");
+    },
+  });
+  await expect(failing).rejects.toThrow(new TypeError("no such row"));
+  expect(taken).toBe(3);
+  expect((await sql.query({ text: "select 'kept'" })).rows).toEqual([["kept"]]);
+});
+
 test("a statement that fails after some rows leaves the connection usable", async () => {
   let taken = 0;
   const failing = sql.query({ text: "select 1 / (3 - n) from generate_series(1, 5) n", take_row: () => void taken++ });

@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explainQuery } from "../endpoints/explain-query.ts";
 
@@ -47,41 +48,41 @@ class Points(Base, name="points"):
     vector: db.Array[(${DIMENSIONS},), db.Float]
 `;
 
-let stage: QueriesStage;
-let served: ServedApp;
+let tested: TestApplication;
+let served: ServedRoutes;
 const random = createRandom(42);
 const points = makePoints();
 
 beforeAll(async () => {
-  stage = await openQueriesStage(BARE);
-  await stage.sql.query({
+  tested = await openTestApplication(BARE);
+  await tested.sql.query({
     text: `insert into points (_row, n, part, vector)
       select uuidv7(), at, at % 1000, v::float4[] from unnest($1::text[]) with ordinality as given(v, at)`,
     values: [points.map((point) => `{${point.join(",")}}`)],
   });
-  await stage.finish(await stage.update(app("")));
-  served = await stage.serve(app(""));
+  await tested.finish(await tested.update(app("")));
+  served = await tested.serve(app(""));
 });
 
 afterAll(async () => {
   await served?.[Symbol.asyncDispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await tested?.[Symbol.asyncDispose]();
 });
 
 test("the graph alone finds at least 95 of 100 of the ten nearest rows", async () => {
   let found = 0;
   const asked = Array.from({ length: 40 }, (_none, at) => points[at * 149] ?? []);
-  stage.statements();
+  tested.statements();
   for (const v of asked) {
     const { json } = await served.post("/nearest", { v });
     const exact = new Set(nearestExactly(v, 10));
     found += json.rows.filter(({ n }: { n: number }) => exact.has(n)).length;
   }
   expect(found / (asked.length * 10)).toBeGreaterThanOrEqual(0.95);
-  const asking = stage.statements().filter(({ text }) => text.includes("<=>"));
+  const asking = tested.statements().filter(({ text }) => text.includes("<=>"));
   expect(asking).toHaveLength(asked.length);
   const [first] = asking;
-  const { rows } = await stage.sql.query({ text: `explain ${first?.text}`, values: first?.values ?? [] });
+  const { rows } = await tested.sql.query({ text: `explain ${first?.text}`, values: first?.values ?? [] });
   const plan = rows.flat().join("\n");
   expect(plan).toContain('Index Scan using "points(vector).fp16.cosine" on points');
   expect(plan).not.toContain("Seq Scan on points");
@@ -97,11 +98,11 @@ test("the explained plan shows the graph", async () => {
     analyze: false,
     limits: DEFAULT_LIMITS,
   };
-  expect((await explainQuery(stage.sql, input)).plan.join("\n")).toContain("points(vector).fp16.cosine");
+  expect((await explainQuery(tested.sql, input)).plan.join("\n")).toContain("points(vector).fp16.cosine");
 });
 
 test("a filter still gets the requested number of rows", async () => {
-  stage.statements();
+  tested.statements();
   for (const [min, count] of [
     [500, 10],
     [990, 10],
@@ -113,17 +114,17 @@ test("a filter still gets the requested number of rows", async () => {
     const exact = nearestExactly(points[77] ?? [], 10, (n) => n % 1000 >= min);
     if (count === 6) expect(json.rows.map(({ n }: { n: number }) => n).sort()).toEqual([...exact].sort());
   }
-  const settings = stage.statements().filter(({ name }) => name === "appdb.search_nearest");
+  const settings = tested.statements().filter(({ name }) => name === "appdb.search_nearest");
   expect(settings[0]?.values).toEqual(["100", "strict_order"]);
 });
 
 test("finds more rows than a graph's search list, and pages continue correctly", async () => {
-  stage.statements();
+  tested.statements();
   const { json } = await served.post("/nearest", { v: points[5], k: 400 });
   expect(json.rows).toHaveLength(400);
   const exact = new Set(nearestExactly(points[5] ?? [], 400));
   expect(json.rows.filter(({ n }: { n: number }) => exact.has(n)).length).toBeGreaterThanOrEqual(380);
-  const settings = stage.statements().find(({ name }) => name === "appdb.search_nearest");
+  const settings = tested.statements().find(({ name }) => name === "appdb.search_nearest");
   expect(settings?.values).toEqual(["400", "off"]);
   const first = json.rows.slice(0, 20).map(({ n }: { n: number }) => n);
   const pages: number[] = [];
@@ -132,7 +133,7 @@ test("finds more rows than a graph's search list, and pages continue correctly",
     pages.push(...page.json.rows.map(({ n }: { n: number }) => n));
   }
   expect(pages.filter((n) => first.includes(n)).length).toBeGreaterThanOrEqual(18);
-  expect(stage.statements().filter(({ text }) => text.includes("+ 0::float8"))).toEqual([]);
+  expect(tested.statements().filter(({ text }) => text.includes("+ 0::float8"))).toEqual([]);
 });
 
 function nearestExactly(v: readonly number[], k: number, has: (n: number) => boolean = () => true): number[] {

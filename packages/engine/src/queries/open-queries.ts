@@ -45,11 +45,16 @@ export class OpenQueries {
     return opened;
   }
 
-  /** Runs the query of a computed column. Returns its rows as the JSON text of a list. @throws as QueryRunner.run */
-  async answer(id: string, args: Readonly<Record<string, EngineValue>>): Promise<EngineValue> {
+  /** Runs the query of a computed column. Returns its rows as the JSON text of a list, with `addresses` in place of
+   *  references to media. @throws as QueryRunner.run */
+  async answer(
+    id: string,
+    args: Readonly<Record<string, EngineValue>>,
+    addresses: (text: string) => string = withPlainAddresses,
+  ): Promise<EngineValue> {
     const { asker, parameters } = this.open(id);
     const { text } = await asker.ask(parameters.fromValues(args));
-    return withPlainAddresses(`[${text}]`);
+    return addresses(`[${text}]`);
   }
 
   /** Resolves when no read waits. */

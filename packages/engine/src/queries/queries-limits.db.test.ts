@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
 
 /** Limits of queries, and queries whose tables change while the service runs. */
@@ -49,21 +49,21 @@ for made in (every, some, bodies, by_python, slow, by_sku):
 @db.udf`,
 );
 
-let stage: QueriesStage;
+let app: TestApplication;
 afterEach(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
 });
 
 async function fill(rows: number): Promise<void> {
-  await stage.sql.query({
+  await app.sql.query({
     text: `insert into items (_row, sku, n, body) select uuidv7(), 'i' || lpad(i::text, 6, '0'), i, repeat('x', 100) from generate_series(1, ${rows}) i`,
   });
 }
 
 test("a result above the row limit names the limit and its setting", async () => {
-  stage = await openQueriesStage(APP, { result_rows: 10 });
+  app = await openTestApplication(APP, { result_rows: 10 });
   await fill(11);
-  expect(await stage.get("/every")).toMatchObject({
+  expect(await app.get("/every")).toMatchObject({
     status: 422,
     json: {
       code: "result_too_large",
@@ -71,39 +71,39 @@ test("a result above the row limit names the limit and its setting", async () =>
       hint: expect.stringContaining("SERVICE_RESULT_ROWS"),
     },
   });
-  expect((await stage.get("/some?lim=10")).json).toHaveLength(10);
-  expect((await stage.get("/some?lim=11")).status).toBe(422);
-  expect((await stage.get("/some?lim=0")).json).toEqual([]);
+  expect((await app.get("/some?lim=10")).json).toHaveLength(10);
+  expect((await app.get("/some?lim=11")).status).toBe(422);
+  expect((await app.get("/some?lim=0")).json).toEqual([]);
 });
 
 test("a result above the byte limit is refused, and the connection stays usable", async () => {
-  stage = await openQueriesStage(APP, { result_bytes: 50_000 });
+  app = await openTestApplication(APP, { result_bytes: 50_000 });
   await fill(5_000);
   for (let time = 0; time < 10; time++) {
-    expect(await stage.get("/bodies")).toMatchObject({
+    expect(await app.get("/bodies")).toMatchObject({
       status: 422,
       json: { code: "result_too_large", hint: expect.stringContaining("SERVICE_RESULT_BYTES") },
     });
-    expect((await stage.get("/some?lim=3")).json).toEqual(["i000001", "i000002", "i000003"]);
+    expect((await app.get("/some?lim=3")).json).toEqual(["i000001", "i000002", "i000003"]);
   }
 });
 
 test("queries hold no more rows for Python than the limit", async () => {
-  stage = await openQueriesStage(APP, { rows_in_flight: 600 });
+  app = await openTestApplication(APP, { rows_in_flight: 600 });
   await fill(600);
-  expect((await stage.get("/by_python")).json).toHaveLength(600);
-  await stage.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'more', 1)" });
-  expect(await stage.get("/by_python")).toMatchObject({
+  expect((await app.get("/by_python")).json).toHaveLength(600);
+  await app.sql.query({ text: "insert into items (_row, sku, n) values (uuidv7(), 'more', 1)" });
+  expect(await app.get("/by_python")).toMatchObject({
     status: 422,
     json: { code: "result_too_large", hint: expect.stringContaining("SERVICE_ROWS_IN_FLIGHT") },
   });
 });
 
 test("a statement timeout names the limit and its setting", async () => {
-  stage = await openQueriesStage(APP, { statement_timeout_ms: 200 });
+  app = await openTestApplication(APP, { statement_timeout_ms: 200 });
   await fill(2_000);
-  await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 5000) i" });
-  expect(await stage.get("/slow")).toMatchObject({
+  await app.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 5000) i" });
+  expect(await app.get("/slow")).toMatchObject({
     status: 504,
     json: {
       code: "query_timeout",
@@ -114,13 +114,13 @@ test("a statement timeout names the limit and its setting", async () => {
 });
 
 test("a disconnect of the client cancels its statement", async () => {
-  stage = await openQueriesStage(APP);
+  app = await openTestApplication(APP);
   await fill(20_000);
-  await stage.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 20000) i" });
+  await app.sql.query({ text: "insert into other (_row, n) select uuidv7(), i from generate_series(1, 20000) i" });
   const client = new AbortController();
-  const answer = stage.get("/slow", { signal: client.signal });
+  const answer = app.get("/slow", { signal: client.signal });
   const running = async () => {
-    const found = await stage.sql.query({
+    const found = await app.sql.query({
       text: "select count(*) from pg_stat_activity where state = 'active' and query like '%cross join%' and pid <> pg_backend_pid()",
     });
     return Number(found.rows[0]?.[0]);
@@ -129,23 +129,23 @@ test("a disconnect of the client cancels its statement", async () => {
   client.abort();
   expect((await answer).json.code).toBe("interrupted");
   expect(await running()).toBe(0);
-  expect((await stage.get("/some?lim=1")).json).toHaveLength(1);
+  expect((await app.get("/some?lim=1")).json).toHaveLength(1);
 });
 
 test("additions do not affect a query; removals give 409", async () => {
-  stage = await openQueriesStage(APP);
+  app = await openTestApplication(APP);
   await fill(2);
-  expect((await stage.get("/every")).json).toHaveLength(2);
-  expect((await stage.get("/by_sku?sku=i000001")).json.rows).toEqual([{ n: 1 }]);
-  await stage.update(APP.replace("# more columns", "note: db.String | None"));
-  expect((await stage.get("/every")).json).toHaveLength(2);
-  expect((await stage.get("/by_sku?sku=i000002")).json.rows).toEqual([{ n: 2 }]);
-  await stage.update(
+  expect((await app.get("/every")).json).toHaveLength(2);
+  expect((await app.get("/by_sku?sku=i000001")).json.rows).toEqual([{ n: 1 }]);
+  await app.update(APP.replace("# more columns", "note: db.String | None"));
+  expect((await app.get("/every")).json).toHaveLength(2);
+  expect((await app.get("/by_sku?sku=i000002")).json.rows).toEqual([{ n: 2 }]);
+  await app.update(
     APP.replace("    body: db.String | None\n", "").replace("Items.select(Items.body)", "Items.select(Items.sku)"),
   );
-  expect((await stage.get("/every")).json).toHaveLength(2);
-  expect((await stage.get("/by_sku?sku=i000002")).json.rows).toEqual([{ n: 2 }]);
-  expect(await stage.get("/bodies")).toMatchObject({
+  expect((await app.get("/every")).json).toHaveLength(2);
+  expect((await app.get("/by_sku?sku=i000002")).json.rows).toEqual([{ n: 2 }]);
+  expect(await app.get("/bodies")).toMatchObject({
     status: 409,
     json: {
       code: "schema_changed",
@@ -156,13 +156,13 @@ test("additions do not affect a query; removals give 409", async () => {
 });
 
 test("a dropped table gives 409, for reads by key too", async () => {
-  stage = await openQueriesStage(APP);
+  app = await openTestApplication(APP);
   await fill(2);
-  expect((await stage.get("/by_sku?sku=i000001")).status).toBe(200);
-  await stage.update(APP.replace('class Items(Base, name="items")', 'class Items(Base, name="goods")'));
-  await stage.sql.query({ text: "drop table items" });
-  await stage.sql.query({ text: "delete from appdb.tables where name = 'items'" });
+  expect((await app.get("/by_sku?sku=i000001")).status).toBe(200);
+  await app.update(APP.replace('class Items(Base, name="items")', 'class Items(Base, name="goods")'));
+  await app.sql.query({ text: "drop table items" });
+  await app.sql.query({ text: "delete from appdb.tables where name = 'items'" });
   for (const path of ["/every", "/by_sku?sku=i000001", "/by_python"]) {
-    expect(await stage.get(path)).toMatchObject({ status: 409, json: { code: "schema_changed" } });
+    expect(await app.get(path)).toMatchObject({ status: 409, json: { code: "schema_changed" } });
   }
 });

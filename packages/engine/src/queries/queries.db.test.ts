@@ -1,24 +1,24 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explainQuery } from "../endpoints/explain-query.ts";
 import { QUERY_APP, QUERY_ROWS } from "./testing/query-app.ts";
 
 /** Every verb of a query on a real database, through routes. SQL and Python results are compared where both exist. */
-let stage: QueriesStage;
+let app: TestApplication;
 
 beforeAll(async () => {
-  stage = await openQueriesStage(QUERY_APP);
-  for (const row of QUERY_ROWS) expect((await stage.post("/items", row)).status).toBe(200);
-  for (const [name, rank] of Object.entries({ k1: 1, k2: 2, k3: 3 })) await stage.post("/kinds", { name, rank });
+  app = await openTestApplication(QUERY_APP);
+  for (const row of QUERY_ROWS) expect((await app.post("/items", row)).status).toBe(200);
+  for (const [name, rank] of Object.entries({ k1: 1, k2: 2, k3: 3 })) await app.post("/kinds", { name, rank });
 }, 60_000);
 
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
 });
 
 const rows = async (path: string) => {
-  const answer = await stage.get(path);
+  const answer = await app.get(path);
   expect(answer.status, answer.text).toBe(200);
   return answer.json;
 };
@@ -27,35 +27,35 @@ test("a query without order returns all columns in insertion order", async () =>
   const { rows: found } = await rows("/every");
   expect(found.map((row: { sku: string }) => row.sku)).toEqual(QUERY_ROWS.map((row) => row.sku));
   expect(Object.keys(found[0])).toEqual(["sku", "kind", "n", "price", "ok", "day", "at", "tag", "doc", "half"]);
-  expect((await stage.post("/every", "")).json.rows).toEqual(found);
-  const { text } = await stage.get("/every");
+  expect((await app.post("/every", "")).json.rows).toEqual(found);
+  const { text } = await app.get("/every");
   expect(text).toContain('"price":2.0');
   expect(text).toContain('"at":"2024-01-01T00:30:00Z"');
 });
 
 test("one_row returns the object; none is 404, several are 409", async () => {
   expect(await rows("/by_sku?sku=a")).toEqual({ n: 7, sku: "a", up: "A" });
-  expect((await stage.post("/by_sku", { sku: "É" })).json).toEqual({ n: null, sku: "É", up: "É" });
-  expect(await stage.get("/by_sku?sku=zz")).toMatchObject({ status: 404, json: { code: "row_not_found" } });
-  const several = await stage.get("/one_of_kind?kind=k1");
+  expect((await app.post("/by_sku", { sku: "É" })).json).toEqual({ n: null, sku: "É", up: "É" });
+  expect(await app.get("/by_sku?sku=zz")).toMatchObject({ status: 404, json: { code: "row_not_found" } });
+  const several = await app.get("/one_of_kind?kind=k1");
   expect(several).toMatchObject({ status: 409, json: { code: "several_rows", meta: { rows: 2 } } });
 });
 
 test("reads by key of many requests are one statement", async () => {
-  await stage.get("/by_sku?sku=a");
-  stage.statements();
+  await app.get("/by_sku?sku=a");
+  app.statements();
   const skus = Array.from({ length: 40 }, (_none, at) => QUERY_ROWS[at % QUERY_ROWS.length]?.sku ?? "");
-  const answers = await Promise.all(skus.map((sku) => stage.get(`/by_sku?sku=${encodeURIComponent(sku)}`)));
+  const answers = await Promise.all(skus.map((sku) => app.get(`/by_sku?sku=${encodeURIComponent(sku)}`)));
   expect(answers.map(({ json }) => json.sku)).toEqual(skus);
-  expect(stage.statements()).toHaveLength(1);
+  expect(app.statements()).toHaveLength(1);
 });
 
 test("equal concurrent queries share a run, different ones do not", async () => {
-  stage.statements();
-  const same = await Promise.all(Array.from({ length: 30 }, () => stage.get("/filtered?n=1")));
+  app.statements();
+  const same = await Promise.all(Array.from({ length: 30 }, () => app.get("/filtered?n=1")));
   expect(new Set(same.map(({ text }) => text)).size).toBe(1);
-  expect(stage.statements().length).toBeLessThanOrEqual(3);
-  const [one, two] = await Promise.all([stage.get("/filtered?n=1"), stage.get("/filtered?n=5")]);
+  expect(app.statements().length).toBeLessThanOrEqual(3);
+  const [one, two] = await Promise.all([app.get("/filtered?n=1"), app.get("/filtered?n=5")]);
   expect([one?.json, two?.json]).toEqual([["a", "c", "z"], ["a"]]);
 });
 
@@ -64,8 +64,8 @@ test("where takes values of the request, and leaves conditions out that a defaul
   expect(await rows("/by_kind?kind=no")).toEqual([]);
   expect(await rows("/maybe")).toHaveLength(6);
   expect(await rows("/maybe?kind=k2")).toEqual(["c", "z"]);
-  expect((await stage.post("/maybe", { n: 3, kind: "k2" })).json).toEqual(["c", "z"]);
-  expect((await stage.post("/maybe", { n: null })).json).toHaveLength(6);
+  expect((await app.post("/maybe", { n: 3, kind: "k2" })).json).toEqual(["c", "z"]);
+  expect((await app.post("/maybe", { n: null })).json).toHaveLength(6);
   expect(await rows("/from_kind?kind=k2")).toEqual(["k2", "k2", "k9"]);
 });
 
@@ -94,14 +94,14 @@ test("head, tail, count, limit", async () => {
   expect(await rows("/tail?n=0")).toEqual([]);
   expect(await rows("/total")).toBe(3);
   expect(await rows("/total_python")).toBe(6);
-  expect(await stage.get("/ordered?lim=-1")).toMatchObject({
+  expect(await app.get("/ordered?lim=-1")).toMatchObject({
     status: 422,
     json: { errors: [{ pointer: "/lim", detail: expect.stringContaining("negative") }] },
   });
 });
 
 test("groups with aggregates", async () => {
-  const answer = await stage.get("/groups");
+  const answer = await app.get("/groups");
   expect(answer.json.rows).toEqual([
     { kind: "k1", count: 2, total: 5, low: "a", high: 1.5, mean: 2.5, skus: ["a", "b"], share: 2.5 },
     { kind: "k2", count: 2, total: 6, low: "c", high: 1e20, mean: 3, skus: ["c", "z"], share: 3 },
@@ -111,7 +111,7 @@ test("groups with aggregates", async () => {
   expect(await rows("/groups_by_count")).toEqual(["k1", "k2", "k9", null]);
   expect((await rows("/nothing")).rows).toEqual([{ s: null, c: 0, r: 0, lo: null, m: null, l: [] }]);
   expect(await rows("/no_groups")).toEqual([]);
-  const { text } = await stage.get("/extremes");
+  const { text } = await app.get("/extremes");
   expect(JSON.parse(text)).toEqual({
     min: false,
     max: true,
@@ -125,7 +125,7 @@ test("groups with aggregates", async () => {
 });
 
 test("an overflow of an Int sum is an error", async () => {
-  expect(await stage.get("/too_much")).toMatchObject({ status: 400, json: { code: "function_failed" } });
+  expect(await app.get("/too_much")).toMatchObject({ status: 400, json: { code: "function_failed" } });
 });
 
 test("distinct rows in the requested order", async () => {
@@ -173,7 +173,7 @@ test("a sample has the requested size, and depends on its seed", async () => {
 
 test("%, // and division by zero match Python in queries and columns", async () => {
   expect(await rows("/signs")).toEqual({ m: 2, d: -4, c: 3.5 });
-  const { json, status } = await stage.get("/divided");
+  const { json, status } = await app.get("/divided");
   expect({ status, code: json.code, type: json.meta.type }).toEqual({
     status: 400,
     code: "function_failed",
@@ -184,11 +184,11 @@ test("%, // and division by zero match Python in queries and columns", async () 
     /^The query divided, column .*: the operator \/ raised ZeroDivisionError: division by zero$/,
   );
   expect(await rows("/divided_guarded")).toEqual(["c", "z"]);
-  expect((await stage.get("/divided_unguarded")).json.meta.type).toBe("ZeroDivisionError");
+  expect((await app.get("/divided_unguarded")).json.meta.type).toBe("ZeroDivisionError");
 });
 
 test("a raising function is reported with its name", async () => {
-  const { status, json } = await stage.get("/failing");
+  const { status, json } = await app.get("/failing");
   expect({ status, code: json.code, type: json.meta.type, message: json.meta.message }).toEqual({
     status: 400,
     code: "function_failed",
@@ -210,12 +210,12 @@ test("parts of Json values", async () => {
 test("URL parameters are converted to their types", async () => {
   const tag = "0189DCF9-7E8B-7000-8000-000000000000";
   const given = `n=-9223372036854775808&price=12&ok=true&day=2024-02-29&at=2024-01-01T02:00:00%2B02:00&tag=${tag}&doc={"a":1}`;
-  const { text, status } = await stage.get(`/values?${given}`);
+  const { text, status } = await app.get(`/values?${given}`);
   expect(status, text).toBe(200);
   expect(text).toBe(
     `{"n":-9223372036854775808,"price":12.0,"ok":true,"day":"2024-02-29","at":"2024-01-01T00:00:00Z","tag":"${tag.toLowerCase()}"}`,
   );
-  const wrong = await stage.get("/values?n=1.5&price=x&ok=maybe&day=2024-13-01&at=now&tag=1&nn=1");
+  const wrong = await app.get("/values?n=1.5&price=x&ok=maybe&day=2024-13-01&at=now&tag=1&nn=1");
   expect(wrong.status).toBe(422);
   expect(wrong.json.errors.map((error: { pointer: string }) => error.pointer)).toEqual([
     "/n",
@@ -226,7 +226,7 @@ test("URL parameters are converted to their types", async () => {
     "/tag",
     "/nn",
   ]);
-  expect((await stage.get("/by_kind?kindd=1")).json.errors[0].detail).toContain('Did you mean "kind"?');
+  expect((await app.get("/by_kind?kindd=1")).json.errors[0].detail).toContain('Did you mean "kind"?');
 });
 
 const HOSTILE = [
@@ -244,9 +244,9 @@ const HOSTILE = [
 
 test("request text never becomes part of a statement", async () => {
   for (const text of HOSTILE) {
-    const { json } = await stage.get(`/echo?text=${encodeURIComponent(text)}`);
+    const { json } = await app.get(`/echo?text=${encodeURIComponent(text)}`);
     expect(json).toEqual({ got: text, again: text.toUpperCase(), eq: false });
-    expect((await stage.get(`/by_sku?sku=${encodeURIComponent(text)}`)).status).toBe(404);
+    expect((await app.get(`/by_sku?sku=${encodeURIComponent(text)}`)).status).toBe(404);
     expect(await rows(`/by_kind?kind=${encodeURIComponent(text)}`)).toEqual([]);
     expect(await rows(`/filtered_python?n=100`)).toEqual([]);
   }
@@ -258,23 +258,23 @@ test("request text never becomes part of a statement", async () => {
 
 test("a text is found by key and index, whatever it contains", async () => {
   for (const [at, text] of HOSTILE.entries()) {
-    expect((await stage.post("/items", { sku: text, kind: `${text}${at}` })).status).toBe(200);
+    expect((await app.post("/items", { sku: text, kind: `${text}${at}` })).status).toBe(200);
     expect((await rows(`/by_sku?sku=${encodeURIComponent(text)}`)).sku).toBe(text);
     expect(await rows(`/by_kind?kind=${encodeURIComponent(`${text}${at}`)}`)).toEqual([text]);
   }
 });
 
 test("an equality on an indexed text or key uses its index", async () => {
-  await stage.sql.query({
+  await app.sql.query({
     text: "insert into items (_row, sku, kind) select uuidv7(), 'x' || i, 'kind' || i from generate_series(1, 20000) i",
   });
-  await stage.sql.query({ text: "analyze items" });
-  stage.statements();
-  await stage.get("/by_kind?kind=kind7");
-  await stage.get("/by_sku?sku=x7");
+  await app.sql.query({ text: "analyze items" });
+  app.statements();
+  await app.get("/by_kind?kind=kind7");
+  await app.get("/by_sku?sku=x7");
   const plans: string[] = [];
-  for (const statement of stage.statements()) {
-    const { rows: lines } = await stage.sql.query({
+  for (const statement of app.statements()) {
+    const { rows: lines } = await app.sql.query({
       text: `explain ${statement.text}`,
       values: statement.values ?? [],
     });
@@ -286,8 +286,8 @@ test("an equality on an indexed text or key uses its index", async () => {
 
 test("explain shows statements, Python parts with reasons, and the plan", async () => {
   const explain = (query: string, params: Record<string, string> = {}, analyze = false) =>
-    explainQuery(stage.sql, {
-      manifest: stage.manifest,
+    explainQuery(app.sql, {
+      manifest: app.manifest,
       target: "main",
       query,
       params,

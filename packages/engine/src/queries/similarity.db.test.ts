@@ -1,4 +1,4 @@
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 /** Vectors of eight letter counts: similar texts have similar vectors, and they are easy to check. */
@@ -108,29 +108,29 @@ def everything(): return Notes
 everything = serve(everything)
 `;
 
-let stage: QueriesStage;
+let app: TestApplication;
 
 beforeAll(async () => {
-  stage = await openQueriesStage(APP);
+  app = await openTestApplication(APP);
   const rows = [
     { key: "sea", text: "seas", doc: { words: "tiara" }, vector: [1, 0, 0], size: 1 },
     { key: "tea", text: "tease", doc: { words: "oooo" }, vector: [0, 1, 0], size: 2 },
     { key: "moo", text: "moooo", doc: null, vector: [0, 0, 9], size: 3 },
     { key: "none", text: null, doc: null, vector: null, size: 4 },
   ];
-  for (const row of rows) expect((await stage.post("/notes", row)).status).toBe(200);
+  for (const row of rows) expect((await app.post("/notes", row)).status).toBe(200);
 });
 
-afterAll(() => stage?.[Symbol.asyncDispose]());
+afterAll(() => app?.[Symbol.asyncDispose]());
 
 async function keys(path: string, body: unknown): Promise<unknown[]> {
-  const answer = await stage.post(path, body);
+  const answer = await app.post(path, body);
   if (answer.status !== 200) throw new Error(answer.text);
   return answer.json.rows.map((row: { key: string }) => row.key);
 }
 
 test("nearest rows come first with their similarity; rows without a vector are omitted", async () => {
-  const { json } = await stage.post("/same", { q: "seas", n: 10 });
+  const { json } = await app.post("/same", { q: "seas", n: 10 });
   expect(json.rows.map((row: { key: string }) => row.key)).toEqual(["sea", "tea", "moo"]);
   expect(json.rows[0].sim).toBeCloseTo(1, 3);
   // tease: a1 e2 s1 t1; seas: a1 e1 s2
@@ -139,10 +139,10 @@ test("nearest rows come first with their similarity; rows without a vector are o
 });
 
 test("inner product and distance are as documented; descending is nearest first", async () => {
-  const product = (await stage.post("/product", { q: "seas" })).json.rows;
+  const product = (await app.post("/product", { q: "seas" })).json.rows;
   expect(product[0]).toEqual({ key: "sea", sim: 6 });
   expect(product[1]).toEqual({ key: "tea", sim: 5 });
-  const far = (await stage.post("/far", { q: "seas" })).json.rows;
+  const far = (await app.post("/far", { q: "seas" })).json.rows;
   expect(far.map((row: { key: string }) => row.key)).toEqual(["sea", "tea", "moo"]);
   expect(far[0].sim).toBe(0);
   expect(far[1].sim).toBeCloseTo(2 * Math.sqrt(3), 5);
@@ -155,7 +155,7 @@ test("async, batched and parametrised functions make vectors, also of Json", asy
 });
 
 test("a vector can be an array or list of the index's length", async () => {
-  const { json } = await stage.post("/by_vector", { v: [0, 0, 8] });
+  const { json } = await app.post("/by_vector", { v: [0, 0, 8] });
   expect(json.rows).toEqual([
     { key: "moo", sim: 1 },
     { key: "sea", sim: expect.closeTo(Math.sqrt(65), 4) },
@@ -177,7 +177,7 @@ test("a vector can be an array or list of the index's length", async () => {
     ["/by_list", { a: 1 }, "v: The value is not a list, but"],
     ["/by_vector", [1, 2], "v: "],
   ] as const) {
-    const refused = await stage.post(path, { v });
+    const refused = await app.post(path, { v });
     expect(refused.status).toBe(422);
     expect(refused.json.detail).toContain(detail);
     expect(refused.json.errors[0].pointer).toMatch(/^\/v/);
@@ -185,35 +185,35 @@ test("a vector can be an array or list of the index's length", async () => {
 });
 
 test("a null search value is similar to nothing", async () => {
-  expect((await stage.post("/batched", { q: null })).status).toBe(200);
+  expect((await app.post("/batched", { q: null })).status).toBe(200);
 });
 
 test("a similarity can be compared, sorted ascending, and passed to functions", async () => {
   expect(await keys("/alike", { q: "sseeaa" })).toEqual([]);
   expect(await keys("/alike", { q: "ssea" })).toEqual(["sea"]);
   expect(await keys("/unlike", { q: "seas" })).toEqual(["moo"]);
-  expect((await stage.post("/told", { q: "seas" })).json.rows).toEqual([{ told: "1.000" }]);
+  expect((await app.post("/told", { q: "seas" })).json.rows).toEqual([{ told: "1.000" }]);
   expect(await keys("/python_filtered", { q: "seas" })).toEqual(["sea"]);
 });
 
 test("a failing function is reported before a row is stored or searched", async () => {
-  const insert = await stage.post("/notes", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
+  const insert = await app.post("/notes", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
   expect(insert.status).toBe(400);
   expect(insert.json).toMatchObject({ code: "function_failed" });
   expect(insert.json.detail).toMatch(/^Column notes\.text \(embedding index \w+\): .*no vector of boom/);
   expect(insert.json.meta).toMatchObject({ column: "text", embedding_index: expect.any(String) });
-  const asked = await stage.post("/same", { q: "boom" });
+  const asked = await app.post("/same", { q: "boom" });
   expect(asked.json).toMatchObject({ code: "function_failed" });
   expect(asked.json.detail).toContain("The query same, similarity: ");
-  const kept = await stage.post("/kept", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
+  const kept = await app.post("/kept", { key: "x", text: "boom", doc: null, vector: null, size: 1 });
   expect(kept.status).toBe(200);
   expect(kept.headers["x-cell-errors"]).toMatch(/^(text;embedding_index="\w+";type="ValueError"(, |$))+$/);
   expect(await keys("/same", { q: "seas", n: 10 })).toEqual(["sea", "tea", "moo"]);
-  await stage.sql.query({ text: "delete from notes where key = 'x'" });
+  await app.sql.query({ text: "delete from notes where key = 'x'" });
 });
 
 test("vector columns are hidden, and a compute route does not make them", async () => {
-  const { json } = await stage.post("/everything", {});
+  const { json } = await app.post("/everything", {});
   expect(Object.keys(json.rows[0])).toEqual(["key", "text", "doc", "vector", "size"]);
-  expect((await stage.post("/compute", { key: "x", text: "boom", size: 1 })).json).toEqual({ text: "boom" });
+  expect((await app.post("/compute", { key: "x", text: "boom", size: 1 })).json).toEqual({ text: "boom" });
 });

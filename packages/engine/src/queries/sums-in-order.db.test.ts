@@ -1,17 +1,17 @@
-import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-let stage: SchemaStage;
+let catalog: TestCatalog;
 beforeAll(async () => {
-  stage = await openSchemaStage();
+  catalog = await openTestCatalog();
 });
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await catalog?.[Symbol.asyncDispose]();
 });
 
 /** The plan of an aggregate over a table that PostgreSQL would read in parallel. */
 async function planOf(aggregate: string): Promise<string> {
-  return await stage.sql.transaction(async (connection) => {
+  return await catalog.sql.transaction(async (connection) => {
     for (const text of [
       "create table numbers as select random() as x from generate_series(1, 20000)",
       "set local parallel_setup_cost = 0",

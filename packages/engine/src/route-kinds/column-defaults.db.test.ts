@@ -11,7 +11,7 @@ import {
   col,
   lit,
 } from "@appdb/testkit/manifest-builder";
-import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkManifest } from "../endpoints/check-manifest.ts";
@@ -21,16 +21,16 @@ import { planSchema } from "../schema/plan-schema.ts";
 const START = Date.parse("2026-03-04T05:06:07.089Z");
 const NOW = call("timestamp.now", "timestamp");
 
-let stage: RoutesStage;
+let tested: TestCatalog;
 let time = START;
 
 beforeEach(async () => {
   time = START;
-  stage = await openRoutesStage({ clock: { now: () => time } });
+  tested = await openTestCatalog({ clock: { now: () => time } });
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await tested[Symbol.asyncDispose]();
 });
 
 function withDefault(expr: Expr, text: string): Partial<ManifestColumn> {
@@ -56,8 +56,8 @@ function declare(table: ManifestTable, inputs: readonly string[] = ["title"]) {
 
 test("omitted fields get their defaults, and expressions read them", async () => {
   const manifest = declare(tickets(STATE, DUE, CREATED, LOUD), ["title", "state", "due"]);
-  await stage.apply(manifest);
-  const { post } = await stage.serve(manifest);
+  await tested.apply(manifest);
+  const { post } = await tested.serve(manifest);
   const at = "2026-03-04T05:06:07.089000Z";
   expect((await post("/tickets", { title: "a" })).json).toEqual({
     title: "a",
@@ -71,7 +71,7 @@ test("omitted fields get their defaults, and expressions read them", async () =>
   expect((await post("/tickets", { title: "c", state: null })).status).toBe(422);
   const many = await post("/tickets", [{ title: "d" }, { title: "e", state: "open" }]);
   expect(many.json.map((row: { state: string }) => row.state)).toEqual(["new", "open"]);
-  expect(await stage.rows("select title, state from tickets order by title")).toEqual([
+  expect(await tested.rows("select title, state from tickets order by title")).toEqual([
     ["a", "new"],
     ["b", "open"],
     ["d", "new"],
@@ -81,41 +81,41 @@ test("omitted fields get their defaults, and expressions read them", async () =>
 
 test("a required column with a default is added to existing rows", async () => {
   const before = declare(tickets());
-  await stage.apply(before);
-  const old = await stage.serve(before);
+  await tested.apply(before);
+  const old = await tested.serve(before);
   await old.post("/tickets", { title: "a" });
   const after = declare(tickets(STATE, DUE));
-  const { plan } = planSchema({ manifest: after, catalog: await loadCatalog(stage.sql), target: "main" });
+  const { plan } = planSchema({ manifest: after, catalog: await loadCatalog(tested.sql), target: "main" });
   expect(plan.tables[0]?.ops.map(({ severity, description }) => [severity, description])).toEqual([
     ["additive", "column 'state' will be added with the default 'new', which every row gets"],
     ["additive", "column 'due' will be added with the default now(), which every row gets"],
   ]);
-  await stage.apply(after);
+  await tested.apply(after);
   // The service started earlier continues, and PostgreSQL gives its rows the default.
   expect((await old.post("/tickets", { title: "b" })).status).toBe(200);
-  expect(await stage.rows("select state, due > now() - interval '1 hour' from tickets")).toEqual([
+  expect(await tested.rows("select state, due > now() - interval '1 hour' from tickets")).toEqual([
     ["new", "t"],
     ["new", "t"],
   ]);
-  await expect(stage.apply(after)).resolves.toMatchObject({ plan: { in_agreement: true } });
+  await expect(tested.apply(after)).resolves.toMatchObject({ plan: { in_agreement: true } });
 });
 
 test("a changed default is an additive change that leaves rows alone", async () => {
-  await stage.apply(declare(tickets(STATE)));
-  const first = await stage.serve(declare(tickets(STATE)));
+  await tested.apply(declare(tickets(STATE)));
+  const first = await tested.serve(declare(tickets(STATE)));
   await first.post("/tickets", { title: "a" });
   const changed = declare(tickets({ ...STATE, ...withDefault(lit("open", "string"), "'open'") }));
-  const { plan } = planSchema({ manifest: changed, catalog: await loadCatalog(stage.sql), target: "main" });
+  const { plan } = planSchema({ manifest: changed, catalog: await loadCatalog(tested.sql), target: "main" });
   expect(plan.tables[0]?.ops[0]).toMatchObject({
     severity: "additive",
     description: "column 'state': its default will change from 'new' to 'open'; stored values stay",
   });
-  await stage.apply(changed);
-  await (await stage.serve(changed)).post("/tickets", { title: "b" });
+  await tested.apply(changed);
+  await (await tested.serve(changed)).post("/tickets", { title: "b" });
   const none = declare(tickets({ ...STATE, nullable: true, default: null }));
-  await stage.apply(none);
-  await (await stage.serve(none)).post("/tickets", { title: "c" });
-  expect(await stage.rows("select title, state from tickets order by title")).toEqual([
+  await tested.apply(none);
+  await (await tested.serve(none)).post("/tickets", { title: "c" });
+  expect(await tested.rows("select title, state from tickets order by title")).toEqual([
     ["a", "new"],
     ["b", "open"],
     ["c", null],
@@ -124,12 +124,12 @@ test("a changed default is an additive change that leaves rows alone", async () 
 
 test("a default follows its column to another type", async () => {
   const n = aColumn("n", "int", withDefault(lit("1", "int"), "1"));
-  await stage.apply(declare(tickets(n)));
-  await (await stage.serve(declare(tickets(n)))).post("/tickets", { title: "a" });
+  await tested.apply(declare(tickets(n)));
+  await (await tested.serve(declare(tickets(n)))).post("/tickets", { title: "a" });
   const text = declare(tickets(aColumn("n", "float", withDefault(lit(2.5, "float"), "2.5"))));
-  await stage.apply(text);
-  await (await stage.serve(text)).post("/tickets", { title: "b" });
-  expect(await stage.rows("select title, n from tickets order by title")).toEqual([
+  await tested.apply(text);
+  await (await tested.serve(text)).post("/tickets", { title: "b" });
+  expect(await tested.rows("select title, n from tickets order by title")).toEqual([
     ["a", "1"],
     ["b", "2.5"],
   ]);
@@ -137,17 +137,17 @@ test("a default follows its column to another type", async () => {
 
 test("a timestamp of insertion is never recomputed", async () => {
   const manifest = declare(tickets(CREATED));
-  await stage.apply(manifest);
+  await tested.apply(manifest);
   const request = { folder: "public", table: "tickets", cascade: true, on_error: "abort", errors_only: false } as const;
-  const catalog = await loadCatalog(stage.sql);
+  const catalog = await loadCatalog(tested.sql);
   expect(planRecompute(catalog, { ...request, columns: [] }).columns).toEqual([]);
   expect(() => planRecompute(catalog, { ...request, columns: ["created"] })).toThrow("is made with its row");
 });
 
 test("the OpenAPI document shows the defaults of fields", async () => {
   const manifest = declare(tickets(STATE, DUE), ["title", "state", "due"]);
-  await stage.apply(manifest);
-  const { endpoints } = await stage.serve(manifest);
+  await tested.apply(manifest);
+  const { endpoints } = await tested.serve(manifest);
   const document = JSON.stringify(endpoints.openapi("api"));
   expect(document).toContain('"default":"new"');
   expect(document).toContain('"required":["title"]');

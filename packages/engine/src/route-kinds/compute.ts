@@ -9,6 +9,7 @@ import { compileRowRoute } from "./row-routes.ts";
 /** Takes a row and returns values of it. Stores nothing. */
 export const computeKind: RouteKind<ManifestComputeRoute> = {
   ...OVER_ROW,
+  changesRows: false,
   title: "a compute",
   check(route, manifest, refuse) {
     const table = checkedTable(manifest, route.table, refuse);

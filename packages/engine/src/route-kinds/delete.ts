@@ -20,6 +20,7 @@ export const deleteKind: RouteKind<ManifestDeleteRoute> = {
   title: "a delete",
   isHandler: false,
   computesColumns: false,
+  changesRows: true,
   check(route, manifest, refuse) {
     checkNames(checkedTable(manifest, route.table, refuse), route.match_columns, refuse);
   },

@@ -24,6 +24,7 @@ export const handlerKind = {
   title: "a hand-written",
   isHandler: true,
   computesColumns: false,
+  changesRows: true,
   check: () => undefined,
   compile: compileHandlerRoute,
   describe(route) {

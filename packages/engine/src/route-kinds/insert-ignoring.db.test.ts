@@ -12,20 +12,20 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UdfRunner } from "../ports.ts";
 
-let stage: RoutesStage;
+let catalog: TestCatalog;
 let runner: UdfRunner;
 
 beforeEach(async () => {
-  stage = await openRoutesStage();
-  runner = stage.udf;
+  catalog = await openTestCatalog();
+  runner = catalog.udf;
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
 });
 
 /** km -> fare (Python) -> tax (SQL, reads fare); half (SQL only). */
@@ -47,16 +47,16 @@ async function serve(table: ManifestTable, onError: "abort" | "ignore" = "ignore
     functions: [aFunction("udfs:fare", "float")],
     services: [{ name: "api", prefix: "", routes: [route, strict], source }],
   });
-  await stage.apply(manifest, { allow_destructive: true });
-  const { post } = await stage.serve(manifest, { deps: { udf: () => runner } });
+  await catalog.apply(manifest, { allow_destructive: true });
+  const { post } = await catalog.serve(manifest, { deps: { udf: () => runner } });
   return async (body: unknown, path = "/in") => {
     const { status, json, headers } = await post(path, body);
     return { status, json, failed: headers["x-cell-errors"] };
   };
 }
 
-function rows(text: string): ReturnType<RoutesStage["rows"]> {
-  return stage.rows(text);
+function rows(text: string): ReturnType<TestCatalog["rows"]> {
+  return catalog.rows(text);
 }
 
 function fareOf(row: Readonly<Record<string, unknown>>): number {
@@ -65,8 +65,8 @@ function fareOf(row: Readonly<Record<string, unknown>>): number {
 }
 
 test("a failed cell is null with its error, which its readers carry on", async () => {
-  stage.steps.fare = fareOf;
-  stage.steps.part = (row) => 10 / Number(row.km);
+  catalog.steps.fare = fareOf;
+  catalog.steps.part = (row) => 10 / Number(row.km);
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 100 })).toEqual({
     status: 200,
@@ -90,11 +90,11 @@ test("a failed cell is null with its error, which its readers carry on", async (
 });
 
 test("a value that SQL refuses is null; other cells keep their values", async () => {
-  stage.steps.fare = fareOf;
-  stage.steps.part = () => {
+  catalog.steps.fare = fareOf;
+  catalog.steps.part = () => {
     throw new Error("division by zero");
   };
-  stage.steps.tax = (row) => Number(row.fare) * 0.5;
+  catalog.steps.tax = (row) => Number(row.fare) * 0.5;
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 0 })).toEqual({
     status: 200,
@@ -104,7 +104,7 @@ test("a value that SQL refuses is null; other cells keep their values", async ()
 });
 
 test("a missing function refuses the row and is named", async () => {
-  stage.steps.fare = () => {
+  catalog.steps.fare = () => {
     throw new FunctionGone("module udfs has no function 'fare'");
   };
   const post = await serve(aTable("rides", RIDES));
@@ -118,7 +118,7 @@ test("a missing function refuses the row and is named", async () => {
 });
 
 test("other routes of the same table refuse failures", async () => {
-  stage.steps.fare = fareOf;
+  catalog.steps.fare = fareOf;
   const post = await serve(aTable("rides", RIDES));
   expect(await post({ km: 100 }, "/strict")).toMatchObject({ status: 400, json: { code: "function_failed" } });
   expect(await post({ km: 1 }, "/strict")).toMatchObject({ status: 200, json: { fare: 2 } });
@@ -126,8 +126,8 @@ test("other routes of the same table refuse failures", async () => {
 });
 
 test("each of many rows gets its own response", async () => {
-  stage.steps.fare = fareOf;
-  stage.steps.part = (row) => 10 / Number(row.km);
+  catalog.steps.fare = fareOf;
+  catalog.steps.part = (row) => 10 / Number(row.km);
   const post = await serve(aTable("rides", RIDES));
   const answers = await Promise.all(Array.from({ length: 200 }, (_, km) => post({ km: km + 1 })));
   answers.forEach(({ status, json }, at) => {
@@ -139,7 +139,7 @@ test("each of many rows gets its own response", async () => {
 });
 
 test("a key without a value or a missing function still refuses the row", async () => {
-  stage.steps.fare = fareOf;
+  catalog.steps.fare = fareOf;
   const keyed = await serve(
     aTable("keyed", [
       aColumn("km", "int"),

@@ -14,11 +14,11 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { type AnsweredJson, openRoutesStage, type RoutesStage, type ServedRoutes } from "@appdb/testkit/routes-stage";
+import { type AnsweredJson, openTestCatalog, type ServedRoutes, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
 
-let stage: RoutesStage;
+let catalog: TestCatalog;
 let now: number;
 
 const MANIFEST: Manifest = aManifest({
@@ -85,28 +85,28 @@ const MANIFEST: Manifest = aManifest({
 
 beforeEach(async () => {
   now = Date.now();
-  stage = await openRoutesStage({ clock: { now: () => now } });
-  stage.steps.fare = (row) => Number(row.km) * 2;
-  await stage.apply(MANIFEST);
+  catalog = await openTestCatalog({ clock: { now: () => now } });
+  catalog.steps.fare = (row) => Number(row.km) * 2;
+  await catalog.apply(MANIFEST);
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
 });
 
 type Post = (path: string, body: unknown, key?: string) => Promise<AnsweredJson>;
 
 /** Serves the application like one process. */
-async function serve(sql: SqlPool = stage.sql): Promise<Post> {
-  return withKeys(await stage.serve(MANIFEST, { deps: { sql } }));
+async function serve(sql: SqlPool = catalog.sql): Promise<Post> {
+  return withKeys(await catalog.serve(MANIFEST, { deps: { sql } }));
 }
 
 function withKeys({ post }: ServedRoutes): Post {
-  return (path, body, key) => post(path, body, key === undefined ? {} : { "idempotency-key": key });
+  return (path, body, key) => post(path, body, key === undefined ? {} : { headers: { "idempotency-key": key } });
 }
 
 function count(table: string): Promise<number> {
-  return stage.count(table);
+  return catalog.count(table);
 }
 
 test("a retried insert gets the first response, and its row is stored once", async () => {
@@ -159,7 +159,7 @@ test("a failed request is not remembered, so its retry runs again", async () => 
     status: 409,
     json: { code: "unique_violation" },
   });
-  await stage.sql.query({ text: "delete from items" });
+  await catalog.sql.query({ text: "delete from items" });
   expect(await post("/items", { sku: "a", n: 2 }, "k1")).toMatchObject({ status: 200, json: { n: 2 } });
   expect(await post("/docs", { title: 1 }, "k2")).toMatchObject({ status: 422 });
   expect(await post("/docs", { title: "1" }, "k2")).toMatchObject({ status: 200 });
@@ -176,12 +176,12 @@ test("a retry works without calling the function and after the table is dropped"
   const post = await serve();
   const first = await post("/rides", { km: 4 }, "k1");
   expect(first.json.fare).toBe(8);
-  stage.steps.fare = () => {
+  catalog.steps.fare = () => {
     throw new Error("the provider is away");
   };
   expect(await post("/rides", { km: 4 }, "k1")).toMatchObject({ status: 200, text: first.text });
   const doc = await post("/docs", { title: "a" }, "k1");
-  await stage.sql.query({ text: "drop table docs" });
+  await catalog.sql.query({ text: "drop table docs" });
   expect(await post("/docs", { title: "a" }, "k1")).toMatchObject({ status: 200, text: doc.text });
 });
 
@@ -206,7 +206,7 @@ test("an update runs once: a retry does not undo later changes", async () => {
   await post("/items/update", { sku: "a", n: 3 });
   const crowd = await Promise.all(Array.from({ length: 20 }, () => post("/items/update", { sku: "a", n: 2 }, "k1")));
   expect(crowd.every(({ text, headers }) => text === first.text && "idempotency-replayed" in headers)).toBe(true);
-  expect((await stage.sql.query({ text: "select n from items" })).rows).toEqual([["3"]]);
+  expect((await catalog.sql.query({ text: "select n from items" })).rows).toEqual([["3"]]);
   expect(await post("/items/update", { sku: "a", n: 9 }, "k1")).toMatchObject({
     json: { code: "idempotency_mismatch" },
   });
@@ -230,7 +230,7 @@ test.each(["sku", "n"])("a delete by %s runs once and returns the same number ag
 });
 
 test("a retry gets the header with failed cells again", async () => {
-  stage.steps.fare = () => {
+  catalog.steps.fare = () => {
     throw new Error("no");
   };
   const post = await serve();
@@ -269,7 +269,7 @@ test("in a mix with and without keys, each request gets its own response", async
 });
 
 test("two processes with the same concurrent requests store each row once", async () => {
-  await using otherPool = createPgPool({ dsn: stage.dsn, max: 6, application_name: "other process" });
+  await using otherPool = createPgPool({ dsn: catalog.dsn, max: 6, application_name: "other process" });
   const processes = [await serve(), await serve(otherPool)];
   const answers = await Promise.all(
     Array.from({ length: 400 }, (_, n) => processes[n % 2]?.("/docs", { title: `t${n >> 1}` }, `k${n >> 1}`)),
@@ -282,9 +282,9 @@ test("two processes with the same concurrent requests store each row once", asyn
 test("after an unknown commit outcome, a retry with the key stores one row", async () => {
   let isBroken = true;
   const breaking: SqlPool = {
-    ...asPool(stage.sql),
+    ...asPool(catalog.sql),
     query: async (statement) => {
-      const result = await stage.sql.query(statement);
+      const result = await catalog.sql.query(statement);
       if (!isBroken || !statement.text.includes("insert into appdb.requests")) return result;
       isBroken = false;
       throw appError("commit_unknown", { detail: "The connection broke." });
@@ -301,16 +301,16 @@ test("after an unknown commit outcome, a retry with the key stores one row", asy
 
 test("a response is stored only together with its row", async () => {
   const post = await serve();
-  await stage.sql.query({
+  await catalog.sql.query({
     text: "alter table appdb.requests add constraint refusing check (made::text not like '%BAD%')",
   });
   const answers = await Promise.all(["good", "bad", "fine"].map((key) => post("/docs", { title: key }, key)));
   expect(answers.map(({ status }) => status)).toEqual([200, 422, 200]);
-  expect((await stage.sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
+  expect((await catalog.sql.query({ text: "select title from docs order by 1" })).rows).toEqual([["fine"], ["good"]]);
 });
 
 test("a response is kept for a day; then its key is free", async () => {
-  const served = await stage.serve(MANIFEST);
+  const served = await catalog.serve(MANIFEST);
   const post = withKeys(served);
   const first = await post("/docs", { title: "a" }, "k1");
   await post("/docs", { title: "b" }, "k2");

@@ -12,17 +12,17 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { type AnsweredJson, openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
+import { type AnsweredJson, openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-let stage: RoutesStage;
+let catalog: TestCatalog;
 
 beforeEach(async () => {
-  stage = await openRoutesStage();
+  catalog = await openTestCatalog();
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
 });
 
 const DOCS = aTable("docs", [
@@ -62,18 +62,18 @@ async function serve(parts: Partial<Manifest>, routes: ManifestRoute[]): Promise
     ...parts,
     services: [{ name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } }],
   });
-  await stage.apply(manifest);
+  await catalog.apply(manifest);
   return open(manifest);
 }
 
 /** Bodies are bytes, as HTTP delivers them. */
 async function open(manifest: Manifest): Promise<Post> {
-  const { post } = await stage.serve(manifest);
+  const { post } = await catalog.serve(manifest);
   return (path, body) => post(path, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
 }
 
-function rows(text: string): ReturnType<RoutesStage["rows"]> {
-  return stage.rows(text);
+function rows(text: string): ReturnType<TestCatalog["rows"]> {
+  return catalog.rows(text);
 }
 
 test("an insert returns exactly its outputs in order and stores the row", async () => {
@@ -90,7 +90,7 @@ test("an insert returns exactly its outputs in order and stores the row", async 
 test("every type round-trips exactly", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, [...ITEM_INPUTS, "inv"])]);
   // SQL refuses to divide an Int above 2^53, so Python divides it.
-  stage.steps.inv = (row) => 10 / Number(row.n);
+  catalog.steps.inv = (row) => 10 / Number(row.n);
   const doc = '{"z": 1.50, "a": [9007199254740993, {"b": null}], "z2":"\\u00e4"}';
   const body = `{"sku":"a\\"b\\\\c{,}","n":-9223372036854775808,"price":1e-7,"ok":false,"at":"2024-02-29T23:30:00.000100+02:00","day":"2024-02-29","tag":"0190A3C4-0000-7000-8000-00000000000F","doc":${doc}}`;
   const answer = await post("/items", body);
@@ -136,7 +136,7 @@ test("a second row of one key is refused, and the first stays unchanged", async 
 
 test("of many concurrent rows, each bad one fails alone", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
-  stage.steps.inv = () => {
+  catalog.steps.inv = () => {
     throw new Error("division by zero");
   };
   const sent = Array.from({ length: 200 }, (_, index) => ({
@@ -160,27 +160,27 @@ test("of many concurrent rows, each bad one fails alone", async () => {
 
 test("Python makes and stores a value that SQL cannot", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku", "inv"])]);
-  stage.steps.inv = () => 0.25;
+  catalog.steps.inv = () => 0.25;
   expect((await post("/items", { sku: "a", n: 0 })).json).toEqual({ sku: "a", inv: 0.25 });
   expect(await rows("select sku, inv from items")).toEqual([["a", "0.25"]]);
-  expect(stage.udf.calls).toEqual([[0]]);
+  expect(catalog.udf.calls).toEqual([[0]]);
 });
 
 test("a function's column, its inputs and its readers are stored together", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [
     aRowRoute("rides", ["km"], ["double_km", "fare", "tax"]),
   ]);
-  stage.steps.double_km = (row) => Number(row.km) * 2;
-  stage.steps.fare = (row) => Number(row.double_km) + 0.5;
+  catalog.steps.double_km = (row) => Number(row.km) * 2;
+  catalog.steps.fare = (row) => Number(row.double_km) + 0.5;
   expect((await post("/rides", { km: 3 })).json).toEqual({ double_km: 6, fare: 6.5, tax: 3.25 });
-  expect(stage.udf.calls).toEqual([[3]]);
+  expect(catalog.udf.calls).toEqual([[3]]);
   expect(await rows("select km, double_km, fare, tax from rides")).toEqual([["3", "6", "6.5", "3.25"]]);
 });
 
 test("a raising function fails its own request and stores nothing", async () => {
   const post = await serve({ tables: [RIDES], functions: [FARE] }, [aRowRoute("rides", ["km"], ["fare"])]);
-  stage.steps.double_km = (row) => Number(row.km) * 2;
-  stage.steps.fare = (row) => {
+  catalog.steps.double_km = (row) => Number(row.km) * 2;
+  catalog.steps.fare = (row) => {
     if (row.double_km === 26) throw new RangeError("unlucky");
     return 1;
   };
@@ -200,9 +200,9 @@ test("a compute route stores nothing and needs only its inputs", async () => {
     aRowRoute("items", ["n"], ["inv", "price"], { kind: "compute" }),
     aRowRoute("rides", ["km"], ["tax", "km"], { kind: "compute" }),
   ]);
-  stage.steps.double_km = (row) => Number(row.km) * 2;
-  stage.steps.fare = (row) => Number(row.double_km);
-  stage.steps.inv = () => {
+  catalog.steps.double_km = (row) => Number(row.km) * 2;
+  catalog.steps.fare = (row) => Number(row.double_km);
+  catalog.steps.inv = () => {
     throw new Error("division by zero");
   };
   const answers = await Promise.all([4, 0, 5].map((n) => post("/items", { n })));
@@ -221,7 +221,7 @@ test("an older service continues when columns are added; new ones are pending", 
     aColumn("note", "string", { nullable: true }),
     aComputed("loud", call("string.upper", "string", col("title_upper", "string"))),
   ]);
-  await stage.apply(aManifest({ tables: [added] }));
+  await catalog.apply(aManifest({ tables: [added] }));
   const answers = await Promise.all(["b", "c", "d"].map((title) => post("/docs", { title })));
   expect(answers.map((answer) => answer.json)).toEqual([
     { title_upper: "B" },
@@ -243,10 +243,10 @@ test("an older service on newer tables computes known columns, others are pendin
   const lower = aComputed("title_upper", call("string.lower", "string", col("title", "string")));
   const columns = DOCS.columns.map((column) => (column.name === "title_upper" ? lower : column));
   const newer = [...columns, aComputed("fare", udf("udfs:fare", "float", col("title", "string")))];
-  await stage.apply(aManifest({ tables: [aTable("docs", newer)], functions: [FARE] }));
+  await catalog.apply(aManifest({ tables: [aTable("docs", newer)], functions: [FARE] }));
   const post = await open(older);
   expect((await post("/docs", { title: "aB" })).json).toEqual({ title_upper: "AB" });
-  expect(stage.udf.calls).toEqual([]);
+  expect(catalog.udf.calls).toEqual([]);
   expect(await rows("select title_upper, fare, _errors from docs")).toEqual([
     ["AB", null, '{"fare": "pending", "title_upper": "pending"}'],
   ]);
@@ -259,7 +259,7 @@ test("a service with a dropped column gets 409 with the command to type", async 
     "items",
     ITEMS.columns.filter((column) => column.name !== "price"),
   );
-  await stage.apply(aManifest({ tables: [without] }), { allow_destructive: true });
+  await catalog.apply(aManifest({ tables: [without] }), { allow_destructive: true });
   for (const sku of ["b", "c"]) {
     const refused = await post("/items", { sku, n: 1 });
     expect(refused.status).toBe(409);
@@ -273,7 +273,7 @@ test("reports a duplicate key in a changed table", async () => {
   const post = await serve({ tables: [ITEMS] }, [aRowRoute("items", ITEM_INPUTS, ["sku"])]);
   await post("/items", { sku: "a", n: 1 });
   const added = aTable("items", [...ITEMS.columns, aColumn("note", "string", { nullable: true })]);
-  await stage.apply(aManifest({ tables: [added] }));
+  await catalog.apply(aManifest({ tables: [added] }));
   const answers = await Promise.all(["a", "b", "a"].map((sku) => post("/items", { sku, n: 2 })));
   expect(answers.map((answer) => answer.status)).toEqual([409, 200, 409]);
 });

@@ -23,6 +23,7 @@ export type OverRow = ManifestRowRoute | ManifestUpdateRoute;
 export const OVER_ROW = {
   isHandler: false,
   computesColumns: true,
+  changesRows: true,
   compare: compareRows,
 } as const satisfies Partial<RouteKind<OverRow>>;
 

@@ -1,8 +1,8 @@
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 /** Pages of lists and the other headers of query routes, on a real database. */
-let stage: QueriesStage;
+let tested: TestApplication;
 
 const APP = `
 import appdb as db
@@ -100,10 +100,10 @@ const rowAt = (at: number) => ({
 });
 
 beforeAll(async () => {
-  stage = await openQueriesStage(APP);
-  for (let at = 0; at < COUNT; at++) expect((await stage.post("/v1/items", rowAt(at))).status).toBe(200);
+  tested = await openTestApplication(APP);
+  for (let at = 0; at < COUNT; at++) expect((await tested.post("/v1/items", rowAt(at))).status).toBe(200);
   for (let at = 0; at < 2; at++) {
-    await stage.sql.query({
+    await tested.sql.query({
       text: "insert into kinds (_row, name, rank) values (uuidv7(), $1, $2)",
       values: [rowAt(at + 1).kind, String(at)],
     });
@@ -111,10 +111,10 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await tested?.[Symbol.asyncDispose]();
 });
 
-type Page = Awaited<ReturnType<QueriesStage["get"]>>;
+type Page = Awaited<ReturnType<TestApplication["get"]>>;
 
 /** The URL of the next page, as a client resolves the Link. */
 function next(path: string, page: Page): string | undefined {
@@ -127,7 +127,7 @@ function next(path: string, page: Page): string | undefined {
 async function readAll(path: string, onPage?: (page: Page) => Promise<unknown>): Promise<unknown[]> {
   const rows: unknown[] = [];
   for (let at: string | undefined = path; at !== undefined; ) {
-    const page: Page = await stage.get(at);
+    const page: Page = await tested.get(at);
     expect(page.status, page.text).toBe(200);
     rows.push(...(page.json.rows ?? page.json));
     await onPage?.(page);
@@ -153,7 +153,7 @@ test.each([
   "first_of?lim=8&off=0",
   "least?n=1",
 ])("the pages of %s together are its rows, for any size", async (query) => {
-  const whole = (await stage.get(`/v1/${query}`)).json;
+  const whole = (await tested.get(`/v1/${query}`)).json;
   for (const size of [1, 4, 7, 100]) {
     const paged = await readAll(`/v1/${query}${query.includes("?") ? "&" : "?"}page_size=${size}`);
     expect(paged).toEqual(whole.rows ?? whole);
@@ -161,22 +161,22 @@ test.each([
 });
 
 test("a page has its size, the shape of the response, and a Link", async () => {
-  const page = await stage.get("/v1/listed?page_size=3");
+  const page = await tested.get("/v1/listed?page_size=3");
   expect(page.json.rows).toHaveLength(3);
   expect(page.headers.link).toMatch(/^<\?page_size=3&cursor=[\w.-]+>; rel="next"$/);
-  const last = await stage.get(`/v1/listed?page_size=${COUNT}`);
+  const last = await tested.get(`/v1/listed?page_size=${COUNT}`);
   expect(last.json.rows).toHaveLength(COUNT);
   expect(last.headers.link).toBeUndefined();
-  expect((await stage.get("/v1/listed")).headers.link).toBeUndefined();
+  expect((await tested.get("/v1/listed")).headers.link).toBeUndefined();
 });
 
 test("a POST takes page_size and cursor in its URL, everything else in its body", async () => {
   const body = { least: 1 };
-  const whole = (await stage.post("/v1/posted", body)).json;
+  const whole = (await tested.post("/v1/posted", body)).json;
   const rows: string[] = [];
   let search = "?page_size=4";
   for (;;) {
-    const page = await stage.post(`/v1/posted${search}`, body);
+    const page = await tested.post(`/v1/posted${search}`, body);
     expect(page.status, page.text).toBe(200);
     rows.push(...page.json);
     const link = next("/v1/posted", page);
@@ -187,30 +187,30 @@ test("a POST takes page_size and cursor in its URL, everything else in its body"
 });
 
 test("inserts and deletes between pages neither repeat nor hide other rows", async () => {
-  const before = (await stage.get("/v1/least")).json;
+  const before = (await tested.get("/v1/least")).json;
   const seen: unknown[] = [];
   let made = 0;
   const rows = await readAll("/v1/least?page_size=5", async (page) => {
     seen.push(...page.json);
     made += 1;
     // One row before the read position, one after it. The row at the cursor is deleted.
-    await stage.post("/v1/items", { ...rowAt(1), sku: `a${made}`, n: -1 });
-    await stage.post("/v1/items", { ...rowAt(1), sku: `z${made}`, n: 100 });
-    await stage.sql.query({ text: "delete from items where sku = $1 and sku like 's%'", values: [page.json.at(-1)] });
+    await tested.post("/v1/items", { ...rowAt(1), sku: `a${made}`, n: -1 });
+    await tested.post("/v1/items", { ...rowAt(1), sku: `z${made}`, n: 100 });
+    await tested.sql.query({ text: "delete from items where sku = $1 and sku like 's%'", values: [page.json.at(-1)] });
   });
   expect(rows.filter((sku) => String(sku).startsWith("s"))).toEqual(before);
   expect(rows.filter((sku) => String(sku).startsWith("a"))).toEqual([]);
   expect(new Set(rows).size).toBe(rows.length);
-  await stage.sql.query({ text: "delete from items where sku !~ '^s'" });
+  await tested.sql.query({ text: "delete from items where sku !~ '^s'" });
   for (let at = 0; at < COUNT; at++) {
-    if (seen.includes(rowAt(at).sku)) await stage.post("/v1/items", rowAt(at));
+    if (seen.includes(rowAt(at).sku)) await tested.post("/v1/items", rowAt(at));
   }
 });
 
 test("refuses a changed cursor, or one of another query or parameters", async () => {
-  const page = await stage.get("/v1/least?n=1&page_size=2");
+  const page = await tested.get("/v1/least?n=1&page_size=2");
   const cursor = /cursor=([^>&]+)/.exec(page.headers.link ?? "")?.[1] ?? "";
-  expect((await stage.get(`/v1/least?n=1&cursor=${cursor}`)).json).toHaveLength(2);
+  expect((await tested.get(`/v1/least?n=1&cursor=${cursor}`)).json).toHaveLength(2);
   const forged = `${Buffer.from('[2,2,"0","x"]').toString("base64url")}.${cursor.split(".")[1]}`;
   for (const wrong of [
     `/v1/least?n=2&cursor=${cursor}`,
@@ -220,12 +220,12 @@ test("refuses a changed cursor, or one of another query or parameters", async ()
     "/v1/least?n=1&cursor=",
     "/v1/least?n=1&cursor=%00.%FF",
   ]) {
-    expect(await stage.get(wrong), wrong).toMatchObject({ status: 422, json: { code: "invalid_cursor" } });
+    expect(await tested.get(wrong), wrong).toMatchObject({ status: 422, json: { code: "invalid_cursor" } });
   }
 });
 
 test.each(["0", "-1", "x", "1e3", "100001", "", "9999999999999999999"])("refuses page_size=%s", async (size) => {
-  expect(await stage.get(`/v1/every?page_size=${size}`)).toMatchObject({
+  expect(await tested.get(`/v1/every?page_size=${size}`)).toMatchObject({
     status: 422,
     json: { code: "invalid_request", errors: [{ pointer: "/page_size" }] },
   });
@@ -238,30 +238,30 @@ test.each([
   ["sorted_in_python", "function of the application"],
   ["total", "one group"],
 ])("the query %s has no pages and gives the reason", async (query, why) => {
-  expect(await stage.get(`/v1/${query}?page_size=2`)).toMatchObject({
+  expect(await tested.get(`/v1/${query}?page_size=2`)).toMatchObject({
     status: 422,
     json: { code: "not_pageable", detail: expect.stringContaining(why) },
   });
-  expect((await stage.get(`/v1/${query}`)).status).toBe(200);
+  expect((await tested.get(`/v1/${query}`)).status).toBe(200);
 });
 
 test("a route of one row has no pages", async () => {
-  expect(await stage.get("/v1/one?sku=s01&page_size=2")).toMatchObject({
+  expect(await tested.get("/v1/one?sku=s01&page_size=2")).toMatchObject({
     status: 422,
     json: { code: "invalid_request" },
   });
 });
 
 test("reports a sort value that a URL cannot carry", async () => {
-  await stage.post("/v1/items", { ...rowAt(1), sku: "long", kind: `k0${"y".repeat(5_000)}` });
-  const place = (await stage.get("/v1/by_text")).json.indexOf("long");
-  expect(await stage.get(`/v1/by_text?page_size=${place}`)).toMatchObject({ status: 200 });
-  expect(await stage.get(`/v1/by_text?page_size=${place + 1}`)).toMatchObject({
+  await tested.post("/v1/items", { ...rowAt(1), sku: "long", kind: `k0${"y".repeat(5_000)}` });
+  const place = (await tested.get("/v1/by_text")).json.indexOf("long");
+  expect(await tested.get(`/v1/by_text?page_size=${place}`)).toMatchObject({ status: 200 });
+  expect(await tested.get(`/v1/by_text?page_size=${place + 1}`)).toMatchObject({
     status: 422,
     json: { code: "not_pageable", detail: expect.stringContaining("5002 characters") },
   });
-  expect(await stage.get(`/v1/by_text?page_size=${place + 2}`)).toMatchObject({ status: 200 });
-  await stage.sql.query({ text: "delete from items where sku = 'long'" });
+  expect(await tested.get(`/v1/by_text?page_size=${place + 2}`)).toMatchObject({ status: 200 });
+  await tested.sql.query({ text: "delete from items where sku = 'long'" });
 });
 
 test("refuses a query with parameters named like those of pages", async () => {
@@ -269,30 +269,30 @@ test("refuses a query with parameters named like those of pages", async () => {
     "def least(n: int = 0): return Items.where(Items.n >= n)",
     "def least(page_size: int = 0): return Items.where(Items.n >= page_size)",
   );
-  await expect(stage.serve(app)).rejects.toThrow(/parameter 'page_size'/);
+  await expect(tested.serve(app)).rejects.toThrow(/parameter 'page_size'/);
 });
 
 test("a client with the current response gets 304; a changed row changes the tag", async () => {
-  const first = await stage.get("/v1/one?sku=s01");
+  const first = await tested.get("/v1/one?sku=s01");
   expect(first.headers).toMatchObject({ etag: expect.stringMatching(/^"[\w-]+"$/), "cache-control": "no-cache" });
   const tag = first.headers.etag ?? "";
   for (const known of [tag, `W/${tag}`, `"other", ${tag}`, "*"]) {
-    const again = await stage.get("/v1/one?sku=s01", { headers: { "if-none-match": known } });
+    const again = await tested.get("/v1/one?sku=s01", { headers: { "if-none-match": known } });
     expect([again.status, again.text, again.headers.etag]).toEqual([304, "", tag]);
     expect(again.headers["content-type"]).toBeUndefined();
   }
-  expect((await stage.get("/v1/one?sku=s01", { headers: { "if-none-match": '"other"' } })).status).toBe(200);
-  await stage.sql.query({ text: "update items set n = 77 where sku = 's01'" });
-  const changed = await stage.get("/v1/one?sku=s01", { headers: { "if-none-match": tag } });
+  expect((await tested.get("/v1/one?sku=s01", { headers: { "if-none-match": '"other"' } })).status).toBe(200);
+  await tested.sql.query({ text: "update items set n = 77 where sku = 's01'" });
+  const changed = await tested.get("/v1/one?sku=s01", { headers: { "if-none-match": tag } });
   expect([changed.status, changed.json.n]).toEqual([200, 77]);
-  await stage.sql.query({ text: "update items set n = 1 where sku = 's01'" });
+  await tested.sql.query({ text: "update items set n = 1 where sku = 's01'" });
 });
 
 test("Prefer: timing returns where the time went", async () => {
   const timed = { headers: { prefer: "timing" } };
   const parts = /^db;dur=(\d+\.\d\d), py;dur=(\d+\.\d\d), total;dur=(\d+\.\d\d)$/;
   const numbers = async (path: string) => {
-    const { headers } = await stage.get(path, timed);
+    const { headers } = await tested.get(path, timed);
     expect(headers["server-timing"]).toMatch(parts);
     return (parts.exec(headers["server-timing"] ?? "") ?? []).slice(1).map(Number);
   };
@@ -302,13 +302,13 @@ test("Prefer: timing returns where the time went", async () => {
   expect(db + py).toBeLessThanOrEqual(total + 0.02);
   expect((await numbers("/v1/one?sku=s01"))[1]).toBe(0);
   expect((await numbers("/v1/sorted_in_python"))[1]).toBeGreaterThan(0);
-  const stored = await stage.post("/v1/items", { ...rowAt(1), sku: "timed" }, timed);
+  const stored = await tested.post("/v1/items", { ...rowAt(1), sku: "timed" }, timed);
   expect(Number(parts.exec(stored.headers["server-timing"] ?? "")?.[1])).toBeGreaterThan(0);
-  expect((await stage.get("/v1/every")).headers["server-timing"]).toBeUndefined();
+  expect((await tested.get("/v1/every")).headers["server-timing"]).toBeUndefined();
 });
 
 test("a shared run is cancelled only when its last reader leaves", async () => {
-  await stage.sql.query({
+  await tested.sql.query({
     text: "insert into items (_row, sku, n) select uuidv7(), 'b' || i, i from generate_series(1, 3000) i",
   });
   const app = APP.replace(
@@ -318,11 +318,11 @@ test("a shared run is cancelled only when its last reader leaves", async () => {
     "class Kinds(",
     'class Other(Base, name="other"):\n    o = db.Column(db.Int, primary_key=True)\n\n\nclass Kinds(',
   );
-  await stage.update(app);
-  await stage.sql.query({ text: "insert into other (_row, o) select uuidv7(), i from generate_series(1, 20000) i" });
-  await using served = await stage.serve(app);
+  await tested.update(app);
+  await tested.sql.query({ text: "insert into other (_row, o) select uuidv7(), i from generate_series(1, 20000) i" });
+  await using served = await tested.serve(app);
   const running = async () => {
-    const found = await stage.sql.query({
+    const found = await tested.sql.query({
       text: "select count(*) from pg_stat_activity where state = 'active' and query like '%cross join%' and pid <> pg_backend_pid() and backend_type = 'client backend'",
     });
     return Number(found.rows[0]?.[0]);

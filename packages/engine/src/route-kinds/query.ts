@@ -53,6 +53,7 @@ export const queryKind: RouteKind<ManifestQueryRoute> = {
   title: "a query",
   isHandler: false,
   computesColumns: false,
+  changesRows: false,
   check: checkQueryRoute,
   compile: compileQueryRoute,
   describe({ query: id, inputs, one_row: oneRow }, queries) {

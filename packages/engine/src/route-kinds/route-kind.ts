@@ -35,6 +35,8 @@ export interface RouteKind<Route extends ManifestRoute = ManifestRoute> {
   readonly isHandler: boolean;
   /** Whether it computes columns of its table. */
   readonly computesColumns: boolean;
+  /** Whether its requests can change rows: of its table, or of any table if it names none. */
+  readonly changesRows: boolean;
 
   /** Refuses errors that would fail every request of the route. */
   check(route: Route, manifest: Manifest, refuse: Refuse): void;

@@ -1,16 +1,16 @@
 import type { Manifest, ManifestRowRoute } from "@appdb/contract/manifest";
 import { aColumn, aComputed, aFunction, aManifest, aRowRoute, aTable, col, udf } from "@appdb/testkit/manifest-builder";
-import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-let stage: RoutesStage;
+let catalog: TestCatalog;
 
 beforeEach(async () => {
-  stage = await openRoutesStage();
+  catalog = await openTestCatalog();
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
 });
 
 test("a Json value that violates its schema is refused with its pointer", async () => {
@@ -32,7 +32,7 @@ test("a Json value that violates its schema is refused with its pointer", async 
     { pointer: "/v", detail: "The list has 1 element; Array[(2,), float32] requires 2." },
   ]);
   expect((await post("/t", { doc: null, v: [1, 2] })).status).toBe(200);
-  expect(await stage.rows("select doc, v from t order by _row")).toEqual([
+  expect(await catalog.rows("select doc, v from t order by _row")).toEqual([
     ['{"a": 12345678901234567890}', "{1,0.1}"],
     [null, "{1,2}"],
   ]);
@@ -45,21 +45,21 @@ test("a computed Json value that violates its schema fails like its function", a
     { tables: [aTable("t", [aColumn("n", "int"), list])], functions: [aFunction("udfs:list", "json")] },
     [aRowRoute("t", ["n"], ["list"]), aRowRoute("t", ["n"], ["list"], { kind: "compute", path: "/compute" })],
   );
-  stage.steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
+  catalog.steps.list = ({ n }) => (n === 1 ? "[1,2]" : '["x"]');
   expect((await post("/t", { n: 1 })).json).toEqual({ list: [1, 2] });
   for (const path of ["/t", "/compute"]) {
     const failed = await post(path, { n: 2 });
     expect([failed.status, failed.json.code]).toEqual([400, "function_failed"]);
     expect(failed.json.detail).toContain('udfs:list returned the wrong type: /0: Expected Int, got "x"');
   }
-  expect(await stage.rows("select count(*) from t")).toEqual([["1"]]);
+  expect(await catalog.rows("select count(*) from t")).toEqual([["1"]]);
 });
 
 async function serve(parts: Partial<Manifest>, routes: ManifestRowRoute[]) {
   const service = { name: "api", prefix: "", routes, source: { file: "app.py", line: 1 } };
   const manifest = aManifest({ ...parts, services: [service] });
-  await stage.apply(manifest);
-  const { post } = await stage.serve(manifest);
+  await catalog.apply(manifest);
+  const { post } = await catalog.serve(manifest);
   return (path: string, body: unknown) =>
     post(path, Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
 }

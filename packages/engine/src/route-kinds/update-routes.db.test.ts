@@ -1,4 +1,4 @@
-import { openQueriesStage, type QueriesStage } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 /** Tables with each kind of key. Columns are computed by SQL, by Python, and by both in a chain. */
@@ -56,24 +56,24 @@ api.add_update_route(Cells, path="/cells/update")
 api.add_delete_route(Cells, path="/cells/delete")
 `;
 
-let stage: QueriesStage;
+let app: TestApplication;
 
 beforeAll(async () => {
-  stage = await openQueriesStage(APP);
+  app = await openTestApplication(APP);
 });
 
 afterAll(async () => {
-  await stage?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
 });
 
 beforeEach(async () => {
-  await stage.sql.query({ text: "truncate items, rides, cells" });
+  await app.sql.query({ text: "truncate items, rides, cells" });
 });
 
-const post = (path: string, body: unknown) => stage.post(path, body);
+const post = (path: string, body: unknown) => app.post(path, body);
 
 async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
-  return (await stage.sql.query({ text })).rows;
+  return (await app.sql.query({ text })).rows;
 }
 
 test("omitted fields keep their values, null clears, and dependents are recomputed", async () => {
@@ -92,7 +92,7 @@ test("omitted fields keep their values, null clears, and dependents are recomput
 
 test("only dependents of the sent columns are computed and written", async () => {
   await post("/items", { sku: "a", n: 4, note: "x" });
-  await stage.sql.query({ text: "update items set shout = 'by hand'" });
+  await app.sql.query({ text: "update items set shout = 'by hand'" });
   expect((await post("/items/n", { sku: "a", n: 2 })).json).toEqual({ inv: 5 });
   expect(await rows("select n, inv, shout, note from items")).toEqual([["2", "5", "by hand", "x"]]);
 });
@@ -231,7 +231,7 @@ test("Prefer: timing returns the waits of updates and deletes", async () => {
   const headers = { prefer: "timing" };
   const { id } = (await post("/rides", { km: 4, tip: 1 })).json;
   const parts = async (path: string, body: object) => {
-    const answer = await stage.post(path, body, { headers });
+    const answer = await app.post(path, body, { headers });
     const shown = [...(answer.headers["server-timing"] ?? "").matchAll(/(\w+);dur=([\d.]+)/g)];
     return Object.fromEntries(shown.map(([, name, ms]) => [name, Number(ms) > 0]));
   };

@@ -2,8 +2,8 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestRowRoute, ManifestSqlExport } from "@appdb/contract/manifest";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { aColumn, aComputed, aManifest, aTable, call, col } from "@appdb/testkit/manifest-builder";
-import { openRoutesStage, type RoutesStage } from "@appdb/testkit/routes-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { createTestDatabase, type TestDatabase } from "@appdb/testkit/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Endpoints } from "../endpoints/open-endpoints.ts";
@@ -19,7 +19,7 @@ const READINGS = aTable("readings", [
   aComputed("loud", call("string.upper", "string", col("sensor", "string"))),
 ]);
 
-let stage: RoutesStage;
+let catalog: TestCatalog;
 let log: ReturnType<typeof createSilentLog>;
 let other: TestDatabase;
 let target: SqlPool;
@@ -27,14 +27,14 @@ let opened: Endpoints[];
 
 beforeEach(async () => {
   log = createSilentLog();
-  stage = await openRoutesStage({ log });
+  catalog = await openTestCatalog({ log });
   other = await createTestDatabase();
   target = createPgPool({ dsn: other.dsn, max: 4, application_name: "export test" });
   opened = [];
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
   await target[Symbol.asyncDispose]();
   await other.drop();
 });
@@ -67,9 +67,9 @@ function planned({ outputs = ["sensor", "value", "at", "doc", "loud"], ...parts 
 
 async function serve(plan: Plan = {}, connect = (_env: string): SqlPool => target) {
   const manifest = planned(plan);
-  await stage.apply(manifest);
+  await catalog.apply(manifest);
   const connectExport: ConnectExport = (to) => connect("env" in to ? to.env : to.url);
-  const { endpoints, post } = await stage.serve(manifest, { deps: { connectExport } });
+  const { endpoints, post } = await catalog.serve(manifest, { deps: { connectExport } });
   opened.push(endpoints);
   return post;
 }
@@ -104,7 +104,7 @@ test("a route that exports takes one row and refuses an array", async () => {
   });
   // Nor lines, which are refused before the route is called.
   expect(opened[0]?.routes.flatMap(({ streams = [] }) => streams)).toEqual([]);
-  expect([await copies(), await stage.rows("select sensor from readings")]).toEqual([[], []]);
+  expect([await copies(), await catalog.rows("select sensor from readings")]).toEqual([[], []]);
 });
 
 test("a failed export reports that the row was stored", async () => {
@@ -120,7 +120,7 @@ test("a failed export reports that the row was stored", async () => {
   });
   await target.query({ text: "drop table copies" });
   expect((await post("/in", { sensor: "s2", value: 2 })).json).toMatchObject({ code: "export_failed" });
-  expect(await stage.rows("select sensor from readings order by sensor")).toEqual([["s1"], ["s2"]]);
+  expect(await catalog.rows("select sensor from readings order by sensor")).toEqual([["s1"], ["s2"]]);
 });
 
 test("a retry after a failed export neither stores nor exports again", async () => {
@@ -128,9 +128,9 @@ test("a retry after a failed export neither stores nor exports again", async () 
   await target.query({ text: "insert into copies (sensor) values ('s1')" });
   const post = await serve();
   const headers = { "idempotency-key": "k1" };
-  expect((await post("/in", ROW, headers)).status).toBe(502);
+  expect((await post("/in", ROW, { headers })).status).toBe(502);
   await target.query({ text: "truncate copies" });
-  expect((await post("/in", ROW, headers)).status).toBe(200);
+  expect((await post("/in", ROW, { headers })).status).toBe(200);
   expect(await copies()).toEqual([]);
 });
 

@@ -1,6 +1,8 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { ManifestRowRoute, ManifestSqlExport, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import { plainAddress } from "../answers/media-addresses.ts";
 import { type Row, type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
+import { isMedia } from "../kinds/media.ts";
 import { toSqlText } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
@@ -56,7 +58,7 @@ export function compileExport(
 function textOf(slot: Slot, row: Row): string | null {
   const value = row[slot.at] ?? null;
   if (value === null) return null;
-  return toSqlText(slot.type, value);
+  return isMedia(slot.type.kind) ? plainAddress(String(value)) : toSqlText(slot.type, value);
 }
 
 /** Values are sent as text, which PostgreSQL parses as the type of the target's column. */

@@ -5,8 +5,8 @@ import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
 import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
-import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
 import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { wholeText } from "../answers/answers.ts";
@@ -25,24 +25,24 @@ const ROWS = Number(process.env.VALUE_ROWS ?? 150);
 const SEED = Number(process.env.VALUE_SEED ?? 1);
 const clock = { now: Date.now };
 
-let stage: SchemaStage;
+let catalog: TestCatalog;
 let sql: SqlPool;
 let project: string;
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), "value-hops-"));
   writeFileSync(join(project, "functions.py"), functionsModule(VALUE_SPECS));
-  stage = await openSchemaStage();
-  sql = stage.sql;
+  catalog = await openTestCatalog();
+  sql = catalog.sql;
 });
 
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await catalog[Symbol.asyncDispose]();
   rmSync(project, { recursive: true, force: true });
 });
 
 test("every type survives HTTP, engine, PostgreSQL and Python unchanged", async () => {
-  await stage.apply(await manifestOf({ is_later: false }));
+  await catalog.apply(await manifestOf({ is_later: false }));
   await using workers = startWorkers();
   const rows = await sendRows({ sql, runner: workers, samples: samples(0), first: 0 });
   expect(rows).toEqual([]);
@@ -56,7 +56,7 @@ test("every type survives HTTP, engine, PostgreSQL and Python unchanged", async 
 }, 120_000);
 
 test("a function gets stored values as they were sent", async () => {
-  const { jobs } = await stage.apply(await manifestOf({ is_later: true }));
+  const { jobs } = await catalog.apply(await manifestOf({ is_later: true }));
   const stop = new AbortController();
   const deps = { sql, clock, log: createSilentLog(), owner: "values", udf: async () => startWorkers() };
   const running = runJobs(deps, stop.signal);

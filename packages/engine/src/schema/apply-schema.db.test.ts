@@ -14,35 +14,35 @@ import {
   lit,
   udf,
 } from "@appdb/testkit/manifest-builder";
-import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { keyIndexName } from "../catalog/sql-names.ts";
 import type { SqlPool } from "../ports.ts";
 import { planInspected } from "./inspect-plan.ts";
 
-let stage: SchemaStage;
+let tested: TestCatalog;
 let sql: SqlPool;
 
 beforeEach(async () => {
-  stage = await openSchemaStage();
-  sql = stage.sql;
+  tested = await openTestCatalog();
+  sql = tested.sql;
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await tested[Symbol.asyncDispose]();
 });
 
 async function plan(manifest: Manifest, target = "main"): Promise<SchemaPlan> {
   return (await planInspected(sql, { manifest, catalog: await loadCatalog(sql), target })).plan;
 }
 
-function apply(...args: Parameters<SchemaStage["apply"]>): ReturnType<SchemaStage["apply"]> {
-  return stage.apply(...args);
+function apply(...args: Parameters<TestCatalog["apply"]>): ReturnType<TestCatalog["apply"]> {
+  return tested.apply(...args);
 }
 
-function rows(text: string): ReturnType<SchemaStage["rows"]> {
-  return stage.rows(text);
+function rows(text: string): ReturnType<TestCatalog["rows"]> {
+  return tested.rows(text);
 }
 
 const title = col("title", "string");

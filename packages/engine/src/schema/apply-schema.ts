@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
-import type { Manifest } from "@appdb/contract/manifest";
+import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { CatalogColumn } from "../catalog/catalog.ts";
@@ -55,7 +55,7 @@ export interface ApplyInput {
  * Changes the tables of a target to those that the manifest declares: all definitions in one transaction, or nothing.
  * Slow work (filling and recomputing columns, building indexes on tables with rows) is queued as jobs, whose ids are
  * returned. A filling column is hidden until its job has ended. The returned plan describes the state afterwards. An
- * update without changes still stores the tables' runtime, which later jobs use.
+ * update without changes still stores the runtime of the project's own tables, which later jobs use.
  * @throws catalog_moved when the tables changed since the plan; schema_unsupported, before destructive_refused, and
  * then nothing is applied; other_project; schema_lock_timeout; disk_full
  */
@@ -91,19 +91,26 @@ async function applyOnce(
   const { plan, operations } = await planChecked(sql, { ...input, catalog }, since);
   refuse(plan, operations, input.allow_destructive);
   await noticeCode(sql, input.manifest, catalog);
+  const own = ownTables(input, plan);
   if (operations.length === 0) {
-    await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input);
+    await rememberRuntime(sql, folderSchema(input.target), own, input);
     return { plan: { ...plan, status: "applied" }, jobs: [] };
   }
   const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
-  await rememberRuntime(sql, folderSchema(input.target), input.manifest.tables, input);
+  await rememberRuntime(sql, folderSchema(input.target), own, input);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);
   await rememberChanges(sql, after, plan);
   return { plan: planAfter(plan, after), jobs: done.jobs };
+}
+
+/** Declared tables that the update's project owns or takes over. Others keep their project and their runtime. */
+function ownTables({ manifest, target }: ApplyInput, plan: SchemaPlan): readonly ManifestTable[] {
+  const others = new Set(plan.tables.filter(({ project }) => project !== undefined).map(({ path }) => path));
+  return manifest.tables.filter(({ name }) => !others.has(`${target}/${name}`));
 }
 
 /** Plans again with the facts of the rows, which writers can no longer change. Readers continue while all rows are

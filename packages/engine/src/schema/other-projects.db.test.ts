@@ -1,5 +1,5 @@
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
-import { openSchemaStage, type SchemaStage } from "@appdb/testkit/schema-stage";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { planSchema } from "./plan-schema.ts";
@@ -11,17 +11,17 @@ const narrow = aManifest({ tables: [aTable("docs", [aColumn("n", "int")])] });
 const others = aManifest({ tables: [aTable("notes", [aColumn("n", "int")])] });
 const isOtherProject = (project: string) => project !== "/triage";
 
-let stage: SchemaStage;
+let tested: TestCatalog;
 
 beforeAll(async () => {
-  stage = await openSchemaStage();
-  await stage.apply(wide, { project: "/desk" });
+  tested = await openTestCatalog();
+  await tested.apply(wide, { project: "/desk" });
 });
 
-afterAll(() => stage[Symbol.asyncDispose]());
+afterAll(() => tested[Symbol.asyncDispose]());
 
 test("a plan names the other project of a table", async () => {
-  const catalog = await loadCatalog(stage.sql);
+  const catalog = await loadCatalog(tested.sql);
   const plan = (of: typeof isOtherProject) =>
     planSchema({ manifest: narrow, catalog, target, isOtherProject: of }).plan.tables[0];
   expect(plan(isOtherProject)).toMatchObject({ project: "/desk", destructive: true });
@@ -30,18 +30,35 @@ test("a plan names the other project of a table", async () => {
 
 test("an update never destroys data of another project, even with permission", async () => {
   const options = { project: "/triage", isOtherProject, allow_destructive: true };
-  await expect(stage.apply(narrow, options)).rejects.toMatchObject({
+  await expect(tested.apply(narrow, options)).rejects.toMatchObject({
     code: "other_project",
     message: expect.stringContaining("main/docs belongs to the project /desk"),
     hint: expect.stringContaining("--take-over"),
   });
-  expect((await loadCatalog(stage.sql)).tables[0]?.columns.map(({ name }) => name)).toContain("m");
+  expect((await loadCatalog(tested.sql)).tables[0]?.columns.map(({ name }) => name)).toContain("m");
+});
+
+test("an additive update of another project is refused", async () => {
+  const wider = aManifest({
+    tables: [aTable("docs", [aColumn("n", "int"), aColumn("m", "int"), aColumn("x", "int", { nullable: true })])],
+  });
+  await expect(tested.apply(wider, { project: "/triage", isOtherProject })).rejects.toMatchObject({
+    code: "other_project",
+    message: expect.stringContaining("main/docs belongs to the project /desk"),
+    hint: expect.stringMatching(/cli schema update app\.py main --take-over$/),
+  });
+  expect((await loadCatalog(tested.sql)).tables[0]).toMatchObject({ project: "/desk", columns: { length: 2 } });
+});
+
+test("an update that changes nothing leaves project and runtime to the owner", async () => {
+  await tested.apply(wide, { project: "/triage", isOtherProject, runtime_id: "r2" });
+  expect(await tested.rows("select project, runtime_id from appdb.tables")).toEqual([["/desk", "r1"]]);
 });
 
 test("a prune keeps tables of another project and drops the caller's", async () => {
-  await stage.apply(others, { project: "/triage" });
+  await tested.apply(others, { project: "/triage" });
   const input = { manifest: aManifest({ tables: [] }), target, isOtherProject };
-  const planned = await planPrune(stage.sql, input, await loadCatalog(stage.sql));
+  const planned = await planPrune(tested.sql, input, await loadCatalog(tested.sql));
   expect(planned).toMatchObject({
     ops: [
       { name: "main/docs", severity: "blocked", destructive: false, details: { project: "/desk" } },
@@ -49,16 +66,21 @@ test("a prune keeps tables of another project and drops the caller's", async () 
     ],
     summary: { destructive: 1 },
   });
-  const deps = { sql: stage.sql, clock: stage.clock };
+  const deps = { sql: tested.sql, clock: tested.clock };
   const done = await pruneTables(deps, { ...input, catalog_version: planned.catalog_version });
   expect(done.ops.map(({ name, status }) => [name, status])).toEqual([
     ["main/docs", "refused"],
     ["main/notes", "applied"],
   ]);
-  expect((await loadCatalog(stage.sql)).tables.map(({ name }) => name)).toEqual(["docs"]);
+  expect((await loadCatalog(tested.sql)).tables.map(({ name }) => name)).toEqual(["docs"]);
 });
 
 test("an update without the check takes the table over", async () => {
-  await stage.apply(narrow, { project: "/triage", allow_destructive: true });
-  expect((await loadCatalog(stage.sql)).tables[0]).toMatchObject({ project: "/triage" });
+  await tested.apply(narrow, { project: "/triage", allow_destructive: true });
+  expect((await loadCatalog(tested.sql)).tables[0]).toMatchObject({ project: "/triage" });
+});
+
+test("an update takes over a table that needs no change", async () => {
+  await tested.apply(narrow, { project: "/desk", runtime_id: "r3" });
+  expect(await tested.rows("select project, runtime_id from appdb.tables")).toEqual([["/desk", "r3"]]);
 });

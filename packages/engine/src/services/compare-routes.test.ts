@@ -1,4 +1,5 @@
 import type { Manifest, ManifestRoute, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import { VERSION } from "@appdb/contract/version";
 import { expect, test } from "vitest";
 import { compareRoutes } from "./compare-routes.ts";
 
@@ -66,7 +67,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
   const state = { ...column("state", false), default: { text: "'new'", expr: literal } };
   return {
     manifest_version: 1,
-    library_version: "0.8.0",
+    library_version: VERSION,
     warnings: [],
     python_version: "3.11.7",
     app_file: "app.py",

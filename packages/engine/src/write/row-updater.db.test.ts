@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
-import { openQueriesStage, type QueriesStage, type ServedApp } from "@appdb/testkit/queries-stage";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 
 const folder = mkdtempSync(join(tmpdir(), "appdb-updates-"));
@@ -62,18 +63,18 @@ api.add_update_route(Texts, path="/texts/change")
 api.add_delete_route(Texts, path="/texts/drop")
 `;
 
-let stage: QueriesStage;
-let others: ServedApp[];
+let tested: TestApplication;
+let others: ServedRoutes[];
 
 beforeEach(async () => {
   for (const file of [BEGAN, GO]) rmSync(file, { force: true });
-  stage = await openQueriesStage(APP);
+  tested = await openTestApplication(APP);
   others = [];
 });
 
 afterEach(async () => {
   for (const other of others) await other[Symbol.asyncDispose]();
-  await stage?.[Symbol.asyncDispose]();
+  await tested?.[Symbol.asyncDispose]();
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -86,12 +87,12 @@ async function whileItRuns(work: () => Promise<unknown>): Promise<void> {
 }
 
 async function rows(text: string): Promise<readonly (readonly (string | null)[])[]> {
-  return (await stage.sql.query({ text })).rows;
+  return (await tested.sql.query({ text })).rows;
 }
 
 /** Another service on the same tables. */
-async function another(app = APP): Promise<ServedApp> {
-  const served = await stage.serve(app);
+async function another(app = APP): Promise<ServedRoutes> {
+  const served = await tested.serve(app);
   others.push(served);
   return served;
 }
@@ -100,9 +101,9 @@ const FITS = "select bool_and(twice = n * 2 and fare = n / 2.0 and total = fare 
 
 test("concurrent updates by two services all count and keep computed columns consistent", async () => {
   const other = await another();
-  for (let km = 0; km < 6; km++) await stage.post("/rides", { km, n: 1, tip: 1, note: "x" });
+  for (let km = 0; km < 6; km++) await tested.post("/rides", { km, n: 1, tip: 1, note: "x" });
   const work = Array.from({ length: 60 }, (_, at) => at);
-  const update = (service: ServedApp, at: number, from: number) => {
+  const update = (service: ServedRoutes, at: number, from: number) => {
     const km = (from === 1 ? at : 59 - at) % 6;
     // Two need Python for different columns of one row, and one does not.
     const body = [
@@ -112,7 +113,7 @@ test("concurrent updates by two services all count and keep computed columns con
     ][at % 3];
     return service.post("/change", body);
   };
-  const answers = await Promise.all(work.flatMap((at) => [update(stage, at, 1), update(other, at, 2)]));
+  const answers = await Promise.all(work.flatMap((at) => [update(tested, at, 1), update(other, at, 2)]));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   for (const { json } of answers) {
     const total = json.n / 2 + json.tip;
@@ -123,8 +124,8 @@ test("concurrent updates by two services all count and keep computed columns con
 });
 
 test("recomputes a row that changed while a function ran", async () => {
-  await stage.post("/rides", { km: 1, n: 2, tip: 1 });
-  const updating = stage.post("/change", { km: 1, n: 2000 });
+  await tested.post("/rides", { km: 1, n: 2, tip: 1 });
+  const updating = tested.post("/change", { km: 1, n: 2000 });
   await whileItRuns(() => rows("update rides set tip = 100 where km = 1"));
   const answer = await updating;
   expect(answer).toMatchObject({ status: 200, json: { n: 2000, tip: 100, total: 1100, mixed: 1100 } });
@@ -132,11 +133,11 @@ test("recomputes a row that changed while a function ran", async () => {
 });
 
 test("SQL columns of a locked row are computed from its committed values", async () => {
-  await stage.post("/rides", { km: 1, n: 2, tip: 1, kind: "a" });
-  const answer = await stage.sql.withConnection(async (connection) => {
+  await tested.post("/rides", { km: 1, n: 2, tip: 1, kind: "a" });
+  const answer = await tested.sql.withConnection(async (connection) => {
     await connection.query({ text: "begin" });
     await connection.query({ text: "update rides set kind = 'b' where km = 1" });
-    const updating = stage.post("/kind", { km: 1, more: "c" });
+    const updating = tested.post("/kind", { km: 1, more: "c" });
     await eventually(async () => expect(await rows(WAITING)).toEqual([["1"]]));
     await connection.query({ text: "commit" });
     return updating;
@@ -148,57 +149,57 @@ test("SQL columns of a locked row are computed from its committed values", async
 const WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
 
 test("a row deleted while a function runs is not found and stays deleted", async () => {
-  await stage.post("/rides", { km: 1, n: 2, tip: 1 });
-  const updating = stage.post("/change", { km: 1, n: 2000 });
-  await whileItRuns(async () => expect((await stage.post("/drop", { km: 1 })).json).toEqual({ num_rows: 1 }));
+  await tested.post("/rides", { km: 1, n: 2, tip: 1 });
+  const updating = tested.post("/change", { km: 1, n: 2000 });
+  await whileItRuns(async () => expect((await tested.post("/drop", { km: 1 })).json).toEqual({ num_rows: 1 }));
   expect((await updating).json.code).toBe("row_not_found");
   expect(await rows("select count(*) from rides")).toEqual([["0"]]);
 });
 
 test("concurrent updates and deletes are batched and sorted by key", async () => {
   const keys = ["c", "a", "d", "b", "e"];
-  for (const slug of keys) await stage.post("/texts", { slug, n: 1 });
+  for (const slug of keys) await tested.post("/texts", { slug, n: 1 });
   const both = async () => {
-    stage.statements();
-    await Promise.all(keys.map((slug) => stage.post("/texts/change", { slug, n: 2 })));
-    await Promise.all(keys.map((slug) => stage.post("/texts/drop", { slug })));
-    return stage.statements().map(({ values }) => values?.[0]);
+    tested.statements();
+    await Promise.all(keys.map((slug) => tested.post("/texts/change", { slug, n: 2 })));
+    await Promise.all(keys.map((slug) => tested.post("/texts/drop", { slug })));
+    return tested.statements().map(({ values }) => values?.[0]);
   };
   expect(await both()).toEqual(['{"a","b","c","d","e"}', '{"a","b","c","d","e"}']);
 });
 
 test("an update marks only new dependents of the sent columns as pending", async () => {
-  await stage.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
+  await tested.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
   const added = APP.replace(
     "    loud = upper(note)\n",
     "    loud = upper(note)\n    thrice = n * 3\n    said = upper(note)\n",
   );
-  await stage.finish(await stage.update(added));
+  await tested.finish(await tested.update(added));
   expect(await rows("select thrice, said, _errors from rides")).toEqual([["6", "X", null]]);
-  const answer = await stage.post("/change", { km: 1, n: 5 });
+  const answer = await tested.post("/change", { km: 1, n: 5 });
   expect(answer).toMatchObject({ status: 200, json: { n: 5, twice: 10, fare: 2.5 } });
   expect(await rows("select thrice, said, _errors from rides")).toEqual([["6", "X", '{"thrice": "pending"}']]);
   const jobs = await rows("select id from appdb.jobs where kind = 'close_pending' and state = 'queued'");
-  await stage.finish(jobs.map(([id]) => id ?? ""));
+  await tested.finish(jobs.map(([id]) => id ?? ""));
   expect(await rows("select thrice, said, _errors from rides")).toEqual([["15", "X", null]]);
 });
 
 test("a reader of a pending cell is pending until that cell is computed", async () => {
-  await stage.post("/rides", { km: 1, n: 2, tip: 1 });
+  await tested.post("/rides", { km: 1, n: 2, tip: 1 });
   await rows(`update rides set _errors = '{"fare": "pending"}', fare = null`);
-  const answer = await stage.post("/change", { km: 1, tip: 7 });
+  const answer = await tested.post("/change", { km: 1, tip: 7 });
   expect(answer).toMatchObject({ status: 200, json: { tip: 7, fare: null, total: null } });
   expect(await rows("select _errors from rides")).toEqual([['{"fare": "pending", "total": "pending"}']]);
   expect(await rows("select count(*) from appdb.jobs where kind = 'close_pending'")).toEqual([["1"]]);
   // Its value is computed after the value that it reads.
-  const again = await stage.post("/change", { km: 1, n: 4 });
+  const again = await tested.post("/change", { km: 1, n: 4 });
   expect(again.json).toMatchObject({ fare: 2, total: 9 });
   expect(await rows("select _errors from rides")).toEqual([[null]]);
 });
 
 test("updates and deletes of a service with a dropped column get 409", async () => {
-  await stage.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
-  await stage.update(
+  await tested.post("/rides", { km: 1, n: 2, tip: 1, note: "x" });
+  await tested.update(
     APP.replace("    kind: db.String | None\n", "")
       .replace("kind + more", "more")
       .replace(", db.BtreeIndex(kind, n)", "")
@@ -210,18 +211,18 @@ test("updates and deletes of a service with a dropped column get 409", async () 
     ["/drop", { km: 1 }],
     ["/drop/note", { note: "x" }],
   ] as const) {
-    expect(await stage.post(path, body)).toMatchObject({ status: 409, json: { code: "schema_changed" } });
+    expect(await tested.post(path, body)).toMatchObject({ status: 409, json: { code: "schema_changed" } });
   }
   expect(await rows("select n, note from rides")).toEqual([["2", "x"]]);
 });
 
 test("an older service finds rows of a renamed table", async () => {
-  await stage.post("/texts", { slug: "a", n: 1 });
-  await stage.update(
+  await tested.post("/texts", { slug: "a", n: 1 });
+  await tested.update(
     APP.replace('class Texts(Base, name="texts")', 'class Texts(Base, name="pages", renamed_from="texts")'),
   );
-  expect((await stage.post("/texts/change", { slug: "a", n: 2 })).json).toEqual({ slug: "a", n: 2 });
-  expect((await stage.post("/texts/drop", { slug: "a" })).json).toEqual({ num_rows: 1 });
+  expect((await tested.post("/texts/change", { slug: "a", n: 2 })).json).toEqual({ slug: "a", n: 2 });
+  expect((await tested.post("/texts/drop", { slug: "a" })).json).toEqual({ num_rows: 1 });
 });
 
 test("updates and deletes use the matching index", async () => {
@@ -230,7 +231,7 @@ test("updates and deletes use the matching index", async () => {
   );
   await rows("insert into texts (_row, slug, n) select uuidv7(), 'slug ' || i, i from generate_series(1, 5000) i");
   await rows("vacuum analyze rides, texts");
-  stage.statements();
+  tested.statements();
   const posts: readonly (readonly [string, object])[] = [
     ["/change", { km: 7, note: "y" }],
     ["/change", { km: 8, n: 3 }],
@@ -240,10 +241,10 @@ test("updates and deletes use the matching index", async () => {
     ["/texts/change", { slug: "slug 12", n: 0 }],
     ["/texts/drop", { slug: "slug 13" }],
   ];
-  for (const [path, body] of posts) expect((await stage.post(path, body)).status).toBe(200);
-  const seen = stage.statements().filter(({ text }) => text.includes("rides") || text.includes("texts"));
+  for (const [path, body] of posts) expect((await tested.post(path, body)).status).toBe(200);
+  const seen = tested.statements().filter(({ text }) => text.includes("rides") || text.includes("texts"));
   expect(seen.length).toBe(posts.length + 1);
-  await stage.sql.withConnection(async (connection) => {
+  await tested.sql.withConnection(async (connection) => {
     for (const [at, { text, values }] of seen.entries()) {
       await connection.query({ text: `prepare "s${at}" as ${text}` });
       const given = (values ?? []).map((value) => (value === null ? "null" : `'${String(value)}'`));

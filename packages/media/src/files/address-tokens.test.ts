@@ -46,7 +46,7 @@ test("a token with any changed character is refused", () => {
   }
 });
 
-test.each(["", "x", "A".repeat(30), "A".repeat(9_000), "%00", "../../etc/passwd"])("%j is no token", (token) => {
+test.each(["", "x", "A".repeat(30), "A".repeat(9_000), "%00", "../../etc/passwd"])("%j is not a token", (token) => {
   expect(() => tokensAt(() => 0).read(token)).toThrow(expect.objectContaining({ code: "media_address_invalid" }));
 });
 

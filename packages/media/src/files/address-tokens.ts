@@ -8,7 +8,7 @@ const MAX_TOKEN = 8_000;
 
 /**
  * Tokens that name a file in an address: `<mac><expiry><reference>` in base64url. The mac is the first half of the
- * HMAC-SHA256 of the rest. Nobody without the secret can make one.
+ * HMAC-SHA256 of the rest. Only the owner of the secret can make one.
  */
 export class AddressTokens {
   readonly #secret: Buffer;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { lstat, open, rename, rm, stat } from "node:fs/promises";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { chmod, copyFile, link, lstat, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -8,8 +8,11 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { type MediaReference, printReference, readReference } from "@appdb/contract/media";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
+import { plainAddress } from "@appdb/engine/answers/media-addresses";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
 import type { MediaStore } from "../stores/media-store.ts";
@@ -24,6 +27,8 @@ const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octe
 export interface MediaFilesOptions {
   /** Opens a store by its name in references: `home`, or an address. The same store for the same name. */
   openStore(name: string): Promise<MediaStore>;
+  /** The name of the store of a column's destination. @throws config_invalid */
+  nameOf(destination: string): string;
   /** The store of given files. */
   readonly input: string;
   /** The store of computed media without a destination of their own. */
@@ -31,11 +36,13 @@ export interface MediaFilesOptions {
   readonly cache: FileCache;
   /** The private folder of uploads. */
   readonly uploads_folder: string;
+  /** The folder in which workers see an upload that is not stored, while its request runs. */
+  readonly lent_folder: string;
   /** The folder in which workers write what they make: its files are moved from there before they are read. */
   readonly scratch_folder: string;
   readonly downloads: Omit<DownloadOptions, "signal">;
-  /** Tokens of addresses; called for the first address. */
-  tokens(): AddressTokens;
+  /** Tokens of addresses; undefined where no service answers them. */
+  tokens(): AddressTokens | undefined;
   /** Records an object before it is written (engine, MediaObjects). */
   record(object: StoredObject): Promise<void>;
 }
@@ -66,7 +73,9 @@ export class LocalMediaFiles implements MediaFiles {
     try {
       const found = sniffType(await readHead(path), basename(file.path));
       if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, found);
-      return await this.#add({ ...file, path }, found, destination ?? this.#options.output, signal);
+      const { nameOf: nameOfStore, output } = this.#options;
+      const storeName = destination === undefined ? output : nameOfStore(destination);
+      return await this.#add({ ...file, path }, found, storeName, signal);
     } finally {
       await rm(path, { force: true });
     }
@@ -81,14 +90,19 @@ export class LocalMediaFiles implements MediaFiles {
   async borrow(file: UploadedFile, kind: MediaKind): Promise<string> {
     const { type } = await typeOf(file, kind);
     const name = file.name === "" ? {} : { name: file.name };
-    return printReference({ url: pathToFileURL(file.path).href, type, bytes: file.bytes, ...name });
+    // the form removes both names of the file
+    const lent = join(this.#options.lent_folder, basename(file.path));
+    await link(file.path, lent).catch(() => copyFile(file.path, lent));
+    return printReference({ url: pathToFileURL(lent).href, type, bytes: file.bytes, ...name });
   }
 
   addressOf(cell: string, base: string): string {
     const reference = readReference(cell);
     const { url } = reference;
     if (url?.startsWith("http") === true) return url;
-    return `${base}/_media/${this.#options.tokens().make(reference)}/${encodeURIComponent(nameOf(reference))}`;
+    const tokens = this.#options.tokens();
+    if (tokens === undefined) return plainAddress(cell);
+    return `${base}/_media/${tokens.make(reference)}/${encodeURIComponent(nameOf(reference))}`;
   }
 
   async remove(storeName: string, keys: readonly string[]): Promise<void> {
@@ -96,7 +110,9 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   readAddress(token: string): string {
-    return this.#options.tokens().read(token);
+    const tokens = this.#options.tokens();
+    if (tokens === undefined) throw new TypeError("No service answers addresses here.");
+    return tokens.read(token);
   }
 
   async open(cell: string, signal?: AbortSignal): Promise<MediaFile> {
@@ -158,29 +174,36 @@ export class LocalMediaFiles implements MediaFiles {
   /** Only an upload of a running request is named by its path. */
   #borrowed(url: string): string {
     const path = fileURLToPath(url);
-    if (dirname(path) !== this.#options.uploads_folder) throw notFound(basename(path));
+    if (dirname(path) !== this.#options.lent_folder) throw notFound(basename(path));
     return path;
   }
 
   /**
-   * Moves a file that a worker has made to where no worker can change it: a link of the worker's is not followed.
+   * Moves a file that a worker has made to where no worker can change it: a link of the worker's is not followed. It
+   * becomes another file, because the worker may still have the first one open or by another name.
    * @throws media_invalid
    */
   async #take(path: string): Promise<string> {
     const { scratch_folder: scratch, uploads_folder: uploads } = this.#options;
-    const taken = join(uploads, randomBytes(12).toString("hex"));
+    const moved = join(uploads, randomBytes(12).toString("hex"));
+    const taken = `${moved}-own`;
     try {
       if (dirname(path) !== scratch) throw new Error("it is not in the worker's folder");
-      await rename(path, taken);
-      if (!(await lstat(taken)).isFile()) throw new Error("it is not a regular file");
+      await rename(path, moved);
+      if (!(await lstat(moved)).isFile()) throw new Error("it is not a regular file");
+      await copyFile(moved, taken, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+      await chmod(taken, 0o600);
       return taken;
     } catch (cause) {
-      await rm(taken, { force: true, recursive: true });
+      await rm(taken, { force: true });
+      if (isDiskFull(cause)) throw diskFull(cause);
       throw appError("media_invalid", {
         detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
         hint: "Return the path of a file that exists until the row is stored.",
         cause,
       });
+    } finally {
+      await removeFolder(moved);
     }
   }
 
@@ -234,6 +257,14 @@ function wrongKind({ field, name }: UploadedFile, kind: MediaKind, reason: strin
 function describe(cause: unknown): string {
   const { code, message } = cause as NodeJS.ErrnoException;
   return code ?? message;
+}
+
+function diskFull(cause: unknown): AppError {
+  return appError("disk_full", {
+    detail: "The disk has no room for the file that a function has made.",
+    hint: "Free space on the disk, and send the request again.",
+    cause,
+  });
 }
 
 function notFound(name: string): AppError {

@@ -41,7 +41,7 @@ test.each([
   expect(sniffType(latin(head), name)?.type).toBe(type);
 });
 
-test.each(["", "\0\x01\x02\x03", "PK\x03\x04\x14\0other/file", "\x7fELF\x02"])("%j is no known type", (head) => {
+test.each(["", "\0\x01\x02\x03", "PK\x03\x04\x14\0other/file", "\x7fELF\x02"])("%j is not a known type", (head) => {
   expect(sniffType(latin(head), "a.png")).toBeUndefined();
 });
 

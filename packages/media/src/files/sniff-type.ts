@@ -56,7 +56,7 @@ const BRANDS: readonly [brand: RegExp, found: FoundType][] = [
   [/^/, { kind: "video", type: "video/mp4", extension: "mp4" }],
 ];
 
-/** Names in the first entries of an Office Open XML file, by which it is told. */
+/** Names in the first entries of an Office Open XML file, which identify it. */
 const OFFICE: readonly [part: string, found: FoundType][] = [
   ["word/", office("wordprocessingml.document", "docx")],
   ["ppt/", office("presentationml.presentation", "pptx")],
@@ -89,7 +89,7 @@ export function sniffType(head: Uint8Array, name: string): FoundType | undefined
   return sniffContainer(bytes) ?? sniffFrames(bytes) ?? sniffText(bytes, extensionOf(name));
 }
 
-/** Containers, whose content is told by a name inside. */
+/** Containers, whose content a name inside identifies. */
 function sniffContainer(bytes: Buffer): FoundType | undefined {
   const text = bytes.toString("latin1");
   if (text.startsWith("RIFF")) {

@@ -82,7 +82,7 @@ test("names keep their letters and lose folders and control characters", async (
   expect(form.files.map(({ name }) => name).sort()).toEqual(["b.mp4", "写真.png"]);
 });
 
-test("an empty part of a browser's file input is no file, an empty file with a name is one", async () => {
+test("an empty part of a browser's file input counts as absent, an empty file with a name does not", async () => {
   await using form = await receive(bodyOf(file("picture", "", ""), file("film", "empty.mp4", "")));
   expect(form.files).toMatchObject([{ field: "film", bytes: 0 }]);
 });

@@ -11,19 +11,22 @@ import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance 
 const MAX_PARTS = 2_000;
 const MAX_NAME_BYTES = 200;
 
-/** Receives forms with their files in a folder, which is private and on the disk of the local store. */
-export function createFormReader(folder: string): FormReader {
+/**
+ * Receives forms with their files in a folder, which is private and on the disk of the local store. In `lentFolder`
+ * workers see those that are not stored, by the same name.
+ */
+export function createFormReader(folder: string, lentFolder = folder): FormReader {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return { read: (body, contentType, limits) => new Receiving(folder, limits).read(body, contentType) };
+  return { read: (body, contentType, limits) => new Receiving([folder, lentFolder], limits).read(body, contentType) };
 }
 
 /** A form that is being received. */
 class Receiving implements ReceivedForm {
   readonly fields: (readonly [name: string, value: string])[] = [];
   readonly files: UploadedFile[] = [];
-  readonly #folder: string;
+  readonly #folders: readonly [own: string, lent: string];
   readonly #limits: FormLimits;
-  readonly #paths: string[] = [];
+  readonly #names: string[] = [];
   readonly #writing: Promise<void>[] = [];
   readonly #streams: Readable[] = [];
   #fileBytes = 0;
@@ -35,8 +38,8 @@ class Receiving implements ReceivedForm {
     this.#stop = resolve;
   });
 
-  constructor(folder: string, limits: FormLimits) {
-    this.#folder = folder;
+  constructor(folders: readonly [own: string, lent: string], limits: FormLimits) {
+    this.#folders = folders;
     this.#limits = limits;
   }
 
@@ -57,7 +60,8 @@ class Receiving implements ReceivedForm {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#paths.splice(0).map((path) => rm(path, { force: true })));
+    const paths = this.#names.splice(0).flatMap((name) => this.#folders.map((folder) => join(folder, name)));
+    await Promise.all(paths.map((path) => rm(path, { force: true })));
   }
 
   #open(contentType: string): BusboyInstance {
@@ -128,8 +132,9 @@ class Receiving implements ReceivedForm {
       stream.resume();
       return;
     }
-    const path = join(this.#folder, randomBytes(12).toString("hex"));
-    this.#paths.push(path);
+    const file = randomBytes(12).toString("hex");
+    const path = join(this.#folders[0], file);
+    this.#names.push(file);
     this.#streams.push(stream);
     // A part that breaks off is also an error of its stream, perhaps after that was read.
     stream.on("error", (cause) => this.#refuse(invalidForm(`It cannot be parsed: ${cause.message}.`, cause)));

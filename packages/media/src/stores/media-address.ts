@@ -12,8 +12,10 @@ export type StoreAddress =
     }
   | { readonly kind: "mediafs"; readonly org: string; readonly database: string; readonly prefix: string };
 
-export const STORE_FORMS =
-  "file:///folder, s3://bucket/prefix, gs://bucket/prefix, wasbs://container@account.blob.core.windows.net/prefix, mediafs://org:database/home";
+/** The addresses that a hosted database can use; its own of the last form. */
+export const HOSTED_STORE_FORMS =
+  "s3://bucket/prefix, gs://bucket/prefix, wasbs://container@account.blob.core.windows.net/prefix, mediafs://org:database/home";
+export const STORE_FORMS = `file:///folder, ${HOSTED_STORE_FORMS}`;
 
 const PREFIX_PART = /^(?!\.{1,2}$)[A-Za-z0-9._=-]+$/;
 const BUCKET = /^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/;

@@ -38,7 +38,7 @@ export interface MediaBody {
 
 export interface ListOptions {
   readonly prefix?: string;
-  /** Continues a page: the `next` of the former one. */
+  /** Continues a page: the `next` of the previous one. */
   readonly after?: string | undefined;
   /** 1 to 1000. */
   readonly limit?: number;
@@ -58,7 +58,7 @@ export interface SignOptions {
 }
 
 /**
- * Objects below one address. An object never changes: whoever names it by its content may put it again, at once or later.
+ * Objects below one address. An object never changes: a caller that names it by its content may put it again, at once or later.
  *
  * Every method throws AppError: `media_denied` (credentials or rights), `media_store_not_found` (no such bucket or folder),
  * `media_unavailable` (no answer after several attempts), `media_store_full`, or the reason of an aborted signal. Keys are

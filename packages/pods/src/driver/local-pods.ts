@@ -100,7 +100,7 @@ export function createLocalPods(
       const started = { ...record, process: identity };
       writePodRecord(folder, started);
       await host.begun(started, until(signal));
-      log.info({ pod: spec.id, pid: identity?.pid, database: spec.labels.database_id }, "a pod was started");
+      log.info({ pod: spec.id, pod_pid: identity?.pid, database: spec.labels.database_id }, "a pod was started");
       const status = statusOf(started);
       if (status !== undefined) return status;
       throw appError("pod_failed", { detail: `The process of the pod ${spec.id} did not start.` });
@@ -113,7 +113,9 @@ export function createLocalPods(
   /** Finds the folders of a pod, and makes those that are missing. @throws what the layout does */
   async function place(spec: PodSpec): Promise<PlacedPod> {
     await layout.makeFolders(spec);
-    const folders = spec.volumes.map(({ access: mode, source }): PodFolder => ({ path: layout.folder(source), mode }));
+    const folders = spec.volumes.map(({ access: mode, code_parts: parts = [], source }): PodFolder => {
+      return { path: layout.folder(source), mode, code_parts: parts };
+    });
     const seen = new Set(folders.map(({ path }) => path));
     const ofImage = (await layout.imageFolders(spec)).filter(({ path }) => !seen.has(path));
     return { spec, folders: [...folders, ...ofImage] };

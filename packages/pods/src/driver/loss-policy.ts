@@ -33,7 +33,7 @@ export function judgeLoss(
   { at, ready_ms: readyMs, exit }: PodLoss,
 ): { readonly history: LossHistory; readonly pause_ms: number | undefined } {
   const earlyExits = readyMs < QUICK_MS ? history.early_exits + 1 : 0;
-  const wasKilled = exit.signal !== null && KILLS.has(exit.signal) && !exit.is_out_of_memory;
+  const wasKilled = isKill(exit);
   const recent = history.own_ends.filter((before) => at - before < WINDOW_MS);
   const ownEnds = wasKilled ? recent : [...recent, at];
   const givesUp = !wasKilled && ownEnds.length >= MAX_LOSSES;
@@ -41,6 +41,11 @@ export function judgeLoss(
     history: { early_exits: earlyExits, own_ends: ownEnds },
     pause_ms: givesUp ? undefined : restartPause(earlyExits),
   };
+}
+
+/** Whether a pod was ended from outside. */
+export function isKill(exit: PodExit | null): boolean {
+  return exit !== null && exit.signal !== null && KILLS.has(exit.signal) && !exit.is_out_of_memory;
 }
 
 /** Describes how a pod ended, as the predicate of a sentence about the pod. */

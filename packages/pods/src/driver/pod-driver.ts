@@ -33,8 +33,17 @@ export interface PodVolume {
   readonly source: VolumeSource;
   /** Where the pod finds it: what `PodDriver.target` says of the source. The input names this path. */
   readonly target: string;
-  /** `code`: read by the pod and by the application's code, which sees no other volume. */
+  /** `code`: read by the pod and by the application's code, which sees no other volume than these and `code_parts`. */
   readonly access: "read" | "write" | "code";
+  /** Folders directly in a volume that the pod may write: the application's code sees them, and nothing else of it.
+   *  Missing ones are made. */
+  readonly code_parts?: readonly CodePart[];
+}
+
+/** What the application's code may do in one folder of a volume. */
+export interface CodePart {
+  readonly name: string;
+  readonly access: "read" | "write";
 }
 
 /** What a volume holds. The driver knows where it is stored. */

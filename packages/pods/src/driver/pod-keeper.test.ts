@@ -5,7 +5,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, onTestFinished, test } from "vitest";
 import type { PodExit, PodStatus } from "./pod-driver.ts";
-import { type PodEvent, watchPods } from "./pod-keeper.ts";
+import { type PodEvent, type ProbeAnswer, watchPods } from "./pod-keeper.ts";
 import { readLastLines } from "./pod-log.ts";
 
 const CRASH: PodExit = { code: 1, signal: null, is_out_of_memory: false, exceeded: null };
@@ -18,10 +18,11 @@ function openKeeper() {
     folder,
     now: Date.parse("2026-03-01T10:00:00Z"),
     pods: [] as PodStatus[],
-    answer: "ready" as "ready" | "starting" | "silent",
+    answer: "ready" as ProbeAnswer,
     is_wanted: true,
     heard: [] as PodEvent[],
     stopped: [] as string[],
+    asked: 0,
   };
   const events = watchPods(
     {
@@ -32,7 +33,10 @@ function openKeeper() {
       },
       clock: { now: () => stage.now },
       log: createSilentLog(),
-      probe: async () => stage.answer,
+      probe: async () => {
+        stage.asked += 1;
+        return stage.answer;
+      },
       isWanted: async () => stage.is_wanted,
       logOf: () => ({ database_id: "1", service_id: null }),
       look_ms: 5,
@@ -90,6 +94,38 @@ test("reports an ended pod as lost with its last lines", async () => {
     pause_ms: 200,
     reason: "it ended with code 1 | no room | Error: it broke",
   });
+});
+
+test.each([
+  ["old lines of a crashed pod", CRASH, "2026-03-01T09:58:00Z", "it ended with code 1"],
+  [
+    "lines of a killed pod",
+    { ...CRASH, code: null, signal: "SIGKILL" },
+    "2026-03-01T10:59:59Z",
+    "it was ended by SIGKILL",
+  ],
+])("does not name %s as the reason of its end", async (_whose, exit, time, reason) => {
+  const stage = openKeeper();
+  stage.now = Date.parse("2026-03-01T11:00:00Z");
+  stage.pods = [running("2026-03-01T09:00:00.000Z")];
+  await eventually(() => expect(stage.heard).toHaveLength(1));
+  writeFileSync(join(stage.folder, "pod.log"), `{"level":"warn","time":"${time}","msg":"a slow request"}\n`);
+  stage.pods = [exited(exit, "2026-03-01T09:00:00.000Z")];
+  await eventually(() => expect(stage.heard[1]).toMatchObject({ event: "lost", reason }));
+});
+
+test("reports a pod that its probe ended as replaced", async () => {
+  const stage = openKeeper();
+  stage.answer = "replaced";
+  stage.pods = [running()];
+  await eventually(() => expect(stage.asked).toBeGreaterThan(0));
+  expect(stage.heard).toEqual([]);
+  stage.pods = [exited({ ...CRASH, code: 0 })];
+  await eventually(() =>
+    expect(stage.heard).toMatchObject([
+      { event: "lost", is_running: false, is_replaced: true, pause_ms: 0, reason: "it had another version" },
+    ]),
+  );
 });
 
 test("does not report a pod that was stopped on purpose", async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock, Logger } from "@appdb/engine/ports";
-import { describeExit, judgeLoss, type LossHistory, NO_LOSSES } from "./loss-policy.ts";
+import { describeExit, isKill, judgeLoss, type LossHistory, NO_LOSSES } from "./loss-policy.ts";
 import type { PodDriver, PodExit, PodLog, PodStatus } from "./pod-driver.ts";
 
 const LOOK_MS = 250;
@@ -14,6 +14,8 @@ const SILENT_MS = 30_000;
 const STOP_GRACE_MS = 5_000;
 const PROBES_AT_ONCE = 8;
 const LAST_LINES = 5;
+/** Lines older than this say nothing about the end of a pod that was watched. */
+const RECENT_MS = 60_000;
 const FAILED_LOOK_MS = 2_000;
 
 /** Event of a pod. */
@@ -31,6 +33,8 @@ export type PodEvent =
       readonly reason: string;
       readonly is_running: boolean;
       readonly pause_ms: number;
+      /** Whether the probe ended it, because the next one replaces it. */
+      readonly is_replaced: boolean;
       readonly exit: PodExit | null;
     }
   /** It crashed too often. A person must look at it. */
@@ -43,14 +47,17 @@ export type PodEvent =
       readonly exit: PodExit | null;
     };
 
+export type ProbeAnswer = "ready" | "starting" | "silent" | "replaced";
+
 export interface WatchPodsDeps {
   readonly driver: Pick<PodDriver, "lastLines" | "list" | "stop">;
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Asks a pod for its health. `silent` when it does not answer; rejections count as that. The signal is the timeout.
+   * Asks a pod for its health. `silent` when it does not answer; rejections count as that. `replaced` when the probe
+   * ended it, because it has another version. The signal is the timeout.
    */
-  probe(pod: PodStatus, signal: AbortSignal): Promise<"ready" | "starting" | "silent">;
+  probe(pod: PodStatus, signal: AbortSignal): Promise<ProbeAnswer>;
   /**
    * Whether the pod is expected to answer now, so that its end is a loss. False while it is being stopped, changed or
    * started. Called when a ready pod ends or is silent.
@@ -68,7 +75,8 @@ interface Watched {
   ready_at: number | undefined;
   /** Start of the current silence. */
   silent_since: number | undefined;
-  answer: "ready" | "starting" | "silent" | undefined;
+  answer: ProbeAnswer | undefined;
+  is_replaced: boolean;
   /** Infinite while a probe is running. */
   next_probe_at: number;
   is_being_ended: boolean;
@@ -90,6 +98,7 @@ export async function* watchPods(deps: WatchPodsDeps, signal: AbortSignal): Asyn
     pod.next_probe_at = Number.POSITIVE_INFINITY;
     try {
       pod.answer = await deps.probe(status, AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]));
+      pod.is_replaced ||= pod.answer === "replaced";
     } catch {
       // any failure of the probe counts as silence
       pod.answer = "silent";
@@ -129,6 +138,7 @@ function begin(startedAt: string): Watched {
     ready_at: undefined,
     silent_since: undefined,
     answer: undefined,
+    is_replaced: false,
     next_probe_at: 0,
     is_being_ended: false,
   };
@@ -151,6 +161,8 @@ function handleAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): Pod
   const { answer } = pod;
   if (answer === undefined) return undefined;
   pod.answer = undefined;
+  // its end is reported next
+  if (answer === "replaced") return undefined;
   const now = deps.clock.now();
   const who = { database_id: status.labels.database_id, pod_id: status.id };
   pod.silent_since = answer === "silent" ? (pod.silent_since ?? now) : undefined;
@@ -168,7 +180,7 @@ function handleAnswer(deps: WatchPodsDeps, pod: Watched, status: PodStatus): Pod
   pod.state = "lost";
   const reason = answer === "silent" ? "it does not answer" : "its PostgreSQL does not answer";
   deps.log.warn({ pod: status.id, reason }, "a pod was lost");
-  return { event: "lost", ...who, reason, is_running: true, pause_ms: 0, exit: null };
+  return { event: "lost", ...who, reason, is_running: true, is_replaced: false, pause_ms: 0, exit: null };
 }
 
 function endUnresponsive({ driver, log }: WatchPodsDeps, pod: Watched, { id }: PodStatus): void {
@@ -199,17 +211,33 @@ async function handleEnd(
   }
   pod.state = "over";
   if (!isWanted) return undefined;
+  if (pod.is_replaced) {
+    const reason = "it had another version";
+    const lost = { database_id: databaseId, pod_id: status.id, reason, exit: status.exit };
+    return { event: "lost", ...lost, is_running: false, is_replaced: true, pause_ms: 0 };
+  }
   const exit = status.exit ?? { code: null, signal: null, is_out_of_memory: false, exceeded: null };
   const at = deps.clock.now();
   const judged = judgeLoss(histories.get(status.id) ?? NO_LOSSES, { at, ready_ms: at - (pod.ready_at ?? at), exit });
   histories.set(status.id, judged.history);
-  const words = await deps.driver.lastLines(deps.logOf(status), new Date(status.started_at), LAST_LINES);
-  const reason = [describeExit(status.exit), ...words].join(" | ");
+  const reason = [describeExit(status.exit), ...(await findLastWords(deps, pod, status))].join(" | ");
   const who = { database_id: databaseId, pod_id: status.id, reason, exit: status.exit };
   if (judged.pause_ms === undefined) {
     deps.log.error({ pod: status.id, reason }, "a pod ended too often and is given up");
     return { event: "failed", ...who };
   }
   deps.log.warn({ pod: status.id, reason, pause_ms: judged.pause_ms }, "a pod was lost");
-  return { event: "lost", ...who, is_running: false, pause_ms: judged.pause_ms };
+  return { event: "lost", ...who, is_running: false, is_replaced: false, pause_ms: judged.pause_ms };
+}
+
+/** The lines that may say why a pod ended. A pod that was killed had no time to say it. */
+async function findLastWords(
+  { clock, driver, logOf }: WatchPodsDeps,
+  pod: Watched,
+  status: PodStatus,
+): Promise<string[]> {
+  if (isKill(status.exit)) return [];
+  const startedAt = Date.parse(status.started_at);
+  const since = pod.ready_at === undefined ? startedAt : Math.max(startedAt, clock.now() - RECENT_MS);
+  return await driver.lastLines(logOf(status), new Date(since), LAST_LINES);
 }

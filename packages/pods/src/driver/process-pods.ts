@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { proportionalMemory } from "@appdb/system/processes/process-table";
 import type { LocalDriver, LocalDriverInput } from "./local-driver.ts";
@@ -5,6 +7,7 @@ import { createLocalPods, POD_ENVIRONMENT } from "./local-pods.ts";
 import { giveFolders } from "./pod-folders.ts";
 import { runFamily } from "./pod-run.ts";
 import { runProcessTask } from "./process-task.ts";
+import type { PodFolder } from "./task-runner.ts";
 
 /**
  * Pods as processes of our own user, each in its own session. It isolates nothing and limits only a task's time and
@@ -27,6 +30,7 @@ export function createProcessPods(input: LocalDriverInput): LocalDriver {
       const written = folders.filter(({ mode }) => mode === "write");
       // another driver may have given them to a pod's user
       if (process.getuid?.() === 0) giveFolders(written, 0);
+      else makePartsOf(written);
       return { argv: [process.execPath, ...nodeOptions, file, ...spec.args.slice(1)], env: POD_ENVIRONMENT };
     },
     begun: async () => undefined,
@@ -40,4 +44,11 @@ export function createProcessPods(input: LocalDriverInput): LocalDriver {
     forgetDatabase: async () => undefined,
     run: runProcessTask,
   });
+}
+
+/** The application's code sees everything here, so that only its folders must be there. */
+function makePartsOf(folders: readonly PodFolder[]): void {
+  for (const { path, code_parts: parts = [] } of folders) {
+    for (const { name } of parts) mkdirSync(join(path, name), { recursive: true, mode: 0o700 });
+  }
 }

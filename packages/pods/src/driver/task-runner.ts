@@ -1,10 +1,12 @@
-import type { PodExit, PodLabels, PodLimits, PodSpec } from "./pod-driver.ts";
+import type { PodExit, PodLabels, PodLimits, PodSpec, PodVolume } from "./pod-driver.ts";
 
 /** A folder or a file of this machine that a program sees, under the path that it has here. */
 export interface PodFolder {
   readonly path: string;
   /** `code`: read by the pod and by the application's code, which sees no other of these folders. */
   readonly mode: "read" | "write" | "code";
+  /** As in a pod's volume. Tasks have none: all of their folders are the code's. */
+  readonly code_parts?: PodVolume["code_parts"];
 }
 
 /** A program that ends on its own: a build, or Python that writes a manifest. */

@@ -23,7 +23,8 @@ export function answerAsHttp(
     const response = new ResponseToLink(incoming, resolve, reject);
     const leave = () => {
       response.destroy();
-      incoming.destroy();
+      // as in Node: a reader of the body learns that the rest does not come
+      incoming.destroy(incoming.complete ? undefined : new Error("The client disconnected."));
     };
     incoming.socket.destroy = leave;
     link.signal.addEventListener("abort", leave, { once: true });

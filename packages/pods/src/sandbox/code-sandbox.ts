@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { optionsText } from "@appdb/system/processes/bubblewrap-options";
 import type { PlacedPod } from "../driver/local-pods.ts";
 import type { PodSpec } from "../driver/pod-driver.ts";
@@ -19,10 +20,16 @@ export function codeMounts(
   { folders, limits }: Pick<PlacedPod, "folders"> & Pick<PodSpec, "limits">,
 ): Sight[] {
   const codeFolders = folders.filter(({ mode }) => mode === "code").map(({ path }) => path);
+  const parts = folders.flatMap(({ code_parts: ofFolder = [], path }) =>
+    ofFolder.map(({ access, name }) => ({ path: join(path, name), access })),
+  );
   const options = boxOptions({
     uid: CODE_UID,
     programs: systemPrograms(),
-    mounts: ["/etc", ...codeFolders].map((path) => ({ source: path, target: path, mode: "read" })),
+    mounts: [
+      ...["/etc", ...codeFolders].map((path): Sight => ({ source: path, target: path, mode: "read" })),
+      ...parts.map(({ access, path }): Sight => ({ source: path, target: path, mode: access })),
+    ],
     temporary: { size_bytes: Math.floor(codeLimits(limits).memory_mb * TEMPORARY_SHARE * BYTES_PER_MB) },
     network: "given",
     is_outer: false,

@@ -212,3 +212,26 @@ test("recovers after PostgreSQL was killed and restarted", async () => {
   await dead.start();
   expect((await orphan.query({ text: "select 2" })).rows).toEqual([["2"]]);
 });
+
+test.each([
+  [true, 1],
+  [false, 0],
+])("keeps an idle connection if asked (%s)", async (isKept, count) => {
+  const name = `keeper ${isKept}`;
+  await using kept = createPgPool({
+    dsn: database.dsn,
+    max: 3,
+    application_name: name,
+    idle_timeout_ms: 50,
+    keeps_connection: isKept,
+  });
+  await Promise.all([1, 2, 3].map(() => kept.query({ text: "select pg_sleep(0.05)" })));
+  const open = async () =>
+    Number(
+      (await pool.query({ text: "select count(*) from pg_stat_activity where application_name = $1", values: [name] }))
+        .rows[0]?.[0],
+    );
+  await eventually(async () => expect(await open()).toBe(count));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(await open()).toBe(count);
+});

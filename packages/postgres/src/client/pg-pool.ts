@@ -65,6 +65,8 @@ export interface PgPoolOptions {
   readonly statement_timeout_ms?: number;
   /** Closes connections that are idle for this long; default one minute. */
   readonly idle_timeout_ms?: number;
+  /** Keeps one connection open even when it is idle, so that others see the pool's program. */
+  readonly keeps_connection?: boolean | undefined;
   readonly log?: Logger;
   /** Command that shows the state of this PostgreSQL, for callers who get no connection. */
   readonly status_command?: string;
@@ -110,6 +112,7 @@ class PgPool implements SqlPool {
     let opensStreams: boolean | undefined;
     this.#pool = new Pool({
       max: options.max,
+      min: options.keeps_connection === true ? 1 : 0,
       idleTimeoutMillis: options.idle_timeout_ms ?? IDLE_TIMEOUT_MS,
       // The pool's own connect timeout would include the wait for a free connection, which is not a failure.
       Client: class extends Client {

@@ -19,7 +19,7 @@ export async function runStatement(client: ClientBase, statement: Statement): Pr
  * Runs a statement with limits: its result may be too large, its rows are read as bytes, or its caller may leave. Rows
  * beyond `max_bytes` are dropped as they arrive. `cancel` asks PostgreSQL to stop, and the call returns only after
  * that.
- * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown
+ * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown; what `take_row` throws
  */
 export async function runBounded(
   client: ClientBase,
@@ -32,14 +32,23 @@ export async function runBounded(
   const rows: TextRow[] = [];
   let bytes = 0;
   let cancelling: Promise<void> | undefined;
+  let thrown: { readonly error: unknown } | undefined;
   const stop = () => {
     cancelling ??= cancel();
   };
   if (takeRow !== undefined) {
     reader.take = (row, start, end) => {
       bytes += end - start;
-      if (bytes <= max) takeRow(row, start, end);
-      else stop();
+      if (bytes > max) stop();
+      else if (thrown === undefined) {
+        // the stream calls this, where no one could catch
+        try {
+          takeRow(row, start, end);
+        } catch (error) {
+          thrown = { error };
+          stop();
+        }
+      }
     };
   }
   try {
@@ -66,8 +75,10 @@ export async function runBounded(
     });
     reader.notePrepared(statement);
     if (bytes > max) throw new ResultTooLarge(max);
+    if (thrown !== undefined) throw thrown.error;
     return { rows, row_count: rowCount };
   } catch (error) {
+    if (thrown !== undefined) throw thrown.error;
     throw bytes > max ? new ResultTooLarge(max) : statementError(error);
   } finally {
     reader.take = undefined;

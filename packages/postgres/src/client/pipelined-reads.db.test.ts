@@ -77,6 +77,35 @@ test("a refused read does not affect the others", async () => {
   expect(await read(single, of(4))).toEqual(["3"]);
 });
 
+test("a row reader that throws fails only its own read", async () => {
+  const of = (rows: number): Statement => ({ name: "thrown", text: SERIES, values: [rows, ""] });
+  await warm(single, of(1));
+  const throwing = (rows: number) =>
+    single.query({
+      ...of(rows),
+      take_row: () => {
+        throw new TypeError("no such row");
+      },
+      restart: () => undefined,
+    });
+  const outcomes = await Promise.allSettled([
+    read(single, of(1)),
+    throwing(1),
+    read(single, of(2)),
+    throwing(1_000_000),
+    read(single, of(3)),
+  ]);
+  const reason = new TypeError("no such row");
+  expect(outcomes).toEqual([
+    { status: "fulfilled", value: ["1"] },
+    { status: "rejected", reason },
+    { status: "fulfilled", value: ["1", "2"] },
+    { status: "rejected", reason },
+    { status: "fulfilled", value: ["1", "2", "3"] },
+  ]);
+  expect(await read(single, of(4))).toEqual(["1", "2", "3", "4"]);
+});
+
 test("refuses only a result that is too large", async () => {
   const of = (rows: number): Statement => ({ name: "series", text: SERIES, values: [rows, ""], max_bytes: 100_000 });
   await warm(single, of(1));

@@ -44,6 +44,8 @@ export class ReadPipeline implements Submittable, WireListener {
   #rows = 0;
   #bytes = 0;
   #refusal: SqlError | undefined;
+  /** What the row reader of the current read threw. */
+  #thrown: { readonly error: unknown } | undefined;
   /** Index of the last read for which a cancel was sent. */
   #stopped = -1;
 
@@ -81,8 +83,16 @@ export class ReadPipeline implements Submittable, WireListener {
     const { max_bytes: maxBytes, take_row: takeRow } = read.statement;
     this.#rows += 1;
     this.#bytes += end - start;
-    if (maxBytes === undefined || this.#bytes <= maxBytes) takeRow(bytes, start, end);
-    else this.#stop();
+    if (maxBytes !== undefined && this.#bytes > maxBytes) this.#stop();
+    else if (this.#thrown === undefined) {
+      // the stream calls this, where no one could catch
+      try {
+        takeRow(bytes, start, end);
+      } catch (error) {
+        this.#thrown = { error };
+        this.#stop();
+      }
+    }
   }
 
   takeError(message: Buffer): boolean {
@@ -96,11 +106,14 @@ export class ReadPipeline implements Submittable, WireListener {
     if (read === undefined) return false;
     const outcome = { rows: this.#rows, bytes: this.#bytes };
     const refusal = this.#refusal;
+    const thrown = this.#thrown;
     this.#at += 1;
     this.#rows = 0;
     this.#bytes = 0;
     this.#refusal = undefined;
-    if (refusal === undefined || outcome.bytes > (read.statement.max_bytes ?? outcome.bytes)) read.end(outcome);
+    this.#thrown = undefined;
+    if (thrown !== undefined) read.fail(thrown.error);
+    else if (refusal === undefined || outcome.bytes > (read.statement.max_bytes ?? outcome.bytes)) read.end(outcome);
     // A read hit by a cancel meant for its neighbour stays open and is retried.
     else if (read.is_left || this.#stopped < 0 || refusal.sqlstate !== CANCELLED) read.fail(refusal);
     if (this.#reads[this.#at]?.is_left === true) this.#stop();

@@ -51,6 +51,9 @@ afterAll(() => {
 const inCluster = (...path: string[]) => join(home, "postgres", "18", ...path);
 const copies = () => readdirSync(join(home, "postgres", "before-upgrade"));
 const unfinished = () => readdirSync(join(home, "postgres")).filter((name) => name.startsWith("unfinished-"));
+/** The last released version, which wrote the older databases. */
+const OLD_VERSION = "0.8.0";
+
 const readMark = (folder: string) => JSON.parse(readFileSync(join(folder, "format.json"), "utf8"));
 
 /** PostgreSQL of a version. */
@@ -69,6 +72,18 @@ function makePostgres(migrations: typeof NEW, folder = join(home, "postgres")): 
 
 /** Starts a version, runs a statement in the database `main`, and stops it. Returns the resulting rows and catalog. */
 async function runVersion(migrations: typeof NEW, statement = "select 1") {
+  const found = await runMigrations(migrations, statement);
+  if (migrations === OLD) markAsOlder();
+  return found;
+}
+
+/** The code under test writes its own version, which the older product does not have. */
+function markAsOlder(): void {
+  const path = inCluster("format.json");
+  writeFileSync(path, JSON.stringify({ ...readMark(inCluster()), version: OLD_VERSION }));
+}
+
+async function runMigrations(migrations: typeof NEW, statement: string) {
   await using postgres = makePostgres(migrations);
   await postgres.ensureDatabase("main");
   await using sql = createPgPool({ dsn: postgres.dsn("main"), max: 2, application_name: "upgrade test" });
@@ -90,7 +105,7 @@ test("copies an older database once, upgrades it, and the documented rollback wo
   expect(copies()).toEqual([VERSION]);
   const copy = join(home, "postgres", "before-upgrade", VERSION);
   expect([readMark(copy), readMark(inCluster())]).toEqual([
-    { catalog: OLD_CATALOG, version: VERSION },
+    { catalog: OLD_CATALOG, version: OLD_VERSION },
     { catalog: NEW_CATALOG, version: VERSION },
   ]);
   const modeOf = (...path: string[]) => statSync(join(copy, ...path)).mode & 0o777;
@@ -104,6 +119,16 @@ test("copies an older database once, upgrades it, and the documented rollback wo
   goBack();
   expect(copies()).toEqual([`undone-${VERSION}`]);
   expect(await runVersion(OLD, insert(4))).toEqual(["{1,4}", String(OLD_CATALOG)]);
+});
+
+test("a second and third rollback of a version keep the clusters of the previous ones", async () => {
+  for (const aside of [`undone-${VERSION}-2`, `undone-${VERSION}-3`]) {
+    expect(await runVersion(NEW, insert(9))).toEqual(["{1,4,9}", String(NEW_CATALOG)]);
+    goBack();
+    expect(copies()).toContain(aside);
+    expect(readMark(join(home, "postgres", "before-upgrade", aside)).catalog).toBe(NEW_CATALOG);
+    expect(await runVersion(OLD)).toEqual(["{1,4}", String(OLD_CATALOG)]);
+  }
 });
 
 test("a failed upgrade leaves the database usable by the previous version", async () => {
@@ -125,7 +150,6 @@ test("a start killed while copying changes nothing and the next one recopies", a
   expect([statSync(copy).ino, readMark(inCluster()).catalog]).toEqual([ino, OLD_CATALOG]);
   expect(await runVersion(NEW, insert(6))).toEqual(["{1,4,5,6}", String(NEW_CATALOG)]);
   expect([statSync(copy).ino === ino, unfinished()]).toEqual([false, []]);
-  rmSync(join(home, "postgres", "before-upgrade", `undone-${VERSION}`), { recursive: true });
   goBack();
   expect(await runVersion(OLD)).toEqual(["{1,4,5}", String(OLD_CATALOG)]);
 });
@@ -136,7 +160,7 @@ test("a full disk or a stop during the copy changes nothing", async () => {
     expect(error).toMatchObject({
       code: "disk_full",
       message: expect.stringMatching(
-        /^The database must be copied before .*: the disk had less free space than the copy needs\. Nothing was changed\.$/,
+        /^The database must be copied before .*: the disk had less free space than the copy needs \(cp: error writing here: No space left on device\)\. Nothing was changed\.$/,
       ),
     });
   });
@@ -147,6 +171,45 @@ test("a full disk or a stop during the copy changes nothing", async () => {
     await eventually(() => expect(isHalfway()).toBe(true), { timeout_ms: 40_000 });
     await postgres.stop();
     expect(await starting).toMatchObject({ code: "postgres_failed", message: expect.stringContaining("was stopped") });
+  });
+  expect([unfinished(), readMark(inCluster()).catalog]).toEqual([[], OLD_CATALOG]);
+});
+
+test.each([
+  [
+    "cannot write a file",
+    (from: string) =>
+      `echo "cp: cannot create regular file '${from}/unfinished-1/base/1/2': Permission denied" >&2; exit 1`,
+    "cp: cannot create regular file 'unfinished-1/base/1/2': Permission denied",
+    /^Let the user who runs the product read and write/,
+  ],
+  [
+    "cannot read a file",
+    (from: string) =>
+      `echo "cp: error reading '${from}/18/base/1/2': Input/output error" >&2; echo "cp: preserving times" >&2; exit 1`,
+    "cp: error reading '18/base/1/2': Input/output error",
+    /^Check the disk/,
+  ],
+  [
+    "names a path outside",
+    () => `echo "cp: cannot stat '/srv/secret/place': Strange" >&2; exit 1`,
+    "cp: cannot stat 'place': Strange",
+    /^Remove the cause/,
+  ],
+  ["is killed", () => "kill -KILL $$", "the program that copies was ended by SIGKILL", /^Remove the cause/],
+  [
+    "ends silently",
+    () => "exit 3",
+    "the program that copies ended with exit code 3 and wrote no reason",
+    /^Remove the cause/,
+  ],
+])("names the cause of a copy that %s", async (_how, script, reason, hint) => {
+  await withTool("cp", script(join(home, "postgres")), async () => {
+    await expect(runVersion(NEW)).rejects.toMatchObject({
+      code: "postgres_failed",
+      message: `The database must be copied before this version upgrades it, and the copy failed: ${reason}. Nothing was changed.`,
+      hint: expect.stringMatching(hint),
+    });
   });
   expect([unfinished(), readMark(inCluster()).catalog]).toEqual([[], OLD_CATALOG]);
 });
@@ -214,6 +277,7 @@ function goBack(): void {
   const page = readFileSync(join(ROOT, "docs", "upgrades.md"), "utf8");
   const script = /<!-- way back -->\n```sh\n(.*?)```/s.exec(page)?.[1] ?? "";
   const env = { ...process.env, SERVICE_HOME: home };
-  const said = execFileSync("sh", ["-c", script.replace("VERSION=0.9.0", `VERSION=${VERSION}`)], { env });
-  expect(JSON.parse(String(said))).toEqual({ catalog: expect.any(Number), version: VERSION });
+  expect(script).toContain(`VERSION=${VERSION}\n`);
+  const said = execFileSync("sh", ["-c", script], { env });
+  expect(JSON.parse(String(said))).toEqual({ catalog: OLD_CATALOG, version: OLD_VERSION });
 }

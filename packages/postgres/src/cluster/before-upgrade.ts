@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { copyFile, mkdir, readdir, rename, rm, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { AppError, appError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
@@ -81,9 +81,10 @@ export async function copyBeforeUpgrade(input: CopyInput): Promise<void> {
     await syncPath(folder);
   } catch (error) {
     await removeUnfinished(folder);
-    throw copyFailure(error);
+    throw copyFailure(error, folder);
   }
-  log.info({ copy }, "the copy from before the upgrade is complete");
+  // readers of a hosted database's log must not see where its home is
+  log.info({ copy: relative(folder, copy) }, "the copy from before the upgrade is complete");
 }
 
 /** Bytes that the copy needs; 0 where blocks are shared. @throws disk_full */
@@ -106,26 +107,60 @@ async function sharesBlocks(dataFolder: string, block: string): Promise<boolean>
   }
 }
 
-/** Omits paths of programs, because users who start a hosted database read this. */
-function copyFailure(cause: unknown): unknown {
+/** What an operator does about the cause of a failed copy. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /EACCES|EPERM|EROFS|Permission denied|Operation not permitted|Read-only file system/,
+    "Let the user who runs the product read and write the files of the database, then start it again.",
+  ],
+  [
+    /EIO|Input\/output error/,
+    "Check the disk, restore the file that cannot be read from a backup, then start it again.",
+  ],
+];
+const OTHER_ADVICE = "Remove the cause, then start it again. The copy then starts from the beginning.";
+
+/** Names files relative to the clusters' folder, because users who start a hosted database read this. */
+function copyFailure(cause: unknown, folder: string): unknown {
   if (cause instanceof AppError || !(cause instanceof Error) || cause.name === "AbortError") return cause;
-  const { code } = cause as NodeJS.ErrnoException;
-  const stderr = "stderr" in cause ? String(cause.stderr).trim().split("\n").at(-1)?.split(": ").at(-1) : undefined;
-  const words = stderr === undefined || stderr === "" ? String(code ?? "it was ended") : stderr;
-  if (/No space left on device|quota exceeded|ENOSPC|EDQUOT/.test(words)) {
-    return notEnoughDisk("the disk had less free space than the copy needs", cause);
+  const reason = nameReason(cause, folder);
+  if (/No space left on device|quota exceeded|ENOSPC|EDQUOT/.test(reason)) {
+    return notEnoughDisk(`the disk had less free space than the copy needs (${reason})`, cause);
   }
   return appError("postgres_failed", {
-    detail: `The database must be copied before this version upgrades it, and the copy failed: ${words}. Nothing was changed.`,
-    hint: "Check that its folder is writable, then start again. The older version works as before.",
+    detail: `The database must be copied before this version upgrades it, and the copy failed: ${reason}. Nothing was changed.`,
+    hint: ADVICE.find(([pattern]) => pattern.test(reason))?.[1] ?? OTHER_ADVICE,
     cause,
   });
+}
+
+type FailedProgram = Error & {
+  readonly stderr?: string;
+  readonly code?: string | number | null;
+  readonly signal?: string | null;
+  readonly killed?: boolean;
+};
+
+/** The first line that the program wrote, because later ones follow from it. Otherwise how it ended. */
+function nameReason(failed: FailedProgram, folder: string): string {
+  const { code, killed: isLate, message, signal, stderr } = failed;
+  const [line = ""] = (stderr ?? "").split("\n").filter((one) => one.trim() !== "");
+  if (line !== "") return relativePaths(line, folder).replace(/\.$/, "");
+  if (isLate === true) return `the copy took longer than ${COPY_TIMEOUT_MS / 60_000} minutes`;
+  if (typeof signal === "string") return `the program that copies was ended by ${signal}`;
+  if (typeof code === "number") return `the program that copies ended with exit code ${code} and wrote no reason`;
+  return relativePaths(message, folder);
+}
+
+/** Paths below the folder become relative to it. Of other absolute paths only the name stays. */
+function relativePaths(text: string, folder: string): string {
+  return text.replaceAll(`${folder}/`, "").replaceAll(/(?<=^|[\s'"`(])\/(?:[^\s'"`:,()]*\/)?([^\s'"`:,()/]+)/g, "$1");
 }
 
 function notEnoughDisk(what: string, cause?: unknown): Error {
   return appError("disk_full", {
     detail: `The database must be copied before this version upgrades it, and its disk has too little space: ${what}. Nothing was changed.`,
-    hint: "Free space on the disk and start again, or start the older version, which works as before.",
+    hint: "Free space on the disk, then start it again.",
     cause,
   });
 }

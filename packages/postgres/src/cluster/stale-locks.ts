@@ -37,9 +37,9 @@ export async function clearStaleLocks(
     .map((file) => findServer(readLockPid(file), dataFolder))
     .find((found) => found !== undefined);
   if (orphan !== undefined) {
-    log.warn({ pid: orphan.pid }, "stopping a PostgreSQL left by an earlier daemon");
+    log.warn({ postgres_pid: orphan.pid }, "stopping a PostgreSQL that the previous start left");
     const hasEnded = await endProcess(orphan, END_ORPHAN, send);
-    if (!hasEnded) log.error({ pid: orphan.pid }, "an earlier PostgreSQL does not end");
+    if (!hasEnded) log.error({ postgres_pid: orphan.pid }, "the PostgreSQL that the previous start left does not end");
   }
   for (const file of [lock, ...sockets]) rmSync(file, { force: true });
 }

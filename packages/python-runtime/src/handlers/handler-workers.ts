@@ -265,7 +265,7 @@ class HandlerWorkers implements HandlerRunner {
       return;
     }
     if (wasRetiring) return;
-    this.#options.log.warn({ pid: one.process.pid, ...describeEnd(end) }, "handler worker ended");
+    this.#options.log.warn({ worker_pid: one.process.pid, ...describeEnd(end) }, "handler worker ended");
     if (end.was_ready && one.has_worked) this.#backoff.succeeded();
     else this.#backoff.failed(end, performance.now());
     this.#ensureProcesses();

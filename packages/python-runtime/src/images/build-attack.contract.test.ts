@@ -6,14 +6,14 @@ import type { LocalDriver, LocalDriverInput } from "@appdb/pods/driver/local-dri
 import { createProcessPods } from "@appdb/pods/driver/process-pods";
 import { machineAddresses } from "@appdb/pods/sandbox/sandbox-network";
 import { createSandboxPods } from "@appdb/pods/sandbox/sandbox-pods";
-import { createStageLayout } from "@appdb/testkit/contracts/stage-layout";
+import { createTestLayout } from "@appdb/testkit/contracts/test-layout";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { describe, expect, test } from "vitest";
 import type { HostedImagesOptions } from "./build-image.ts";
 import { BUILD_LIMITS, type BuildLimits } from "./build-steps.ts";
-import { type BuildStage, below, openBuildStage } from "./testing/build-stage.ts";
 import { sourceFiles } from "./testing/package-index.ts";
+import { below, openTestBuilds, type TestBuilds } from "./testing/test-builds.ts";
 
 /** A driver whose tasks build packages. */
 interface AttackedBuilds {
@@ -79,9 +79,9 @@ function testBuildAttack(driver: AttackedBuilds): void {
     const attacks = [FILLS, HIDES, ...(driver.isolates ? [FORKS] : []), LOOPS];
     const named = attacks.map(({ name }) => name).join(", one that ");
     test(`${named} ends at its limit, leaves nothing and does not stop other builds`, async () => {
-      await using stage = await openAttackStage(driver);
+      await using attack = await openBuildAttack(driver);
       const fails = async ({ code, limits, message, name }: Attack) => {
-        const failure = await stage.build(name, code, { ...ROOMY, ...limits }).catch((error: unknown) => error);
+        const failure = await attack.build(name, code, { ...ROOMY, ...limits }).catch((error: unknown) => error);
         expect(failure).toMatchObject({
           code: "build_failed",
           message: expect.stringMatching(message),
@@ -89,15 +89,15 @@ function testBuildAttack(driver: AttackedBuilds): void {
         });
       };
       const others = async () => {
-        expect((await stage.build("good", "pass", ROOMY)).packages).toEqual([{ name: "good", version: "1.0" }]);
+        expect((await attack.build("good", "pass", ROOMY)).packages).toEqual([{ name: "good", version: "1.0" }]);
         for (const attack of attacks) if (attack !== LOOPS) await fails(attack);
       };
       await Promise.all([fails(LOOPS), others()]);
       for (const { name } of attacks) {
-        const left = driver.isolates ? stage.builds.left(name) : stage.builds.left("one").slice(1);
+        const left = driver.isolates ? attack.builds.left(name) : attack.builds.left("one").slice(1);
         expect([name, left]).toEqual([name, []]);
       }
-      expect(processesWith(stage.builds.folder)).toEqual([]);
+      expect(processesWith(attack.builds.folder)).toEqual([]);
     });
 
     if (driver.isolates) {
@@ -109,9 +109,9 @@ function testBuildAttack(driver: AttackedBuilds): void {
 
 function testReach(driver: AttackedBuilds): void {
   test("a build cannot access the server, other tenants, the machine or internal networks", async () => {
-    await using stage = await openAttackStage(driver);
-    const { folder } = stage.builds;
-    await stage.build("other", "pass", ROOMY);
+    await using attack = await openBuildAttack(driver);
+    const { folder } = attack.builds;
+    await attack.build("other", "pass", ROOMY);
     const home = join(folder, "home");
     mkdirSync(home);
     writeFileSync(join(home, "master.key"), SERVER_KEY);
@@ -163,7 +163,7 @@ function testReach(driver: AttackedBuilds): void {
           "/",
         ],
       };
-      const image = await stage.build("reads", `TOLD = ${JSON.stringify(JSON.stringify(targets))}\n${REACH}`, ROOMY);
+      const image = await attack.build("reads", `TOLD = ${JSON.stringify(JSON.stringify(targets))}\n${REACH}`, ROOMY);
       const found = JSON.parse(
         readFileSync(join(image.folder, sitePackages(image.folder), "reads.py"), "utf8").slice(1),
       );
@@ -182,13 +182,13 @@ function testReach(driver: AttackedBuilds): void {
 
 function testShared(driver: AttackedBuilds): void {
   test("two organizations share one file of a public package that builds cannot write", async () => {
-    await using stage = await openAttackStage(driver);
-    const { builds } = stage;
+    await using attack = await openBuildAttack(driver);
+    const { builds } = attack;
     builds.publish({ name: "tiny" });
     const files = await builds.locked(["tiny"]);
     // fetched outside tasks, which cannot reach this process's index
     await builds.build({ files, org: "first", options: builds.shared() });
-    const options = { ...stage.options(ROOMY), ...builds.shared() };
+    const options = { ...attack.options(ROOMY), ...builds.shared() };
     const one = await builds.build({ files, org: "one", options });
     const two = await builds.build({ files, org: "two", options });
     expect([builds.troubles, one.is_shared, two.is_shared]).toEqual([[], true, true]);
@@ -199,7 +199,7 @@ function testShared(driver: AttackedBuilds): void {
     });
     const [[module, compiled] = [], same] = kept;
     expect(same?.map(({ ino }) => ino)).toEqual([module?.ino, compiled?.ino]);
-    const evil = await stage.build("evil", OVERWRITE, ROOMY);
+    const evil = await attack.build("evil", OVERWRITE, ROOMY);
     expect(readFileSync(module?.path ?? "", "utf8")).toBe('version = "1.0"\n');
     const written = statSync(join(evil.folder, sitePackages(evil.folder), "evil.py"));
     if (process.getuid?.() === 0) expect(written.uid).not.toBe(module?.uid);
@@ -242,19 +242,19 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 with open("reads.py", "w") as out: out.write("#" + json.dumps(found))
 `;
 
-interface AttackStage extends AsyncDisposable {
-  readonly builds: BuildStage;
+interface BuildAttack extends AsyncDisposable {
+  readonly builds: TestBuilds;
   /** Builds a package of that name from source, in a project of an organization of that name. */
-  build(name: string, code: string, limits: BuildLimits): ReturnType<BuildStage["build"]>;
+  build(name: string, code: string, limits: BuildLimits): ReturnType<TestBuilds["build"]>;
   /** Options of builders that run tasks with this driver. */
   options(limits: BuildLimits): Partial<HostedImagesOptions>;
 }
 
-async function openAttackStage(driver: AttackedBuilds): Promise<AttackStage> {
-  const builds = await openBuildStage();
+async function openBuildAttack(driver: AttackedBuilds): Promise<BuildAttack> {
+  const builds = await openTestBuilds();
   const pods = await driver.create({
     folder: join(builds.folder, "pods"),
-    layout: createStageLayout(builds.folder),
+    layout: createTestLayout(builds.folder),
     program: { file: join(builds.folder, "pod.js"), node_options: [] },
     log: createSilentLog(),
     clock: { now: Date.now },

@@ -2,68 +2,68 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ask, type BuildStage, below, openBuildStage, PATH } from "./testing/build-stage.ts";
 import { servePackages, sourceFiles } from "./testing/package-index.ts";
+import { ask, below, openTestBuilds, PATH, type TestBuilds } from "./testing/test-builds.ts";
 
-let stage: BuildStage;
+let builds: TestBuilds;
 
 beforeEach(async () => {
-  stage = await openBuildStage();
+  builds = await openTestBuilds();
 });
 
 afterEach(async () => {
-  await stage[Symbol.asyncDispose]();
+  await builds[Symbol.asyncDispose]();
 });
 
 test("reads a private index with credentials from secrets and never shows them", async () => {
-  stage.publish({ name: "tiny" }, "private");
-  await using own = await servePackages(join(stage.folder, "private"), { credentials: "reader:pa55-w0rd" });
-  const lock = await stage.locked(["tiny"], "", own.url.replace("//", "//reader:pa55-w0rd@"));
+  builds.publish({ name: "tiny" }, "private");
+  await using own = await servePackages(join(builds.folder, "private"), { credentials: "reader:pa55-w0rd" });
+  const lock = await builds.locked(["tiny"], "", own.url.replace("//", "//reader:pa55-w0rd@"));
   const named = `[[tool.uv.index]]\nname = "own"\nurl = "${own.url}"\ndefault = true\n`;
   const files: Record<string, string> = { ...lock, "pyproject.toml": `${lock["pyproject.toml"]}${named}` };
   expect(files["uv.lock"]).not.toContain("pa55");
   await expect(
-    stage.build({ files, secrets: { UV_INDEX_OWN_USERNAME: "reader", UV_INDEX_OWN_PASSWORD: "wrong-word" } }),
+    builds.build({ files, secrets: { UV_INDEX_OWN_USERNAME: "reader", UV_INDEX_OWN_PASSWORD: "wrong-word" } }),
   ).rejects.toMatchObject({
     code: "build_failed",
     message: expect.stringMatching(/tiny.*401/s),
     hint: expect.stringContaining("UV_INDEX_<NAME>_USERNAME"),
   });
   const secrets = { UV_INDEX_OWN_USERNAME: "reader", UV_INDEX_OWN_PASSWORD: "pa55-w0rd" };
-  expect((await stage.build({ files, secrets })).packages).toHaveLength(1);
+  expect((await builds.build({ files, secrets })).packages).toHaveLength(1);
   const address = own.url.replace("//", `//reader:${"$"}{INDEX_TOKEN}@`);
   const asked = { "requirements.txt": `--index-url ${address}\ntiny\nnone-such\n` };
-  const failure = await stage
+  const failure = await builds
     .build({ files: asked, secrets: { INDEX_TOKEN: "pa55-w0rd" } })
     .catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: "build_failed", message: expect.stringContaining("none-such") });
-  expect([...stage.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain("pa55-w0rd");
+  expect([...builds.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain("pa55-w0rd");
   const right = { "requirements.txt": `--index-url ${address}\ntiny\n` };
-  expect((await stage.build({ files: right, secrets: { INDEX_TOKEN: "pa55-w0rd" } })).packages).toHaveLength(1);
+  expect((await builds.build({ files: right, secrets: { INDEX_TOKEN: "pa55-w0rd" } })).packages).toHaveLength(1);
 });
 
 test("trusts a private authority from a secret or the operator", async () => {
-  stage.publish({ name: "tiny" });
+  builds.publish({ name: "tiny" });
   const [cert, key] = makeCertificate();
-  await using own = await servePackages(join(stage.folder, "packages"), { certificate: { cert, key } });
+  await using own = await servePackages(join(builds.folder, "packages"), { certificate: { cert, key } });
   const files = { "requirements.txt": `--index-url ${own.url}\ntiny\n` };
-  await expect(stage.build({ files })).rejects.toMatchObject({
+  await expect(builds.build({ files })).rejects.toMatchObject({
     code: "build_failed",
     hint: expect.stringContaining("BUILD_CA_CERTIFICATES"),
   });
-  const caFile = join(stage.folder, "ca.pem");
+  const caFile = join(builds.folder, "ca.pem");
   writeFileSync(caFile, cert);
-  expect((await stage.build({ files, secrets: { BUILD_CA_CERTIFICATES: cert } })).packages).toHaveLength(1);
-  expect((await stage.build({ files, options: { ca_file: caFile }, org: "two" })).packages).toHaveLength(1);
+  expect((await builds.build({ files, secrets: { BUILD_CA_CERTIFICATES: cert } })).packages).toHaveLength(1);
+  expect((await builds.build({ files, options: { ca_file: caFile }, org: "two" })).packages).toHaveLength(1);
 });
 
 test("uses the operator's proxy", async () => {
-  stage.publish({ name: "tiny" });
+  builds.publish({ name: "tiny" });
   // as a proxy, the index answers for a host that does not exist
   const files = { "requirements.txt": "--index-url http://packages.invalid/simple\ntiny\n" };
-  await using proxy = await servePackages(join(stage.folder, "packages"), { is_proxy: true });
+  await using proxy = await servePackages(join(builds.folder, "packages"), { is_proxy: true });
   const options = { network_env: { HTTP_PROXY: proxy.origin } };
-  expect((await stage.build({ files, options })).packages).toEqual([{ name: "tiny", version: "1.0" }]);
+  expect((await builds.build({ files, options })).packages).toEqual([{ name: "tiny", version: "1.0" }]);
 });
 
 test("builds a path dependency into the image and rebuilds when its files change", async () => {
@@ -71,28 +71,28 @@ test("builds a path dependency into the image and rebuilds when its files change
     "requirements.txt": "./libs/own\n",
     ...below("libs/own", { ...sourceFiles("own", "1.0", "pass"), "own.py": text }),
   });
-  const image = await stage.build({ files: filesOf("value = 1\n") });
+  const image = await builds.build({ files: filesOf("value = 1\n") });
   expect(ask(image, "import own, sys; print(own.value, own.__file__.startswith(sys.prefix))")).toBe("1 True");
-  const next = await stage.build({ files: filesOf("value = 2\n") });
+  const next = await builds.build({ files: filesOf("value = 2\n") });
   expect(next.folder).not.toBe(image.folder);
   expect(ask(next, "import own; print(own.value)")).toBe("2");
   const broken = { ...filesOf("value = 3\n"), "libs/own/pyproject.toml": "[project\n" };
-  const failure = await stage.build({ files: broken }).catch((error: unknown) => error);
+  const failure = await builds.build({ files: broken }).catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: "build_failed" });
-  expect(stage.lines).toContainEqual(expect.stringContaining("file://./libs/own"));
+  expect(builds.lines).toContainEqual(expect.stringContaining("file://./libs/own"));
   // users read both, and must not see the server's paths
-  expect([...stage.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain(stage.folder);
+  expect([...builds.lines, String(failure), JSON.stringify(failure)].join("\n")).not.toContain(builds.folder);
 });
 
 test("fetches a git dependency", async () => {
-  const repository = join(stage.folder, "repository");
+  const repository = join(builds.folder, "repository");
   for (const [path, text] of Object.entries(sourceFiles("fromgit", "1.0", "pass"))) {
     mkdirSync(repository, { recursive: true });
     writeFileSync(join(repository, path), text);
   }
   const env = {
     PATH,
-    HOME: stage.folder,
+    HOME: builds.folder,
     GIT_AUTHOR_NAME: "a",
     GIT_AUTHOR_EMAIL: "a@example.com",
     GIT_COMMITTER_NAME: "a",
@@ -111,12 +111,12 @@ test("fetches a git dependency", async () => {
     GIT_CONFIG_KEY_0: `url.file://${repository}/.insteadOf`,
     GIT_CONFIG_VALUE_0: "https://git.example.com/own/fromgit.git",
   };
-  expect((await stage.build({ files, secrets })).packages).toEqual([{ name: "fromgit", version: "1.0" }]);
+  expect((await builds.build({ files, secrets })).packages).toEqual([{ name: "fromgit", version: "1.0" }]);
 });
 
 /** A self-signed certificate for 127.0.0.1. */
 function makeCertificate(): [cert: string, key: string] {
-  const [cert, key] = [join(stage.folder, "cert.pem"), join(stage.folder, "key.pem")];
+  const [cert, key] = [join(builds.folder, "cert.pem"), join(builds.folder, "key.pem")];
   const subject = [
     "-subj",
     "/CN=own authority",

@@ -7,22 +7,22 @@ import { join } from "node:path";
 import type { LocalDriver, LocalDriverInput } from "@appdb/pods/driver/local-driver";
 import type { PodTask } from "@appdb/pods/driver/task-runner";
 import { createSandboxPods } from "@appdb/pods/sandbox/sandbox-pods";
-import { createStageLayout } from "@appdb/testkit/contracts/stage-layout";
+import { createTestLayout } from "@appdb/testkit/contracts/test-layout";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { BUILD_LIMITS } from "./build-steps.ts";
 import { imageRuntime } from "./image-runtime.ts";
 import { createSystemPackages } from "./system-packages.ts";
-import { ask, type BuildStage, below, openBuildStage } from "./testing/build-stage.ts";
 import { sourceFiles } from "./testing/package-index.ts";
+import { ask, below, openTestBuilds, type TestBuilds } from "./testing/test-builds.ts";
 
-let stage: BuildStage;
+let builds: TestBuilds;
 let server: Server;
 
 beforeEach(async () => {
-  stage = await openBuildStage();
-  const repository = join(stage.folder, "debian");
+  builds = await openTestBuilds();
+  const repository = join(builds.folder, "debian");
   mkdirSync(repository);
   server = createServer((request, response) => {
     const name = (request.url ?? "").split("/").at(-1) ?? "";
@@ -35,22 +35,22 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  await stage[Symbol.asyncDispose]();
+  await builds[Symbol.asyncDispose]();
 });
 
 /** Adds a Debian package to the repository. */
 function publish(name: string, control: string, files: Readonly<Record<string, [text: string, mode: number]>>): void {
-  const source = join(stage.folder, `deb-${name}`);
+  const source = join(builds.folder, `deb-${name}`);
   mkdirSync(join(source, "DEBIAN"), { recursive: true });
   const about = `Package: ${name}\nVersion: 1.0\nArchitecture: all\nMaintainer: a <a@example.com>\nDescription: a test\n${control}`;
   writeFileSync(join(source, "DEBIAN", "control"), about);
-  writeFileSync(join(source, "DEBIAN", "postinst"), `#!/bin/sh\ntouch ${stage.folder}/script-ran\n`, { mode: 0o755 });
+  writeFileSync(join(source, "DEBIAN", "postinst"), `#!/bin/sh\ntouch ${builds.folder}/script-ran\n`, { mode: 0o755 });
   for (const [path, [text, mode]] of Object.entries(files)) {
     mkdirSync(join(source, path, ".."), { recursive: true });
     writeFileSync(join(source, path), text, { mode });
     execFileSync("chmod", [mode.toString(8), join(source, path)]);
   }
-  const repository = join(stage.folder, "debian");
+  const repository = join(builds.folder, "debian");
   const file = join(repository, `${name}_1.0_all.deb`);
   execFileSync("dpkg-deb", ["--root-owner-group", "-b", source, file], { stdio: "ignore" });
   const bytes = readFileSync(file);
@@ -59,11 +59,11 @@ function publish(name: string, control: string, files: Readonly<Record<string, [
 }
 
 function options(diskBytes = 1024 ** 3) {
-  const sourcesFile = join(stage.folder, "sources.list");
+  const sourcesFile = join(builds.folder, "sources.list");
   const { port } = server.address() as AddressInfo;
   writeFileSync(sourcesFile, `deb [trusted=yes] http://127.0.0.1:${port} ./\n`);
   const unpackSystem = createSystemPackages({
-    state_folder: join(stage.folder, "apt"),
+    state_folder: join(builds.folder, "apt"),
     status_file: "/var/lib/dpkg/status",
     sources_file: sourcesFile,
     disk_bytes: diskBytes,
@@ -78,7 +78,7 @@ test("unpacks system packages with missing dependencies and runs no script", asy
     "usr/share/doc/tinyprogram/text": ["words", 0o644],
   });
   publish("tinylibrary", "Installed-Size: 12\n", { "usr/lib/tiny/libtiny.so.1": ["", 0o644] });
-  const image = await stage.build({ files: {}, system_packages: ["tinyprogram"], options: options() });
+  const image = await builds.build({ files: {}, system_packages: ["tinyprogram"], options: options() });
   expect(image.system).toEqual({
     packages: [
       { name: "tinylibrary", version: "1.0" },
@@ -91,7 +91,7 @@ test("unpacks system packages with missing dependencies and runs no script", asy
   expect(execFileSync("tinyprogram", { encoding: "utf8", env: { ...env } })).toBe("the program runs\n");
   expect(env.LD_LIBRARY_PATH).toBe(join(image.folder, "system", "usr/lib/tiny"));
   expect(statSync(join(image.folder, "system/usr/bin/tinyprogram")).mode & 0o7777).toBe(0o755);
-  expect(readdirSync(stage.folder)).not.toContain("script-ran");
+  expect(readdirSync(builds.folder)).not.toContain("script-ran");
   expect(readdirSync(image.folder).sort()).toEqual(["image.json", "system", "venv"]);
   expect(ask(image, "print(1)")).toBe("1");
 });
@@ -101,9 +101,9 @@ test("a source build finds headers of system packages", async () => {
   const code =
     "assert os.path.exists(os.environ['CPATH'].split(':')[0] + '/tiny.h')\n" +
     "assert os.path.exists(os.environ['LIBRARY_PATH'] + '/libtiny.so')";
-  stage.publish({ name: "needy", kind: "source", files: sourceFiles("needy", "1.0", code) });
-  const files = stage.requirements("needy");
-  const image = await stage.build({ files, system_packages: ["tinyheaders"], options: options() });
+  builds.publish({ name: "needy", kind: "source", files: sourceFiles("needy", "1.0", code) });
+  const files = builds.requirements("needy");
+  const image = await builds.build({ files, system_packages: ["tinyheaders"], options: options() });
   expect(image.packages).toEqual([{ name: "needy", version: "1.0" }]);
 });
 
@@ -122,15 +122,15 @@ function testIsolated(name: string, create: (input: LocalDriverInput) => Promise
       "assert os.path.exists(os.environ['CPATH'].split(':')[0] + '/tiny.h')\n" +
       "import subprocess\nassert b'the program runs' in subprocess.check_output(['tinyprogram'])";
     await using pods = await create({
-      folder: join(stage.folder, "pods"),
-      layout: createStageLayout(stage.folder),
-      program: { file: join(stage.folder, "pod.js"), node_options: [] },
+      folder: join(builds.folder, "pods"),
+      layout: createTestLayout(builds.folder),
+      program: { file: join(builds.folder, "pod.js"), node_options: [] },
       log: createSilentLog(),
       clock: { now: Date.now },
     });
     const runTask = (task: PodTask, signal: AbortSignal) => pods.run(task, signal);
     const files = { "requirements.txt": "./needy\n", ...below("needy", sourceFiles("needy", "1.0", code)) };
-    const image = await stage.build({ files, system_packages: ["tiny"], options: { ...options(), runTask } });
+    const image = await builds.build({ files, system_packages: ["tiny"], options: { ...options(), runTask } });
     expect(image.packages).toEqual([{ name: "needy", version: "1.0" }]);
     const { env, folders } = imageRuntime(image.folder);
     const lines: string[] = [];
@@ -163,14 +163,14 @@ test("names a system package that is missing, unfit or too large", async () => {
     ["needy", /needy could not be fetched: /],
     ["large", /take 4 MB, the largest of them large; an image may have 1 MB/],
   ] as const) {
-    const built = stage.build({ files: {}, system_packages: [name], options: options(1024 ** 2) });
+    const built = builds.build({ files: {}, system_packages: [name], options: options(1024 ** 2) });
     await expect(built).rejects.toMatchObject({ code: "build_failed", message: expect.stringMatching(message) });
   }
-  expect(stage.left()).toEqual([]);
+  expect(builds.left()).toEqual([]);
 });
 
 test("refuses system packages where pods could not see them", async () => {
-  await expect(stage.build({ files: {}, system_packages: ["ffmpeg"] })).rejects.toMatchObject({
+  await expect(builds.build({ files: {}, system_packages: ["ffmpeg"] })).rejects.toMatchObject({
     code: "system_packages_refused",
     message: expect.stringContaining("ffmpeg"),
   });

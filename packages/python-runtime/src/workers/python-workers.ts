@@ -278,7 +278,7 @@ class PythonWorkers implements UdfRunner {
       this.#onProcessEnd?.();
       return;
     }
-    this.#options.log.warn({ pid, ...describeEnd(end), kind: slot.failure?.kind }, "udf worker ended");
+    this.#options.log.warn({ worker_pid: pid, ...describeEnd(end), kind: slot.failure?.kind }, "udf worker ended");
     if (isFailedStart) this.#backoff.failed(end, performance.now());
     else this.#backoff.succeeded();
     this.#restarts += 1;

@@ -14,7 +14,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { chownTree, openToOthers, readTenantFile, refuseTenantLinks, withTenantFolder } from "./tenant-files.ts";
+import {
+  chownTree,
+  makeTenantFolders,
+  openToOthers,
+  readTenantFile,
+  refuseTenantLinks,
+  withTenantFolder,
+} from "./tenant-files.ts";
 
 const POD = 234_567;
 let folder: string;
@@ -45,6 +52,16 @@ describe.runIf(process.platform === "linux")("files of tenants", () => {
       return readdirSync(path);
     });
     expect(seen).toEqual([]);
+  });
+
+  test("makes missing folders and refuses a link in their place", () => {
+    const media = join(folder, "media");
+    mkdirSync(media);
+    symlinkSync(kept, join(media, "cache"));
+    makeTenantFolders(media, ["home", "home"], null);
+    expect(statSync(join(media, "home")).mode & 0o777).toBe(0o700);
+    expect(() => makeTenantFolders(media, ["cache"], null)).toThrow(expect.objectContaining({ code: "pod_failed" }));
+    expect(readdirSync(kept)).toEqual(["secret"]);
   });
 
   test("reads a file up to its limit and never through links or pipes", () => {

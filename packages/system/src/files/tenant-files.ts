@@ -106,6 +106,28 @@ export function chownTree(path: string, uid: number): EntryIdentity {
 }
 
 /**
+ * Makes folders directly in a folder that a tenant can write, unless they are there. They belong to `uid`; null: to our
+ * own user. What is there stays as it is.
+ * @throws pod_failed where a name is something else than a folder
+ */
+export function makeTenantFolders(path: string, names: readonly string[], uid: number | null): void {
+  withEntry(path, { makes: false, owner: undefined, has_own_links: false }, (parent) => {
+    for (const name of names) {
+      const below = join(path, name);
+      const entry = openPart(parent, name, true);
+      if (entry === undefined) continue;
+      try {
+        const found = fstatSync(entry);
+        if (!found.isDirectory()) throw notGiven(below, "it is not a folder");
+        if (uid !== null && found.uid !== uid) chownSync(descriptorPath(entry, below), uid, uid);
+      } finally {
+        closeSync(entry);
+      }
+    }
+  });
+}
+
+/**
  * Lets every user enter and read a folder, unless `uid` owns it. Does not change its parents. Undefined when nothing is
  * at the path.
  * @throws pod_failed for a link of another user on the way

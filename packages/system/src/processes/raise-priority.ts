@@ -17,6 +17,6 @@ export function raisePriority(log: Logger, pid = process.pid): void {
     setPriority(pid, RAISED_PRIORITY);
     if (process.platform === "linux") writeFileSync(`/proc/${pid}/autogroup`, String(RAISED_PRIORITY));
   } catch (error) {
-    log.debug({ err: error, pid }, "the process runs with normal priority");
+    log.debug({ err: error, process: pid }, "the process runs with normal priority");
   }
 }

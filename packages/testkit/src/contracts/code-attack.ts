@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,21 +8,24 @@ import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
 import { createSilentLog } from "../silent-log.ts";
-import { createStageLayout, volumeOf } from "./stage-layout.ts";
+import { createTestLayout, volumeOf } from "./test-layout.ts";
 
 const TOKEN = "token-of-this-pod-alone";
 
 /** Replaces the pod program: keeps the token like a pod, listens on its socket, and runs the application's code. */
 const PROGRAM = `import { spawnSync } from "node:child_process";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 const told = JSON.parse(readFileSync(0, "utf8"));
 writeFileSync(told.data_folder + "/kept", told.token);
+writeFileSync(told.media_folder + "/home/object", "stored");
+mkdirSync(told.media_folder + "/uploads");
+writeFileSync(told.media_folder + "/uploads/secret", told.token);
 const server = createServer((socket) => socket.end(told.token));
 statSync(told.database_folder + "/.s.PGSQL.5432");
 server.listen(told.run_folder + "/pod.sock", () => {
   const [program, ...launcher] = JSON.parse(process.env.SERVICE_POD_LAUNCHER);
-  const args = ["-c", 'exec 3<"$0"; exec "$@"', told.log_folder + "/env", program, ...launcher, "/usr/bin/python3", told.code_folder + "/attack.py", told.run_folder, told.data_folder, told.log_folder, told.database_folder];
+  const args = ["-c", 'exec 3<"$0"; exec "$@"', told.log_folder + "/env", program, ...launcher, "/usr/bin/python3", told.code_folder + "/attack.py", told.run_folder, told.data_folder, told.log_folder, told.database_folder, told.media_folder];
   const env = { PATH: "/usr/bin:/bin", GIVEN: "yes", LD_PRELOAD: "/of-the-code.so" };
   const options = ["--clearenv", ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value])];
   writeFileSync(told.log_folder + "/env", options.map((option) => option + "\\0").join(""));
@@ -40,7 +43,7 @@ def attempt(name, work):
 def call(number, *args):
     if libc.syscall(number, *args) == -1: raise OSError(ctypes.get_errno(), "")
     return "done"
-run, data, log, database = sys.argv[1:]
+run, data, log, database, media = sys.argv[1:]
 # in a group of its own this reaches the code alone
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 os.kill(0, signal.SIGTERM)
@@ -51,6 +54,19 @@ attempt("postgres", lambda: socket.socket(socket.AF_UNIX).connect(database + "/.
 attempt("write_code", lambda: open(os.path.dirname(__file__) + "/new", "w"))
 attempt("write_root", lambda: open("/new", "w"))
 attempt("write_usr", lambda: open("/usr/new", "w"))
+attempt("media", lambda: sorted(os.listdir(media)))
+attempt("media_object", lambda: open(media + "/home/object").read())
+attempt("media_uploads", lambda: os.stat(media + "/scratch/../uploads/secret"))
+attempt("media_write", lambda: open(media + "/home/object", "a"))
+attempt("media_truncate", lambda: os.truncate(media + "/home/object", 0))
+attempt("media_replace", lambda: os.rename(media + "/scratch", media + "/other"))
+try: open(media + "/new", "w")
+except OSError: pass
+attempt("media_link", lambda: os.link(media + "/home/object", media + "/scratch/linked"))
+attempt("media_move", lambda: os.rename(media + "/home/object", media + "/scratch/moved"))
+attempt("media_made", lambda: open(media + "/scratch/made", "w").write("made"))
+os.symlink(media + "/uploads/secret", media + "/scratch/leading")
+attempt("media_leading", lambda: open(media + "/scratch/leading").read())
 attempt("device", lambda: os.mknod("/tmp/disk", 0o60666, os.makedev(254, 0)))
 attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
 attempt("packet", lambda: socket.socket(17, socket.SOCK_RAW))
@@ -103,7 +119,7 @@ export interface AttackedDriver {
 export function testCodeAttack({ create, max_children: mostChildren, name }: AttackedDriver): void {
   test(`with the driver ${name} the application's code reads nothing of its own pod's programs, of the machine or of others, and stays within its bounds`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "attack-"));
-    const layout = createStageLayout(folder);
+    const layout = createTestLayout(folder);
     const owner = { id: "db-attack", database_id: "attack" };
     const volumes = [
       volumeOf(layout, { kind: "data", database_id: "attack" }, "write"),
@@ -112,14 +128,16 @@ export function testCodeAttack({ create, max_children: mostChildren, name }: Att
       volumeOf(layout, { kind: "project-trees", database_id: "attack" }, "code"),
       // that of a service's database: its pod reads it
       { ...volumeOf(layout, { kind: "sockets", pod: { ...owner, id: "database" } }, "read"), name: "postgres" },
+      {
+        ...volumeOf(layout, { kind: "media", database_id: "attack" }, "write"),
+        code_parts: [
+          { name: "home", access: "read" },
+          { name: "scratch", access: "write" },
+        ] as const,
+      },
     ];
-    const [dataFolder, logFolder, runFolder, codeFolder, databaseFolder] = volumes.map(({ target }) => target) as [
-      string,
-      string,
-      string,
-      string,
-      string,
-    ];
+    const [dataFolder = "", logFolder = "", runFolder = "", codeFolder = "", databaseFolder = "", mediaFolder = ""] =
+      volumes.map(({ target }) => target);
     const programFolder = join(folder, "program");
     for (const path of [programFolder, codeFolder, databaseFolder]) mkdirSync(path, { recursive: true });
     const postgres = createServer().listen(join(databaseFolder, ".s.PGSQL.5432"));
@@ -144,6 +162,7 @@ export function testCodeAttack({ create, max_children: mostChildren, name }: Att
           data_folder: dataFolder,
           code_folder: codeFolder,
           database_folder: databaseFolder,
+          media_folder: mediaFolder,
         }),
       ),
       image: null,
@@ -176,6 +195,16 @@ export function testCodeAttack({ create, max_children: mostChildren, name }: Att
         write_code: "OSError",
         write_root: "OSError",
         write_usr: "OSError",
+        media: "['home', 'scratch']",
+        media_object: "'stored'",
+        media_uploads: "FileNotFoundError",
+        media_write: "OSError",
+        media_truncate: "OSError",
+        media_replace: "OSError",
+        media_link: "OSError",
+        media_move: "OSError",
+        media_made: "4",
+        media_leading: "FileNotFoundError",
         device: "PermissionError",
         vsock: "OSError",
         packet: "OSError",
@@ -200,6 +229,8 @@ export function testCodeAttack({ create, max_children: mostChildren, name }: Att
         filled: 28,
         open: [0, 1, 2, 3],
       });
+      // The code made it in a folder of its sandbox, which has the same path.
+      expect(readdirSync(mediaFolder)).not.toContain("new");
       // The sandbox's own first process, and the code.
       expect(processes).toEqual([1, 2]);
       expect(children).toBeGreaterThan(50);

@@ -132,7 +132,7 @@ export function testMediaStore(underTest: MediaStoreUnderTest): void {
       expect((await store.list()).objects.map(({ key }) => key)).toEqual(["a-b"]);
     });
 
-    test("a key that is no name in every store is refused before anything is done", async () => {
+    test("a key that some store cannot have is refused before anything is done", async () => {
       await using store = await underTest.open();
       for (const key of ["", "/a", "a//b", "../a", "a/..", "a b", "é", ".drafts/x", "-a", "x".repeat(513)]) {
         await expect(Promise.resolve().then(() => store.put(key, bytesContent(Buffer.alloc(1)), TYPE))).rejects.toThrow(
@@ -152,7 +152,7 @@ export function testMediaStore(underTest: MediaStoreUnderTest): void {
       expect(`${JSON.stringify(error)} ${(error as Error).message}`).not.toContain(hidden.slice(0, 12));
     });
 
-    test("a store that does not exist, and one that does not answer, are told apart", async () => {
+    test("a store that does not exist has another error than one that does not answer", async () => {
       await using missing = await underTest.openMissing();
       await expect(missing.put("key", bytesContent(Buffer.from("x")), TYPE)).rejects.toMatchObject({
         code: "media_store_not_found",

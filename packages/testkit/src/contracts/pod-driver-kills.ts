@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
-import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driver-stage.ts";
+import { openPodSetup, type PodDriverUnderTest, type PodSetup } from "./pod-driver-setup.ts";
 import type { PodOwnerInput } from "./pod-owner.ts";
 
 const OWNER = fileURLToPath(new URL("./pod-owner.ts", import.meta.url));
@@ -12,16 +12,16 @@ const OWNER = fileURLToPath(new URL("./pod-owner.ts", import.meta.url));
 export function testKilledOwners(driver: PodDriverUnderTest): void {
   describe(`killed owners of the driver ${driver.name}`, () => {
     test("after any kill during a start, the next owner has the pod once", async () => {
-      await using stage = openPodStage(driver);
-      const pods = await stage.open();
+      await using setup = openPodSetup(driver);
+      const pods = await setup.open();
       const rounds = await Promise.allSettled(
         driver.kill_delays_ms.map(async (delayMs, place) => {
-          const spec = stage.spec(
+          const spec = setup.spec(
             { child: true },
-            { id: `db-${place}`, args: ["pod.js", stage.mark, `${stage.mark}-${place}`] },
+            { id: `db-${place}`, args: ["pod.js", setup.mark, `${setup.mark}-${place}`] },
           );
           const { input, ...otherSpec } = spec;
-          const owner = startOwner(driver, stage, { spec: { ...otherSpec, input: input.reveal() } });
+          const owner = startOwner(driver, setup, { spec: { ...otherSpec, input: input.reveal() } });
           const closed = once(owner, "close");
           await nextLine(owner);
           await new Promise((resolve) => setTimeout(resolve, delayMs));
@@ -29,31 +29,31 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
           await closed;
           const [one, other] = await Promise.all([
             pods.ensure(spec, AbortSignal.timeout(60_000)),
-            (await stage.open()).ensure(spec, AbortSignal.timeout(60_000)),
+            (await setup.open()).ensure(spec, AbortSignal.timeout(60_000)),
           ]);
           expect(other.pid).toBe(one.pid);
-          await stage.ready(spec);
-          await stage.expectPrograms(1, `${stage.mark}-${place}`);
+          await setup.ready(spec);
+          await setup.expectPrograms(1, `${setup.mark}-${place}`);
           await pods.stop(spec.id, 5_000);
-          expect(stage.programs(`${stage.mark}-${place}`)).toEqual([]);
+          expect(setup.programs(`${setup.mark}-${place}`)).toEqual([]);
         }),
       );
       expect(rounds.filter(({ status }) => status === "rejected")).toEqual([]);
-      expect(stage.programs()).toEqual([]);
+      expect(setup.programs()).toEqual([]);
     });
 
     test("a task ends with its process, and the next owner cleans up", async () => {
-      await using stage = openPodStage(driver);
+      await using setup = openPodSetup(driver);
       const script = `console.log("runs"); setTimeout(() => {}, 60_000)`;
-      const { onLine: _, ...task } = stage.task({ args: ["-e", script, stage.mark] });
-      const owner = startOwner(driver, stage, { task });
+      const { onLine: _, ...task } = setup.task({ args: ["-e", script, setup.mark] });
+      const owner = startOwner(driver, setup, { task });
       expect(await nextLine(owner)).toBe("begins");
       expect(await nextLine(owner)).toBe("runs");
-      await stage.expectPrograms(1);
+      await setup.expectPrograms(1);
       owner.kill("SIGKILL");
-      await eventually(() => expect(stage.programs()).toEqual([]));
+      await eventually(() => expect(setup.programs()).toEqual([]));
       expect(
-        await (await stage.open()).run(stage.task({ args: ["-e", ""] }), AbortSignal.timeout(60_000)),
+        await (await setup.open()).run(setup.task({ args: ["-e", ""] }), AbortSignal.timeout(60_000)),
       ).toMatchObject({ code: 0 });
     });
   });
@@ -61,14 +61,14 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
 
 function startOwner(
   { module, factory, options }: PodDriverUnderTest,
-  stage: PodStage,
+  setup: PodSetup,
   what: Pick<PodOwnerInput, "spec" | "task">,
 ): ChildProcess {
-  const { folder, program } = stage.input;
+  const { folder, program } = setup.input;
   const input: PodOwnerInput = {
     module,
     factory,
-    home: stage.folder,
+    home: setup.folder,
     options: { folder, program, ...options },
     ...what,
   };

@@ -5,8 +5,8 @@ import { Worker } from "node:worker_threads";
 import type { PodDriver, PodSpec } from "@appdb/pods/driver/pod-driver";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { describe, expect, test } from "vitest";
-import { openPodStage, type PodDriverUnderTest, type PodStage } from "./pod-driver-stage.ts";
-import { podNameOf, volumeOf } from "./stage-layout.ts";
+import { openPodSetup, type PodDriverUnderTest, type PodSetup } from "./pod-driver-setup.ts";
+import { podNameOf, volumeOf } from "./test-layout.ts";
 
 const GRACE_MS = 5_000;
 const EXCHANGED_TASKS = 8;
@@ -19,19 +19,19 @@ export function testLinks(driver: PodDriverUnderTest): void {
 
   describe.runIf(process.getuid?.() === 0)(`links made by pods, with the driver ${driver.name}`, () => {
     test("restart, log and removal follow no link in a pod's folder", async () => {
-      await using stage = openPodStage(driver);
-      const pods = await stage.open();
-      const victim = makeVictim(stage);
-      const [data, log] = stage.spec().volumes.map(({ target }) => target) as [string, string];
+      await using setup = openPodSetup(driver);
+      const pods = await setup.open();
+      const victim = makeVictim(setup);
+      const [data, log] = setup.spec().volumes.map(({ target }) => target) as [string, string];
       const links = [
-        [join(data, "services"), stage.folder],
+        [join(data, "services"), setup.folder],
         [join(data, "log"), victim],
         [join(log, "output.log"), join(victim, "pod.log")],
         [join(log, "pod.log.1"), join(victim, "pod.log")],
       ] as const;
-      const spec = stage.spec({ links });
+      const spec = setup.spec({ links });
       await pods.ensure(spec, signal);
-      await stage.ready(spec);
+      await setup.ready(spec);
       expect(lstatSync(join(data, "services")).isSymbolicLink()).toBe(true);
       await pods.stop(spec.id, GRACE_MS);
       await pods.ensure(spec, signal);
@@ -39,39 +39,39 @@ export function testLinks(driver: PodDriverUnderTest): void {
       expect(await linesOf(pods, spec)).not.toContain(SECRET);
       await pods.stop(spec.id, GRACE_MS);
       await pods.forget(podNameOf(spec));
-      await removeFolder(join(stage.folder, spec.id));
+      await removeFolder(join(setup.folder, spec.id));
       expectUntouched(victim);
     });
 
     test("a folder below a folder of the pod does not become the pod's", async () => {
-      await using stage = openPodStage(driver);
-      const pods = await stage.open();
-      const victim = makeVictim(stage);
-      const data = stage.spec().volumes[0]?.target ?? "";
-      const spec = stage.spec({ links: [[join(data, "services"), victim]] });
+      await using setup = openPodSetup(driver);
+      const pods = await setup.open();
+      const victim = makeVictim(setup);
+      const data = setup.spec().volumes[0]?.target ?? "";
+      const spec = setup.spec({ links: [[join(data, "services"), victim]] });
       await pods.ensure(spec, signal);
-      await stage.ready(spec);
+      await setup.ready(spec);
       await pods.stop(spec.id, GRACE_MS);
       // Version 0.8.0 kept scratch files of services here.
       for (const source of [
         { kind: "scratch", pod: podNameOf(spec) },
         { kind: "services", database_id: spec.id },
       ] as const) {
-        const volumes = [...spec.volumes, volumeOf(stage.input.layout, source, "write")];
-        await expect(pods.ensure(stage.spec({}, { volumes }), signal)).rejects.toMatchObject({ code: "pod_failed" });
+        const volumes = [...spec.volumes, volumeOf(setup.input.layout, source, "write")];
+        await expect(pods.ensure(setup.spec({}, { volumes }), signal)).rejects.toMatchObject({ code: "pod_failed" });
       }
       expectUntouched(victim);
     });
 
     test("a folder replaced by a link while a task starts is not given to it", async () => {
-      await using stage = openPodStage(driver);
-      const pods = await stage.open();
-      const victim = makeVictim(stage);
+      await using setup = openPodSetup(driver);
+      const pods = await setup.open();
+      const victim = makeVictim(setup);
       // Readable by another user once it is visible.
       chmodSync(victim, 0o755);
       chmodSync(join(victim, "pod.log"), 0o644);
       const output: string[] = [];
-      const task = stage.task({ args: [], onLine: (line) => output.push(line) });
+      const task = setup.task({ args: [], onLine: (line) => output.push(line) });
       const exchanging = exchangeForLink(task.cwd, victim);
       try {
         for (let count = 0; count < EXCHANGED_TASKS; count += 1) {
@@ -91,8 +91,8 @@ export function testLinks(driver: PodDriverUnderTest): void {
 }
 
 /** A folder of another database. */
-function makeVictim(stage: PodStage): string {
-  const folder = join(stage.folder, "victim");
+function makeVictim(setup: PodSetup): string {
+  const folder = join(setup.folder, "victim");
   mkdirSync(folder, { mode: 0o700 });
   writeFileSync(join(folder, "pod.log"), `${SECRET}\n`, { mode: 0o600 });
   return folder;

@@ -3,7 +3,7 @@ import type { PodSpec } from "@appdb/pods/driver/pod-driver";
 import type { PodTask } from "@appdb/pods/driver/task-runner";
 import { Secret } from "@appdb/system/secret";
 import { createSilentLog } from "../silent-log.ts";
-import { createStageLayout } from "./stage-layout.ts";
+import { createTestLayout } from "./test-layout.ts";
 
 /** A separate process with a driver, which the suite kills. Its only argument is a PodOwnerInput; each printed line
  *  is a step. */
@@ -22,7 +22,7 @@ const owned = JSON.parse(process.argv[2] ?? "") as PodOwnerInput;
 const made = (await import(owned.module)) as Record<string, (input: object) => LocalDriver | Promise<LocalDriver>>;
 const pods = await made[owned.factory]?.({
   ...owned.options,
-  layout: createStageLayout(owned.home),
+  layout: createTestLayout(owned.home),
   log: createSilentLog(),
   clock: { now: Date.now },
 });

@@ -12,19 +12,19 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const world = (more = {}) => ({ has_daemon: false, context: { config: { ...CONFIG, home } }, ...more });
+const given = (more = {}) => ({ has_daemon: false, context: { config: { ...CONFIG, home } }, ...more });
 
 test("reset lists what it deletes and keeps and waits for the answer", async () => {
-  const ran = await runCli("daemon reset", world());
+  const ran = await runCli("daemon reset", given());
   expect(ran.exit).toBe(3);
   expect(ran.stderr).toContain(`In ${home} this is deleted, with every local database\n    postgres, services\n`);
   expect(ran.stderr).toContain("These stay: ");
-  expect((await runCli("daemon reset", world({ answer: false }))).exit).toBe(3);
+  expect((await runCli("daemon reset", given({ answer: false }))).exit).toBe(3);
   expect(existsSync(join(home, "postgres"))).toBe(true);
 });
 
 test("reset removes local data and keeps sign-ins and the server", async () => {
-  const ran = await runCli("daemon reset -f --json", world());
+  const ran = await runCli("daemon reset -f --json", given());
   expect(ran.exit).toBe(0);
   expect(JSON.parse(ran.stdout)).toMatchObject({
     home,
@@ -32,5 +32,5 @@ test("reset removes local data and keeps sign-ins and the server", async () => {
     kept: ["server", "sessions.json"],
   });
   expect(readdirSync(home).sort()).toEqual(["server", "sessions.json"]);
-  expect((await runCli("daemon reset", world())).stdout).toBe(`${home} has no local data.\n`);
+  expect((await runCli("daemon reset", given())).stdout).toBe(`${home} has no local data.\n`);
 });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { changeOf, DATABASE, DONE } from "../../testing/databases.ts";
-import { NO_LOCK, openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+import { NO_LOCK, openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
-let at: UploadWorld;
+let at: UploadProject;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
   at.answers.databaseBuildImage = () => changeOf("database.build");
   at.answers.operationShow = () => ({ ...DONE, kind: "database.build" });
 });

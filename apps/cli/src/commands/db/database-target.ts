@@ -50,10 +50,22 @@ export async function findDatabaseUri(
   throw needsNone(parseTarget(typed).text, verb);
 }
 
+/** The commands that do the same for a local database. The daemon runs all of them. */
+const LOCALLY: Readonly<Record<string, (target: string) => string>> = {
+  start: () => "Its daemon starts with the next command, or now: cli daemon start",
+  stop: () => "Stop all local databases with their daemon: cli daemon stop",
+  restart: () => "Restart all local databases with their daemon: cli daemon restart",
+  status: () => "See the databases of this machine: cli db list --local",
+  logs: () => "See where the log of its daemon is: cli daemon status",
+  undelete: () => "A local database is deleted permanently. See those that exist: cli db list --local",
+  diff: (target) => `See what its tables lack: ${commandLine(["schema", "diff", "app.py", target])}`,
+};
+
 function needsNone(target: string, verb: string): AppError {
+  const update = `Create or change its tables: ${commandLine(["schema", "update", "app.py", target])}`;
   return appError("invalid_target", {
     detail: `${target} is a local database. cli db ${verb} works only on hosted databases.`,
-    hint: `Create its tables: ${commandLine(["schema", "update", "app.py", target])}   or name a hosted database: cli db ${verb} cloud://acme:main`,
+    hint: LOCALLY[verb]?.(target) ?? update,
     meta: { target },
   });
 }

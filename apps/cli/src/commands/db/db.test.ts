@@ -33,16 +33,24 @@ describe("selection of the database", () => {
     expect(asked()).toEqual([]);
   });
 
-  test.each(["status", "logs", "start", "stop", "restart", "retry", "undelete", "build-image"])(
-    "db %s of a local name explains that it is not needed",
-    async (verb) => {
-      const ran = await run(`db ${verb} main`);
-      expect(ran.exit).toBe(1);
-      expect(ran.stderr).toContain(`error: main is a local database. cli db ${verb} works only on hosted databases.\n`);
-      expect(ran.stderr).toContain("hint: Create its tables: cli schema update app.py main ");
-      expect(asked()).toEqual([]);
-    },
-  );
+  test.each([
+    ["status", "cli db list --local"],
+    ["logs", "cli daemon status"],
+    ["start", "cli daemon start"],
+    ["stop", "cli daemon stop"],
+    ["restart", "cli daemon restart"],
+    ["retry", "cli schema update app.py main"],
+    ["undelete", "cli db list --local"],
+    ["build-image", "cli schema update app.py main"],
+    ["update", "cli schema update app.py main"],
+    ["diff", "cli schema diff app.py main"],
+  ])("db %s of a local name names the local command", async (verb, next) => {
+    const ran = await run(`db ${verb} main`);
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain(`error: main is a local database. cli db ${verb} works only on hosted databases.\n`);
+    expect(ran.stderr).toMatch(new RegExp(`hint: .*: ${next}\n$`));
+    expect(asked()).toEqual([]);
+  });
 });
 
 describe("cli db status", () => {

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
-import { MIB, NO_LOCK, openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+import { MIB, NO_LOCK, openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
-let at: UploadWorld;
+let at: UploadProject;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HANG_UP } from "../../testing/control-server.ts";
-import { MIB, openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+import { MIB, openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
-let at: UploadWorld;
+let at: UploadProject;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

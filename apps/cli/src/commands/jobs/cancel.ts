@@ -1,3 +1,4 @@
+import { AppError, appError } from "@appdb/contract/errors";
 import { parseTarget } from "@appdb/contract/names";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { TARGET, text } from "../parameters.ts";
@@ -24,7 +25,16 @@ export const cancel = defineCommand<JsonFlag, [target: string, id: string], Canc
     },
   },
   run: async (ctx, _flags, target, id) => {
-    return await (await openWork(ctx, parseTarget(target))).jobCancel(id);
+    const { text: name } = parseTarget(target);
+    return await (await openWork(ctx, parseTarget(target))).jobCancel(id).catch((error: unknown) => {
+      throw error instanceof AppError ? withTarget(error, name) : error;
+    });
   },
   render: ({ id }, out) => out.line(`cancelled  ${id}`),
 });
+
+/** The database does not know its target's name. Its hint has a placeholder. */
+function withTarget(error: AppError, target: string): AppError {
+  const hint = error.hint?.replace("<target>", target);
+  return appError(error.code, { detail: error.message, hint, meta: error.meta, cause: error });
+}

@@ -1,7 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ControlServer, startControlServer } from "../../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, type RunWith, WHO } from "../../testing/control-world.ts";
+import { type HostedProject, openHostedProject, WHO } from "../../testing/test-project.ts";
 
 const SECRET = `sk_${"a".repeat(12)}_${"b".repeat(43)}`;
 const AT = "2026-11-22T10:00:00.000Z";
@@ -27,8 +26,7 @@ const KEY = {
 };
 const EDGE = { ...KEY, id: "k2", name: "edge", grants: ["access:cloud://acme:main/services/ingest"], last_used_at: AT };
 
-let world: ControlWorld;
-let server: ControlServer;
+let project: HostedProject;
 let who: typeof WHO;
 /** Whether new organization names are taken. */
 let taken: boolean;
@@ -36,12 +34,11 @@ let taken: boolean;
 let lost: string[];
 
 beforeEach(async () => {
-  world = openControlWorld();
   who = WHO;
   taken = false;
   lost = [];
   const keys = [KEY, EDGE];
-  server = await startControlServer({
+  project = await openHostedProject({
     raw: (request, response) => {
       const key = request.headers["idempotency-key"];
       if (request.headers["x-api-key"] !== "sk_lossy" || lost.length > 0 || key === undefined) return false;
@@ -74,14 +71,10 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(async () => {
-  world[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+afterEach(() => project[Symbol.asyncDispose]());
 
-const run = (words: string | readonly string[], more: RunWith = {}) =>
-  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x", ...more.env } });
-const asked = () => server.asked.filter(({ name }) => name !== "whoami");
+const run = (...input: Parameters<HostedProject["run"]>) => project.run(...input);
+const asked = () => project.server.asked.filter(({ name }) => name !== "whoami");
 
 describe("cli org", () => {
   test("create sends the name, prints the id and explains keys", async () => {
@@ -110,7 +103,7 @@ describe("cli org", () => {
       const ran = await run(["org", "create", name, "--json"]);
       expect(ran.exit).toBe(1);
       expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_name" });
-      expect(server.asked).toEqual([]);
+      expect(project.server.asked).toEqual([]);
     },
   );
 
@@ -144,8 +137,8 @@ describe("cli key create", () => {
     const ran = await run(`${words} --expires 90d --json`);
     expect(JSON.parse(ran.stdout)).toMatchObject({ name: "edge", api_key: SECRET });
     expect(ran.stderr).toBe("The key belongs to beta, the organization of its grants: cli key list --org beta\n");
-    expect(server.asked).toHaveLength(1);
-    expect(server.asked[0]).toMatchObject({
+    expect(project.server.asked).toHaveLength(1);
+    expect(project.server.asked[0]).toMatchObject({
       params: { org: "beta" },
       body: {
         grants: ["access:cloud://beta:main/services/ingest", "manage:cloud://beta:main/services"],
@@ -164,7 +157,7 @@ describe("cli key create", () => {
     const ran = await run(["key", "create", "edge", "--grant", grant, "--json"]);
     expect(ran.exit).toBe(2);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_grant", detail: expect.stringContaining(what) });
-    expect(server.asked).toEqual([]);
+    expect(project.server.asked).toEqual([]);
   });
 
   test("refuses grants of two organizations before any request", async () => {
@@ -172,14 +165,14 @@ describe("cli key create", () => {
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain("this command names acme and beta");
     expect((await run("key create x --org beta --grant access:cloud://acme:main")).exit).toBe(2);
-    expect(server.asked).toEqual([]);
+    expect(project.server.asked).toEqual([]);
   });
 
   test.each(["90", "0d", "1w", "-1d", "1.5h", "3651d"])("refuses --expires %s with exit 2", async (time) => {
     const ran = await run(["key", "create", "ci", `--expires=${time}`]);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toMatch(/30m, 12h, 90d|at most 3650d/);
-    expect(server.asked).toEqual([]);
+    expect(project.server.asked).toEqual([]);
   });
 
   test("retries a lost request with the same Idempotency-Key", async () => {
@@ -228,6 +221,6 @@ describe("cli key", () => {
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "invalid_name" });
     expect(ran.stderr).not.toContain("\u001b");
-    expect(server.asked).toEqual([]);
+    expect(project.server.asked).toEqual([]);
   });
 });

@@ -2,8 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ControlServer, startControlServer } from "../../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, type RunWith, WHO } from "../../testing/control-world.ts";
+import { type HostedProject, openHostedProject, WHO } from "../../testing/test-project.ts";
 
 const AT = "2026-11-22T10:00:00.000Z";
 type Operation = CallAnswer<"operationShow">;
@@ -37,18 +36,16 @@ const event = (id: string, target = "ci") => ({
   detail: {},
 });
 
-let world: ControlWorld;
-let server: ControlServer;
+let project: HostedProject;
 /** Successive answers of `operationShow`; the last one repeats. */
 let shown: Operation[];
 /** Requested event streams by their start position. */
 let streams: { after: string | undefined; response: ServerResponse }[];
 
 beforeEach(async () => {
-  world = openControlWorld();
   shown = [OPERATION];
   streams = [];
-  server = await startControlServer({
+  project = await openHostedProject({
     raw: (request, response) => {
       if (request.headers.accept !== "text/event-stream") return false;
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
@@ -75,19 +72,15 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(async () => {
-  world[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+afterEach(() => project[Symbol.asyncDispose]());
 
-const run = (words: string, more: RunWith = {}) =>
-  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
+const run = (...input: Parameters<HostedProject["run"]>) => project.run(...input);
 
 describe("cli operations", () => {
   test("list requests as many as wanted over several pages", async () => {
     const { operations } = JSON.parse((await run("operations list --limit 250 --json")).stdout);
     expect(operations).toHaveLength(250);
-    expect(server.asked.filter(({ name }) => name === "operationList")).toHaveLength(2);
+    expect(project.server.asked.filter(({ name }) => name === "operationList")).toHaveLength(2);
     expect((await run("operations list --limit 1")).stdout).toBe(
       `op1  database.provision  running  cloud://acme:main  ann@example.com  ${AT}\n`,
     );
@@ -106,15 +99,15 @@ describe("cli operations", () => {
     expect((await run("operations show op99")).stderr).toContain("error: Several operations start with 'op99'.");
     shown = [OPERATION];
     await run("operations cancel op999");
-    expect(server.asked.at(-1)).toMatchObject({ name: "operationCancel", params: { id: "op999" } });
+    expect(project.server.asked.at(-1)).toMatchObject({ name: "operationCancel", params: { id: "op999" } });
   });
 
   test("wait polls until the end, and its exit code is the result", async () => {
     shown = [OPERATION, OPERATION, { ...OPERATION, state: "succeeded", ended_at: AT }];
     expect((await run("operations wait op1")).exit).toBe(0);
-    expect(server.asked.filter(({ name }) => name === "operationShow").map(({ query }) => query["wait_ms"])).toEqual(
-      Array(3).fill("30000"),
-    );
+    expect(
+      project.server.asked.filter(({ name }) => name === "operationShow").map(({ query }) => query["wait_ms"]),
+    ).toEqual(Array(3).fill("30000"));
     shown = [FAILED];
     expect((await run("operations wait op1")).exit).toBe(1);
     shown = [{ ...OPERATION, state: "cancelled" }];
@@ -124,7 +117,7 @@ describe("cli operations", () => {
   test("wait exits with 130 at Ctrl-C", async () => {
     const interrupt = new AbortController();
     const running = run("operations wait op1", { signal: interrupt.signal });
-    await expect.poll(() => server.asked.length).toBeGreaterThan(2);
+    await expect.poll(() => project.server.asked.length).toBeGreaterThan(2);
     interrupt.abort();
     expect(await running).toMatchObject({ exit: 130, stdout: "" });
   });

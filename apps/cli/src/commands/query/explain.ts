@@ -1,3 +1,5 @@
+import { AppError, appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
@@ -39,22 +41,25 @@ export const explain = defineCommand<Flags, [file: string, target: string, query
   run: async (ctx, flags, file, target, query) => {
     const local = requireLocal(target, "query explain");
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
-    return await client.call(
-      "queryExplain",
-      {
-        body: {
-          target: local.text,
-          manifest: app.manifest,
-          query,
-          params: Object.fromEntries(flags.param ?? []),
-          analyze: flags.analyze,
-        },
-      },
-      { signal: ctx.signal },
-    );
+    const { manifest } = app;
+    const params = Object.fromEntries(flags.param ?? []);
+    const body = { target: local.text, manifest, query, params, analyze: flags.analyze };
+    return await client.call("queryExplain", { body }, { signal: ctx.signal }).catch((error: unknown) => {
+      throw error instanceof AppError && error.code === "invalid_request" ? withFlags(error, manifest, query) : error;
+    });
   },
   render: printExplanation,
 });
+
+/** An error of parameters. Its hint names the flags, because there is no route here. */
+function withFlags(error: AppError, { queries }: Manifest, name: string): AppError {
+  const query = queries.find((candidate) => candidate.name === name || candidate.id === name);
+  if (query === undefined) return error;
+  const flags = query.parameters.map((parameter) => `--param ${parameter.name}=...`).join(" ");
+  const { cause, errors, meta } = error;
+  const hint = flags === "" ? "Remove --param: the query has no parameters." : `Give values by flags: ${flags}`;
+  return appError("invalid_request", { detail: error.message, hint, errors, meta, cause });
+}
 
 /** Parses `name=value`; the value may contain any characters. */
 function parseParameter(input: string): [string, string] {

@@ -1,6 +1,8 @@
+import { appError } from "@appdb/contract/errors";
+import type { Manifest } from "@appdb/contract/manifest";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
 import { expect, test } from "vitest";
-import { runCli } from "../../testing/fake-context.ts";
+import { APPLICATION, runCli } from "../../testing/fake-context.ts";
 
 const FOUND: QueryExplanation = {
   query: "app:by_n",
@@ -41,4 +43,27 @@ test("refuses a parameter without a value", async () => {
   const { exit, stderr } = await runCli("query explain app.py main by_n --param n", { client: {} });
   expect(exit).toBe(2);
   expect(stderr).toContain("name=value");
+});
+
+test("lists each invalid parameter and the flags that give them", async () => {
+  const queryExplain = async () => {
+    throw appError("invalid_request", {
+      detail: "2 parameters are invalid; `errors` lists each.",
+      hint: "The route takes: title, n",
+      errors: [
+        { pointer: "/n", detail: 'Expected Int, got "x".' },
+        { pointer: "/title", detail: 'The parameter "title" is required.' },
+      ],
+    });
+  };
+  const queries = [{ id: "app:by_n", name: "by_n", parameters: [{ name: "title" }, { name: "n" }] }];
+  const manifest = { ...APPLICATION.manifest, queries: queries as unknown as Manifest["queries"] };
+  const app = { ...APPLICATION, manifest };
+  const { exit, stderr } = await runCli("query explain app.py main by_n --param n=x", {
+    client: { queryExplain },
+    app,
+  });
+  expect(exit).toBe(1);
+  expect(stderr).toContain('    /n: Expected Int, got "x".\n    /title: The parameter "title" is required.\n');
+  expect(stderr).toContain("hint: Give values by flags: --param title=... --param n=...\n");
 });

@@ -6,7 +6,7 @@ import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { DONE } from "../../testing/databases.ts";
 import { hostedService } from "../../testing/services.ts";
-import { openUploadWorld, type UploadWorld, URI } from "../../testing/upload-world.ts";
+import { openUploadProject, type UploadProject, URI } from "../../testing/upload-project.ts";
 
 const TABLES = schemaPlan({
   target: URI,
@@ -41,11 +41,11 @@ const DEPLOY: Deploy = {
 const PREPARED = "019a0000-0000-7000-8000-00000000000e";
 const REBUILT = { ops: 1, destructive: 0, rebuild: true, restarts: true };
 
-let at: UploadWorld;
+let at: UploadProject;
 /** Whether tables and services match the file by now. */
 let areApplied: boolean;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
   areApplied = false;
   at.project();
   at.answers.schemaPlan = () => ({ plan: areApplied ? AGREED_TABLES : TABLES });

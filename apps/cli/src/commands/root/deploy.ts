@@ -65,7 +65,11 @@ export const deploy = defineCommand<Flags, [file: string, target: string], Deplo
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [FILE, { ...ANY_TARGET, brief: "The database: cloud://acme:main" }] },
-    flags: { force: FORCE_FLAG, dryRun: DRY_RUN_FLAG, allowDestructive: DESTRUCTIVE_FLAG },
+    flags: {
+      force: FORCE_FLAG,
+      dryRun: DRY_RUN_FLAG,
+      allowDestructive: { ...DESTRUCTIVE_FLAG, brief: "Allow changes that destroy data or break callers" },
+    },
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, file, typed) => {

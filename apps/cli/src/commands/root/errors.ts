@@ -1,6 +1,6 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
-import { isHosted, parseTarget, shownTablePath } from "@appdb/contract/names";
+import { isHosted, parseTablePath, parseTarget, shownTablePath } from "@appdb/contract/names";
 import { shownFunction } from "@appdb/contract/operators";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
@@ -48,7 +48,8 @@ export const errors = defineCommand<Flags, [path: string], TableErrors[]>({
   },
   run: async (ctx, flags, typed) => {
     const { column, limit } = flags;
-    const target = parseTarget(isHosted(typed) ? typed : typed.replaceAll(".", "/"));
+    const isDotted = !isHosted(typed) && typed.includes(".");
+    const target = parseTarget(isDotted ? parseTablePath(typed).text : typed);
     if (target.folders.length === 0) {
       if (column !== undefined) throw columnOfNoTable(target.text, column);
       return await (await openWork(ctx, target)).errors({ table: undefined, column, limit });

@@ -8,7 +8,7 @@ import {
   type ControlServerInput,
   startControlServer,
 } from "../../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, WHO } from "../../testing/control-world.ts";
+import { openTestProject, type TestProject, WHO } from "../../testing/test-project.ts";
 
 const TOKEN = "tok-0123456789";
 const CODE = {
@@ -31,14 +31,14 @@ const SESSION = {
   expires_at: "2026-12-22T10:00:00.000Z",
 };
 
-let world: ControlWorld;
+let project: TestProject;
 let server: ControlServer;
 
 beforeEach(() => {
-  world = openControlWorld();
+  project = openTestProject();
 });
 afterEach(async () => {
-  world[Symbol.dispose]();
+  project[Symbol.dispose]();
   await server?.[Symbol.asyncDispose]();
 });
 
@@ -70,8 +70,8 @@ async function serve(polls: readonly (string | number)[] = [TOKEN], more: Contro
 }
 
 const login = (words = "", env: Record<string, string> = {}) =>
-  world.run(`login${words}`, { env: { SERVICE_API_URL: server.url, ...env } });
-const sessionsFile = () => join(world.home, "sessions.json");
+  project.run(`login${words}`, { env: { SERVICE_API_URL: server.url, ...env } });
+const sessionsFile = () => join(project.home, "sessions.json");
 const sessions = () => JSON.parse(readFileSync(sessionsFile(), "utf8")).sessions;
 
 describe("cli login", () => {
@@ -92,7 +92,7 @@ describe("cli login", () => {
       [server.url]: { token: TOKEN, email: "ann@example.com", signed_in_at: expect.any(String) },
     });
     expect(statSync(sessionsFile()).mode & 0o777).toBe(0o600);
-    expect(statSync(world.home).mode & 0o777).toBe(0o700);
+    expect(statSync(project.home).mode & 0o777).toBe(0o700);
     expect(ran.stdout + ran.stderr).not.toContain(TOKEN);
   });
 
@@ -113,13 +113,13 @@ describe("cli login", () => {
   test("opens the browser only with a terminal and a display", async () => {
     await serve();
     const env = { SERVICE_API_URL: server.url, DISPLAY: ":0" };
-    await world.run("login", { env });
-    await world.run("login --no-browser", { env, secret: "" });
-    await world.run("login --json", { env, secret: "" });
-    await world.run("login", { env: { SERVICE_API_URL: server.url }, secret: "" });
-    expect(world.opened).toEqual([]);
-    await world.run("login", { env, secret: "" });
-    expect(world.opened).toEqual([CODE.verification_uri_complete]);
+    await project.run("login", { env });
+    await project.run("login --no-browser", { env, secret: "" });
+    await project.run("login --json", { env, secret: "" });
+    await project.run("login", { env: { SERVICE_API_URL: server.url }, secret: "" });
+    expect(project.opened).toEqual([]);
+    await project.run("login", { env, secret: "" });
+    expect(project.opened).toEqual([CODE.verification_uri_complete]);
   });
 
   test("explains how to create an organization when there is none", async () => {
@@ -150,7 +150,7 @@ describe("cli login", () => {
   test("exits with 130 at Ctrl-C and stores nothing", async () => {
     await serve(["authorization_pending"]);
     const interrupt = new AbortController();
-    const running = world.run("login", { env: { SERVICE_API_URL: server.url }, signal: interrupt.signal });
+    const running = project.run("login", { env: { SERVICE_API_URL: server.url }, signal: interrupt.signal });
     await expect.poll(() => server.auth.length).toBeGreaterThan(2);
     interrupt.abort();
     const ran = await running;
@@ -178,10 +178,10 @@ describe("cli login", () => {
   test("neither opens nor prints an address that is not a web address", async () => {
     const evil = { ...CODE, verification_uri: "file:///etc/passwd", verification_uri_complete: "javascript:alert(1)" };
     server = await startControlServer({ device: () => ({ status: 200, body: evil }) });
-    const ran = await world.run("login", { env: { SERVICE_API_URL: server.url, DISPLAY: ":0" }, secret: "" });
+    const ran = await project.run("login", { env: { SERVICE_API_URL: server.url, DISPLAY: ":0" }, secret: "" });
     expect(ran.exit).toBe(1);
     expect(ran.stderr).not.toContain("passwd");
-    expect(world.opened).toEqual([]);
+    expect(project.opened).toEqual([]);
   });
 
   test("retries while the server is briefly unavailable", async () => {
@@ -204,7 +204,7 @@ describe("cli login", () => {
       return { items: [SESSION], next: null };
     };
     await serve([TOKEN], { answers: { sessionList, sessionRevoke: () => undefined } });
-    mkdirSync(world.home);
+    mkdirSync(project.home);
     const former = { token: "former", email: "ann@example.com", signed_in_at: "" };
     writeFileSync(sessionsFile(), JSON.stringify({ sessions: { [server.url]: former } }), { mode: 0o600 });
     expect(await login()).toMatchObject({ exit: 0, stderr: expect.not.stringContaining("warning") });
@@ -223,7 +223,7 @@ describe("cli login", () => {
 describe("an invalid project configuration", () => {
   test("does not undo a sign-in and is reported", async () => {
     await serve();
-    writeFileSync(join(world.project, "service.toml"), "[service]\napi_key = 7\n");
+    writeFileSync(join(project.folder, "service.toml"), "[service]\napi_key = 7\n");
     const ran = await login();
     expect(ran).toMatchObject({ exit: 0, stderr: expect.stringContaining("warning: service.toml:2: 'api_key'") });
     expect(sessions()[server.url].token).toBe(TOKEN);
@@ -233,29 +233,29 @@ describe("an invalid project configuration", () => {
 describe("cli login --server", () => {
   test("stores the address in the home's config.toml and keeps other lines", async () => {
     await serve();
-    mkdirSync(world.home);
-    const config = join(world.home, "config.toml");
+    mkdirSync(project.home);
+    const config = join(project.home, "config.toml");
     writeFileSync(config, '# mine\n[service] # ours\napi_url = "https://old.example.com" # the old one\n# end\n');
-    const ran = await world.run(`login --server ${server.url}/`);
+    const ran = await project.run(`login --server ${server.url}/`);
     expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining("Signed in as ann@example.com.") });
     expect(readFileSync(config, "utf8")).toBe(
       `# mine\n[service] # ours\napi_url = "${server.url}" # the old one\n# end\n`,
     );
-    const who = JSON.parse((await world.run("whoami --json")).stdout);
+    const who = JSON.parse((await project.run("whoami --json")).stdout);
     expect(who.server).toEqual({ url: server.url, source: config });
     expect(who.credential).toEqual({ kind: "session", source: sessionsFile() });
   });
 
   test("stores nothing when the sign-in fails", async () => {
     await serve(["access_denied"]);
-    expect((await world.run(`login --server ${server.url}`)).exit).toBe(1);
-    expect(existsSync(join(world.home, "config.toml"))).toBe(false);
+    expect((await project.run(`login --server ${server.url}`)).exit).toBe(1);
+    expect(existsSync(join(project.home, "config.toml"))).toBe(false);
   });
 
   test("explains that SERVICE_API_URL overrides it", async () => {
     await serve();
     const env = { SERVICE_API_URL: "https://other.example.com" };
-    const ran = await world.run(`login --server ${server.url}`, { env });
+    const ran = await project.run(`login --server ${server.url}`, { env });
     expect(ran.stderr).toContain("warning: SERVICE_API_URL is set to https://other.example.com, which overrides it.");
   });
 
@@ -265,10 +265,10 @@ describe("cli login --server", () => {
     "https://ann:secret@x.example.com",
     "https://x.example.com/?a",
   ])("refuses %s before any request", async (address) => {
-    const ran = await world.run(`login --server ${address}`);
+    const ran = await project.run(`login --server ${address}`);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain("error: ");
-    expect(existsSync(world.home)).toBe(false);
+    expect(existsSync(project.home)).toBe(false);
   });
 });
 
@@ -287,11 +287,11 @@ describe("cli logout", () => {
     const other = { token: "t", email: "bob@example.com", signed_in_at: "" };
     const file = { version: 1, sessions: { ...sessions(), "https://other.example.com": other } };
     writeFileSync(sessionsFile(), JSON.stringify(file));
-    const ran = await world.run("logout", { env: { SERVICE_API_URL: server.url } });
+    const ran = await project.run("logout", { env: { SERVICE_API_URL: server.url } });
     expect(ran).toMatchObject({ exit: 0, stdout: "Signed out.\n", stderr: "" });
     expect(server.asked.at(-1)).toMatchObject({ name: "sessionRevoke", params: { id: "s1" } });
     expect(sessions()).toEqual({ "https://other.example.com": other });
-    const again = await world.run("logout", { env: { SERVICE_API_URL: server.url } });
+    const again = await project.run("logout", { env: { SERVICE_API_URL: server.url } });
     expect(again).toMatchObject({ exit: 0, stdout: "Not signed in.\n" });
   });
 
@@ -300,7 +300,7 @@ describe("cli logout", () => {
     await login();
     const { url } = server;
     await server[Symbol.asyncDispose]();
-    const ran = await world.run("logout --json", { env: { SERVICE_API_URL: url } });
+    const ran = await project.run("logout --json", { env: { SERVICE_API_URL: url } });
     expect(ran.exit).toBe(0);
     expect(JSON.parse(ran.stdout)).toEqual({ server: url, signed_out: true, revoked: false });
     expect(ran.stderr).toContain("warning: the server could not be reached");
@@ -311,7 +311,7 @@ describe("cli logout", () => {
   test("reports a key that is still in use", async () => {
     await serve([TOKEN], { answers: { sessionList: () => ({ items: [], next: null }) } });
     await login();
-    const ran = await world.run("logout", { env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
+    const ran = await project.run("logout", { env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
     expect(ran.stderr).toContain("warning: commands continue to use the API key of SERVICE_API_KEY.");
   });
 });
@@ -321,7 +321,7 @@ describe("a stored sign-in", () => {
     await serve();
     await login();
     chmodSync(sessionsFile(), 0o644);
-    const ran = await world.run("whoami", { env: { SERVICE_API_URL: server.url } });
+    const ran = await project.run("whoami", { env: { SERVICE_API_URL: server.url } });
     expect(ran.exit).toBe(1);
     expect(ran.stderr).toContain("can be read by other users of this machine (mode 0644)");
     expect(ran.stderr).toContain(`chmod 600 ${sessionsFile()}`);
@@ -331,10 +331,10 @@ describe("a stored sign-in", () => {
 
   test("in a damaged file is reported and the file is kept", async () => {
     await serve();
-    mkdirSync(world.home);
+    mkdirSync(project.home);
     writeFileSync(sessionsFile(), '{"sessions": {', { mode: 0o600 });
     for (const words of ["whoami", "login", "logout"]) {
-      const ran = await world.run(words, { env: { SERVICE_API_URL: server.url } });
+      const ran = await project.run(words, { env: { SERVICE_API_URL: server.url } });
       expect(ran.exit).toBe(1);
       expect(ran.stderr).toContain(`${sessionsFile()} is damaged`);
     }
@@ -351,7 +351,7 @@ describe("a stored sign-in", () => {
       sessionsFile(),
       JSON.stringify({ sessions: { [server.url]: { ...kept[server.url], token: "gone" } } }),
     );
-    const ran = await world.run("whoami --json", { env: { SERVICE_API_URL: server.url } });
+    const ran = await project.run("whoami --json", { env: { SERVICE_API_URL: server.url } });
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "not_signed_in", hint: "Sign in again: cli login" });
     expect(ran.stderr).toContain(`The sign-in at ${server.url} is not valid any more: The credential is not known.`);

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { InputOf } from "@appdb/contract/clients/client";
 import { appError } from "@appdb/contract/errors";
 import type { RecomputePlan, TableErrors } from "@appdb/contract/jobs";
@@ -89,6 +92,35 @@ test("a recompute asks first; a dry run does not and computes nothing", async ()
   expect(JSON.parse(dry.stdout)).toMatchObject({ rows: 1200, cascade: ["loud"] });
   expect(dry.exit).toBe(0);
   expect(asked).toEqual([]);
+});
+
+test.each([
+  ["summary main/docs", "cli recompute main/docs summary"],
+  ["main docs summary", "cli recompute main/docs summary"],
+  ["scratch docs summary loud", "cli recompute scratch/docs summary loud"],
+  ["docs summary", "cli recompute main/docs summary"],
+  ["app.py main docs", "cli recompute main/docs --app app.py"],
+  ["app.py main/docs summary", "cli recompute main/docs summary --app app.py"],
+  ["main/docs summary app.py", "cli recompute main/docs summary --app app.py"],
+  ["summary cloud://acme:main/docs", "cli recompute cloud://acme:main/docs summary"],
+  ["app.py", "cli recompute main/docs --app app.py"],
+])("a recompute of %s is refused with the right order", async (typed, next) => {
+  const ran = await runCli(`recompute ${typed} -f`, { client: daemon() });
+  expect(ran.exit).toBe(2);
+  expect(ran.stderr).toContain(`hint: Write: ${next}\n`);
+});
+
+test("a recompute warns of services that still run previous code", async () => {
+  const service = { service: "main/desk", table: "main/docs", columns: ["summary"], functions: ["app:short"] };
+  const outdated = [{ ...service, app_file: "app.py", project_root: "/home/ada/my project" }];
+  const client = { ...daemon(), recompute: async () => ({ ...PLAN, job: "019a", rows_done: 3, errors: 0, outdated }) };
+  const cwd = mkdtempSync(join(tmpdir(), "appdb-recompute-"));
+  const ran = await runCli("recompute main/docs summary -f", { client, cwd });
+  rmSync(cwd, { recursive: true });
+  expect(ran.exit).toBe(0);
+  expect(ran.stderr).toContain(
+    "warning: main/desk computes 'summary' of main/docs by previous code of app:short, until: cd '/home/ada/my project' && cli service update app.py main\n",
+  );
 });
 
 test("Ctrl-C explains that the recompute continues and how to cancel it", async () => {
@@ -249,4 +281,9 @@ test("lists jobs with progress and cancelled ones as such", async () => {
   expect(third.stdout).toContain("background  failed  main/api POST /docs  3 attempts failed");
   const cancelled = await runCli("jobs cancel main 019a7c", { client: { jobCancel: async () => ({ id: job.id }) } });
   expect(cancelled.stdout).toContain(`cancelled  ${job.id}`);
+  const jobCancel = async () => {
+    throw appError("job_not_found", { detail: "No job.", hint: "List the jobs: cli jobs list <target>" });
+  };
+  const missing = await runCli("jobs cancel main/reports 1", { client: { jobCancel } });
+  expect(missing.stderr).toContain("hint: List the jobs: cli jobs list main/reports\n");
 });

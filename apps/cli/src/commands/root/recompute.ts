@@ -1,13 +1,15 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { OnError, RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
-import { parseTablePath, shownTablePath } from "@appdb/contract/names";
+import { isHosted, parseTablePath, shownTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
+import { describeOutdated } from "../../output/outdated-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
+import { findProject } from "../../project/find-project.ts";
 import { DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -69,6 +71,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, table = "", ...columns) => {
+    refuseOrder([table, ...columns]);
     const path = parseTablePath(table);
     if (path.target.kind === "hosted") refuseRuntime(flags, path.target.text);
     const request: RecomputePlanRequest = {
@@ -99,6 +102,9 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
         throw error instanceof AppError && error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
       });
     ctx.out.status("");
+    const services = result.outdated ?? [];
+    const root = services.length === 0 ? undefined : findProject(ctx.cwd)?.root;
+    for (const outdated of services) ctx.out.note(`warning: ${describeOutdated(outdated, root)}`);
     return asTyped(result);
   },
   render: (result, out, flags) => {
@@ -140,6 +146,24 @@ function commandWords(flags: Flags, table: string, columns: readonly string[]): 
     ...(flags.noCascade ? ["--no-cascade"] : []),
     ...(flags.onError === undefined ? [] : ["--on-error", flags.onError]),
   ];
+}
+
+/** Other commands take the file first, then the database. @throws usage */
+function refuseOrder(words: readonly string[]): void {
+  const file = words.find((word) => word.endsWith(".py"));
+  const rest = words.filter((word) => word !== file);
+  const isPath = (word: string) => isHosted(word) || /[/.]/.test(word);
+  const [first = "", second] = rest;
+  const path = rest.find(isPath);
+  if (file === undefined && (path === first || second === undefined)) return;
+  const isSpelledOut = file !== undefined || first === "main" || rest.length > 2;
+  const bare = second !== undefined && isSpelledOut ? `${first}/${second}` : `main/${first || "docs"}`;
+  const columns = path === undefined ? rest.slice(isSpelledOut ? 2 : 1) : rest.filter((word) => word !== path);
+  const app = file === undefined ? [] : ["--app", file];
+  throw appError("usage", {
+    detail: `Expected a table and then its columns, got ${words.map((word) => `'${word}'`).join(" ")}.`,
+    hint: `Write: ${commandLine(["recompute", path ?? bare, ...columns, ...app])}`,
+  });
 }
 
 /** @throws usage: a hosted database has its own files, Python and secrets */

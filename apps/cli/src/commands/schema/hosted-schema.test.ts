@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+import { openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
-let at: UploadWorld;
+let at: UploadProject;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
   at.project();
   at.write({ "lib/names.py": "y = 2\n", "notes.md": "text" });
   at.answers.schemaPlan = () => ({ plan: ADDITIVE });

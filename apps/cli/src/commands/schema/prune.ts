@@ -43,7 +43,7 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
     for (const op of dropped) ctx.out.note(`- ${op.name}: ${op.description}`);
     const python = flags.python ? ["--python", flags.python] : [];
     const again = commandLine(["schema", "prune", file, target, ...python, "--allow-destructive"]);
-    if (!flags.allowDestructive) throw notAllowed(plan, dropped, again);
+    if (!flags.allowDestructive) throw notAllowed(plan, dropped, flags.force ? `${again} -f` : again);
     await confirm(ctx, {
       question: `Drop ${count(dropped.length, "table")} of ${plan.target} with all their rows?`,
       force: flags.force,

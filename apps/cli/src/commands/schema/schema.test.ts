@@ -130,54 +130,56 @@ describe("schema diff", () => {
 
 describe("schema update", () => {
   test("applies additive changes of the printed plan without asking", async () => {
-    const world = daemon(ADDITIVE);
-    const ran = await runCli("schema update app.py main", world);
+    const given = daemon(ADDITIVE);
+    const ran = await runCli("schema update app.py main", given);
     expect(ran.exit).toBe(0);
-    expect(world.applied).toEqual([{ catalog_version: 7, allow_destructive: false }]);
+    expect(given.applied).toEqual([{ catalog_version: 7, allow_destructive: false }]);
     expect(ran.stdout).toContain("updated    main/docs");
   });
 
   test("without changes, still sends the functions' Python to the daemon", async () => {
-    const world = daemon(AGREED);
-    const ran = await runCli("schema update app.py main", world);
+    const given = daemon(AGREED);
+    const ran = await runCli("schema update app.py main", given);
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain("up to date");
     expect(ran.stdout).not.toContain("updated");
-    expect(world.applied).toEqual([{ catalog_version: 7, allow_destructive: false }]);
-    expect(JSON.parse((await runCli("schema update app.py main --json", world)).stdout)).toEqual(AGREED);
+    expect(given.applied).toEqual([{ catalog_version: 7, allow_destructive: false }]);
+    expect(JSON.parse((await runCli("schema update app.py main --json", given)).stdout)).toEqual(AGREED);
   });
 
   test("a dry run without changes sends nothing to the daemon", async () => {
-    const world = daemon(AGREED);
-    expect((await runCli("schema update app.py main -n", world)).exit).toBe(0);
-    expect(world.applied).toEqual([]);
+    const given = daemon(AGREED);
+    expect((await runCli("schema update app.py main -n", given)).exit).toBe(0);
+    expect(given.applied).toEqual([]);
   });
 
   test("--dry-run shows the plan, exits with 2 and applies nothing", async () => {
-    const world = daemon(ADDITIVE);
-    expect((await runCli("schema update app.py main -n", world)).exit).toBe(2);
-    expect(world.applied).toEqual([]);
+    const given = daemon(ADDITIVE);
+    expect((await runCli("schema update app.py main -n", given)).exit).toBe(2);
+    expect(given.applied).toEqual([]);
   });
 
   test("refuses destructive changes and names the command", async () => {
-    const world = daemon(DESTRUCTIVE);
-    const ran = await runCli("schema update app.py main", world);
+    const given = daemon(DESTRUCTIVE);
+    const ran = await runCli("schema update app.py main", given);
     expect(ran.exit).toBe(3);
     expect(ran.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive\n");
-    expect(world.applied).toEqual([]);
+    const forced = await runCli("schema update app.py main -f", given);
+    expect(forced.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive -f\n");
+    expect(given.applied).toEqual([]);
   });
 
   test("allowed destructive changes still need an answer or -f", async () => {
-    const world = daemon(DESTRUCTIVE);
+    const given = daemon(DESTRUCTIVE);
     const line = "schema update app.py main --allow-destructive";
-    const unanswered = await runCli(line, world);
+    const unanswered = await runCli(line, given);
     expect(unanswered.exit).toBe(3);
     expect(unanswered.stderr).toContain("cli schema update app.py main --allow-destructive -f");
-    expect((await runCli(line, { ...world, answer: false })).exit).toBe(3);
-    expect(world.applied).toEqual([]);
-    expect((await runCli(line, { ...world, answer: true })).exit).toBe(0);
-    expect((await runCli(`${line} -f`, world)).exit).toBe(0);
-    expect(world.applied).toHaveLength(2);
+    expect((await runCli(line, { ...given, answer: false })).exit).toBe(3);
+    expect(given.applied).toEqual([]);
+    expect((await runCli(line, { ...given, answer: true })).exit).toBe(0);
+    expect((await runCli(`${line} -f`, given)).exit).toBe(0);
+    expect(given.applied).toHaveLength(2);
   });
 
   test("reports unsupported changes before refused ones", async () => {

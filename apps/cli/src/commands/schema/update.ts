@@ -42,7 +42,7 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
       recompute: { kind: "boolean", brief: "Also recompute columns whose functions' code has changed", default: false },
       takeOver: {
         kind: "boolean",
-        brief: "Assign tables of another project to this one; needed to drop their data",
+        brief: "Assign tables of another project to this one; needed to change them",
         default: false,
       },
       onError: {
@@ -65,14 +65,16 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     // Without tables, there is nothing whose runtime could be stored, and perhaps no database.
     if (isDone && plan.tables.length === 0) return plan;
     refuseUnsupported(plan);
-    refuseOtherProjects(plan);
     const request = [
       ...(flags.python ? ["--python", flags.python] : []),
       ...(recompute ? ["--recompute"] : []),
       ...(flags.onError === "ignore" ? ["--on-error", "ignore"] : []),
       ...(flags.takeOver ? ["--take-over"] : []),
     ];
-    const again = (more: readonly string[]) => commandLine(["schema", "update", file, target, ...request, ...more]);
+    const force = flags.force ? ["-f"] : [];
+    const again = (more: readonly string[]) =>
+      commandLine(["schema", "update", file, target, ...request, ...more, ...force]);
+    refuseOtherProjects(plan, again);
     await agreeToDestroy(ctx, plan, flags, again);
     // Also without changes: the tables' functions use this Python and environment from now on.
     const { allowDestructive, onError, takeOver } = flags;
@@ -145,6 +147,6 @@ async function agreeToDestroy(
   await confirm(ctx, {
     question: `Destroy data in ${plan.target} (${count(number, "change")} marked DESTRUCTIVE)?`,
     force: flags.force,
-    again: again(["--allow-destructive", "-f"]),
+    again: `${again(["--allow-destructive"])} -f`,
   });
 }

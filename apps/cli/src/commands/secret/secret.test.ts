@@ -2,8 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ControlServer, startControlServer } from "../../testing/control-server.ts";
-import { type ControlWorld, openControlWorld, type RunWith, WHO } from "../../testing/control-world.ts";
+import { type HostedProject, openHostedProject, WHO } from "../../testing/test-project.ts";
 
 const VALUE = "sk-live-0123456789";
 const AT = "2026-11-22T10:00:00.000Z";
@@ -15,15 +14,13 @@ const secret = (name: string, scope: "organization" | "database") => ({
   updated_at: AT,
 });
 
-let world: ControlWorld;
-let server: ControlServer;
+let project: HostedProject;
 
 beforeEach(async () => {
-  world = openControlWorld();
   const refuse = (name = "") => {
     if (name === "BAD") throw appError("secret_reserved", { detail: `${name} is refused.`, hint: "Rename it." });
   };
-  server = await startControlServer({
+  project = await openHostedProject({
     answers: {
       whoami: () => WHO,
       secretList: () => ({ items: [secret("REGION", "organization")], next: null }),
@@ -45,21 +42,17 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(async () => {
-  world[Symbol.dispose]();
-  await server[Symbol.asyncDispose]();
-});
+afterEach(() => project[Symbol.asyncDispose]());
 
-const run = (words: string | readonly string[], more: RunWith = {}) =>
-  world.run(words, { ...more, env: { SERVICE_API_URL: server.url, SERVICE_API_KEY: "sk_x" } });
-const values = () => server.asked.map(({ body, params }) => [params["name"], body?.value]);
+const run = (...input: Parameters<HostedProject["run"]>) => project.run(...input);
+const values = () => project.server.asked.map(({ body, params }) => [params["name"], body?.value]);
 
 describe("cli secret set", () => {
   test("asks for the value on a terminal and never prints it", async () => {
     const ran = await run("secret set cloud://acme:main OPENAI_API_KEY", { secret: VALUE });
     expect(ran).toMatchObject({ exit: 0, stdout: "OPENAI_API_KEY  database\n" });
     expect(ran.stderr).toBe("next: cli db restart cloud://acme:main\n");
-    expect(server.asked[0]).toMatchObject({ name: "databaseSecretSet", params: { org: "acme", db: "main" } });
+    expect(project.server.asked[0]).toMatchObject({ name: "databaseSecretSet", params: { org: "acme", db: "main" } });
     expect(values()).toEqual([["OPENAI_API_KEY", VALUE]]);
   });
 
@@ -79,11 +72,11 @@ describe("cli secret set", () => {
       ["TOKEN", VALUE],
       ["PEM", "-----\nline\n-----\n"],
     ]);
-    expect(server.asked.map(({ name }) => name)).toEqual(Array(3).fill("secretSet"));
+    expect(project.asked()).toEqual(Array(3).fill("secretSet"));
   });
 
   test("reads it from a file even with piped input", async () => {
-    writeFileSync(join(world.project, "key.pem"), "-----\nline\n");
+    writeFileSync(join(project.folder, "key.pem"), "-----\nline\n");
     const ran = await run("secret set cloud://acme:main PEM --file key.pem --json", { input: "not this" });
     expect(JSON.parse(ran.stdout)).toEqual([{ ...secret("PEM", "database"), restart: [] }]);
     expect(values()).toEqual([["PEM", "-----\nline"]]);
@@ -121,13 +114,13 @@ describe("cli secret set", () => {
     const ran = await run(["secret", "set", ...words]);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain(what);
-    expect(server.asked).toEqual([]);
+    expect(project.server.asked).toEqual([]);
   });
 
   test.each(["SERVICE_X", "service_x", "A".repeat(129)])("refuses the name %s before any request", async (name) => {
     const ran = await run(["secret", "set", "acme", "A=1", `${name}=2`]);
     expect(ran.exit).toBe(1);
-    expect(server.asked).toEqual([]);
+    expect(project.server.asked).toEqual([]);
   });
 
   test("does not print an invalid name, which may be the value", async () => {
@@ -146,7 +139,7 @@ describe("cli secret set", () => {
     "refuses the place %s before any request",
     async (place) => {
       expect((await run(["secret", "set", place, "A=1"])).exit).toBe(1);
-      expect(server.asked).toEqual([]);
+      expect(project.server.asked).toEqual([]);
     },
   );
 });

@@ -84,7 +84,10 @@ export function requireHostedService(typed: string, verb: string): ServiceName {
 function forHosted(name: string, verb: string): AppError {
   return appError("usage", {
     detail: `service ${verb} is for hosted services; ${name} is a local one without releases.`,
-    hint: `Name a hosted one, for example: ${commandLine(["service", verb, "cloud://acme:main/ingest"])}`,
+    hint:
+      verb === "retry"
+        ? `Restart it: ${commandLine(["service", "restart", name])}`
+        : `Name a hosted one, for example: ${commandLine(["service", verb, "cloud://acme:main/ingest"])}`,
     meta: { service: name },
   });
 }

@@ -3,7 +3,7 @@ import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Operation } from "@appdb/contract/routes/control";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ENDPOINT, hostedService as service } from "../../testing/services.ts";
-import { openUploadWorld, sha256, type UploadWorld, URI } from "../../testing/upload-world.ts";
+import { openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
 const AT = "2026-11-23T10:00:00.000Z";
 const OPERATION: Operation = {
@@ -31,9 +31,9 @@ const GONE: PlanOp = {
 };
 const ASKED = { id: OPERATION.id, kind: OPERATION.kind };
 
-let at: UploadWorld;
+let at: UploadProject;
 beforeEach(async () => {
-  at = await openUploadWorld();
+  at = await openUploadProject();
   at.project();
   at.answers.servicePlan = () => ({ plan: plan({}), version: "v7" });
   at.answers.serviceUpdate = () => ({

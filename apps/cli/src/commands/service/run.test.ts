@@ -5,7 +5,7 @@ import type { RunningService } from "../../context.ts";
 import { APPLICATION, CONFIG, MANIFEST, runCli, SERVICE } from "../../testing/fake-context.ts";
 
 describe("service run", () => {
-  function world(first: ServiceMessage, end: number | null = 1) {
+  function input(first: ServiceMessage, end: number | null = 1) {
     const specs: ServiceSpec[] = [];
     const interrupt = new AbortController();
     let stopped = false;
@@ -40,7 +40,7 @@ describe("service run", () => {
   const LISTENING = { event: "listening", address: "127.0.0.1", port: 8000 } as const;
 
   test("prints address, routes and docs and exits with 130 after Ctrl-C", async () => {
-    const given = world(LISTENING);
+    const given = input(LISTENING);
     setTimeout(() => given.interrupt.abort(), 5);
     const ran = await runCli("service run app.py main --port 8000", given);
     expect(ran.stdout).toBe(
@@ -52,7 +52,7 @@ describe("service run", () => {
   });
 
   test("--json prints one object, also after Ctrl-C", async () => {
-    const given = world(LISTENING);
+    const given = input(LISTENING);
     setTimeout(() => given.interrupt.abort(), 5);
     const ran = await runCli("service run app.py main --json", given);
     expect(JSON.parse(ran.stdout)).toMatchObject({
@@ -64,21 +64,21 @@ describe("service run", () => {
 
   test("reports a port in use without claiming to run", async () => {
     const problem = { code: "port_taken", detail: "Port 8000 is taken.", hint: "Choose another one: --port 0" };
-    const ran = await runCli("service run app.py main", world({ event: "failed", problem }));
+    const ran = await runCli("service run app.py main", input({ event: "failed", problem }));
     expect(ran).toMatchObject({ exit: 1, stdout: "" });
     expect(ran.stderr).toBe("error: Port 8000 is taken.\nhint: Choose another one: --port 0\n");
   });
 
   test("names the background service that uses the port", async () => {
     const problem = { code: "port_taken", detail: "Port 28079 is in use.", meta: { port: SERVICE.port } };
-    const client = { ...world(LISTENING).client, serviceList: async () => [SERVICE] };
-    const ran = await runCli("service run app.py main", { ...world({ event: "failed", problem }), client });
+    const client = { ...input(LISTENING).client, serviceList: async () => [SERVICE] };
+    const ran = await runCli("service run app.py main", { ...input({ event: "failed", problem }), client });
     expect(ran.stderr).toContain(`error: Port ${SERVICE.port} is in use by your service main/ingest.`);
     expect(ran.stderr).toContain("cli service stop main/ingest");
   });
 
   test("fails when the service ends on its own", async () => {
-    const given = world(LISTENING);
+    const given = input(LISTENING);
     setTimeout(() => given.finish(null), 5);
     const ran = await runCli("service run app.py main", given);
     expect(ran.exit).toBe(1);
@@ -106,7 +106,7 @@ describe("service run", () => {
   });
 
   test("passes limits to the service and refuses all invalid ones together", async () => {
-    const given = world(LISTENING);
+    const given = input(LISTENING);
     const config = { ...CONFIG, daemon_env: { SERVICE_WORKERS: "3" } };
     setTimeout(() => given.interrupt.abort(), 5);
     await runCli("service run app.py main", { ...given, context: { ...given.context, config } });

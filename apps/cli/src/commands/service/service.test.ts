@@ -81,20 +81,20 @@ describe("service diff", () => {
 
 describe("service update", () => {
   test("a start needs an answer, or -f without a terminal", async () => {
-    const world = daemon(START);
-    const unanswered = await runCli("service update app.py main", world);
+    const given = daemon(START);
+    const unanswered = await runCli("service update app.py main", given);
     expect(unanswered.exit).toBe(3);
     expect(unanswered.stderr).toContain("hint: To confirm in advance: cli service update app.py main -f\n");
-    expect(world.applied).toEqual([]);
-    const ran = await runCli("service update app.py main -f", world);
+    expect(given.applied).toEqual([]);
+    const ran = await runCli("service update app.py main -f", given);
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain("started    ingest            http://127.0.0.1:42697");
   });
 
   test("sends port and service to the daemon", async () => {
-    const world = daemon(START);
-    await runCli("service update app.py main ingest --port 8000 -f", world);
-    expect(world.applied).toEqual([{ service: "ingest", port: 8000, allow_destructive: false }]);
+    const given = daemon(START);
+    await runCli("service update app.py main ingest --port 8000 -f", given);
+    expect(given.applied).toEqual([{ service: "ingest", port: 8000, allow_destructive: false }]);
   });
 
   test("an invalid port is a usage error", async () => {
@@ -120,12 +120,12 @@ describe("service update", () => {
   });
 
   test("breaking changes need --allow-destructive", async () => {
-    const world = daemon(BREAKING);
-    const ran = await runCli("service update app.py main -f", world);
+    const given = daemon(BREAKING);
+    const ran = await runCli("service update app.py main -f", given);
     expect(ran.exit).toBe(3);
     expect(ran.stderr).toContain("cli service update app.py main --allow-destructive -f");
-    expect(world.applied).toEqual([]);
-    expect((await runCli("service update app.py main -f --allow-destructive", world)).exit).toBe(0);
+    expect(given.applied).toEqual([]);
+    expect((await runCli("service update app.py main -f --allow-destructive", given)).exit).toBe(0);
   });
 
   test("names the command for tables that must change first", async () => {
@@ -142,9 +142,9 @@ describe("service update", () => {
   });
 
   test("--dry-run applies nothing", async () => {
-    const world = daemon(START);
-    expect((await runCli("service update app.py main -n", world)).exit).toBe(2);
-    expect(world.applied).toEqual([]);
+    const given = daemon(START);
+    expect((await runCli("service update app.py main -n", given)).exit).toBe(2);
+    expect(given.applied).toEqual([]);
   });
 });
 
@@ -205,8 +205,8 @@ describe("service logs", () => {
       interrupt.abort();
       throw appError("interrupted", { detail: "The command was interrupted." });
     };
-    const world = { client: { serviceLogs }, context: { signal: interrupt.signal } };
-    expect(await runCli("service logs main/ingest -f", world)).toEqual({ stdout: "a line\n", stderr: "", exit: 130 });
+    const given = { client: { serviceLogs }, context: { signal: interrupt.signal } };
+    expect(await runCli("service logs main/ingest -f", given)).toEqual({ stdout: "a line\n", stderr: "", exit: 130 });
   });
 
   test("--tail requires a number", async () => {

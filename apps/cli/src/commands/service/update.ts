@@ -9,7 +9,7 @@ import { showProgress } from "../../output/progress.ts";
 import { printAppliedServices, printServicePlan } from "../../output/service-plan-text.ts";
 import {
   ANY_TARGET,
-  DESTRUCTIVE_FLAG,
+  BREAKING_FLAG,
   DRY_RUN_FLAG,
   FILE,
   FORCE_FLAG,
@@ -48,7 +48,7 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
       port: PORT_FLAG,
       force: FORCE_FLAG,
       dryRun: DRY_RUN_FLAG,
-      allowDestructive: DESTRUCTIVE_FLAG,
+      allowDestructive: BREAKING_FLAG,
     },
     aliases: { f: "force", n: "dryRun" },
   },
@@ -57,6 +57,7 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
     const opened = await openServiceTarget(ctx, { file, target, service, port, python });
     const plan = await opened.plan();
     if (!flags.json) printServicePlan(plan, ctx.out);
+    const withPython = python === undefined ? [] : ["--python", python];
     const again = (more: readonly string[]) =>
       commandLine([
         "service",
@@ -65,10 +66,10 @@ export const update = defineCommand<Flags, [file: string, target: string, servic
         target,
         service,
         ...(port === undefined ? [] : ["--port", String(port)]),
-        ...(python === undefined ? [] : ["--python", python]),
+        ...withPython,
         ...more,
       ]);
-    refuseBlocked(plan, commandLine(["schema", "update", file, target]));
+    refuseBlocked(plan, commandLine(["schema", "update", file, target, ...withPython]));
     // A daemon that just started may still be starting its services, so the command waits.
     const isStarting = plan.services.some((service) => service.state === "STARTING");
     if (flags.dryRun || (plan.in_agreement && !isStarting)) return plan;

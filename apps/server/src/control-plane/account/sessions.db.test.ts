@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import {
   makeOrg,
+  makePeople,
   makePerson,
   makeSession,
-  type OrgStage,
-  openOrgStage,
+  type TestPeople,
   type TestPerson,
 } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
@@ -19,10 +19,10 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-const theirs = (stage: OrgStage) => ({ id: stage.owner.session_id });
+const theirs = (setup: TestPeople) => ({ id: setup.owner.session_id });
 
 describe("who may list, end and switch sessions", () => {
-  testScenarios(() => server, openOrgStage, [
+  testScenarios(() => server, makePeople, [
     { as: "guest", route: "whoami", status: 401 },
     {
       as: "member",
@@ -58,12 +58,12 @@ describe("who may list, end and switch sessions", () => {
       after: async (_server, s) => expect((await server.ask("whoami", { as: s.owner })).status).toBe(401),
     },
     { as: "guest", route: "sessionSwitch", body: { organization: "x" }, status: 401 },
-    { as: "member", route: "sessionSwitch", body: (s: OrgStage) => ({ organization: s.org.name }), status: 200 },
+    { as: "member", route: "sessionSwitch", body: (s: TestPeople) => ({ organization: s.org.name }), status: 200 },
     {
       as: "member",
       named: "member, to another organization",
       route: "sessionSwitch",
-      body: (s: OrgStage) => ({ organization: s.other_org.name }),
+      body: (s: TestPeople) => ({ organization: s.other_org.name }),
       status: 404,
       includes: ["organization_not_found"],
       excludes: [(s) => s.other_org.id],

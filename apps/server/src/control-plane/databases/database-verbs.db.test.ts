@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   makeDatabase,
   makeFiles,
+  makeHostedDatabase,
   NO_PACKAGES,
-  openDatabaseStage,
   readDatabaseRecords,
 } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makePeople, type TestPeople } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
 let server: TestServer;
@@ -52,7 +52,7 @@ const ROWS: Scenario[] = VERBS.flatMap((route): Scenario[] => [
 ]);
 
 describe("who may request what of a database", () => {
-  testScenarios(() => server, openDatabaseStage, [
+  testScenarios(() => server, makeHostedDatabase, [
     ...ROWS,
     { as: "guest", route: "databaseMetrics", status: 401, excludes: ["AVAILABLE"] },
     { as: "outsider", route: "databaseMetrics", status: 404, excludes: ["AVAILABLE"] },
@@ -77,8 +77,8 @@ describe("who may request what of a database", () => {
   ]);
 });
 
-const ask = (route: Verb, stage: OrgStage, db: string, query = {}) =>
-  server.ask(route, { as: stage.owner, params: { org: stage.org.name, db }, query } as never);
+const ask = (route: Verb, setup: TestPeople, db: string, query = {}) =>
+  server.ask(route, { as: setup.owner, params: { org: setup.org.name, db }, query } as never);
 
 describe("a request", () => {
   test.each<[Verb, DatabaseState, DatabaseState, string, object]>([
@@ -90,13 +90,13 @@ describe("a request", () => {
     ["databaseDelete", "AVAILABLE", "DELETING", "database.delete", { is_awake: false }],
     ["databaseUndelete", "DELETING", "STOPPED", "database.undelete", { is_awake: false }],
   ])("%s of a %s database leads to %s", async (route, state, next, kind, desired) => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org, {
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org, {
       name: "extra",
       state,
       desired: { is_awake: state !== "STOPPED" },
     });
-    const { status, json, text } = await ask(route, stage, "extra");
+    const { status, json, text } = await ask(route, setup, "extra");
     expect(status, text).toBe(202);
     expect(json).toMatchObject({ database: { state: next, generation: 2, operation: { kind } }, operation: { kind } });
     expect(json.database.operation).toEqual(json.operation);
@@ -112,7 +112,7 @@ describe("a request", () => {
   });
 
   test("that changes nothing is answered as such", async () => {
-    const stage = await openOrgStage(server);
+    const setup = await makePeople(server);
     const asAsked = [
       ["databaseStop", "STOPPED"],
       ["databaseStop", "STOPPING"],
@@ -124,8 +124,8 @@ describe("a request", () => {
     ] as const;
     for (const [route, state] of asAsked) {
       const name = `${route.slice(8).toLowerCase()}-${state.toLowerCase()}`;
-      const id = await makeDatabase(server, stage.org, { name, state });
-      expect((await ask(route, stage, name)).json, name).toMatchObject({ database: { state }, operation: null });
+      const id = await makeDatabase(server, setup.org, { name, state });
+      expect((await ask(route, setup, name)).json, name).toMatchObject({ database: { state }, operation: null });
       expect(await readDatabaseRecords(server, id), name).toMatchObject({
         state,
         generation: 1,
@@ -138,12 +138,12 @@ describe("a request", () => {
   test.each(DATABASE_STATES.filter((state) => state !== "AVAILABLE"))(
     "to restart is refused while the database is %s, with the state and a next step",
     async (state) => {
-      const stage = await openOrgStage(server);
-      const id = await makeDatabase(server, stage.org, { state });
-      const { status, json } = await ask("databaseRestart", stage, "main");
+      const setup = await makePeople(server);
+      const id = await makeDatabase(server, setup.org, { state });
+      const { status, json } = await ask("databaseRestart", setup, "main");
       expect([status, json.code]).toEqual([409, "database_not_available"]);
-      expect(json.detail).toBe(`cloud://${stage.org.name}:main is ${state}; it must be AVAILABLE to be restarted.`);
-      expect(json.hint).toContain(`cloud://${stage.org.name}:main`);
+      expect(json.detail).toBe(`cloud://${setup.org.name}:main is ${state}; it must be AVAILABLE to be restarted.`);
+      expect(json.hint).toContain(`cloud://${setup.org.name}:main`);
       expect(await readDatabaseRecords(server, id)).toMatchObject({
         state,
         generation: 1,
@@ -155,11 +155,11 @@ describe("a request", () => {
   );
 
   test("replaces a running one, whose operation ends as cancelled", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org, { name: "extra", state: "STOPPED" });
-    await ask("databaseStart", stage, "extra");
-    await ask("databaseStop", stage, "extra");
-    await ask("databaseDelete", stage, "extra");
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org, { name: "extra", state: "STOPPED" });
+    await ask("databaseStart", setup, "extra");
+    await ask("databaseStop", setup, "extra");
+    await ask("databaseDelete", setup, "extra");
     expect(await readDatabaseRecords(server, id)).toMatchObject({
       state: "DELETING",
       generation: 4,
@@ -173,20 +173,20 @@ describe("a request", () => {
   });
 
   test("sent many times at once is carried out once", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org);
-    const answers = await Promise.all([1, 2, 3, 4].map(() => ask("databaseStop", stage, "main")));
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org);
+    const answers = await Promise.all([1, 2, 3, 4].map(() => ask("databaseStop", setup, "main")));
     expect(answers.map(({ status }) => status)).toEqual([202, 202, 202, 202]);
     expect(answers.filter(({ json }) => json.operation !== null)).toHaveLength(1);
     expect(await readDatabaseRecords(server, id)).toMatchObject({ generation: 2, jobs: 1 });
   });
 
   test("repeated with its Idempotency-Key is the same request", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org);
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org);
     const input = {
-      as: stage.owner,
-      params: { org: stage.org.name, db: "main" },
+      as: setup.owner,
+      params: { org: setup.org.name, db: "main" },
       headers: { "idempotency-key": "restart-1" },
     };
     const answers = [await server.ask("databaseRestart", input), await server.ask("databaseRestart", input)];
@@ -200,28 +200,28 @@ describe("a request", () => {
 
 describe("a deletion", () => {
   test("with `now` removes the storage at once, also for a waiting deletion", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org, { name: "extra" });
-    expect((await ask("databaseDelete", stage, "extra")).json.database.purged_at).toMatch(/^\d{4}-/);
-    expect((await ask("databaseDelete", stage, "extra", { now: "1" })).json.operation).not.toBeNull();
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org, { name: "extra" });
+    expect((await ask("databaseDelete", setup, "extra")).json.database.purged_at).toMatch(/^\d{4}-/);
+    expect((await ask("databaseDelete", setup, "extra", { now: "1" })).json.operation).not.toBeNull();
     expect(await readDatabaseRecords(server, id)).toMatchObject({ state: "DELETING", purged_in_s: 0, generation: 3 });
-    const late = await ask("databaseUndelete", stage, "extra");
+    const late = await ask("databaseUndelete", setup, "extra");
     expect(late.json).toMatchObject({ code: "database_state", detail: expect.stringContaining("is being removed") });
   });
 
   test("keeps the storage for the operator's number of days", async () => {
     await using other = await openServer({ beside: server, env: { SERVICE_UNDELETE_DAYS: "1" } });
-    const stage = await openOrgStage(other);
-    const id = await makeDatabase(other, stage.org, { name: "extra" });
-    await other.ask("databaseDelete", { as: stage.owner, params: { org: stage.org.name, db: "extra" } });
+    const setup = await makePeople(other);
+    const id = await makeDatabase(other, setup.org, { name: "extra" });
+    await other.ask("databaseDelete", { as: setup.owner, params: { org: setup.org.name, db: "extra" } });
     expect(await readDatabaseRecords(other, id)).toMatchObject({ purged_in_s: 86_400 });
   });
 });
 
 test("the operations of a database and its services are listed, without other organizations' operations", async () => {
-  const stage = await openOrgStage(server);
-  const { name: org, id: orgId } = stage.org;
-  for (const name of ["one", "two"]) await makeDatabase(server, stage.org, { name });
+  const setup = await makePeople(server);
+  const { name: org, id: orgId } = setup.org;
+  for (const name of ["one", "two"]) await makeDatabase(server, setup.org, { name });
   await server.deps.db
     .insertInto("control.operations")
     .values(
@@ -235,16 +235,16 @@ test("the operations of a database and its services are listed, without other or
       })),
     )
     .execute();
-  await ask("databaseStop", stage, "one");
-  await ask("databaseRestart", stage, "two");
-  const kinds = async (database?: string, org = stage.org, as = stage.owner) => {
+  await ask("databaseStop", setup, "one");
+  await ask("databaseRestart", setup, "two");
+  const kinds = async (database?: string, org = setup.org, as = setup.owner) => {
     const { json } = await server.ask("operationList", { as, params: { org: org.name }, query: { database } } as never);
     return json.items.map(({ kind }: { kind: string }) => kind);
   };
   expect(await kinds("one")).toEqual(["database.stop", "service.update"]);
   expect(await kinds("two")).toEqual(["database.restart"]);
   expect(await kinds("three")).toEqual([]);
-  expect(await kinds("one", stage.other_org, stage.outsider)).toEqual([]);
+  expect(await kinds("one", setup.other_org, setup.outsider)).toEqual([]);
 });
 
 describe("a build", () => {
@@ -253,15 +253,15 @@ describe("a build", () => {
     source: "requirements.txt" as const,
     files: [{ path: "requirements.txt", text: "iniconfig==2.0" }],
   };
-  const build = (stage: OrgStage, db: string, body: object) =>
-    server.ask("databaseBuildImage", { as: stage.owner, params: { org: stage.org.name, db }, body } as never);
+  const build = (setup: TestPeople, db: string, body: object) =>
+    server.ask("databaseBuildImage", { as: setup.owner, params: { org: setup.org.name, db }, body } as never);
 
   test("of a FAILED database takes the files that are sent, and more of a resource, never less", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org, { name: "extra", state: "FAILED", observed: null });
-    const files = await makeFiles(server, stage.org, { "app.py": "x = 1\n" });
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org, { name: "extra", state: "FAILED", observed: null });
+    const files = await makeFiles(server, setup.org, { "app.py": "x = 1\n" });
     const settings = { memory_mb: 2_048, disk_gb: 1, sleep_after: "5m" };
-    const { json, status, text } = await build(stage, "extra", { settings, files, environment });
+    const { json, status, text } = await build(setup, "extra", { settings, files, environment });
     expect(status, text).toBe(202);
     expect(json.operation.kind).toBe("database.build");
     const left = await readDatabaseRecords(server, id);
@@ -276,26 +276,26 @@ describe("a build", () => {
   });
 
   test("of an AVAILABLE database takes other files but keeps its size; without a change it does nothing", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org, { name: "extra" });
-    const files = await makeFiles(server, stage.org, { "app.py": "x = 2\n" });
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org, { name: "extra" });
+    const files = await makeFiles(server, setup.org, { "app.py": "x = 2\n" });
     const sent = { settings: { memory_mb: 2_048 }, files, environment: NO_PACKAGES };
-    expect((await build(stage, "extra", sent)).status).toBe(202);
+    expect((await build(setup, "extra", sent)).status).toBe(202);
     const left = await readDatabaseRecords(server, id);
     expect(left).toMatchObject({ state: "UPDATING", desired: { resources: { memory_mb: 1_024 } } });
-    const same = await makeDatabase(server, stage.org, { name: "same", desired: { tree: left?.desired.tree ?? null } });
-    expect((await build(stage, "same", sent)).json).toMatchObject({ operation: null });
+    const same = await makeDatabase(server, setup.org, { name: "same", desired: { tree: left?.desired.tree ?? null } });
+    expect((await build(setup, "same", sent)).json).toMatchObject({ operation: null });
     expect(await readDatabaseRecords(server, same)).toMatchObject({ state: "AVAILABLE", generation: 1, jobs: 0 });
   });
 
   test("without the bytes of its files is refused, also for a sleeping database", async () => {
-    const stage = await openOrgStage(server);
-    const id = await makeDatabase(server, stage.org, { name: "extra", state: "FAILED" });
-    await makeDatabase(server, stage.org, { name: "asleep", state: "STOPPED" });
-    const files = await makeFiles(server, stage.org, { "app.py": "x = 3\n" }, []);
+    const setup = await makePeople(server);
+    const id = await makeDatabase(server, setup.org, { name: "extra", state: "FAILED" });
+    await makeDatabase(server, setup.org, { name: "asleep", state: "STOPPED" });
+    const files = await makeFiles(server, setup.org, { "app.py": "x = 3\n" }, []);
     const sent = { settings: {}, files, environment };
-    expect((await build(stage, "extra", sent)).json.code).toBe("blobs_missing");
+    expect((await build(setup, "extra", sent)).json.code).toBe("blobs_missing");
     expect(await readDatabaseRecords(server, id)).toMatchObject({ state: "FAILED", generation: 1 });
-    expect((await build(stage, "asleep", sent)).json.code).toBe("database_state");
+    expect((await build(setup, "asleep", sent)).json.code).toBe("database_state");
   });
 });

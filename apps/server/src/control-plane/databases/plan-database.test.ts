@@ -85,6 +85,35 @@ test("an entry that matches the running database needs no change, whatever it le
   expect(desired).toEqual(FIRST);
 });
 
+describe("a media store", () => {
+  const stores = (dest: string, current: string | null = null) =>
+    plan({
+      settings: { db_input_media_dest: dest },
+      row: { observed: { ...RUNS, settings: { ...RUNS.settings, db_input_media_dest: current } } },
+    });
+
+  test("is changed by its address, and the database's own address is its home", () => {
+    expect(stores("s3://bucket/in").desired.settings.db_input_media_dest).toBe("s3://bucket/in");
+    expect(stores("mediafs://acme:main/home").plan.in_agreement).toBe(true);
+    const back = stores("mediafs://acme:main/home/", "s3://bucket/in");
+    expect(back.plan.ops.map(({ description }) => description)).toEqual([
+      "db_input_media_dest will be home rather than s3://bucket/in, which restarts the database",
+    ]);
+  });
+
+  test.each([
+    ["bucket/in", /"bucket\/in" is not the address of a media store: s3:\/\/bucket/],
+    ["file:///etc", /is a folder, which a hosted database cannot use/],
+    ["mediafs://other:main/home", /other:main\/home is not supported.*mediafs:\/\/acme:main\/home/],
+    ["mediafs://acme:main/home/in", /home\/in is not supported/],
+  ])("that the database cannot use is refused: %s", (dest, message) => {
+    const errors = [expect.objectContaining({ pointer: "/settings/db_input_media_dest" })];
+    expect(() => stores(dest)).toThrow(
+      expect.objectContaining({ code: "invalid_request", message: expect.stringMatching(message), errors }),
+    );
+  });
+});
+
 describe("a resource", () => {
   test("restarts the database when it grows, and needs permission when it shrinks", () => {
     const { plan: found, desired } = plan({ settings: { cpu: 1, memory_mb: 512 } });
@@ -196,14 +225,14 @@ test("files are counted and named: added, changed and removed", () => {
 
 describe("a setting", () => {
   test("that pods read at start restarts the database, others do not", () => {
-    const settings = { sleep_after: "15m", wake_on_request: true, db_input_media_dest: "s3://in" };
+    const settings = { sleep_after: "15m", wake_on_request: true, db_input_media_dest: "s3://bucket/in" };
     const { plan: found, desired } = plan({ settings });
     expect(
       found.ops.map(({ description, requires_restart: requiresRestart }) => [description, requiresRestart]),
     ).toEqual([
       ["sleep_after will be 15m rather than never", false],
       ["wake_on_request will be true rather than false", false],
-      ["db_input_media_dest will be s3://in, which restarts the database", true],
+      ["db_input_media_dest will be s3://bucket/in, which restarts the database", true],
     ]);
     expect(desired.settings).toEqual({ ...FIRST.settings, ...settings });
   });

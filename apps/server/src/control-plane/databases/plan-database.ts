@@ -104,7 +104,7 @@ export interface MadeDatabasePlan {
 export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
   const { bounds, request, row, stored, uri, requestedState } = input;
   const { settings } = request;
-  checkSettings(settings);
+  checkSettings(settings, uri);
   const base = row === undefined ? firstDesired(usualResources(bounds)) : baseOf(row);
   const current = row === undefined ? undefined : base.resources;
   checkResources(settings, bounds, { uri, disk_bytes: row?.usage?.disk_bytes, current });
@@ -112,7 +112,7 @@ export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
     ...base,
     ...requestedState,
     resources: mergeResources(base.resources, settings),
-    settings: mergeSettings(base.settings, settings),
+    settings: mergeSettings(base.settings, settings, uri),
     is_awake: true,
   };
   const image = planImage(

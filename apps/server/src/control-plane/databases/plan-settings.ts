@@ -1,7 +1,10 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
+import { HOME_STORE } from "@appdb/contract/media-place";
 import type { DatabaseOp, databaseSettingsSchema } from "@appdb/contract/routes/control-databases";
+import { HOSTED_STORE_FORMS, parseStoreAddress, type StoreAddress } from "@appdb/media/stores/media-address";
 import type * as z from "zod";
 import type { DesiredDatabase } from "../../database/desired.ts";
+import { homeAddress } from "../../pods/media-place.ts";
 
 type Settings = DesiredDatabase["settings"];
 type WantedSettings = z.output<typeof databaseSettingsSchema>;
@@ -16,22 +19,27 @@ const MAX_VARIABLES = 200;
 const MAX_BYTES = 65_536;
 const MAX_DESTINATION = 2_000;
 
-/** The current settings with those of an entry. Missing ones stay. */
-export function mergeSettings(current: Settings, requested: WantedSettings): Settings {
+/** The current settings of the database `uri` with those of an entry. Missing ones stay. */
+export function mergeSettings(current: Settings, requested: WantedSettings, uri: string): Settings {
+  const storeOf = (name: (typeof RESTARTS)[number]): string | null => {
+    const address = requested[name]?.replace(/\/$/, "");
+    if (address !== homeAddress(uri)) return address ?? current[name];
+    return current[name] === null ? null : HOME_STORE;
+  };
   return {
     sleep_after: requested.sleep_after ?? current.sleep_after,
     wake_on_request: requested.wake_on_request ?? current.wake_on_request,
     vars: requested.vars ?? current.vars,
-    db_input_media_dest: requested.db_input_media_dest ?? current.db_input_media_dest,
-    db_output_media_dest: requested.db_output_media_dest ?? current.db_output_media_dest,
+    db_input_media_dest: storeOf("db_input_media_dest"),
+    db_output_media_dest: storeOf("db_output_media_dest"),
   };
 }
 
-/** @throws invalid_request for variables that no process can have */
-export function checkSettings(requested: WantedSettings): void {
+/** @throws invalid_request for variables that no process can have, and for media stores that the database cannot use */
+export function checkSettings(requested: WantedSettings, uri: string): void {
   const errors = [
     ...findVariableProblems(requested.vars ?? {}),
-    ...RESTARTS.flatMap((name) => findTextProblem(requested, name)),
+    ...RESTARTS.flatMap((name) => findStoreProblem(requested, name, uri)),
   ];
   if (errors.length === 0) return;
   throw appError("invalid_request", {
@@ -108,8 +116,21 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
   return errors.slice(0, 20);
 }
 
-function findTextProblem(requested: WantedSettings, name: (typeof RESTARTS)[number]): FieldError[] {
+function findStoreProblem(requested: WantedSettings, name: (typeof RESTARTS)[number], uri: string): FieldError[] {
   const text = requested[name];
-  if (text === undefined || (text.length <= MAX_DESTINATION && !/\p{Cc}/u.test(text))) return [];
-  return [{ pointer: `/settings/${name}`, detail: `${name} has control characters or more than ${MAX_DESTINATION}` }];
+  if (text === undefined) return [];
+  const problem = (detail: string) => [{ pointer: `/settings/${name}`, detail: `${name}: ${detail}` }];
+  if (text.length > MAX_DESTINATION || /\p{Cc}/u.test(text)) {
+    return problem(`it has control characters or more than ${MAX_DESTINATION}`);
+  }
+  let address: StoreAddress;
+  try {
+    address = parseStoreAddress(text);
+  } catch {
+    return problem(`${JSON.stringify(text)} is not the address of a media store: ${HOSTED_STORE_FORMS}`);
+  }
+  const home = homeAddress(uri);
+  if (address.kind === "file") return problem(`${text} is a folder, which a hosted database cannot use`);
+  if (address.kind !== "mediafs" || text.replace(/\/$/, "") === home) return [];
+  return problem(`${text} is not supported: of the mediafs stores a database uses only its own, ${home}`);
 }

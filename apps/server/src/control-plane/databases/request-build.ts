@@ -29,7 +29,8 @@ export async function requestBuild(
   const { org } = caller;
   const row = await lockDatabase(tx, org.id, name);
   if (row === undefined) throw databaseNotFound(org, name);
-  const state = requestState(databaseUriOf(org.name, row.name), row.state, "build_image");
+  const uri = databaseUriOf(org.name, row.name);
+  const state = requestState(uri, row.state, "build_image");
   const settings = row.state === "FAILED" ? request.settings : {};
   const planned = await readPlan(tx, org, { ...deps, name, row, request: { ...request, settings } });
   const { plan, requestedState } = planned;
@@ -49,7 +50,7 @@ export async function requestBuild(
       is_awake: true,
       builds: desired.builds + 1,
       resources: growResources(desired.resources, settings),
-      settings: mergeSettings(desired.settings, settings),
+      settings: mergeSettings(desired.settings, settings, uri),
     },
     ...(changes.length === 0 ? {} : { detail: describeOps({ ops: changes }) }),
   });

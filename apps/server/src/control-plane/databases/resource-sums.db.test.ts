@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  type DatabaseStage,
+  type HostedDatabase,
   makeDatabase,
+  makeHostedDatabase,
   NO_PACKAGES,
-  openDatabaseStage,
   RESOURCES,
 } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
@@ -25,16 +25,16 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const plan = (stage: DatabaseStage, db: string, settings: object) =>
+const plan = (setup: HostedDatabase, db: string, settings: object) =>
   server.ask("databasePlan", {
-    as: stage.member,
-    params: { org: stage.org.name, db },
+    as: setup.member,
+    params: { org: setup.org.name, db },
     body: { settings, files: [], environment: NO_PACKAGES },
   } as never);
-const update = (stage: DatabaseStage, db: string, settings: object, expectedGeneration: number) =>
+const update = (setup: HostedDatabase, db: string, settings: object, expectedGeneration: number) =>
   server.ask("databaseUpdate", {
-    as: stage.member,
-    params: { org: stage.org.name, db },
+    as: setup.member,
+    params: { org: setup.org.name, db },
     body: {
       settings,
       files: [],
@@ -45,10 +45,10 @@ const update = (stage: DatabaseStage, db: string, settings: object, expectedGene
   } as never);
 
 test("a database that requests more than is left is refused, with used, requested and maximum", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   for (const answer of [
-    await plan(stage, "extra", { cpu: 3.5, disk_gb: 51 }),
-    await update(stage, "extra", { cpu: 3.5, disk_gb: 51 }, 0),
+    await plan(setup, "extra", { cpu: 3.5, disk_gb: 51 }),
+    await update(setup, "extra", { cpu: 3.5, disk_gb: 51 }, 0),
   ]) {
     expect(answer.json).toMatchObject({
       code: "resources_quota",
@@ -60,34 +60,34 @@ test("a database that requests more than is left is refused, with used, requeste
       errors: [{ pointer: "/settings/cpu" }, { pointer: "/settings/disk_gb" }],
     });
   }
-  expect((await update(stage, "extra", { cpu: 3, disk_gb: 50 }, 0)).status).toBe(202);
+  expect((await update(setup, "extra", { cpu: 3, disk_gb: 50 }, 0)).status).toBe(202);
 });
 
 test("two databases created at once do not exceed the sum together", async () => {
-  const stage = await openDatabaseStage(server);
-  const answers = await Promise.all(["a", "b", "c"].map((name) => update(stage, name, { cpu: 2 }, 0)));
+  const setup = await makeHostedDatabase(server);
+  const answers = await Promise.all(["a", "b", "c"].map((name) => update(setup, name, { cpu: 2 }, 0)));
   expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409]);
 });
 
 test("two databases that grow at once do not exceed the sum together", async () => {
-  const stage = await openDatabaseStage(server);
-  await makeDatabase(server, stage.org, { name: "other" });
-  const grow = ["main", "other"].map((name) => update(stage, name, { memory_mb: 4_096 }, 1));
+  const setup = await makeHostedDatabase(server);
+  await makeDatabase(server, setup.org, { name: "other" });
+  const grow = ["main", "other"].map((name) => update(setup, name, { memory_mb: 4_096 }, 1));
   expect((await Promise.all(grow)).map(({ status }) => status).sort()).toEqual([202, 409]);
 });
 
 test("a sum granted by an older version stays, and may shrink", async () => {
-  const stage = await openDatabaseStage(server);
+  const setup = await makeHostedDatabase(server);
   const resources = { ...RESOURCES, cpu: 64, disk_gb: 500 };
-  await makeDatabase(server, stage.org, { name: "large", desired: { resources } });
-  expect((await update(stage, "large", { cpu: 4, disk_gb: 500, memory_mb: 2_048 }, 1)).status).toBe(202);
-  expect((await update(stage, "main", { cpu: 2 }, 1)).json.code).toBe("resources_quota");
-  expect((await update(stage, "main", { sleep_after: "1h" }, 1)).status).toBe(202);
+  await makeDatabase(server, setup.org, { name: "large", desired: { resources } });
+  expect((await update(setup, "large", { cpu: 4, disk_gb: 500, memory_mb: 2_048 }, 1)).status).toBe(202);
+  expect((await update(setup, "main", { cpu: 2 }, 1)).json.code).toBe("resources_quota");
+  expect((await update(setup, "main", { sleep_after: "1h" }, 1)).status).toBe(202);
 });
 
 test("another organization's databases do not count", async () => {
-  const [stage, other] = [await openDatabaseStage(server), await openDatabaseStage(server)];
-  expect((await update(stage, "extra", { cpu: 3 }, 0)).status).toBe(202);
+  const [setup, other] = [await makeHostedDatabase(server), await makeHostedDatabase(server)];
+  expect((await update(setup, "extra", { cpu: 3 }, 0)).status).toBe(202);
   expect((await update(other, "extra", { cpu: 3 }, 0)).status).toBe(202);
 });
 

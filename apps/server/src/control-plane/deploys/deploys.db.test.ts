@@ -4,7 +4,12 @@ import { endOperation, startOperation } from "../../operations/run-operation.ts"
 import { NO_PACKAGES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
-import { makeService, openServiceStage, readServiceRecords, type ServiceStage } from "../../testing/services.ts";
+import {
+  type ApplicationDatabase,
+  makeService,
+  openApplicationDatabase,
+  readServiceRecords,
+} from "../../testing/services.ts";
 import { addRelease } from "../services/releases.ts";
 
 let server: TestServer;
@@ -17,7 +22,7 @@ const MAIN = { db: "main" };
 const NO_DEPLOY = { deploy: "019a0000-0000-7000-8000-000000000000" };
 
 const PREPARATION = { app_file: "app.py", settings: {}, files: [], environment: NO_PACKAGES };
-const PREPARATIONS: Scenario<ServiceStage>[] = [
+const PREPARATIONS: Scenario<ApplicationDatabase>[] = [
   { as: "guest", route: "preparationBegin", params: MAIN, body: PREPARATION, status: 401 },
   {
     as: "outsider",
@@ -62,14 +67,14 @@ const PREPARATIONS: Scenario<ServiceStage>[] = [
 ];
 
 describe("who may deploy and undo it", () => {
-  let stage: ServiceStage;
+  let setup: ApplicationDatabase;
   beforeAll(async () => {
-    stage = await openServiceStage(server);
+    setup = await openApplicationDatabase(server);
   });
-  afterAll(() => stage[Symbol.asyncDispose]());
-  testScenarios<ServiceStage>(
+  afterAll(() => setup[Symbol.asyncDispose]());
+  testScenarios<ApplicationDatabase>(
     () => server,
-    async () => stage,
+    async () => setup,
     [
       {
         as: "member",
@@ -133,10 +138,10 @@ describe("who may deploy and undo it", () => {
 });
 
 /** Deploys like the CLI: other files and image, another release of `ingest`, a new service `fresh`. */
-async function deploy(stage: ServiceStage): Promise<string> {
-  const { database_id: databaseId, digest, member, org } = stage;
+async function deploy(setup: ApplicationDatabase): Promise<string> {
+  const { database_id: databaseId, digest, member, org } = setup;
   const params = { org: org.name, db: "main" };
-  const ingest = await makeService(server, stage);
+  const ingest = await makeService(server, setup);
   const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
   expect(begun.status, begun.text).toBe(201);
   await changeDesired(databaseId, { tree: "f".repeat(64), environment: "e".repeat(64) });
@@ -154,7 +159,7 @@ async function deploy(stage: ServiceStage): Promise<string> {
     await addRelease(tx, ingest, release);
   });
   await runs(ingest, 2);
-  await makeService(server, stage, { name: "fresh" });
+  await makeService(server, setup, { name: "fresh" });
   const ended = await server.ask("deployEnd", {
     as: member,
     params: { ...params, id: begun.json.id },
@@ -187,33 +192,33 @@ async function runs(serviceId: string, release: number): Promise<void> {
     .execute();
 }
 
-const planned = ({ member, org }: ServiceStage) =>
+const planned = ({ member, org }: ApplicationDatabase) =>
   server.ask("deployRollbackPlan", { as: member, params: { org: org.name, db: "main" } });
-const rollBack = ({ member, org }: ServiceStage, id: string) =>
+const rollBack = ({ member, org }: ApplicationDatabase, id: string) =>
   server.ask("deployRollback", { as: member, params: { org: org.name, db: "main" }, body: { deploy: id } });
 
 test("a deployment is undone in order: services first, then files and image; tables stay", async () => {
-  await using stage = await openServiceStage(server);
-  const ingest = await deploy(stage);
-  stage.hindrances = [{ table: "docs", reason: "docs.title is not there" }];
-  const blocked = await planned(stage);
+  await using setup = await openApplicationDatabase(server);
+  const ingest = await deploy(setup);
+  setup.hindrances = [{ table: "docs", reason: "docs.title is not there" }];
+  const blocked = await planned(setup);
   expect(blocked.json.ops).toContainEqual(
     expect.objectContaining({
       severity: "blocked",
       description: "service 'ingest' cannot go back to release 1: docs.title is not there",
     }),
   );
-  expect((await rollBack(stage, blocked.json.deploy.id)).json).toMatchObject({ code: "schema_mismatch" });
-  stage.hindrances = [];
-  const { json } = await planned(stage);
+  expect((await rollBack(setup, blocked.json.deploy.id)).json).toMatchObject({ code: "schema_mismatch" });
+  setup.hindrances = [];
+  const { json } = await planned(setup);
   expect(json.ops.map(({ description }: { description: string }) => description)).toEqual([
     "service 'fresh', which was deployed, will be stopped and removed",
     "service 'ingest' goes back from release 2 to release 1",
     "the project files will be those from before",
     "the previous image will be used",
   ]);
-  expect((await rollBack(stage, NO_DEPLOY.deploy)).json.detail).toContain("another deployment started");
-  const first = await rollBack(stage, json.deploy.id);
+  expect((await rollBack(setup, NO_DEPLOY.deploy)).json.detail).toContain("another deployment started");
+  const first = await rollBack(setup, json.deploy.id);
   expect([first.status, first.json.deploy.state]).toEqual([202, "rolling_back"]);
   expect(first.json.operations.map(({ kind }: { kind: string }) => kind)).toEqual([
     "service.prune",
@@ -226,28 +231,28 @@ test("a deployment is undone in order: services first, then files and image; tab
   await server.deps.db
     .deleteFrom("control.services")
     .where("name", "=", "fresh")
-    .where("org_id", "=", stage.org.id)
+    .where("org_id", "=", setup.org.id)
     .execute();
-  const second = await rollBack(stage, json.deploy.id);
+  const second = await rollBack(setup, json.deploy.id);
   expect(second.json.operations).toMatchObject([{ kind: "database.update" }]);
   await server.deps.db
     .updateTable("control.databases")
     .set({ state: "AVAILABLE" })
-    .where("id", "=", stage.database_id)
+    .where("id", "=", setup.database_id)
     .execute();
-  const third = await rollBack(stage, json.deploy.id);
+  const third = await rollBack(setup, json.deploy.id);
   expect(third.json).toMatchObject({ deploy: { state: "rolled_back" }, operations: [] });
   const row = await server.deps.db
     .selectFrom("control.databases")
     .select("desired")
-    .where("id", "=", stage.database_id)
+    .where("id", "=", setup.database_id)
     .executeTakeFirstOrThrow();
-  expect(row.desired).toMatchObject({ tree: stage.digest, environment: null });
-  expect((await planned(stage)).json).toMatchObject({ code: "deploy_not_found" });
+  expect(row.desired).toMatchObject({ tree: setup.digest, environment: null });
+  expect((await planned(setup)).json).toMatchObject({ code: "deploy_not_found" });
   const events = await server.deps.db
     .selectFrom("control.events")
     .select("action")
-    .where("org_id", "=", stage.org.id)
+    .where("org_id", "=", setup.org.id)
     .where("action", "like", "deploy%")
     .orderBy("id")
     .execute();
@@ -255,15 +260,15 @@ test("a deployment is undone in order: services first, then files and image; tab
 });
 
 test("later changes are not undone with a deployment; a sleeping database must be woken first", async () => {
-  await using stage = await openServiceStage(server);
-  await deploy(stage);
-  const { json } = await planned(stage);
+  await using setup = await openApplicationDatabase(server);
+  await deploy(setup);
+  const { json } = await planned(setup);
   const change = (set: object) =>
-    server.deps.db.updateTable("control.databases").set(set).where("id", "=", stage.database_id).execute();
+    server.deps.db.updateTable("control.databases").set(set).where("id", "=", setup.database_id).execute();
   await change({ state: "STOPPED" });
-  expect((await rollBack(stage, json.deploy.id)).json).toMatchObject({ code: "database_not_available" });
-  await changeDesired(stage.database_id, { tree: "a".repeat(64) });
-  const refused = await planned(stage);
+  expect((await rollBack(setup, json.deploy.id)).json).toMatchObject({ code: "database_not_available" });
+  await changeDesired(setup.database_id, { tree: "a".repeat(64) });
+  const refused = await planned(setup);
   expect(refused.json).toMatchObject({
     code: "deploy_moved",
     detail: expect.stringContaining("its project files changed"),
@@ -271,8 +276,8 @@ test("later changes are not undone with a deployment; a sleeping database must b
 });
 
 test("a deployment without a heartbeat counts as cut off, unless its work runs; its client learns of the rollback", async () => {
-  await using stage = await openServiceStage(server);
-  const { database_id: databaseId, member, org } = stage;
+  await using setup = await openApplicationDatabase(server);
+  const { database_id: databaseId, member, org } = setup;
   const params = { org: org.name, db: "main" };
   const begun = await server.ask("deployBegin", { as: member, params, body: { app_file: "app.py" } });
   const { db, recordEvent } = server.deps;
@@ -293,27 +298,27 @@ test("a deployment without a heartbeat counts as cut off, unless its work runs; 
       },
     ),
   );
-  const refused = await planned(stage);
+  const refused = await planned(setup);
   expect(refused.json).toMatchObject({ code: "deploy_under_way", hint: expect.stringContaining(`wait ${operation}`) });
   await db.transaction().execute((tx) => endOperation({ tx, recordEvent }, operation ?? "", { state: "succeeded" }));
-  expect((await planned(stage)).json).toMatchObject({ deploy: { state: "running" }, ops: [] });
-  expect((await rollBack(stage, begun.json.id)).json).toMatchObject({ deploy: { state: "rolled_back" } });
+  expect((await planned(setup)).json).toMatchObject({ deploy: { state: "running" }, ops: [] });
+  expect((await rollBack(setup, begun.json.id)).json).toMatchObject({ deploy: { state: "rolled_back" } });
   const alive = await server.ask("deployAlive", { as: member, params: { ...params, id: begun.json.id } });
   expect(alive.json).toMatchObject({ state: "rolled_back" });
 });
 
 test("the last ten deployments of a database are kept, with their files", async () => {
-  await using stage = await openServiceStage(server);
-  const params = { org: stage.org.name, db: "main" };
+  await using setup = await openApplicationDatabase(server);
+  const params = { org: setup.org.name, db: "main" };
   for (let made = 0; made < 12; made++) {
-    const begun = await server.ask("deployBegin", { as: stage.member, params, body: { app_file: `app${made}.py` } });
-    const end = { as: stage.member, params: { ...params, id: begun.json.id }, body: { state: "done" } } as const;
+    const begun = await server.ask("deployBegin", { as: setup.member, params, body: { app_file: `app${made}.py` } });
+    const end = { as: setup.member, params: { ...params, id: begun.json.id }, body: { state: "done" } } as const;
     await server.ask("deployEnd", end);
   }
   const kept = await server.deps.db
     .selectFrom("control.deploys")
     .select("app_file")
-    .where("database_id", "=", stage.database_id)
+    .where("database_id", "=", setup.database_id)
     .orderBy("id")
     .execute();
   expect(kept.map(({ app_file: appFile }) => appFile)).toEqual(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makePerson, type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makePeople, makePerson, type TestPeople } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
 
 let server: TestServer;
@@ -11,29 +11,29 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-interface InvitedStage extends OrgStage {
+interface InvitedSetup extends TestPeople {
   readonly invitation: { readonly id: string; readonly email: string };
   readonly token: string;
 }
 
-async function openInvitedStage(): Promise<InvitedStage> {
-  const stage = await openOrgStage(server);
-  const email = `guest.${stage.member.id}@example.com`;
+async function openInvitedSetup(): Promise<InvitedSetup> {
+  const setup = await makePeople(server);
+  const email = `guest.${setup.member.id}@example.com`;
   const made = await server.ask("invitationCreate", {
-    params: { org: stage.org.name },
+    params: { org: setup.org.name },
     body: { email },
-    as: stage.owner,
+    as: setup.owner,
   });
-  return { ...stage, invitation: made.json, token: tokenOf(made.json.url) };
+  return { ...setup, invitation: made.json, token: tokenOf(made.json.url) };
 }
 
 const tokenOf = (url: string) => new URL(url).searchParams.get("invitation") ?? "";
 const body = { email: "New@example.com" };
-const revoked = (stage: InvitedStage) => ({ org: stage.org.name, id: stage.invitation.id });
-const shown = ({ token }: InvitedStage) => ({ token });
+const revoked = (setup: InvitedSetup) => ({ org: setup.org.name, id: setup.invitation.id });
+const shown = ({ token }: InvitedSetup) => ({ token });
 
 describe("who may invite", () => {
-  testScenarios(() => server, openInvitedStage, [
+  testScenarios(() => server, openInvitedSetup, [
     { as: "guest", route: "invitationList", status: 401 },
     { as: "member", route: "invitationList", status: 403, excludes: ["guest."] },
     {
@@ -82,7 +82,7 @@ describe("who may invite", () => {
       as: "owner",
       named: "owner, a member",
       route: "invitationCreate",
-      body: (s: InvitedStage) => ({ email: s.member.email }),
+      body: (s: InvitedSetup) => ({ email: s.member.email }),
       status: 409,
       includes: ["member_exists"],
     },
@@ -135,7 +135,7 @@ describe("who may invite", () => {
 
 describe("joining", () => {
   test("adds the invited person once and switches the session", async () => {
-    const { org, owner } = await openOrgStage(server);
+    const { org, owner } = await makePeople(server);
     const guest = await makePerson(server, "joiner");
     const made = await server.ask("invitationCreate", {
       params: { org: org.name },
@@ -150,7 +150,7 @@ describe("joining", () => {
   });
 
   test("another invitation for the address invalidates the previous link", async () => {
-    const { org, owner, token, invitation } = await openInvitedStage();
+    const { org, owner, token, invitation } = await openInvitedSetup();
     const { email } = invitation;
     const again = await server.ask("invitationCreate", { params: { org: org.name }, body: { email }, as: owner });
     expect((await server.ask("invitationShow", { params: { token } })).status).toBe(404);
@@ -158,7 +158,7 @@ describe("joining", () => {
   });
 
   test("an invitation expires after a week", async () => {
-    const { token, invitation } = await openInvitedStage();
+    const { token, invitation } = await openInvitedSetup();
     const { db } = server.deps;
     await db
       .updateTable("control.invitations")
@@ -172,7 +172,7 @@ describe("joining", () => {
 });
 
 test("the link is mailed, and its token appears in no log and no table", async () => {
-  const { invitation, token } = await openInvitedStage();
+  const { invitation, token } = await openInvitedSetup();
   const mail = server.mails.find(({ to }) => to === invitation.email);
   expect(mail?.text).toContain(`/sign-up?invitation=${token}`);
   expect(JSON.stringify(server.log.lines)).not.toContain(token);
@@ -181,7 +181,7 @@ test("the link is mailed, and its token appears in no log and no table", async (
 });
 
 test("a repeated request returns the same link without another mail", async () => {
-  const { org, owner } = await openOrgStage(server);
+  const { org, owner } = await makePeople(server);
   const email = `again.${org.name}@example.com`;
   const input = { params: { org: org.name }, body: { email }, as: owner, headers: { "idempotency-key": "again" } };
   const [first, second] = [await server.ask("invitationCreate", input), await server.ask("invitationCreate", input)];

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { makePerson, type OrgStage, openOrgStage, type TestPerson } from "../../testing/people.ts";
+import { makeKey, makePeople, makePerson, type TestPeople } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
-interface KeyStage extends OrgStage {
+interface KeySetup extends TestPeople {
   /** Created by the member. */
   readonly own: string;
   /** Created by the owner: acts as the owner. */
@@ -21,35 +21,29 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const GRANT = "access:cloud://ORG:main/services/ingest";
 
-async function make(org: string, as: TestPerson, body: object): Promise<string> {
-  const made = await server.ask("keyCreate", { as, params: { org }, body } as never);
-  if (made.status !== 201) throw new Error(made.text);
-  return made.json.api_key;
-}
-
-async function openStage(at: TestServer): Promise<KeyStage> {
-  const stage = await openOrgStage(at);
-  const { name } = stage.org;
+async function openSetup(at: TestServer): Promise<KeySetup> {
+  const setup = await makePeople(at);
+  const { name } = setup.org;
   return {
-    ...stage,
-    own: await make(name, stage.member, { name: "own" }),
-    owners: await make(name, stage.owner, { name: "owners" }),
-    granted: await make(name, stage.owner, { name: "granted", grants: [GRANT.replace("ORG", name)] }),
-    foreign: await make(stage.other_org.name, stage.outsider, { name: "foreign" }),
+    ...setup,
+    own: await makeKey(at, setup.org, setup.member, { name: "own" }),
+    owners: await makeKey(at, setup.org, setup.owner, { name: "owners" }),
+    granted: await makeKey(at, setup.org, setup.owner, { name: "granted", grants: [GRANT.replace("ORG", name)] }),
+    foreign: await makeKey(server, setup.other_org, setup.outsider, { name: "foreign" }),
   };
 }
 
 const key = (name: "own" | "owners" | "granted" | "foreign") => ({
-  as: (stage: KeyStage) => ({ api_key: stage[name] }),
+  as: (setup: KeySetup) => ({ api_key: setup[name] }),
   named: `key ${name}`,
 });
-const secretOf = (name: "own" | "owners" | "granted") => (stage: KeyStage) => stage[name].slice(-43);
-const otherName = (stage: KeyStage) => stage.other_org.name;
+const secretOf = (name: "own" | "owners" | "granted") => (setup: KeySetup) => setup[name].slice(-43);
+const otherName = (setup: KeySetup) => setup.other_org.name;
 const body = { name: "new" };
-const ROWS: Scenario<KeyStage>[] = [
+const ROWS: Scenario<KeySetup>[] = [
   { as: "guest", route: "keyList", status: 401, excludes: ["owners"] },
   ...(["member", "admin", "owner"] as const).map(
-    (as): Scenario<KeyStage> => ({
+    (as): Scenario<KeySetup> => ({
       as,
       route: "keyList",
       status: 200,
@@ -82,12 +76,12 @@ const ROWS: Scenario<KeyStage>[] = [
     as: "member",
     named: "member, with a grant of another organization",
     route: "keyCreate",
-    body: (stage: KeyStage) => ({ name: "x", grants: [`access:cloud://${stage.other_org.name}:main`] }),
+    body: (setup: KeySetup) => ({ name: "x", grants: [`access:cloud://${setup.other_org.name}:main`] }),
     status: 422,
     includes: ["invalid_grant"],
   },
   ...["", "a b", "..", "х", "a\u0000", "x".repeat(64)].map(
-    (name): Scenario<KeyStage> => ({
+    (name): Scenario<KeySetup> => ({
       as: "member",
       named: `member, named ${JSON.stringify(name).slice(0, 12)}`,
       route: "keyCreate",
@@ -105,7 +99,7 @@ const ROWS: Scenario<KeyStage>[] = [
     { expires_in_s: 1e12 },
     { admin: true },
   ].map(
-    (more): Scenario<KeyStage> => ({
+    (more): Scenario<KeySetup> => ({
       as: "member",
       named: `member, with ${JSON.stringify(more)}`,
       route: "keyCreate",
@@ -167,7 +161,7 @@ const ROWS: Scenario<KeyStage>[] = [
 ];
 
 describe("who may do what with keys", () => {
-  testScenarios(() => server, openStage, ROWS);
+  testScenarios(() => server, openSetup, ROWS);
 });
 
 describe("an API key", () => {
@@ -175,155 +169,155 @@ describe("an API key", () => {
     await server.ask("whoami", { as: { api_key: apiKey }, headers } as never);
 
   test("without grants acts as its creator, with their current role", async () => {
-    const stage = await openStage(server);
-    expect((await whoami(stage.own)).json).toMatchObject({
+    const setup = await openSetup(server);
+    expect((await whoami(setup.own)).json).toMatchObject({
       kind: "key",
-      email: stage.member.email,
-      organization: { name: stage.org.name, role: "member" },
+      email: setup.member.email,
+      organization: { name: setup.org.name, role: "member" },
       key: { name: "own", grants: [] },
     });
-    const settings = { as: { api_key: stage.own }, params: { org: stage.org.name, name: "A" }, body: { value: "1" } };
+    const settings = { as: { api_key: setup.own }, params: { org: setup.org.name, name: "A" }, body: { value: "1" } };
     expect((await server.ask("secretSet", settings)).status).toBe(403);
     await server.deps.db
       .updateTable("control.members")
       .set({ role: "admin" })
-      .where("user_id", "=", stage.member.id)
+      .where("user_id", "=", setup.member.id)
       .execute();
     expect((await server.ask("secretSet", settings)).status).toBe(200);
   });
 
   test("ends with the membership, and a new membership does not restore it", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const { db } = server.deps;
-    const member = { org_id: stage.org.id, user_id: stage.member.id, role: "member" } as const;
-    await db.deleteFrom("control.members").where("user_id", "=", stage.member.id).execute();
-    expect((await whoami(stage.own)).status).toBe(401);
+    const member = { org_id: setup.org.id, user_id: setup.member.id, role: "member" } as const;
+    await db.deleteFrom("control.members").where("user_id", "=", setup.member.id).execute();
+    expect((await whoami(setup.own)).status).toBe(401);
     await db.insertInto("control.members").values(member).execute();
-    expect((await whoami(stage.own)).status).toBe(401);
-    expect((await whoami(stage.owners)).status).toBe(200);
+    expect((await whoami(setup.own)).status).toBe(401);
+    expect((await whoami(setup.owners)).status).toBe(200);
   });
 
   test("with grants acts as itself: it stays when its creator leaves", async () => {
-    const stage = await openStage(server);
-    await server.deps.db.deleteFrom("control.members").where("user_id", "=", stage.owner.id).execute();
-    expect((await whoami(stage.granted)).json).toMatchObject({
+    const setup = await openSetup(server);
+    await server.deps.db.deleteFrom("control.members").where("user_id", "=", setup.owner.id).execute();
+    expect((await whoami(setup.granted)).json).toMatchObject({
       kind: "grant_key",
       email: null,
       user_id: null,
-      key: { grants: [GRANT.replace("ORG", stage.org.name)] },
+      key: { grants: [GRANT.replace("ORG", setup.org.name)] },
     });
   });
 
   test("that is wrong is refused, also next to a valid session", async () => {
-    const stage = await openStage(server);
-    const flipped = stage.own.slice(0, -1) + (stage.own.endsWith("A") ? "B" : "A");
-    const other = stage.own.replace(/^sk_[a-z0-9]+_/, `sk_${stage.owners.split("_")[1]}_`);
+    const setup = await openSetup(server);
+    const flipped = setup.own.slice(0, -1) + (setup.own.endsWith("A") ? "B" : "A");
+    const other = setup.own.replace(/^sk_[a-z0-9]+_/, `sk_${setup.owners.split("_")[1]}_`);
     for (const text of [
       flipped,
       other,
       "sk_",
       "x",
-      `${stage.own},${stage.own}`,
+      `${setup.own},${setup.own}`,
       "'; drop table control.api_keys; --",
     ]) {
-      const answer = await whoami(text, { authorization: `Bearer ${stage.owner.token}` });
+      const answer = await whoami(text, { authorization: `Bearer ${setup.owner.token}` });
       expect(answer.status).toBe(401);
       expect(answer.json.code).toBe("unauthorized");
-      expect(answer.text).not.toContain(stage.org.name);
+      expect(answer.text).not.toContain(setup.org.name);
     }
-    expect((await whoami(stage.own, { authorization: "Bearer nonsense-nonsense-nonsense" })).status).toBe(200);
+    expect((await whoami(setup.own, { authorization: "Bearer nonsense-nonsense-nonsense" })).status).toBe(200);
   });
 
   test("that has expired is refused, by the database's clock", async () => {
-    const stage = await openStage(server);
-    const text = await make(stage.org.name, stage.member, { name: "short", expires_in_s: 60 });
+    const setup = await openSetup(server);
+    const text = await makeKey(server, setup.org, setup.member, { name: "short", expires_in_s: 60 });
     expect((await whoami(text)).json.expires_at).toMatch(/Z$/);
     await server.deps.db
       .updateTable("control.api_keys")
       .set({ expires_at: new Date(Date.now() - 1) })
       .where("name", "=", "short")
-      .where("org_id", "=", stage.org.id)
+      .where("org_id", "=", setup.org.id)
       .execute();
     expect((await whoami(text)).status).toBe(401);
   });
 
   test("cannot create a key that outlives it", async () => {
-    const stage = await openStage(server);
-    const text = await make(stage.org.name, stage.member, { name: "short", expires_in_s: 3_600 });
+    const setup = await openSetup(server);
+    const text = await makeKey(server, setup.org, setup.member, { name: "short", expires_in_s: 3_600 });
     const create = (body: object) =>
-      server.ask("keyCreate", { as: { api_key: text }, params: { org: stage.org.name }, body } as never);
+      server.ask("keyCreate", { as: { api_key: text }, params: { org: setup.org.name }, body } as never);
     expect((await create({ name: "child" })).status).toBe(403);
     expect((await create({ name: "child", expires_in_s: 7_200 })).status).toBe(403);
     expect((await create({ name: "child", expires_in_s: 600 })).status).toBe(201);
   });
 
   test("that was rotated has a new secret; the previous one works during the overlap", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const rotate = async (overlapS?: number) => {
       const body = overlapS === undefined ? {} : { overlap_s: overlapS };
       const answer = await server.ask("keyRotate", {
-        as: stage.member,
-        params: { org: stage.org.name, name: "own" },
+        as: setup.member,
+        params: { org: setup.org.name, name: "own" },
         body,
       } as never);
       return answer.json;
     };
     const second = await rotate(3_600);
     expect(second.previous_until).toMatch(/Z$/);
-    expect([(await whoami(stage.own)).status, (await whoami(second.api_key)).status]).toEqual([200, 200]);
+    expect([(await whoami(setup.own)).status, (await whoami(second.api_key)).status]).toEqual([200, 200]);
     const third = await rotate(3_600);
-    expect([(await whoami(stage.own)).status, (await whoami(second.api_key)).status]).toEqual([401, 200]);
+    expect([(await whoami(setup.own)).status, (await whoami(second.api_key)).status]).toEqual([401, 200]);
     const fourth = await rotate();
     expect(fourth.previous_until).toBeNull();
     expect([(await whoami(third.api_key)).status, (await whoami(fourth.api_key)).status]).toEqual([401, 200]);
   });
 
   test("shows its last use once that is recorded", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const last = async () => {
-      const { json } = await server.ask("keyList", { as: stage.owner, params: { org: stage.org.name } });
+      const { json } = await server.ask("keyList", { as: setup.owner, params: { org: setup.org.name } });
       return json.items.find((item: { name: string }) => item.name === "own").last_used_at;
     };
-    await whoami(stage.own);
-    await whoami(stage.granted.replace(/.$/, "!"));
+    await whoami(setup.own);
+    await whoami(setup.granted.replace(/.$/, "!"));
     expect(await last()).toBeNull();
     await server.deps.key_uses.flush();
     expect(await last()).toMatch(/Z$/);
   });
 
   test("appears only in the answer that created it", async () => {
-    const stage = await openStage(server);
-    const { rows } = await server.deps.pool.query("select * from control.api_keys where org_id = $1", [stage.org.id]);
-    const events = await server.ask("eventList", { as: stage.owner, params: { org: stage.org.name } });
+    const setup = await openSetup(server);
+    const { rows } = await server.deps.pool.query("select * from control.api_keys where org_id = $1", [setup.org.id]);
+    const events = await server.ask("eventList", { as: setup.owner, params: { org: setup.org.name } });
     const everywhere = JSON.stringify([rows, server.log.lines]) + events.text;
-    for (const text of [stage.own, stage.owners, stage.granted]) {
+    for (const text of [setup.own, setup.owners, setup.granted]) {
       expect(everywhere).not.toContain(text.slice(-43));
     }
     expect(events.text).toContain("key.create");
   });
 
   test("requested twice with one Idempotency-Key at two servers is created once", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     await using other = await openServer({ beside: server });
     const input = {
-      as: stage.member,
-      params: { org: stage.org.name },
+      as: setup.member,
+      params: { org: setup.org.name },
       body: { name: "once" },
       headers: { "idempotency-key": "one" },
     } as never;
     const [one, two] = await Promise.all([server.ask("keyCreate", input), other.ask("keyCreate", input)]);
     expect([one.status, two.status]).toEqual([201, 201]);
     expect(one.json.api_key).toBe(two.json.api_key);
-    const without = { as: stage.member, params: { org: stage.org.name }, body: { name: "race" } } as never;
+    const without = { as: setup.member, params: { org: setup.org.name }, body: { name: "race" } } as never;
     const race = await Promise.all([server.ask("keyCreate", without), other.ask("keyCreate", without)]);
     expect(race.map(({ status }) => status).sort()).toEqual([201, 409]);
   });
 
   test("lists are paged, by name", async () => {
-    const stage = await openOrgStage(server);
-    for (const name of ["c", "a", "b"]) await make(stage.org.name, stage.member, { name });
+    const setup = await makePeople(server);
+    for (const name of ["c", "a", "b"]) await makeKey(server, setup.org, setup.member, { name });
     const page = (query: Record<string, string>) =>
-      server.ask("keyList", { as: stage.member, params: { org: stage.org.name }, query } as never);
+      server.ask("keyList", { as: setup.member, params: { org: setup.org.name }, query } as never);
     const first = await page({ limit: "2" });
     expect(first.json.items.map((item: { name: string }) => item.name)).toEqual(["a", "b"]);
     const second = await page({ limit: "2", cursor: first.json.next });
@@ -332,13 +326,13 @@ describe("an API key", () => {
   });
 
   test("of a person who is removed from the server ends with the account", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const person = await makePerson(server);
     await server.deps.db
       .insertInto("control.members")
-      .values({ org_id: stage.org.id, user_id: person.id, role: "member" })
+      .values({ org_id: setup.org.id, user_id: person.id, role: "member" })
       .execute();
-    const text = await make(stage.org.name, person, { name: "theirs" });
+    const text = await makeKey(server, setup.org, person, { name: "theirs" });
     await server.deps.db.deleteFrom("identity.users").where("id", "=", person.id).execute();
     expect((await whoami(text)).status).toBe(401);
   });

@@ -4,11 +4,11 @@ import type { ControlClient } from "@appdb/contract/clients/control-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endOperation, startOperation } from "../../operations/run-operation.ts";
 import { databasePaths } from "../../pods/database-paths.ts";
-import { type DatabaseStage, openDatabaseStage } from "../../testing/databases.ts";
+import { type HostedDatabase, makeHostedDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
-interface LogStage extends DatabaseStage {
+interface LogSetup extends HostedDatabase {
   readonly operation_id: string;
   readonly log_file: string;
 }
@@ -19,24 +19,24 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function openStage(at: TestServer): Promise<LogStage> {
-  const stage = await openDatabaseStage(at);
-  const operationId = await begin(stage);
+async function openSetup(at: TestServer): Promise<LogSetup> {
+  const setup = await makeHostedDatabase(at);
+  const operationId = await begin(setup);
   await say(operationId, 1, "building");
-  const { log_folder: logFolder } = databasePaths(at.deps.config, stage.database_id);
+  const { log_folder: logFolder } = databasePaths(at.deps.config, setup.database_id);
   mkdirSync(logFolder, { recursive: true });
   const logFile = join(logFolder, "pod.log");
   writeFileSync(logFile, '{"level":30,"time":"2030-01-01T00:00:00.000Z","msg":"the pod starts"}\n');
-  return { ...stage, operation_id: operationId, log_file: logFile };
+  return { ...setup, operation_id: operationId, log_file: logFile };
 }
 
-const begin = (stage: DatabaseStage) =>
+const begin = (setup: HostedDatabase) =>
   server.deps.db.transaction().execute(async (tx) => {
     const id = await startOperation(
       { tx, recordEvent: server.deps.recordEvent },
       {
-        org_id: stage.org.id,
-        database_id: stage.database_id,
+        org_id: setup.org.id,
+        database_id: setup.database_id,
         kind: "database.update",
         target: "main",
         is_cancellable: true,
@@ -59,8 +59,8 @@ const say = (operationId: string, number: number, line: string) =>
     .values({ operation_id: operationId, number, level: "info", line })
     .execute();
 
-const OPERATION = (stage: LogStage) => ({ id: stage.operation_id });
-const ROWS: Scenario<LogStage>[] = [
+const OPERATION = (setup: LogSetup) => ({ id: setup.operation_id });
+const ROWS: Scenario<LogSetup>[] = [
   { as: "guest", route: "databaseLogs", params: { db: "main" }, status: 401 },
   { as: "outsider", route: "databaseLogs", params: { db: "main" }, status: 404, excludes: ["the pod starts"] },
   {
@@ -94,7 +94,7 @@ const ROWS: Scenario<LogStage>[] = [
     as: "outsider",
     named: "outsider, through their own organization",
     route: "operationLog",
-    params: (stage) => ({ org: stage.other_org.name, id: stage.operation_id }),
+    params: (setup) => ({ org: setup.other_org.name, id: setup.operation_id }),
     status: 404,
     excludes: ["building"],
   },
@@ -111,15 +111,15 @@ const ROWS: Scenario<LogStage>[] = [
 ];
 
 describe("who may read logs", () => {
-  testScenarios(() => server, openStage, ROWS);
+  testScenarios(() => server, openSetup, ROWS);
 });
 
 /** Follows a log like the CLI, and collects the lines. */
-function follow(stage: LogStage, name: "databaseLogs" | "operationLog", query: object) {
+function follow(setup: LogSetup, name: "databaseLogs" | "operationLog", query: object) {
   const stop = new AbortController();
   const seen: string[] = [];
-  const client: ControlClient = server.client(stage.member);
-  const params = { org: stage.org.name, db: "main", id: stage.operation_id };
+  const client: ControlClient = server.client(setup.member);
+  const params = { org: setup.org.name, db: "main", id: setup.operation_id };
   const ended = (async () => {
     for await (const { line } of client.lines(
       name,
@@ -134,36 +134,36 @@ function follow(stage: LogStage, name: "databaseLogs" | "operationLog", query: o
 
 describe("a log that is followed", () => {
   test("of an operation continues until the operation ends", async () => {
-    const stage = await openStage(server);
-    const log = follow(stage, "operationLog", {});
+    const setup = await openSetup(server);
+    const log = follow(setup, "operationLog", {});
     await expect.poll(() => log.seen).toEqual(["building"]);
-    await say(stage.operation_id, 2, "installed numpy");
+    await say(setup.operation_id, 2, "installed numpy");
     await expect.poll(() => log.seen).toEqual(["building", "installed numpy"]);
-    await say(stage.operation_id, 3, "the last one");
-    await end(stage.operation_id);
+    await say(setup.operation_id, 3, "the last one");
+    await end(setup.operation_id);
     await log.ended;
     expect(log.seen).toEqual(["building", "installed numpy", "the last one"]);
   });
 
   test("of an ended operation ends at once, whatever its length", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     await server.deps.pool.query(
       "insert into control.operation_lines (operation_id, number, level, line) select $1, n, 'info', 'line ' || n from generate_series(2, 1500) n",
-      [stage.operation_id],
+      [setup.operation_id],
     );
-    await end(stage.operation_id);
-    const log = follow(stage, "operationLog", { after: 10 });
+    await end(setup.operation_id);
+    const log = follow(setup, "operationLog", { after: 10 });
     await log.ended;
     expect(log.seen).toEqual(Array.from({ length: 1_490 }, (_, at) => `line ${at + 11}`));
   });
 
   test("of builds continues with the next operation", async () => {
-    const stage = await openStage(server);
-    await say(stage.operation_id, 2, "done");
-    const log = follow(stage, "databaseLogs", { source: "build", tail: 1 });
+    const setup = await openSetup(server);
+    await say(setup.operation_id, 2, "done");
+    const log = follow(setup, "databaseLogs", { source: "build", tail: 1 });
     await expect.poll(() => log.seen).toEqual(["done"]);
-    await end(stage.operation_id);
-    const next = await begin(stage);
+    await end(setup.operation_id);
+    const next = await begin(setup);
     await say(next, 1, "again");
     await expect.poll(() => log.seen).toEqual(["done", "again"]);
     log.leave();
@@ -171,10 +171,10 @@ describe("a log that is followed", () => {
   });
 
   test("of a pod shows its output", async () => {
-    const stage = await openStage(server);
-    const log = follow(stage, "databaseLogs", { since_s: 60 });
+    const setup = await openSetup(server);
+    const log = follow(setup, "databaseLogs", { since_s: 60 });
     await expect.poll(() => log.seen).toEqual(["the pod starts"]);
-    appendFileSync(stage.log_file, '{"level":30,"time":"2030-01-01T00:00:01.000Z","msg":"ready"}\n');
+    appendFileSync(setup.log_file, '{"level":30,"time":"2030-01-01T00:00:01.000Z","msg":"ready"}\n');
     await expect.poll(() => log.seen).toEqual(["the pod starts", "ready"]);
     log.leave();
     await log.ended;
@@ -182,9 +182,9 @@ describe("a log that is followed", () => {
 
   test("breaks off when the server stops, without an end marker", async () => {
     await using other = await openServer({ beside: server });
-    const stage = await openStage(server);
-    const client = other.client(stage.member);
-    const params = { org: stage.org.name, id: stage.operation_id };
+    const setup = await openSetup(server);
+    const client = other.client(setup.member);
+    const params = { org: setup.org.name, id: setup.operation_id };
     const lines = client.lines(
       "operationLog",
       { params, query: { follow: "1" } } as never,

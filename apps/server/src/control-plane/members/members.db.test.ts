@@ -1,7 +1,7 @@
 import type { Role } from "@appdb/contract/permissions";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { join, makeOrg, makePerson, type OrgStage, openOrgStage, type TestPerson } from "../../testing/people.ts";
+import { join, makeOrg, makePeople, makePerson, type TestPeople, type TestPerson } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
 
 let server: TestServer;
@@ -12,13 +12,13 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** The stage with the ids of its memberships. */
-interface MembersStage extends OrgStage {
+/** The setup with the ids of its memberships. */
+interface MembersSetup extends TestPeople {
   readonly ids: Readonly<Record<"owner" | "admin" | "member" | "outsider", string>>;
 }
 
-async function openMembersStage(): Promise<MembersStage> {
-  const stage = await openOrgStage(server);
+async function openMembersSetup(): Promise<MembersSetup> {
+  const setup = await makePeople(server);
   const idOf = async (person: TestPerson) => {
     const found = await server.deps.db
       .selectFrom("control.members")
@@ -28,17 +28,17 @@ async function openMembersStage(): Promise<MembersStage> {
     return found.id;
   };
   const [owner, admin, member, outsider] = await Promise.all(
-    [stage.owner, stage.admin, stage.member, stage.outsider].map(idOf),
+    [setup.owner, setup.admin, setup.member, setup.outsider].map(idOf),
   );
   if (!owner || !admin || !member || !outsider) throw new Error("There are four.");
-  return { ...stage, ids: { owner, admin, member, outsider } };
+  return { ...setup, ids: { owner, admin, member, outsider } };
 }
 
-const of = (who: keyof MembersStage["ids"]) => (stage: MembersStage) => ({ org: stage.org.name, id: stage.ids[who] });
+const of = (who: keyof MembersSetup["ids"]) => (setup: MembersSetup) => ({ org: setup.org.name, id: setup.ids[who] });
 const NONE = "00000000-0000-0000-0000-000000000000";
 
 describe("who may see, change and remove members", () => {
-  testScenarios(() => server, openMembersStage, [
+  testScenarios(() => server, openMembersSetup, [
     { as: "guest", route: "memberList", status: 401, excludes: ["@example.com"] },
     {
       as: "member",
@@ -211,41 +211,41 @@ describe("who may see, change and remove members", () => {
 });
 
 describe("invitations of a person", () => {
-  const invite = (stage: MembersStage, email: string, role: Role) =>
+  const invite = (setup: MembersSetup, email: string, role: Role) =>
     server.ask("invitationCreate", {
-      as: { token: stage.admin.token },
-      params: { org: stage.org.name },
+      as: { token: setup.admin.token },
+      params: { org: setup.org.name },
       body: { email, role },
     });
-  const open = async (stage: MembersStage) =>
+  const open = async (setup: MembersSetup) =>
     (
-      await server.deps.db.selectFrom("control.invitations").select("role").where("org_id", "=", stage.org.id).execute()
+      await server.deps.db.selectFrom("control.invitations").select("role").where("org_id", "=", setup.org.id).execute()
     ).map(({ role }) => role);
-  const change = (stage: MembersStage, role: Role) =>
+  const change = (setup: MembersSetup, role: Role) =>
     server.ask("memberUpdate", {
-      as: { token: stage.owner.token },
-      params: { org: stage.org.name, id: stage.ids.admin },
+      as: { token: setup.owner.token },
+      params: { org: setup.org.name, id: setup.ids.admin },
       body: { role },
     });
 
   test("who is removed are withdrawn", async () => {
-    const stage = await openMembersStage();
-    const made = await invite(stage, "second.self@example.com", "admin");
+    const setup = await openMembersSetup();
+    const made = await invite(setup, "second.self@example.com", "admin");
     const token = String(made.json.url).split("invitation=")[1] ?? "";
-    const params = { org: stage.org.name, id: stage.ids.admin };
-    expect((await server.ask("memberRemove", { as: { token: stage.owner.token }, params })).status).toBe(204);
+    const params = { org: setup.org.name, id: setup.ids.admin };
+    expect((await server.ask("memberRemove", { as: { token: setup.owner.token }, params })).status).toBe(204);
     expect((await server.ask("invitationShow", { params: { token } })).status).toBe(404);
-    expect(await open(stage)).toEqual([]);
+    expect(await open(setup)).toEqual([]);
   });
 
   test("who lost the permission are withdrawn; a previous owner's invitations of owners too", async () => {
-    const stage = await openMembersStage();
-    await change(stage, "owner");
-    await invite(stage, "one@example.com", "owner");
-    await invite(stage, "two@example.com", "member");
-    await change(stage, "admin");
-    expect(await open(stage)).toEqual(["member"]);
-    await change(stage, "member");
-    expect(await open(stage)).toEqual([]);
+    const setup = await openMembersSetup();
+    await change(setup, "owner");
+    await invite(setup, "one@example.com", "owner");
+    await invite(setup, "two@example.com", "member");
+    await change(setup, "admin");
+    expect(await open(setup)).toEqual(["member"]);
+    await change(setup, "member");
+    expect(await open(setup)).toEqual([]);
   });
 });

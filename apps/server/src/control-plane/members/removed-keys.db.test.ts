@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { openOrgStage } from "../../testing/people.ts";
+import { makePeople } from "../../testing/people.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 test("removing a member ends the keys that act as them, and names those that stay", async () => {
-  const { member, org, owner } = await openOrgStage(server);
+  const { member, org, owner } = await makePeople(server);
   const params = { org: org.name };
   await server.ask("keyCreate", { params, body: { name: "laptop" }, as: member });
   await server.ask("keyCreate", { params, body: { name: "owners" }, as: owner });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { beginOperation, endOperation, startOperation } from "../../operations/run-operation.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makePeople, type TestPeople } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 
-interface OperationStage extends OrgStage {
+interface OperationSetup extends TestPeople {
   /** Requested by the member, cancellable. */
   readonly own: string;
   /** Requested by the system, not cancellable. */
@@ -17,19 +17,19 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function openStage(at: TestServer): Promise<OperationStage> {
-  const stage = await openOrgStage(at);
+async function openSetup(at: TestServer): Promise<OperationSetup> {
+  const setup = await makePeople(at);
   const start = (userId: string | null, isCancellable: boolean, target: string) =>
     at.deps.db.transaction().execute(async (tx) => {
       const { id } = await tx
         .insertInto("control.databases")
-        .values({ org_id: stage.org.id, name: target })
+        .values({ org_id: setup.org.id, name: target })
         .returning("id")
         .executeTakeFirstOrThrow();
       const operation = await startOperation(
         { tx, recordEvent: at.deps.recordEvent },
         {
-          org_id: stage.org.id,
+          org_id: setup.org.id,
           database_id: id,
           kind: "database.provision",
           target,
@@ -43,12 +43,12 @@ async function openStage(at: TestServer): Promise<OperationStage> {
       if (operation === undefined) throw new Error("It was not started.");
       return operation;
     });
-  return { ...stage, own: await start(stage.member.id, true, "own"), fixed: await start(null, false, "fixed") };
+  return { ...setup, own: await start(setup.member.id, true, "own"), fixed: await start(null, false, "fixed") };
 }
 
-const own = (stage: OperationStage) => ({ id: stage.own });
-const fixed = (stage: OperationStage) => ({ id: stage.fixed });
-const ROWS: Scenario<OperationStage>[] = [
+const own = (setup: OperationSetup) => ({ id: setup.own });
+const fixed = (setup: OperationSetup) => ({ id: setup.fixed });
+const ROWS: Scenario<OperationSetup>[] = [
   { as: "guest", route: "operationList", status: 401, excludes: ["own"] },
   {
     as: "outsider",
@@ -57,7 +57,7 @@ const ROWS: Scenario<OperationStage>[] = [
     includes: ["organization_not_found"],
     excludes: ["provision"],
   },
-  ...(["member", "admin", "owner"] as const).flatMap((as): Scenario<OperationStage>[] => [
+  ...(["member", "admin", "owner"] as const).flatMap((as): Scenario<OperationSetup>[] => [
     { as, route: "operationList", status: 200, includes: ["own", "fixed", '"state":"pending"'] },
     { as, route: "operationShow", params: own, status: 200, includes: ['"kind":"database.provision"'] },
   ]),
@@ -67,7 +67,7 @@ const ROWS: Scenario<OperationStage>[] = [
     as: "outsider",
     named: "outsider, through their own organization",
     route: "operationShow",
-    params: (stage) => ({ org: stage.other_org.name, id: stage.own }),
+    params: (setup) => ({ org: setup.other_org.name, id: setup.own }),
     status: 404,
     includes: ["operation_not_found"],
     excludes: ["provision"],
@@ -91,7 +91,7 @@ const ROWS: Scenario<OperationStage>[] = [
 ];
 
 describe("who may do what with operations", () => {
-  testScenarios(() => server, openStage, ROWS);
+  testScenarios(() => server, openSetup, ROWS);
 });
 
 describe("an operation", () => {
@@ -101,43 +101,43 @@ describe("an operation", () => {
   });
 
   test("is ended once, by concurrent requests", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const { db } = server.deps;
-    const end = () => db.transaction().execute((tx) => endOperation(deps(tx), stage.own, { state: "succeeded" }));
-    expect(await db.transaction().execute((tx) => beginOperation(tx, stage.own))).toBe(true);
+    const end = () => db.transaction().execute((tx) => endOperation(deps(tx), setup.own, { state: "succeeded" }));
+    expect(await db.transaction().execute((tx) => beginOperation(tx, setup.own))).toBe(true);
     expect((await Promise.all([end(), end(), end()])).sort()).toEqual([false, false, true]);
-    expect(await db.transaction().execute((tx) => beginOperation(tx, stage.own))).toBe(false);
-    const { json } = await server.ask("eventList", { as: stage.member, params: { org: stage.org.name } });
-    const outcomes = json.items.filter((event: { operation_id: string }) => event.operation_id === stage.own);
+    expect(await db.transaction().execute((tx) => beginOperation(tx, setup.own))).toBe(false);
+    const { json } = await server.ask("eventList", { as: setup.member, params: { org: setup.org.name } });
+    const outcomes = json.items.filter((event: { operation_id: string }) => event.operation_id === setup.own);
     expect(outcomes.map((event: { outcome: string }) => event.outcome)).toEqual(["succeeded", "pending"]);
   });
 
   test("that was cancelled is not started or ended", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const { db } = server.deps;
-    const params = { org: stage.org.name, id: stage.own };
-    expect((await server.ask("operationCancel", { as: stage.member, params })).json.state).toBe("cancelled");
-    expect(await db.transaction().execute((tx) => beginOperation(tx, stage.own))).toBe(false);
+    const params = { org: setup.org.name, id: setup.own };
+    expect((await server.ask("operationCancel", { as: setup.member, params })).json.state).toBe("cancelled");
+    expect(await db.transaction().execute((tx) => beginOperation(tx, setup.own))).toBe(false);
     const failed = { state: "failed", error: { code: "x", detail: "y", hint: null } } as const;
-    expect(await db.transaction().execute((tx) => endOperation(deps(tx), stage.own, failed))).toBe(false);
-    const again = await server.ask("operationCancel", { as: stage.member, params });
+    expect(await db.transaction().execute((tx) => endOperation(deps(tx), setup.own, failed))).toBe(false);
+    const again = await server.ask("operationCancel", { as: setup.member, params });
     expect([again.status, again.json.code]).toEqual([409, "operation_not_cancellable"]);
   });
 
   test("can be awaited at another server than the one that ends it", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     await using other = await openServer({ beside: server });
-    const params = { org: stage.org.name, id: stage.own };
-    const waited = other.ask("operationShow", { as: stage.member, params, query: { wait_ms: "30000" } } as never);
+    const params = { org: setup.org.name, id: setup.own };
+    const waited = other.ask("operationShow", { as: setup.member, params, query: { wait_ms: "30000" } } as never);
     const failed = { state: "failed", error: { code: "disk_full", detail: "The disk is full.", hint: null } } as const;
-    await server.deps.db.transaction().execute((tx) => endOperation(deps(tx), stage.own, failed));
+    await server.deps.db.transaction().execute((tx) => endOperation(deps(tx), setup.own, failed));
     expect((await waited).json).toMatchObject({ state: "failed", error: { code: "disk_full", hint: null } });
   });
 
   test("that is still open is answered when the wait is over, and when the server stops", async () => {
-    const stage = await openStage(server);
-    const params = { org: stage.org.name, id: stage.own };
-    const short = await server.ask("operationShow", { as: stage.member, params, query: { wait_ms: "20" } } as never);
+    const setup = await openSetup(server);
+    const params = { org: setup.org.name, id: setup.own };
+    const short = await server.ask("operationShow", { as: setup.member, params, query: { wait_ms: "20" } } as never);
     expect(short.json.state).toBe("pending");
     const other = await openServer({ beside: server });
     const { notifications } = other.deps;
@@ -150,20 +150,20 @@ describe("an operation", () => {
       };
       Object.assign(notifications, { listen: told });
     });
-    const waited = other.ask("operationShow", { as: stage.member, params, query: { wait_ms: "30000" } } as never);
+    const waited = other.ask("operationShow", { as: setup.member, params, query: { wait_ms: "30000" } } as never);
     await listening;
     await other[Symbol.asyncDispose]();
     expect(await waited).toMatchObject({ status: 200, json: { state: "pending" } });
   });
 
   test("lists are paged, newest first", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     const page = (query: Record<string, string>) =>
-      server.ask("operationList", { as: stage.member, params: { org: stage.org.name }, query } as never);
+      server.ask("operationList", { as: setup.member, params: { org: setup.org.name }, query } as never);
     const first = await page({ limit: "1" });
-    expect(first.json.items[0].id).toBe(stage.fixed);
+    expect(first.json.items[0].id).toBe(setup.fixed);
     const second = await page({ limit: "1", cursor: first.json.next });
-    expect(second.json).toMatchObject({ items: [{ id: stage.own }], next: null });
+    expect(second.json).toMatchObject({ items: [{ id: setup.own }], next: null });
     for (const cursor of ["x", Buffer.from('["","nonsense"]').toString("base64url")]) {
       expect((await page({ cursor })).json.code).toBe("invalid_cursor");
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { join, makeOrg, makePerson, openOrgStage } from "../../testing/people.ts";
+import { join, makeOrg, makePeople, makePerson } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
 
 let server: TestServer;
@@ -14,7 +14,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const NOT_THERE = { org: "not-there" };
 
 describe("who may see and change an organization", () => {
-  testScenarios(() => server, openOrgStage, [
+  testScenarios(() => server, makePeople, [
     { as: "guest", route: "orgList", status: 401, includes: ["unauthorized"] },
     {
       as: "member",
@@ -102,7 +102,7 @@ describe("who may see and change an organization", () => {
   ]);
 
   test("names of other organizations and unused names get the same answer", async () => {
-    const { org, outsider } = await openOrgStage(server);
+    const { org, outsider } = await makePeople(server);
     const [theirs, nobodys] = await Promise.all(
       [org.name, "org-000000000000"].map((name) => server.ask("orgShow", { params: { org: name }, as: outsider })),
     );

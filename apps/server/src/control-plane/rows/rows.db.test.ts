@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DatabaseStage, makeDatabase, openDatabaseStage } from "../../testing/databases.ts";
-import { type FakePod, openFakePod, sendJson } from "../../testing/fake-pod.ts";
+import { type HostedDatabase, makeDatabase, makeHostedDatabase, openDatabaseWithPod } from "../../testing/databases.ts";
+import { openFakePod, sendJson } from "../../testing/fake-pod.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { openOrgStage } from "../../testing/people.ts";
+import { makePeople } from "../../testing/people.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -14,17 +14,12 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 const TABLE = { path: "docs", columns: [], rows: 1, errors: 0, bytes: 8_192 };
 
-async function openStage(): Promise<DatabaseStage & { readonly pod: FakePod } & AsyncDisposable> {
-  const stage = await openDatabaseStage(server);
-  const pod = await openFakePod(server, { id: stage.database_id, org_id: stage.org.id });
-  return { ...stage, pod, [Symbol.asyncDispose]: () => pod[Symbol.asyncDispose]() };
-}
-const paramsOf = (stage: DatabaseStage, table = "docs") => ({ org: stage.org.name, db: "main", table });
+const paramsOf = (setup: HostedDatabase, table = "docs") => ({ org: setup.org.name, db: "main", table });
 
 describe("tables and rows", () => {
   test("come from the database's pod as JSON, with exact numbers", async () => {
-    await using stage = await openStage();
-    const { pod } = stage;
+    await using setup = await openDatabaseWithPod(server);
+    const { pod } = setup;
     pod.answer = (asked, response) => {
       if (asked.route === "GET /v1/tables") return sendJson(response, { tables: [TABLE] });
       if (asked.route === "GET /v1/tables/reports%2Fdocs")
@@ -32,7 +27,7 @@ describe("tables and rows", () => {
       response.writeHead(200, { "content-type": "text/html" }).end('{"rows":[{"n":9223372036854775807}],"next":null}');
     };
     const ask = (name: "tableList" | "tableShow" | "rowList", table?: string, query = {}) =>
-      server.ask(name, { as: stage.member, params: paramsOf(stage, table), query } as never);
+      server.ask(name, { as: setup.member, params: paramsOf(setup, table), query } as never);
     expect((await ask("tableList")).json).toEqual({ tables: [TABLE] });
     expect((await ask("tableShow", "reports/docs")).json).toMatchObject({ path: "reports/docs" });
     const rows = await ask("rowList", "docs", { limit: "7", cursor: "a&b" });
@@ -42,22 +37,22 @@ describe("tables and rows", () => {
   });
 
   test("are inserted once with their idempotency key", async () => {
-    await using stage = await openStage();
-    stage.pod.answer = (_asked, response) => sendJson(response, { n: 1 });
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => sendJson(response, { n: 1 });
     const body = '{"n": 9223372036854775807}';
     const headers = { "idempotency-key": "k1", "x-api-key-of-mine": "hidden" };
-    const answer = await server.ask("rowInsert", { as: stage.member, params: paramsOf(stage), body, headers } as never);
+    const answer = await server.ask("rowInsert", { as: setup.member, params: paramsOf(setup), body, headers } as never);
     expect([answer.status, answer.text]).toEqual([200, '{"n":1}']);
-    const [asked] = stage.pod.asked;
+    const [asked] = setup.pod.asked;
     expect(asked).toMatchObject({ route: "POST /v1/tables/docs/rows", body, headers: { "idempotency-key": "k1" } });
-    expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${stage.member.token}`));
+    expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${setup.member.token}`));
   });
 
   test("that the pod refuses are refused with its own error", async () => {
-    await using stage = await openStage();
+    await using setup = await openDatabaseWithPod(server);
     const refusal = appError("disk_full", { detail: "The disk is full: 10.00 GB are used.", hint: "Raise disk_gb." });
-    stage.pod.answer = (_asked, response) => sendJson(response, toProblem(refusal), 507);
-    const answer = await server.ask("rowInsert", { as: stage.member, params: paramsOf(stage), body: {} } as never);
+    setup.pod.answer = (_asked, response) => sendJson(response, toProblem(refusal), 507);
+    const answer = await server.ask("rowInsert", { as: setup.member, params: paramsOf(setup), body: {} } as never);
     expect(answer.json).toMatchObject({ code: "disk_full", status: 507, hint: "Raise disk_gb." });
   });
 });
@@ -66,16 +61,16 @@ describe("a database", () => {
   test.each(["STOPPED", "FAILED", "PROVISIONING", "DELETING"] as const)(
     "that is %s is not asked, and the error gives a next step",
     async (state) => {
-      const stage = await openOrgStage(server);
-      await makeDatabase(server, stage.org, { state });
-      const uri = `cloud://${stage.org.name}:main`;
-      const params = { org: stage.org.name, db: "main", table: "docs" };
+      const setup = await makePeople(server);
+      await makeDatabase(server, setup.org, { state });
+      const uri = `cloud://${setup.org.name}:main`;
+      const params = { org: setup.org.name, db: "main", table: "docs" };
       for (const [route, verb] of [
         ["tableList", "read"],
         ["rowInsert", "written"],
       ] as const) {
         const body = route === "rowInsert" ? {} : undefined;
-        const answer = await server.ask(route, { as: stage.member, params, body } as never);
+        const answer = await server.ask(route, { as: setup.member, params, body } as never);
         expect(answer.json).toMatchObject({
           code: "database_not_available",
           detail: `${uri} is ${state}; it must be AVAILABLE to be ${verb}.`,
@@ -86,11 +81,11 @@ describe("a database", () => {
   );
 
   test("whose pod does not answer gives the hint to check its status", async () => {
-    const stage = await openDatabaseStage(server);
-    const ask = () => server.ask("tableList", { as: stage.member, params: paramsOf(stage) } as never);
+    const setup = await makeHostedDatabase(server);
+    const ask = () => server.ask("tableList", { as: setup.member, params: paramsOf(setup) } as never);
     const silent = { code: "database_not_reached", status: 503, hint: expect.stringContaining("cli db status") };
     expect((await ask()).json).toMatchObject(silent);
-    await using pod = await openFakePod(server, { id: stage.database_id, org_id: stage.org.id });
+    await using pod = await openFakePod(server, { id: setup.database_id, org_id: setup.org.id });
     for (const answer of [
       (response: ServerResponse) => response.end("no JSON"),
       (response: ServerResponse) => response.destroy(),

@@ -4,24 +4,24 @@ import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createTraffic } from "../../gateway/exchange/gateway-traffic.ts";
 import { makeDatabase } from "../../testing/databases.ts";
-import { type Answer, type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { anApplication, makeService } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
+import { type Answer, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 
 let server: TestServer;
-let gateway: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let serviceId: string;
 let key: string;
 let answer: Answer = () => undefined;
 
 beforeAll(async () => {
   server = await openServer();
-  people = await openOrgStage(server);
+  people = await makePeople(server);
   const { runtime_base: runtimeBase } = server.deps.config;
-  gateway = await openGatewayStage(server, { deps: { paths: { home: server.home, runtime_base: runtimeBase } } });
+  gateway = await openTestGateway(server, { deps: { paths: { home: server.home, runtime_base: runtimeBase } } });
   const database = await gateway.makeDatabase(people.org);
   const place = { org: people.org, database_id: database.id, digest: digestOf("tree") };
   const manifest = anApplication(
@@ -30,10 +30,11 @@ beforeAll(async () => {
   );
   serviceId = await makeService(server, place, { manifest });
   await gateway.runPod({ id: serviceId, database_id: database.id }, 1, (req, res) => answer(req, res));
-  await eventually(() => expect(gateway.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
-  key = await gateway.makeKey(people.org, people.owner, "form", [
-    `access:cloud://${people.org.name}:main/services/ingest`,
-  ]);
+  await eventually(() => expect(gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  key = await makeKey(server, people.org, people.owner, {
+    name: "form",
+    grants: [`access:cloud://${people.org.name}:main/services/ingest`],
+  });
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
@@ -76,9 +77,10 @@ describe("the form that calls a route", () => {
   });
 
   test("needs a key: the gateway checks the sent key as for any client", async () => {
-    const wrong = await gateway.makeKey(people.org, people.owner, "wrong", [
-      `access:cloud://${people.org.name}:main/services/other`,
-    ]);
+    const wrong = await makeKey(server, people.org, people.owner, {
+      name: "wrong",
+      grants: [`access:cloud://${people.org.name}:main/services/other`],
+    });
     await eventually(async () => expect((await call({ api_key: wrong })).json).toMatchObject({ status: 403 }));
     const refused = (await call({ api_key: `${key}x` })).json;
     expect(JSON.parse(refused.body)).toMatchObject({ code: "unauthorized" });

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLocateVolume } from "../../pods/locate-volume.ts";
 import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
 import { testScenarios } from "../../testing/scenarios.ts";
-import { anApplication, makeService, openServiceStage, readServiceRecords } from "../../testing/services.ts";
+import { anApplication, makeService, openApplicationDatabase, readServiceRecords } from "../../testing/services.ts";
 import { digestOf } from "../../testing/tar.ts";
 
 let server: TestServer;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-interface Stage extends OrgStage {
+interface Setup extends TestPeople {
   readonly database_id: string;
   readonly digest: string;
   /** `ingest` serves the second of two releases. */
@@ -27,38 +27,35 @@ interface Stage extends OrgStage {
   readonly key: string;
 }
 
-async function openStage(): Promise<Stage> {
-  const people = await openOrgStage(server);
+async function openSetup(): Promise<Setup> {
+  const people = await makePeople(server);
   const databaseId = await makeDatabase(server, people.org);
   const place = { org: people.org, database_id: databaseId, digest: digestOf("tree") };
   const serviceId = await makeService(server, place, { releases: 2 });
   await makeService(server, place, { name: "other", state: "STOPPED" });
   await makeService(server, place, { name: "broken", state: "FAILED" });
-  const made = await server.ask("keyCreate", {
-    as: people.owner,
-    params: { org: people.org.name },
-    body: { name: "deploy", grants: [`manage:cloud://${people.org.name}:main/services/ingest`] },
-  });
-  return { ...people, ...place, service_id: serviceId, key: made.json.api_key };
+  const grants = [`manage:cloud://${people.org.name}:main/services/ingest`];
+  const key = await makeKey(server, people.org, people.owner, { name: "deploy", grants });
+  return { ...people, ...place, service_id: serviceId, key };
 }
 
 const INGEST = { db: "main", service: "ingest" };
 const LIST = { route: "serviceList" } as const;
 const SHOW = { route: "serviceShow", params: INGEST } as const;
 const OTHER = { db: "main", service: "other" };
-const key = (stage: Stage) => ({ api_key: stage.key });
+const key = (setup: Setup) => ({ api_key: setup.key });
 /** The expected row of the serving service after a request. */
-const becomes = (expected: object) => async (_server: TestServer, stage: Stage) => {
-  expect(await readServiceRecords(server, stage.service_id)).toMatchObject(expected);
+const becomes = (expected: object) => async (_server: TestServer, setup: Setup) => {
+  expect(await readServiceRecords(server, setup.service_id)).toMatchObject(expected);
 };
 const untouched = becomes({ generation: 1, operations: [], jobs: 0 });
 
-/** Read-only scenarios share a stage. */
-let shared: Promise<Stage> | undefined;
-const shareStage = () => (shared ??= openStage());
+/** Read-only scenarios share a set-up. */
+let shared: Promise<Setup> | undefined;
+const shareSetup = () => (shared ??= openSetup());
 
 describe("who may read services", () => {
-  testScenarios<Stage>(() => server, shareStage, [
+  testScenarios<Setup>(() => server, shareSetup, [
     { as: "member", ...LIST, status: 200, includes: ['"ingest"', '"other"', '"broken"'] },
     {
       as: "member",
@@ -173,7 +170,7 @@ describe("who may read services", () => {
 });
 
 describe("who may change services", () => {
-  testScenarios<Stage>(() => server, openStage, [
+  testScenarios<Setup>(() => server, openSetup, [
     {
       as: "member",
       route: "serviceRestart",
@@ -237,45 +234,45 @@ describe("who may change services", () => {
 });
 
 test("a sleeping database starts no service, and its services say why", async () => {
-  const stage = await openStage();
+  const setup = await openSetup();
   await server.deps.db
     .updateTable("control.databases")
     .set({ state: "STOPPED" })
-    .where("id", "=", stage.database_id)
+    .where("id", "=", setup.database_id)
     .execute();
   await server.deps.db
     .updateTable("control.services")
     .set({ state: "STOPPED" })
-    .where("id", "=", stage.service_id)
+    .where("id", "=", setup.service_id)
     .execute();
-  const params = { org: stage.org.name, ...INGEST };
+  const params = { org: setup.org.name, ...INGEST };
   for (const route of ["serviceRestart", "serviceRetry"] as const) {
-    const { json } = await server.ask(route, { as: stage.member, params });
+    const { json } = await server.ask(route, { as: setup.member, params });
     expect(json).toMatchObject({ code: "database_not_available", hint: expect.stringContaining("cli db start") });
   }
-  expect((await server.ask("serviceShow", { as: stage.member, params })).json.reason).toBe("its database sleeps");
-  const { json } = await server.ask("serviceStop", { as: stage.member, params });
+  expect((await server.ask("serviceShow", { as: setup.member, params })).json.reason).toBe("its database sleeps");
+  const { json } = await server.ask("serviceStop", { as: setup.member, params });
   expect(json).toMatchObject({ service: { state: "STOPPED", reason: null }, operation: { kind: "service.stop" } });
 });
 
 test("a service rolls back only to the last release that served and fits the tables", async () => {
-  await using stage = await openServiceStage(server);
-  const id = await makeService(server, stage, { name: "reports/ingest", releases: 4 });
+  await using setup = await openApplicationDatabase(server);
+  const id = await makeService(server, setup, { name: "reports/ingest", releases: 4 });
   await sql`update control.releases set served_at = null where service_id = ${id} and number = 3`.execute(
     server.deps.db,
   );
   const rollBackTo = (release: number | null) => ({
-    as: stage.member,
-    params: { org: stage.org.name, db: "main", service: "reports/ingest" },
+    as: setup.member,
+    params: { org: setup.org.name, db: "main", service: "reports/ingest" },
     body: { release },
   });
   const rollBack = (release: number | null) => server.ask("serviceRollback", rollBackTo(release));
-  stage.hindrances = [
+  setup.hindrances = [
     { table: "docs", reason: "docs.title is not there" },
     { table: "docs", reason: "docs.author is not known to it and must be given" },
   ];
   const refused = await rollBack(1);
-  const target = `cloud://${stage.org.name}:main/reports`;
+  const target = `cloud://${setup.org.name}:main/reports`;
   expect([refused.status, refused.json]).toMatchObject([
     409,
     {
@@ -289,7 +286,7 @@ test("a service rolls back only to the last release that served and fits the tab
     operations: [],
     desired: { release: 4 },
   });
-  expect(JSON.parse(stage.pod.asked.at(-1)?.body ?? "")).toMatchObject({
+  expect(JSON.parse(setup.pod.asked.at(-1)?.body ?? "")).toMatchObject({
     folders: ["reports"],
     manifest: { app_file: "app.py" },
   });
@@ -299,7 +296,7 @@ test("a service rolls back only to the last release that served and fits the tab
     to: 2,
     ops: [{ severity: "blocked", details: { next: expect.stringContaining(target) } }],
   });
-  stage.hindrances = [];
+  setup.hindrances = [];
   await sql`update control.releases set manifest = replace(manifest::text, '"/docs"', '"/added"')::json
     where service_id = ${id} and number = 4`.execute(server.deps.db);
   expect((await planned()).ops.map(({ description }: { description: string }) => description)).toEqual([
@@ -317,15 +314,11 @@ test("a service rolls back only to the last release that served and fits the tab
 });
 
 test("a key updates the services of its grants, and sees only their operations", async () => {
-  await using stage = await openServiceStage(server);
-  await makeService(server, stage, { name: "other" });
-  const made = await server.ask("keyCreate", {
-    as: stage.owner,
-    params: { org: stage.org.name },
-    body: { name: "deploy", grants: [`manage:cloud://${stage.org.name}:main/services/ingest`] },
-  });
-  const as = { api_key: made.json.api_key };
-  const params = { org: stage.org.name, db: "main" };
+  await using setup = await openApplicationDatabase(server);
+  await makeService(server, setup, { name: "other" });
+  const grants = [`manage:cloud://${setup.org.name}:main/services/ingest`];
+  const as = { api_key: await makeKey(server, setup.org, setup.owner, { name: "deploy", grants }) };
+  const params = { org: setup.org.name, db: "main" };
   const body = { app_file: "app.py", folders: [], service: null, file_digests: null };
   const plan = await server.ask("servicePlan", { as, params, body });
   expect(plan.json.plan).toMatchObject({ services: [{ name: "ingest" }], extras: [], summary: { extras: 0 } });
@@ -337,12 +330,12 @@ test("a key updates the services of its grants, and sees only their operations",
   const update = { ...body, expected_version: plan.json.version, allow_destructive: false };
   const { json } = await server.ask("serviceUpdate", { as, params, body: update });
   const [operation] = json.operations;
-  const show = (id: string) => server.ask("operationShow", { as, params: { org: stage.org.name, id } });
+  const show = (id: string) => server.ask("operationShow", { as, params: { org: setup.org.name, id } });
   expect((await show(operation.id)).json).toMatchObject({ kind: "service.update", actor: "key deploy" });
   const logOf = async (service: string) =>
     (await server.ask("serviceLogs", { as, params: { ...params, service }, query: {} })).status;
   expect([await logOf("ingest"), await logOf("other"), await logOf("none")]).toEqual([200, 403, 403]);
-  const other = await server.ask("serviceStop", { as: stage.member, params: { ...params, service: "other" } });
+  const other = await server.ask("serviceStop", { as: setup.member, params: { ...params, service: "other" } });
   expect((await show(other.json.operation.id)).json).toMatchObject({ code: "operation_not_found" });
   expect(
     (
@@ -353,25 +346,25 @@ test("a key updates the services of its grants, and sees only their operations",
       })
     ).status,
   ).toBe(403);
-  stage.manifest = anApplication(["ingest", "more"]);
+  setup.manifest = anApplication(["ingest", "more"]);
   expect((await server.ask("servicePlan", { as, params, body })).status).toBe(403);
 });
 
 test("setting a secret returns the running services that still lack it", async () => {
-  const stage = await openStage();
-  const uri = `cloud://${stage.org.name}:main/ingest`;
-  const params = { org: stage.org.name, db: "main", name: "TOKEN" };
+  const setup = await openSetup();
+  const uri = `cloud://${setup.org.name}:main/ingest`;
+  const params = { org: setup.org.name, db: "main", name: "TOKEN" };
   const body = { value: "new" };
-  const ofOrg = await server.ask("secretSet", { as: stage.owner, params, body });
+  const ofOrg = await server.ask("secretSet", { as: setup.owner, params, body });
   expect(ofOrg.json).toMatchObject({ name: "TOKEN", restart: [uri] });
-  const ofDatabase = await server.ask("databaseSecretSet", { as: stage.owner, params, body });
+  const ofDatabase = await server.ask("databaseSecretSet", { as: setup.owner, params, body });
   expect(ofDatabase.json.restart).toEqual([uri]);
-  expect((await server.ask("secretSet", { as: stage.owner, params, body })).json.restart).toEqual([]);
+  expect((await server.ask("secretSet", { as: setup.owner, params, body })).json.restart).toEqual([]);
 });
 
 test("a service's log is filtered by text, route and request, and hides health checks by default", async () => {
-  const stage = await openStage();
-  const log = { kind: "logs", database_id: stage.database_id, service_id: stage.service_id } as const;
+  const setup = await openSetup();
+  const log = { kind: "logs", database_id: setup.database_id, service_id: setup.service_id } as const;
   const logFolder = createLocateVolume(server.deps.config)(log);
   mkdirSync(logFolder, { recursive: true });
   const lines = [
@@ -384,8 +377,8 @@ test("a service's log is filtered by text, route and request, and hides health c
   const text = lines.map((line) => `${JSON.stringify({ level: 30, time: Date.now(), ...line })}\n`).join("");
   writeFileSync(join(logFolder, "pod.log"), text);
   const read = async (query: Record<string, string>) => {
-    const params = { org: stage.org.name, ...INGEST };
-    const answer = await server.ask("serviceLogs", { as: stage.member, params, query });
+    const params = { org: setup.org.name, ...INGEST };
+    const answer = await server.ask("serviceLogs", { as: setup.member, params, query });
     const found = answer.text.split("\n").filter((line) => line !== "");
     return found.map((line) => /"req":"(r\d)"/.exec((JSON.parse(line) as LogLine).line)?.[1] ?? "none");
   };

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { startReconciler } from "../../reconciler/reconciler.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { makeOrg, makePerson, type TestOrg, type TestPerson } from "../../testing/people.ts";
-import { openReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { openTestReconciler } from "../../testing/test-reconciler.ts";
 
 const HOOKS = 20;
 const EVENTS = 200;
@@ -54,7 +54,7 @@ test("webhooks that never answer occupy one worker; other organizations are unaf
   const org = await makeOrg(server, attacker);
   for (let at = 0; at < HOOKS; at += 1) await addHook(server, attacker, org, `${origin}/tarpit`);
   await addEvents(server, org, EVENTS);
-  const victim = await openReconcilerStage(server);
+  const victim = await openTestReconciler(server);
   const hook = await addHook(server, victim.owner, victim.org, `${origin}/well`);
   {
     const { machine } = victim;

@@ -5,7 +5,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startReconciler } from "../../reconciler/reconciler.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makePeople, type TestPeople } from "../../testing/people.ts";
 import { type Scenario, testScenarios } from "../../testing/scenarios.ts";
 import { deliverWebhooks } from "./deliver.ts";
 import { signDelivery } from "./post-delivery.ts";
@@ -50,29 +50,29 @@ afterEach(() => {
   receiver.close();
 });
 
-interface HookStage extends OrgStage {
+interface HookSetup extends TestPeople {
   readonly hook: string;
   readonly secret: string;
 }
 
-async function openStage(at: TestServer, actions: readonly string[] = []): Promise<HookStage> {
-  const stage = await openOrgStage(at);
-  const input = { as: stage.admin, params: { org: stage.org.name }, body: { url, actions } } as never;
+async function openSetup(at: TestServer, actions: readonly string[] = []): Promise<HookSetup> {
+  const setup = await makePeople(at);
+  const input = { as: setup.admin, params: { org: setup.org.name }, body: { url, actions } } as never;
   const { json, status, text } = await at.ask("webhookCreate", input);
   if (status !== 201) throw new Error(text);
-  return { ...stage, hook: json.id, secret: json.signing_secret };
+  return { ...setup, hook: json.id, secret: json.signing_secret };
 }
 
-const id = (stage: HookStage) => ({ id: stage.hook });
-const excludes = [(stage: HookStage) => stage.secret, "hook-path"];
+const id = (setup: HookSetup) => ({ id: setup.hook });
+const excludes = [(setup: HookSetup) => setup.secret, "hook-path"];
 const body = () => ({ url });
-const ROWS: Scenario<HookStage>[] = [
-  ...(["webhookList", "deliveryList"] as const).flatMap((route): Scenario<HookStage>[] => [
+const ROWS: Scenario<HookSetup>[] = [
+  ...(["webhookList", "deliveryList"] as const).flatMap((route): Scenario<HookSetup>[] => [
     { as: "guest", route, params: id, status: 401, excludes },
     { as: "outsider", route, params: id, status: 404, includes: ["organization_not_found"], excludes },
     { as: "member", route, params: id, status: 403, excludes },
-    { as: "admin", route, params: id, status: 200, excludes: [(stage) => stage.secret] },
-    { as: "owner", route, params: id, status: 200, excludes: [(stage) => stage.secret] },
+    { as: "admin", route, params: id, status: 200, excludes: [(setup) => setup.secret] },
+    { as: "owner", route, params: id, status: 200, excludes: [(setup) => setup.secret] },
   ]),
   { as: "guest", route: "webhookCreate", body, status: 401 },
   { as: "outsider", route: "webhookCreate", body, status: 404 },
@@ -92,7 +92,7 @@ const ROWS: Scenario<HookStage>[] = [
     as: "outsider",
     named: "outsider, through their own organization",
     route: "webhookDelete",
-    params: (stage) => ({ org: stage.other_org.name, id: stage.hook }),
+    params: (setup) => ({ org: setup.other_org.name, id: setup.hook }),
     status: 404,
     includes: ["webhook_not_found"],
   },
@@ -100,139 +100,139 @@ const ROWS: Scenario<HookStage>[] = [
   { as: "admin", route: "webhookDelete", params: id, status: 204 },
   { as: "admin", named: "admin, nonsense", route: "webhookDelete", params: { id: "x" }, status: 404 },
   ...(["guest", "outsider", "member", "admin"] as const).map(
-    (as, at): Scenario<HookStage> => ({
+    (as, at): Scenario<HookSetup> => ({
       as,
       route: "webhookResume",
       params: id,
       status: [401, 404, 403, 200][at] ?? 0,
-      excludes: [(stage: HookStage) => stage.secret],
+      excludes: [(setup: HookSetup) => setup.secret],
     }),
   ),
   ...(["guest", "outsider", "member", "admin"] as const).map(
-    (as, at): Scenario<HookStage> => ({
+    (as, at): Scenario<HookSetup> => ({
       as,
       route: "deliveryReplay",
-      params: (stage) => ({ id: stage.hook, delivery: stage.hook }),
+      params: (setup) => ({ id: setup.hook, delivery: setup.hook }),
       status: [401, 404, 403, 404][at] ?? 0,
     }),
   ),
 ];
 
 describe("who may do what with webhooks", () => {
-  testScenarios(() => server, openStage, ROWS);
+  testScenarios(() => server, openSetup, ROWS);
 });
 
 describe("a webhook", () => {
-  const makeKey = (stage: OrgStage, name: string) =>
-    server.ask("keyCreate", { as: stage.admin, params: { org: stage.org.name }, body: { name } } as never);
-  const deliveries = async (stage: HookStage) =>
-    (await server.ask("deliveryList", { as: stage.admin, params: { org: stage.org.name, id: stage.hook } })).json.items;
+  const makeKey = (setup: TestPeople, name: string) =>
+    server.ask("keyCreate", { as: setup.admin, params: { org: setup.org.name }, body: { name } } as never);
+  const deliveries = async (setup: HookSetup) =>
+    (await server.ask("deliveryList", { as: setup.admin, params: { org: setup.org.name, id: setup.hook } })).json.items;
   /** Runs one turn as if all pauses were over. */
-  const attempt = async (stage: HookStage, allowPrivate = true) => {
+  const attempt = async (setup: HookSetup, allowPrivate = true) => {
     const { db, pool } = server.deps;
-    await pool.query("update control.webhooks set retry_at = null where id = $1", [stage.hook]);
+    await pool.query("update control.webhooks set retry_at = null where id = $1", [setup.hook]);
     await pool.query(
       "update control.deliveries set next_attempt_at = now() where state = 'pending' and webhook_id = $1",
-      [stage.hook],
+      [setup.hook],
     );
     await deliverWebhooks(
       { ...server.deps, db, allow_private: allowPrivate },
-      stage.org.id,
+      setup.org.id,
       new AbortController().signal,
     );
   };
 
   test("gets the event, signed over id, time and body", async () => {
-    const stage = await openStage(server, ["key.*"]);
+    const setup = await openSetup(server, ["key.*"]);
     await using _reconciler = await startReconciler({
       ...server.deps,
       pool_options: server.deps.pool.options,
       allow_private: true,
     });
-    await makeKey(stage, "ci");
+    await makeKey(setup, "ci");
     await eventually(async () =>
-      expect(await deliveries(stage)).toMatchObject([{ state: "delivered", attempts: 1, last_status: 200 }]),
+      expect(await deliveries(setup)).toMatchObject([{ state: "delivered", attempts: 1, last_status: 200 }]),
     );
     const [got] = received;
     if (got === undefined) throw new Error("Expected a request.");
-    expect(JSON.parse(got.body)).toMatchObject({ action: "key.create", target: "ci", actor: stage.admin.email });
+    expect(JSON.parse(got.body)).toMatchObject({ action: "key.create", target: "ci", actor: setup.admin.email });
     const deliveryId = String(got.headers["webhook-id"]);
     const timestamp = Number(got.headers["webhook-timestamp"]);
     expect(got.headers["webhook-signature"]).toBe(
-      signDelivery({ delivery_id: deliveryId, timestamp, body: got.body, signing_secret: stage.secret }),
+      signDelivery({ delivery_id: deliveryId, timestamp, body: got.body, signing_secret: setup.secret }),
     );
     expect(got.headers["webhook-signature"]).not.toBe(
-      signDelivery({ delivery_id: deliveryId, timestamp: timestamp + 1, body: got.body, signing_secret: stage.secret }),
+      signDelivery({ delivery_id: deliveryId, timestamp: timestamp + 1, body: got.body, signing_secret: setup.secret }),
     );
   });
 
   test("gets only the actions that it subscribes to", async () => {
-    const stage = await openStage(server, ["secret.set", "webhook.*"]);
-    const other = await openStage(server);
-    await makeKey(stage, "ci");
-    expect(await deliveries(stage)).toHaveLength(1);
+    const setup = await openSetup(server, ["secret.set", "webhook.*"]);
+    const other = await openSetup(server);
+    await makeKey(setup, "ci");
+    expect(await deliveries(setup)).toHaveLength(1);
     await makeKey(other, "ci");
     expect(await deliveries(other)).toHaveLength(2);
-    expect(await deliveries(stage)).toHaveLength(1);
+    expect(await deliveries(setup)).toHaveLength(1);
   });
 
   test("that fails is retried later, shown as failing, and recovers", async () => {
-    const stage = await openStage(server);
+    const setup = await openSetup(server);
     statuses = [500, 302, 200];
     // a worker deletes the job before a turn starts
-    await server.deps.pool.query("delete from control.jobs where key = $1", [`deliver-webhooks ${stage.org.id}`]);
-    await attempt(stage);
-    const [first] = await deliveries(stage);
+    await server.deps.pool.query("delete from control.jobs where key = $1", [`deliver-webhooks ${setup.org.id}`]);
+    await attempt(setup);
+    const [first] = await deliveries(setup);
     expect(first).toMatchObject({ state: "pending", attempts: 1, last_status: 500, last_error: "It answered 500." });
     expect(first.next_attempt_at).toMatch(/Z$/);
     const hook = async () =>
-      (await server.ask("webhookList", { as: stage.admin, params: { org: stage.org.name } })).json.items[0];
+      (await server.ask("webhookList", { as: setup.admin, params: { org: setup.org.name } })).json.items[0];
     expect((await hook()).failing_since).toMatch(/Z$/);
     const { rows } = await server.deps.pool.query("select run_at > now() as later from control.jobs where key = $1", [
-      `deliver-webhooks ${stage.org.id}`,
+      `deliver-webhooks ${setup.org.id}`,
     ]);
     expect(rows).toEqual([{ later: true }]);
-    await attempt(stage);
-    expect((await deliveries(stage))[0].last_error).toBe("Redirects are not followed.");
+    await attempt(setup);
+    expect((await deliveries(setup))[0].last_error).toBe("Redirects are not followed.");
     expect(received.map(({ path }) => path)).toEqual([hookPath, hookPath]);
-    await attempt(stage);
-    expect((await deliveries(stage))[0]).toMatchObject({ state: "delivered", attempts: 3, next_attempt_at: null });
+    await attempt(setup);
+    expect((await deliveries(setup))[0]).toMatchObject({ state: "delivered", attempts: 3, next_attempt_at: null });
     expect((await hook()).failing_since).toBeNull();
-    await attempt(stage);
+    await attempt(setup);
     expect(received).toHaveLength(3);
   });
 
   test("that failed for three days is given up, and can be replayed", async () => {
-    const stage = await openStage(server);
-    const [{ id: delivery }] = await deliveries(stage);
+    const setup = await openSetup(server);
+    const [{ id: delivery }] = await deliveries(setup);
     await server.deps.pool.query(
       "update control.deliveries set give_up_at = now() - interval '1 second' where id = $1",
       [delivery],
     );
     statuses = [503, 200];
-    await attempt(stage);
-    expect((await deliveries(stage))[0]).toMatchObject({ state: "dead", next_attempt_at: null });
-    await attempt(stage);
+    await attempt(setup);
+    expect((await deliveries(setup))[0]).toMatchObject({ state: "dead", next_attempt_at: null });
+    await attempt(setup);
     expect(received).toHaveLength(1);
-    const params = { org: stage.org.name, id: stage.hook, delivery };
-    const replayed = await server.ask("deliveryReplay", { as: stage.admin, params });
+    const params = { org: setup.org.name, id: setup.hook, delivery };
+    const replayed = await server.ask("deliveryReplay", { as: setup.admin, params });
     expect([replayed.status, replayed.json.state]).toEqual([202, "pending"]);
-    await deliverWebhooks({ ...server.deps, allow_private: true }, stage.org.id, new AbortController().signal);
-    expect((await deliveries(stage)).at(-1).state).toBe("delivered");
+    await deliverWebhooks({ ...server.deps, allow_private: true }, setup.org.id, new AbortController().signal);
+    expect((await deliveries(setup)).at(-1).state).toBe("delivered");
   });
 
   test("at a private address is refused at delivery, even if stored before", async () => {
-    const stage = await openStage(server);
-    await attempt(stage, false);
+    const setup = await openSetup(server);
+    await attempt(setup, false);
     expect(received).toEqual([]);
-    expect((await deliveries(stage))[0].last_error).toBe("The address belongs to this machine or a private network.");
+    expect((await deliveries(setup))[0].last_error).toBe("The address belongs to this machine or a private network.");
   });
 
   test("has an encrypted signing secret", async () => {
-    const stage = await openStage(server);
-    const { rows } = await server.deps.pool.query("select * from control.webhooks where id = $1", [stage.hook]);
-    const raw = Buffer.from(stage.secret.replace("whsec_", ""), "base64");
+    const setup = await openSetup(server);
+    const { rows } = await server.deps.pool.query("select * from control.webhooks where id = $1", [setup.hook]);
+    const raw = Buffer.from(setup.secret.replace("whsec_", ""), "base64");
     expect(rows[0].sealed_secret.includes(raw)).toBe(false);
-    expect(rows[0].sealed_secret.includes(Buffer.from(stage.secret))).toBe(false);
+    expect(rows[0].sealed_secret.includes(Buffer.from(setup.secret))).toBe(false);
   });
 });

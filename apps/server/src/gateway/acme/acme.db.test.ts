@@ -16,9 +16,10 @@ import { findService } from "../../control-plane/services/services-store.ts";
 import { createNotifications } from "../../database/notifications.ts";
 import { openControlDatabase } from "../../database/pool.ts";
 import { createKeySnapshots } from "../../edge/key-snapshots.ts";
-import { openGatewayStage } from "../../testing/gateway-stage.ts";
+import { makeDatabase } from "../../testing/databases.ts";
 import { openServer, type TestServer, testMasterKey } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
+import { openTestGateway } from "../../testing/test-gateway.ts";
 
 const DOMAIN = "apps.test";
 const why = pebbleProblem();
@@ -26,7 +27,7 @@ const METRICS_TOKEN = "a-token-of-the-operator-that-is-long-enough";
 
 describe.skipIf(why !== undefined)("ordered certificates", () => {
   let server: TestServer;
-  let people: OrgStage;
+  let people: TestPeople;
   let folder: string;
   let port: number;
   let httpPort: number;
@@ -40,7 +41,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
       openServer({ env: { SERVICE_METRICS_TOKEN: METRICS_TOKEN } }),
       startPebble({ tls_port: port, http_port: httpPort }),
     ]);
-    people = await openOrgStage(server);
+    people = await makePeople(server);
   });
   afterAll(async () => {
     await lasting[Symbol.asyncDispose]();
@@ -104,25 +105,24 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
   }
 
   test("a host of a database with a service gets one without a second port; others get none", async () => {
-    await using stage = await openGatewayStage(server, { config: settings(lasting), deps: { log } });
-    const key = await stage.makeKey(people.org, people.owner, "caller");
-    const id = await stage.addDatabase(people.org);
-    const empty = await stage.addDatabase(people.org, { name: "empty" });
+    await using gateway = await openTestGateway(server, { config: settings(lasting), deps: { log } });
+    const key = await makeKey(server, people.org, people.owner, { name: "caller" });
+    const id = await makeDatabase(server, people.org);
+    const empty = await makeDatabase(server, people.org, { name: "empty" });
     const hostOf = (database: string) =>
       eventually(() => {
-        const label = stage.gateway.table.byId(database)?.label;
+        const label = gateway.table.byId(database)?.label;
         expect(label).toBeDefined();
         return `${label}.${DOMAIN}`;
       });
     const host = await hostOf(id);
-    const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
+    const service = await gateway.makeService(people.org, id);
     const release = { app_file: "app.py", manifest: aManifest(), workers: 1, changes: [], created_by: "ann" };
     await server.deps.db
       .transaction()
       .execute((tx) => addRelease(tx, service.id, { tree: null, environment: null, ...release }));
-    await stage.runPod(service, 1);
-    await stage.serve(service.id, 1);
-    await eventually(() => expect(stage.gateway.table.byId(id)?.services[0]?.instance).toBe(1));
+    await gateway.runPod(service, 1);
+    await gateway.serve(service, 1);
     // host-certificates.test.ts checks how long a handshake waits; an order may take longer on a busy machine
     await eventually(async () => expect(await get(host.toUpperCase(), { host, "x-api-key": key })).toBe(200), {
       timeout_ms: 25_000,
@@ -137,10 +137,10 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     });
     expect(rows.map((row) => row.host)).toEqual([host]);
     expect(rows[0]?.text).not.toContain("PRIVATE KEY");
-    expect(stage.gateway.problems()).toEqual([]);
+    expect(gateway.problems()).toEqual([]);
     const validTo = new Date((await shown(host)).valid_to).toISOString();
     expect(await told(lasting)).toMatchObject({ state: "good", expires_at: validTo, error: null });
-    const metrics = await stage.metrics.metrics();
+    const metrics = await gateway.metrics.metrics();
     expect(metrics).toContain('appdb_gateway_certificates{state="good"} 1');
     expect(metrics).toContain('appdb_gateway_certificate_orders_total{outcome="issued"} 1');
     expect(metrics).not.toContain(host);
@@ -155,7 +155,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     const host = before?.host ?? "";
     const stateFile = join(folder, "gateway.json");
     const serial = await (async () => {
-      await using _stage = await openGatewayStage(server, { config, deps: { state_file: stateFile } });
+      await using _first = await openTestGateway(server, { config, deps: { state_file: stateFile } });
       return (await shown(host, {}, otherPort)).serialNumber;
     })();
     expect((await stored())[0]).toEqual(before);
@@ -167,7 +167,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     const masterKey = testMasterKey(serverConfig);
     const snapshots = createKeySnapshots({ db: down.db, log: quiet, notifications, master_key: masterKey });
     const deps = { state_file: stateFile, db: down.db, notifications, snapshots, log: quiet };
-    await using _second = await openGatewayStage(server, { config, deps });
+    await using _second = await openTestGateway(server, { config, deps });
     expect((await shown(host, {}, otherPort)).serialNumber).toBe(serial);
   });
 
@@ -176,7 +176,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     const said = createSilentLog();
     const [before] = await stored();
     const host = before?.host ?? "";
-    await using stage = await openGatewayStage(server, {
+    await using gateway = await openTestGateway(server, {
       config: settings(passing, { http_port: httpPort, with_binding: true }),
       deps: { log: said, certificates: { retry: { first_s: 0.2, max_s: 0.5 } } },
     });
@@ -203,11 +203,11 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     await eventually(() => expect(said.lines.map(({ message }) => message)).toContain(refused), {
       timeout_ms: 20_000,
     });
-    server.deps.problems.push(() => stage.gateway.problems());
+    server.deps.problems.push(() => gateway.problems());
     const { json } = await server.send("GET", "/health", { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
     const ended = "The certificates of 1 hosts of the gateway have expired.";
     expect(json.problems).toMatchObject([{ code: "certificate_ended", what: ended, since: expect.any(String) }]);
-    expect(await stage.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
+    expect(await gateway.metrics.metrics()).toContain('appdb_gateway_certificates{state="ended"} 1');
     expect((await stored())[0]?.failure).toContain(host);
     expect(await told(passing)).toMatchObject({ state: "ended", error: expect.stringContaining(host) });
     const events = server.deps.db.selectFrom("control.events").select(["org_id", "outcome"]);
@@ -217,7 +217,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     expect(JSON.stringify(said.lines)).not.toContain(PEBBLE_BINDING.key);
     passing.setNamesFound(true);
     await eventually(() => look(), { timeout_ms: 30_000, interval_ms: 50 });
-    await eventually(() => expect(stage.gateway.problems()).toEqual([]), { timeout_ms: 20_000 });
+    await eventually(() => expect(gateway.problems()).toEqual([]), { timeout_ms: 20_000 });
     const plain = (path: string, asked: string, method = "GET") =>
       new Promise<[number, string | undefined]>((resolve, reject) => {
         const headers = { host: asked };

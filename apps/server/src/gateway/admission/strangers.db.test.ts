@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Answer, type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
+import { makeDatabase } from "../../testing/databases.ts";
 import { makeCertificate } from "../../testing/make-certificate.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
+import { type Answer, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 
 const DOMAIN = "apps.test";
 const CLIENT_MS = 400;
@@ -24,8 +25,8 @@ const CORS = {
 
 let folder: string;
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let key: string;
 let ca: Buffer;
 
@@ -34,41 +35,40 @@ beforeAll(async () => {
   const tls = makeCertificate(folder, "first", DOMAIN);
   ca = readFileSync(tls.cert_file);
   server = await openServer();
-  stage = await openGatewayStage(server, {
+  gateway = await openTestGateway(server, {
     config: { domain: DOMAIN, port: 0, tls },
     limits: { client_ms: CLIENT_MS, in_flight: PLACES, address_connections: 40 },
   });
-  people = await openOrgStage(server);
-  key = await stage.makeKey(people.org, people.owner, "caller");
+  people = await makePeople(server);
+  key = await makeKey(server, people.org, people.owner, { name: "caller" });
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
 let count = 0;
 async function openService(answer?: Answer) {
-  const id = await stage.addDatabase(people.org, { name: `db${++count}` });
-  const service = { id: await stage.makeService(people.org, id, "ingest"), database_id: id };
-  await stage.runPod(service, 1, answer);
-  await stage.serve(service.id, 1);
-  await eventually(() => expect(stage.gateway.table.byId(id)?.services[0]?.instance).toBe(1));
-  return { id, host: `${stage.gateway.table.byId(id)?.label}.${DOMAIN}` };
+  const id = await makeDatabase(server, people.org, { name: `db${++count}` });
+  const service = await gateway.makeService(people.org, id);
+  await gateway.runPod(service, 1, answer);
+  await gateway.serve(service, 1);
+  return { id, host: `${gateway.table.byId(id)?.label}.${DOMAIN}` };
 }
 
 async function openSleeping(cors: object | null) {
   const name = `asleep${++count}`;
-  const id = await stage.addDatabase(people.org, {
+  const id = await makeDatabase(server, people.org, {
     name,
     state: "STOPPED",
     desired: { is_awake: false, settings: { ...SETTINGS, wake_on_request: true } },
   });
-  const serviceId = await stage.makeService(people.org, id, "ingest");
+  const service = await gateway.makeService(people.org, id);
   await server.deps.db
     .insertInto("control.releases")
     .values({
-      service_id: serviceId,
+      service_id: service.id,
       number: 1,
       tree: null,
       environment: null,
@@ -79,9 +79,9 @@ async function openSleeping(cors: object | null) {
       created_by: "a test",
     })
     .execute();
-  await stage.serve(serviceId, null);
+  await gateway.serve(service, null);
   const { label } = await eventually(() => {
-    const entry = stage.gateway.table.byId(id);
+    const entry = gateway.table.byId(id);
     expect(entry?.services[0]).toBeDefined();
     expect(entry?.services[0]?.cors ?? null).toEqual(cors);
     return entry as NonNullable<typeof entry>;
@@ -93,7 +93,7 @@ async function openSleeping(cors: object | null) {
 }
 
 function openSession(settings: { initialWindowSize?: number } = {}): ClientHttp2Session & Disposable {
-  const session = connectHttp2(`https://127.0.0.1:${stage.gateway.port}`, { ca, servername: `x.${DOMAIN}`, settings });
+  const session = connectHttp2(`https://127.0.0.1:${gateway.port}`, { ca, servername: `x.${DOMAIN}`, settings });
   session.on("error", () => undefined);
   return Object.assign(session, { [Symbol.dispose]: () => session.destroy() });
 }

@@ -8,6 +8,12 @@ function aResponse() {
   return res;
 }
 
+const exchangeOf = (clientAddress: string, res = aResponse()) => ({
+  res: res as never,
+  client_address: clientAddress,
+  database: { organization: "acme" } as never,
+});
+
 function begin(strangers: ReturnType<typeof createStrangers>, clientAddress: string, organization = "acme") {
   const res = aResponse();
   strangers.begin({ client_address: clientAddress, res: res as never, database: { organization } as never });
@@ -55,4 +61,24 @@ test("a request whose answer does not leave in time is ended and no longer count
   held[0]?.emit("close");
   for (let at = 0; at < 31; at += 1) begin(strangers, "192.0.2.1");
   expect(() => begin(strangers, "192.0.2.1")).toThrow(REFUSED);
+});
+
+test("signed addresses wait for a place, and one that was accepted frees it", async () => {
+  const strangers = createStrangers(60_000);
+  const places = await Promise.all(Array.from({ length: 32 }, () => strangers.beginSoon(exchangeOf("192.0.2.1"))));
+  const waiting = Array.from({ length: 128 }, () => strangers.beginSoon(exchangeOf("192.0.2.1")));
+  await expect(strangers.beginSoon(exchangeOf("192.0.2.1"))).rejects.toEqual(REFUSED);
+  await strangers.beginSoon(exchangeOf("192.0.2.2"));
+  places[0]?.();
+  places[0]?.();
+  await waiting[0];
+  expect(() => begin(strangers, "192.0.2.1")).toThrow(REFUSED);
+  for (const place of places) place();
+  await Promise.all(waiting.slice(1, 32));
+});
+
+test("a signed address waits only for a moment", async () => {
+  const strangers = createStrangers(60_000, 5);
+  for (let at = 0; at < 32; at += 1) begin(strangers, "192.0.2.1");
+  await expect(strangers.beginSoon(exchangeOf("192.0.2.1"))).rejects.toEqual(REFUSED);
 });

@@ -13,27 +13,58 @@ export const STRANGERS_OF_ADDRESS = 32;
 /** Such a request may take this many times the client's silence limit. */
 export const STRANGER_TIMES = 2;
 
-/** Limits requests that need no key: health checks, preflights and the docs page. They use no slot of a service. */
+/** Requests of one address that wait for a place: all streams of a page of pictures over HTTP/2. */
+export const WAITING_OF_ADDRESS = 128;
+/** How long they wait. */
+const WAIT_MS = 5_000;
+/** Timers may fire this much too early. */
+const TICK_MS = 5;
+/** All requests that wait. */
+const MAX_WAITING = 512;
+
+type Stranger = Pick<Exchange, "res" | "client_address" | "database">;
+
+/** Limits requests without a key: health checks, preflights, the docs page and signed addresses. They use no slot of a
+ *  service. */
 export interface Strangers {
-  /** Counts a request until its answer has left, its client disconnects, or `maxMs` have passed. @throws overloaded */
-  begin(exchange: Pick<Exchange, "res" | "client_address" | "database">): void;
+  /**
+   * Counts a request until its answer has left, its client disconnects, or `maxMs` have passed. The returned function
+   * ends the count, and the limit of its duration, for a request that turned out to have a right. @throws overloaded
+   */
+  begin(exchange: Stranger): () => void;
+  /** The same, but waits for a place for a moment. @throws overloaded */
+  beginSoon(exchange: Stranger): Promise<() => void>;
 }
 
-/** @param maxMs maximum duration, including the answer; then the connection or stream is closed */
-export function createStrangers(maxMs: number): Strangers {
+interface Waiting {
+  readonly address: string;
+  /** Whether it got a place or cannot get one any more. */
+  tryBegin(): boolean;
+}
+
+/**
+ * @param maxMs maximum duration, including the answer; then the connection or stream is closed
+ * @param waitMs maximum wait for a place
+ */
+export function createStrangers(maxMs: number, waitMs = WAIT_MS): Strangers {
   const addresses = new Map<string, number>();
   const organizations = new Map<string, number>();
   let total = 0;
-  return {
+  let waiting: readonly Waiting[] = [];
+  const isFull = (address: string, organization: string) =>
+    (addresses.get(address) ?? 0) >= STRANGERS_OF_ADDRESS ||
+    (organizations.get(organization) ?? 0) >= STRANGERS_OF_ORGANIZATION ||
+    total >= STRANGERS_AT_ONCE;
+  const letIn = () => {
+    if (waiting.length > 0) waiting = waiting.filter((one) => !one.tryBegin());
+  };
+  const strangers: Strangers = {
     begin({ client_address: clientAddress, database, res }) {
       const address = networkOf(clientAddress);
       const organization = database?.organization ?? "";
-      const ofAddress = addresses.get(address) ?? 0;
-      const ofOrganization = organizations.get(organization) ?? 0;
-      const isFull = ofAddress >= STRANGERS_OF_ADDRESS || ofOrganization >= STRANGERS_OF_ORGANIZATION;
-      if (isFull || total >= STRANGERS_AT_ONCE) throw refusals.tooManyStrangers();
-      addresses.set(address, ofAddress + 1);
-      organizations.set(organization, ofOrganization + 1);
+      if (isFull(address, organization)) throw refusals.tooManyStrangers();
+      addresses.set(address, (addresses.get(address) ?? 0) + 1);
+      organizations.set(organization, (organizations.get(organization) ?? 0) + 1);
       total += 1;
       let hasEnded = false;
       const end = () => {
@@ -43,6 +74,7 @@ export function createStrangers(maxMs: number): Strangers {
         countDown(addresses, address);
         countDown(organizations, organization);
         total -= 1;
+        letIn();
       };
       const timer = setTimeout(() => {
         res.destroy();
@@ -50,6 +82,33 @@ export function createStrangers(maxMs: number): Strangers {
         end();
       }, maxMs);
       res.once("close", end);
+      return end;
+    },
+    beginSoon(exchange) {
+      const address = networkOf(exchange.client_address);
+      const organization = exchange.database?.organization ?? "";
+      return new Promise((resolve, reject) => {
+        let until = Number.POSITIVE_INFINITY;
+        const tryBegin = () => {
+          if (exchange.res.destroyed || performance.now() >= until) {
+            reject(refusals.tooManyStrangers());
+            return true;
+          }
+          if (isFull(address, organization)) return false;
+          resolve(strangers.begin(exchange));
+          return true;
+        };
+        if (tryBegin()) return;
+        const ofAddress = waiting.filter((one) => one.address === address).length;
+        if (ofAddress >= WAITING_OF_ADDRESS || waiting.length >= MAX_WAITING) {
+          reject(refusals.tooManyStrangers());
+          return;
+        }
+        until = performance.now() + waitMs;
+        waiting = [...waiting, { address, tryBegin }];
+        setTimeout(letIn, waitMs + TICK_MS).unref();
+      });
     },
   };
+  return strangers;
 }

@@ -43,6 +43,8 @@ export interface Exchange {
   key: string;
   /** The caller's key, once it is verified. */
   caller: { readonly id: string; readonly name: string } | null;
+  /** Its service has accepted a signed address: the organization pays for the answer, as with a key. */
+  is_admitted?: boolean;
   /** A short body that was read. Undefined while it is still in the request. */
   body: Buffer | undefined;
   /** Bytes of the body that count for its organization. */

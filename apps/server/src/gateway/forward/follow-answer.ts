@@ -6,8 +6,12 @@ import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 const BYTES_A_MS = 16;
 
 /** The organization whose memory share a request uses. */
-export function ownerOf({ caller, database }: Pick<Exchange, "caller" | "database">): string {
-  return caller === null || database === undefined ? STRANGERS : database.org_id;
+export function ownerOf({
+  caller,
+  database,
+  is_admitted: isAdmitted = false,
+}: Pick<Exchange, "caller" | "database" | "is_admitted">): string {
+  return (caller === null && !isAdmitted) || database === undefined ? STRANGERS : database.org_id;
 }
 
 /**
@@ -15,7 +19,7 @@ export function ownerOf({ caller, database }: Pick<Exchange, "caller" | "databas
  * them within `client_ms`, plus a second per 16,000 bytes.
  */
 export function followAnswer(
-  exchange: Pick<Exchange, "req" | "res" | "caller" | "database">,
+  exchange: Pick<Exchange, "req" | "res" | "caller" | "database" | "is_admitted">,
   budget: ByteBudget,
   { client_ms: clientMs }: Pick<GatewayLimits, "client_ms">,
 ): void {

@@ -3,7 +3,7 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { noMemory } from "../exchange/refusals.ts";
 import { ownerOf } from "./follow-answer.ts";
 
-type Held = Pick<Exchange, "caller" | "database" | "held_bytes">;
+type Held = Pick<Exchange, "caller" | "database" | "is_admitted" | "held_bytes">;
 
 /** Counts the bytes of a request's body until `releaseBody`. @throws overloaded */
 export function holdBody(exchange: Held, budget: ByteBudget, bytes: number): void {

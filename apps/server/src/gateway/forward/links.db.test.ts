@@ -9,15 +9,15 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { startTraceCollector, type TraceCollector } from "@appdb/testkit/trace-collector";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { createLocateVolume } from "../../pods/locate-volume.ts";
-import { type GatewayStage, type LinkHandler, openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
+import { type LinkHandler, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 import type { GatewayDeps } from "../gateway.ts";
 import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 let key: string;
 let traces: TraceCollector;
 let tracer: Awaited<ReturnType<typeof openTracer>>;
@@ -37,15 +37,15 @@ beforeAll(async () => {
       return await access.endpoints(pod);
     },
   };
-  stage = await openGatewayStage(server, { limits: { request_ms: 1_000 }, deps: { tracer, pod_access: podAccess } });
-  people = await openOrgStage(server);
-  key = await stage.makeKey(people.org, people.owner, "caller");
+  gateway = await openTestGateway(server, { limits: { request_ms: 1_000 }, deps: { tracer, pod_access: podAccess } });
+  people = await makePeople(server);
+  key = await makeKey(server, people.org, people.owner, { name: "caller" });
 });
 afterEach(async () => {
   for (const link of links.splice(0)) await link[Symbol.asyncDispose]();
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await tracer?.[Symbol.asyncDispose]();
   await traces[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
@@ -54,14 +54,12 @@ afterAll(async () => {
 let count = 0;
 async function openLinked(handle: LinkHandler) {
   const name = `db${++count}`;
-  const database = await stage.makeDatabase(people.org, { name });
-  const id = await stage.makeService(people.org, database.id, "ingest");
-  const service = { id, database_id: database.id };
-  const { link_socket: socket, token } = await stage.placePod(service, 1);
+  const database = await gateway.makeDatabase(people.org, { name });
+  const service = await gateway.makeService(people.org, database.id);
+  const { link_socket: socket, token } = await gateway.placePod(service, 1);
   const link = await serveLink({ socket, token, log: createSilentLog(), handle });
   links.push(link);
-  await stage.serve(id, 1);
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
+  await gateway.serve(service, 1);
   const url = `${database.url}/ingest`;
   const call = async (path: string, init: RequestInit = {}) => {
     const answer = await fetch(url + path, { ...init, headers: { "x-api-key": key, ...init.headers } });
@@ -237,8 +235,8 @@ test("requests to a draining pod, or one of another link version, wait for the n
     }
     const waiting = insert();
     await sleep(200);
-    await stage.runPod(service, 2);
-    await stage.serve(service.id, 2);
+    await gateway.runPod(service, 2);
+    await gateway.serve(service, 2);
     expect((await waiting).text, previous).toContain('"instance":2');
   }
 });

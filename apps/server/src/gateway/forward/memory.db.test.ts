@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LinkAsked } from "@appdb/pods/link/serve-link";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type GatewayStage, type LinkHandler, openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { type OrgStage, openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople, type TestPeople } from "../../testing/people.ts";
+import { type LinkHandler, openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 import { BUFFERED_BODY_BYTES } from "./send-by-link.ts";
 
 /** One organization may use a quarter: five bodies of 60,000 bytes exceed it. */
@@ -13,28 +13,28 @@ const MEMORY_BYTES = 1_048_576;
 const LONG = 60_000;
 
 let server: TestServer;
-let stage: GatewayStage;
-let people: OrgStage;
+let gateway: TestGateway;
+let people: TestPeople;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
   server = await openServer();
-  stage = await openGatewayStage(server, {
+  gateway = await openTestGateway(server, {
     limits: { memory_bytes: MEMORY_BYTES, client_ms: 2_000, request_ms: 3_000, org_in_flight: 20 },
   });
-  people = await openOrgStage(server);
+  people = await makePeople(server);
 });
 beforeEach(async () => expect(await held()).toBe(0));
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
 async function held(): Promise<number> {
-  return Number(/^appdb_gateway_held_bytes (\d+)$/m.exec(await stage.metrics.metrics())?.[1]);
+  return Number(/^appdb_gateway_held_bytes (\d+)$/m.exec(await gateway.metrics.metrics())?.[1]);
 }
 
 const nothingIsHeld = () => eventually(async () => expect(await held()).toBe(0), { timeout_ms: 20_000 });
@@ -42,14 +42,13 @@ const nothingIsHeld = () => eventually(async () => expect(await held()).toBe(0),
 let count = 0;
 async function openLinked(handle: LinkHandler, isOther = false) {
   const [org, person] = isOther ? [people.other_org, people.outsider] : [people.org, people.owner];
-  const database = await stage.makeDatabase(org, { name: `db${++count}` });
-  const id = await stage.makeService(org, database.id, "ingest");
-  const pod = await stage.runLinkPod({ id, database_id: database.id }, 1, (asked, more) =>
+  const database = await gateway.makeDatabase(org, { name: `db${++count}` });
+  const service = await gateway.makeService(org, database.id);
+  const pod = await gateway.runLinkPod(service, 1, (asked, more) =>
     (asked.search === "warm" ? echo : handle)(asked, more),
   );
-  await stage.serve(id, 1);
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services[0]?.instance).toBe(1));
-  const key = await stage.makeKey(org, person, `caller${count}`);
+  await gateway.serve(service, 1);
+  const key = await makeKey(server, org, person, { name: `caller${count}` });
   const url = `${database.url}/ingest`;
   const post = async (body: string, path = "/docs") => {
     const headers = { "x-api-key": key, "content-type": "application/json" };

@@ -2,7 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import type { LinkMemory, OutgoingBody } from "@appdb/pods/link/bodies";
 import { type LinkAnswer, LinkBroken } from "@appdb/pods/link/link";
 import type { Link } from "@appdb/pods/link/open-link";
-import type { ByteBudget } from "../admission/byte-budget.ts";
+import { type ByteBudget, STRANGERS } from "../admission/byte-budget.ts";
 import type { TurnShares } from "../admission/turn-shares.ts";
 import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 import { bodyTooSlow, broken, noMemory, serviceTimedOut, tooLarge } from "../exchange/refusals.ts";
@@ -25,6 +25,15 @@ export interface SendLimits {
   readonly client_ms: number;
   readonly budget: ByteBudget;
   readonly shares: TurnShares;
+  /** Of a signed address: its service decides whether it gets its answer as a request with a key does. */
+  readonly admission?: Admission;
+}
+
+interface Admission {
+  /** Whether an answer's status says so. @throws overloaded */
+  admits(status: number): boolean;
+  /** Maximum silence from then on. */
+  readonly request_ms: number;
 }
 
 /**
@@ -51,6 +60,8 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
     }
     if (isDisconnected(exchange)) return { outcome: "gone" };
     const query = exchange.path.indexOf("?");
+    // the organization does not pay for answers to callers without a key
+    const memory = exchange.caller === null ? strangersMemory(budget) : undefined;
     const call = link.start(
       {
         method: req.method ?? "GET",
@@ -64,18 +75,18 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
         client_address: exchange.client_address,
         is_secure: exchange.is_secure,
       },
-      // the organization does not pay for answers to callers without a key
-      exchange.caller === null ? memoryOf(exchange, budget) : undefined,
+      memory,
     );
     if (exchange.body !== undefined && req.method !== "GET") {
       exchange.body = undefined;
       releaseBody(exchange, budget);
     }
-    const timer = setTimeout(() => {
+    const giveUp = () => {
       call.cancel(serviceTimedOut(exchange.service, requestMs));
       // otherwise a client that reads nothing would occupy a slot that long
       if (res.headersSent) res.destroy();
-    }, requestMs);
+    };
+    let timer = setTimeout(giveUp, requestMs);
     const wentOn = () => void timer.refresh();
     const onClose = () => call.cancel(GONE);
     res.once("close", onClose);
@@ -83,6 +94,12 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
       call.body === undefined ? undefined : sendBody(exchange, call.body, limits, { giveUp: call.cancel, wentOn });
     try {
       const answer = await call.answer;
+      if (limits.admission?.admits(answer.status) === true) {
+        exchange.is_admitted = true;
+        memory?.moveTo(ownerOf(exchange));
+        clearTimeout(timer);
+        timer = setTimeout(giveUp, limits.admission.request_ms);
+      }
       if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
       return await sendStream(exchange, answer, answer.body, { limits, wentOn });
     } catch (error) {
@@ -110,12 +127,31 @@ function isShort({ req: { headers } }: Exchange): boolean {
   return length <= BUFFERED_BODY_BYTES && JSON_TYPE.test(headers["content-type"] ?? "");
 }
 
-function memoryOf(exchange: Exchange, budget: ByteBudget): LinkMemory {
-  const owner = ownerOf(exchange);
+/** Memory that counts for callers without a key until it moves to another owner. */
+function strangersMemory(budget: ByteBudget): LinkMemory & { moveTo(owner: string): void } {
+  let owner = STRANGERS;
+  let held = 0;
+  const add = (bytes: number) => {
+    held += bytes;
+    budget.add(owner, bytes);
+  };
   return {
-    take: (bytes) => budget.tryReserve(owner, bytes),
-    add: (bytes) => budget.add(owner, bytes),
-    give: (bytes) => budget.give(owner, bytes),
+    take(bytes) {
+      if (!budget.tryReserve(owner, bytes)) return false;
+      held += bytes;
+      return true;
+    },
+    add,
+    give(bytes) {
+      held -= bytes;
+      budget.give(owner, bytes);
+    },
+    moveTo(next) {
+      const moved = held;
+      budget.give(owner, moved);
+      owner = next;
+      budget.add(owner, moved);
+    },
   };
 }
 

@@ -2,40 +2,40 @@ import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { suspendOrganization } from "../../control-plane/organizations/suspend-organization.ts";
-import { type GatewayStage, openGatewayStage } from "../../testing/gateway-stage.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { openOrgStage } from "../../testing/people.ts";
+import { makeKey, makePeople } from "../../testing/people.ts";
+import { openTestGateway, type TestGateway } from "../../testing/test-gateway.ts";
 
 let server: TestServer;
-let stage: GatewayStage;
+let gateway: TestGateway;
 beforeAll(async () => {
   server = await openServer();
-  stage = await openGatewayStage(server);
+  gateway = await openTestGateway(server);
 });
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
 async function openService() {
-  const { org, owner } = await openOrgStage(server);
-  const key = await stage.makeKey(org, owner, "caller");
-  const database = await stage.makeDatabase(org, { name: "main" });
-  const id = await stage.makeService(org, database.id, "ingest");
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.services).toHaveLength(1));
+  const { org, owner } = await makePeople(server);
+  const key = await makeKey(server, org, owner, { name: "caller" });
+  const database = await gateway.makeDatabase(org, { name: "main" });
+  const service = await gateway.makeService(org, database.id);
+  await eventually(() => expect(gateway.table.byId(database.id)?.services).toHaveLength(1));
   const ask = async (path: string, headers: Record<string, string> = { "x-api-key": key }) =>
     (await (await fetch(`${database.url}/ingest${path}`, { headers })).json()) as {
       code: string;
       hint: string;
       status: number;
     };
-  return { ask, database, id, org };
+  return { ask, database, id: service.id, org };
 }
 
 test("a request to a FAILED database gets the state", async () => {
   const { ask, database, org } = await openService();
   await sql`update control.databases set state = 'FAILED' where id = ${database.id}`.execute(server.deps.db);
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.state).toBe("FAILED"));
+  await eventually(() => expect(gateway.table.byId(database.id)?.state).toBe("FAILED"));
   expect(await ask("/docs")).toMatchObject({
     status: 503,
     code: "database_failed",
@@ -50,7 +50,7 @@ test("a request to a suspended organization is refused, even if its database sle
   await server.deps.db
     .transaction()
     .execute((tx) => suspendOrganization({ tx, recordEvent: server.deps.recordEvent }, org.name, "unpaid"));
-  await eventually(() => expect(stage.gateway.table.byId(database.id)?.is_suspended).toBe(true));
+  await eventually(() => expect(gateway.table.byId(database.id)?.is_suspended).toBe(true));
   const refused = await ask("/docs");
   expect(refused).toMatchObject({ status: 403, code: "organization_suspended" });
   expect(JSON.stringify(refused)).not.toContain("unpaid");

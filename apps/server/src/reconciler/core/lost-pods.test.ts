@@ -16,13 +16,13 @@ const SERVING = { version: VERSION, pid: 1, state: "ready", in_flight: 0, idle_m
 test.each([
   ["ready", "of this version", { ...SERVING, link_versions: LINK_VERSIONS }],
   ["ready", "with a further link version", { ...SERVING, link_versions: [...LINK_VERSIONS, 99] }],
-  ["silent", "of another version", { ...SERVING, version: "0.0.0", link_versions: LINK_VERSIONS }],
-  ["silent", "of another link version", { ...SERVING, link_versions: [1] }],
-  ["silent", "that names no link version", SERVING],
+  ["replaced", "of another version", { ...SERVING, version: "0.8.0", link_versions: LINK_VERSIONS }],
+  ["replaced", "of another link version", { ...SERVING, link_versions: [1] }],
+  ["replaced", "that names no link version", SERVING],
 ])("counts as %s: a pod %s", async (verdict, _name, answer) => {
   const stopped: string[] = [];
   const driver = { stop: async (id: string) => void stopped.push(id) };
   const deps = { log: createSilentLog(), machine: { driver } as never };
   expect(await judgeHealth(deps, "svc-1", servicePodHealthSchema.parse(answer), 0)).toBe(verdict);
-  expect(stopped).toEqual(verdict === "silent" ? ["svc-1"] : []);
+  expect(stopped).toEqual(verdict === "replaced" ? ["svc-1"] : []);
 });

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { VERSION } from "@appdb/contract/version";
+import type { ProbeAnswer } from "@appdb/pods/driver/pod-keeper";
 import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { sql } from "kysely";
 import type { Tx } from "../../database/pool.ts";
@@ -8,6 +10,8 @@ import { type Resource, type ResourceColumns, type Snapshot, stateAfter } from "
 
 /** Workers poll for jobs that become due, but are notified of a job that is due when added. */
 const SHORT_MS = 500;
+/** The watch over the pods has seen the end of a pod within this time, with its reason. */
+const WATCHED_MS = 1_000;
 
 type LossDeps = Pick<ReconcileDeps, "db" | "log" | "recordEvent">;
 
@@ -23,6 +27,8 @@ export interface LostPod {
   readonly pause_ms: number;
   /** Whether its process is running without answering. */
   readonly is_running?: boolean;
+  /** Whether the server ended it, to start one of its own version. */
+  readonly is_replaced?: boolean;
 }
 
 /** What happens to a lost pod next, for the log. */
@@ -58,7 +64,8 @@ export async function markPodLost<S extends Snapshot, Event extends string>(
   );
   if (isLost) {
     const fields = { [resource.log_key]: id, uri: serving.uri, reason, pause_ms: pauseMs };
-    deps.log.warn(fields, `a ${resource.kind} was lost; ${describeNext(pod)}`);
+    if (pod.is_replaced === true) deps.log.info(fields, `the pod of a ${resource.kind} is replaced`);
+    else deps.log.warn(fields, `a ${resource.kind} was lost; ${describeNext(pod)}`);
   }
   return isLost;
 }
@@ -89,16 +96,26 @@ export async function markFailedByLosses<S extends Snapshot, Event extends strin
   return hasLeft;
 }
 
-/** Marks resources without a running pod as lost. Running pods have their own watch. Returns how many it marked. */
+/**
+ * Marks resources without a running pod as lost. Running pods have their own watch, which goes first once it runs.
+ * Returns how many it marked.
+ */
 export async function markMissingPodsLost<S extends Snapshot, Event extends string>(
   resource: Resource<S, Event>,
   deps: LossDeps & Pick<ReconcileDeps, "machine">,
   serving: readonly { readonly id: string; readonly generation: number; readonly pod_id: string }[],
-  podOf: (snapshot: S) => string,
+  { podOf, when }: { podOf(snapshot: S): string; readonly when: "at the start" | "meanwhile" },
 ): Promise<number> {
   if (serving.length === 0) return 0;
-  const pods = await deps.machine.driver.list({ kind: resource.kind });
-  const running = new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  const listRunning = async () => {
+    const pods = await deps.machine.driver.list({ kind: resource.kind });
+    return new Set(pods.filter(({ state }) => state === "running").map(({ id }) => id));
+  };
+  let running = await listRunning();
+  if (when === "meanwhile" && serving.some(({ pod_id: podId }) => !running.has(podId))) {
+    await sleep(WATCHED_MS);
+    running = await listRunning();
+  }
   let lost = 0;
   for (const { generation, id, pod_id: podId } of serving) {
     if (running.has(podId)) continue;
@@ -120,20 +137,20 @@ interface JudgedHealth {
 
 /**
  * Judges a pod's answer to a health check. A pod of another version, or without a common version of the link, is
- * stopped and counts as silent.
+ * stopped.
  */
 export async function judgeHealth(
   { log, machine }: Pick<ReconcileDeps, "log" | "machine">,
   podId: string,
   health: JudgedHealth | undefined,
   graceMs: number,
-): Promise<"ready" | "starting" | "silent"> {
+): Promise<ProbeAnswer> {
   if (health === undefined) return "silent";
   const { link_versions: linkVersions = LINK_VERSIONS, version } = health;
   if (version !== VERSION || !LINK_VERSIONS.some((supported) => linkVersions.includes(supported))) {
     log.info({ pod: podId, version, link_versions: linkVersions }, "restarting a pod of another version");
     await machine.driver.stop(podId, graceMs);
-    return "silent";
+    return "replaced";
   }
   return health.state === "ready" ? "ready" : "starting";
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { afterAll, expect, test } from "vitest";
 import type { DesiredDatabase } from "../../database/desired.ts";
 import { openServer } from "../../testing/open-server.ts";
-import { openReconcilerStage, type ReconcilerStage, type TestVerb } from "../../testing/reconciler-stage.ts";
+import { openTestReconciler, type TestReconciler, type TestVerb } from "../../testing/test-reconciler.ts";
 import { RECONCILE_STEPS, type ReconcileStep } from "../core/reconcile-deps.ts";
 
 /** `npm run test:faults` runs all cells. Other runs pick a few by `APPDB_SEED`. */
@@ -85,15 +85,15 @@ test.each(chosen.map(({ operation, step }) => [operation.name, step, operation] 
   { timeout: 60_000 },
   async (_name, step, operation) => {
     await using server = await openServer();
-    const stage = await openReconcilerStage(server);
-    await prepare(stage, operation);
+    const setup = await openTestReconciler(server);
+    await prepare(setup, operation);
     if (operation.verb !== undefined)
-      await stage.ask(operation.verb, operation.desired, { is_now: operation.is_now ?? false });
-    expect(await stage.killBehind(step)).toBe(true);
-    await using _reconciler = await stage.start();
-    const seen = await stage.settles(operation.ends.state);
+      await setup.ask(operation.verb, operation.desired, { is_now: operation.is_now ?? false });
+    expect(await setup.killBehind(step)).toBe(true);
+    await using _reconciler = await setup.start();
+    const seen = await setup.settles(operation.ends.state);
     expect(seen.operations.at(-1)).toBe(`database.${operation.verb ?? "provision"} succeeded`);
-    expect(stage.machine.pods.running()).toHaveLength(operation.ends.pods);
+    expect(setup.machine.pods.running()).toHaveLength(operation.ends.pods);
     if (operation.ends === AVAILABLE) expect(seen.observed).toMatchObject(operation.desired ?? {});
     const { rows } = await sql`select e.outcome from control.events e where e.operation_id =
       (select max(id::text)::uuid from control.operations where target like '%:data') order by e.id`.execute(
@@ -104,13 +104,13 @@ test.each(chosen.map(({ operation, step }) => [operation.name, step, operation] 
   },
 );
 
-async function prepare(stage: ReconcilerStage, { verb, before = [] }: Operation): Promise<void> {
+async function prepare(setup: TestReconciler, { verb, before = [] }: Operation): Promise<void> {
   if (verb === undefined) return;
-  await stage.storeEnvironment(HASH);
-  await using _reconciler = await stage.start();
-  await stage.settles("AVAILABLE");
+  await setup.storeEnvironment(HASH);
+  await using _reconciler = await setup.start();
+  await setup.settles("AVAILABLE");
   for (const one of before) {
-    await stage.ask(one);
-    await stage.settles(one === "stop" ? "STOPPED" : "DELETING");
+    await setup.ask(one);
+    await setup.settles(one === "stop" ? "STOPPED" : "DELETING");
   }
 }

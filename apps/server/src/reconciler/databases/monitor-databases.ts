@@ -1,15 +1,16 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
-import { type PodEvent, watchPods } from "@appdb/pods/driver/pod-keeper";
+import { type PodEvent, type ProbeAnswer, watchPods } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { type ControlDatabase, errorFields } from "../../database/pool.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import { logOf, parseServicePodId } from "../../pods/service-paths.ts";
-import { judgeHealth, markPodLost } from "../core/lost-pods.ts";
+import { judgeHealth, markPodLost, type ServingResource } from "../core/lost-pods.ts";
 import { STOP_GRACE_MS } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
+import { currentOperation } from "../core/resource.ts";
 import { ServicePodMonitor } from "../services/monitor-services.ts";
 import { DATABASES } from "./database-resource.ts";
 import { failLostDatabase } from "./fail-database.ts";
@@ -47,7 +48,7 @@ async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<vo
     clock: createSteadyClock(),
     probe: (pod: PodStatus) => (isService(pod) ? services.probe(pod) : databases.probe(pod)),
     isWanted: async (pod: PodStatus) =>
-      isService(pod) ? services.isWanted(pod) : (await readAwake(db, pod.labels.database_id)) !== undefined,
+      isService(pod) ? services.isWanted(pod) : (await readServing(db, pod.labels.database_id)) !== undefined,
     logOf: ({ id, labels }: PodStatus) => logOf({ id, database_id: labels.database_id }),
   };
   for await (const event of watchPods(keeper, signal)) {
@@ -61,9 +62,8 @@ async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<vo
 async function handlePodEvent(deps: ReconcileDeps, event: PodEvent): Promise<void> {
   // the job that started it waits for this
   if (event.event === "ready") return;
-  const row = await readAwake(deps.db, event.database_id);
-  if (row === undefined) return;
-  const serving = { row: { ...row, state: "AVAILABLE" as const }, uri: row.uri };
+  const serving = await readServing(deps.db, event.database_id);
+  if (serving === undefined) return;
   if (event.event === "failed") await failLostDatabase(deps, serving, event);
   else await markPodLost(DATABASES, deps, serving, event);
 }
@@ -86,7 +86,7 @@ class DatabasePodMonitor {
     this.#services = services;
   }
 
-  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+  async probe(pod: PodStatus): Promise<ProbeAnswer> {
     const { log, machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
     const page = await this.#open(pod);
@@ -148,7 +148,7 @@ class DatabasePodMonitor {
   /** Measures the memory and disk of the database and its services, as stored in its row. */
   async #weigh(
     pod: PodStatus,
-    { disk_bytes: diskBytes, disk_limit_bytes: diskLimitBytes, is_disk_full: isDiskFull }: PodHealth,
+    { disk_bytes, disk_limit_bytes, is_disk_full, media_bytes, media_objects }: PodHealth,
   ): Promise<string> {
     const { db, machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
@@ -163,10 +163,12 @@ class DatabasePodMonitor {
         .execute();
     }
     return JSON.stringify({
-      disk_bytes: diskBytes,
-      disk_limit_bytes: diskLimitBytes,
+      disk_bytes,
+      disk_limit_bytes,
       memory_bytes: memoryBytes,
-      is_disk_full: isDiskFull,
+      is_disk_full,
+      media_bytes,
+      media_objects,
     });
   }
 }
@@ -174,6 +176,18 @@ class DatabasePodMonitor {
 function describeRequests(inFlight: number): string | null {
   if (inFlight === 0) return null;
   return inFlight === 1 ? "1 request runs" : `${inFlight} requests run`;
+}
+
+/** A database whose pod must answer: an AVAILABLE one, or one that serves while its next image is built. */
+async function readServing(db: ControlDatabase, id: string): Promise<ServingResource | undefined> {
+  const snapshot = await DATABASES.loadSnapshot(db, id);
+  if (snapshot === undefined) return undefined;
+  const { row } = snapshot;
+  const isBuilding =
+    row.state === "UPDATING" &&
+    row.last_build?.state === "running" &&
+    row.last_build.operation_id === currentOperation(snapshot)?.id;
+  return row.state === "AVAILABLE" || isBuilding ? snapshot : undefined;
 }
 
 export type AwakeRow = NonNullable<Awaited<ReturnType<typeof readAwake>>>;

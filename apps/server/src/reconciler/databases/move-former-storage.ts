@@ -21,23 +21,26 @@ import { endPods } from "./stop-database.ts";
 
 type MoveDeps = Pick<ReconcileDeps, "machine">;
 
-/** Moves the storage of all databases. A failed move keeps the old storage and is retried when its database starts. */
-export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, "log">): Promise<number> {
+/**
+ * Moves the storage of all databases. A failed move keeps the old storage and is retried when its database starts.
+ * Returns the moved databases, whose pods have ended.
+ */
+export async function moveAllFormerStorage(deps: MoveDeps & Pick<ReconcileDeps, "log">): Promise<string[]> {
   const { log, machine } = deps;
   const ids = new Set<string>();
   for (const folder of [SERVER_PATHS.databases, SERVER_PATHS.movingDatabases]) {
     for (const name of (await awaitIfExists(readdir(join(machine.paths.home, folder)))) ?? [])
       if (isUuid(name)) ids.add(name);
   }
-  let moved = 0;
+  const moved: string[] = [];
   for (const id of ids) {
     try {
-      if (await moveFormerStorage(deps, id)) moved += 1;
+      if (await moveFormerStorage(deps, id)) moved.push(id);
     } catch (error) {
       log.error({ err: error, db: id }, "could not move the storage of a database");
     }
   }
-  if (moved > 0) log.info({ databases: moved }, "the storage of databases was moved");
+  if (moved.length > 0) log.info({ databases: moved.length }, "the storage of databases was moved");
   return moved;
 }
 

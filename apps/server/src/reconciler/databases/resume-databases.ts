@@ -66,7 +66,10 @@ export async function endOrphans({ db, log, machine }: ReconcileDeps): Promise<n
 }
 
 /** Marks databases without a running pod as lost. */
-export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<number> {
+export async function markMissingDatabasesLost(
+  deps: ReconcileDeps,
+  when: "at the start" | "meanwhile",
+): Promise<number> {
   const rows = await deps.db
     .selectFrom("control.databases")
     .select(["id", "generation"])
@@ -74,7 +77,7 @@ export async function markMissingDatabasesLost(deps: ReconcileDeps): Promise<num
     .execute();
   const podOf = (id: string) => databasePod(id).id;
   const serving = rows.map(({ generation, id }) => ({ id, generation, pod_id: podOf(id) }));
-  return await markMissingPodsLost(DATABASES, deps, serving, ({ row }) => podOf(row.id));
+  return await markMissingPodsLost(DATABASES, deps, serving, { podOf: ({ row }) => podOf(row.id), when });
 }
 
 /** Removes the volumes of databases that are gone. */
@@ -118,16 +121,20 @@ export async function endAllPods(deps: ReconcileDeps): Promise<void> {
   if (pods.length > 0) log.info({ pods: pods.length }, "the pods were ended with the server");
 }
 
+/** Records that the server ended the pods of databases. They start again. */
+export async function markPodsEnded({ db }: Pick<ReconcileDeps, "db">, ids: readonly string[]): Promise<void> {
+  await markServicesStarting(db, ids);
+  if (ids.length === 0) return;
+  await db
+    .updateTable("control.databases")
+    .set({ state: "STARTING", awake_because: null })
+    .where("state", "=", "AVAILABLE")
+    .where("id", "in", ids)
+    .execute();
+}
+
 async function markStarting({ db, machine }: ReconcileDeps, ended: readonly string[]): Promise<void> {
-  await markServicesStarting(db, ended);
-  if (ended.length > 0) {
-    await db
-      .updateTable("control.databases")
-      .set({ state: "STARTING", awake_because: null })
-      .where("state", "=", "AVAILABLE")
-      .where("id", "in", ended)
-      .execute();
-  }
+  await markPodsEnded({ db }, ended);
   // includes databases whose pod was still being prepared
   const beginning = await db
     .selectFrom("control.databases")

@@ -1,3 +1,5 @@
+import { AppError } from "@appdb/contract/errors";
+import { databasePod } from "../../pods/database-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -15,6 +17,7 @@ import {
 import { failDatabaseStart, failUpdate } from "./fail-database.ts";
 import { preparePod } from "./prepare-pod.ts";
 
+const NOT_SERVED = "a database has no pod until its image is built: its current image does not start";
 const RETRY_HINT = "See its log: cli db logs <db_uri>   then try again: cli db retry <db_uri>";
 
 const READY: ReadyPolicy = {
@@ -47,7 +50,11 @@ export async function runDatabase(
   if (!(await begin(DATABASES, deps, snapshot))) return "moved";
   await done("begun");
   const desired = desiredSpec(snapshot);
-  if (await needsBuild(deps, snapshot, desired)) return await startBuild(deps, snapshot);
+  if (await needsBuild(deps, snapshot, desired)) {
+    const outcome = await startBuild(deps, snapshot);
+    await servePreviousImage(deps, snapshot, signal);
+    return outcome;
+  }
   const pod = await preparePod(deps, snapshot, desired, signal);
   if ("code" in pod) {
     // the running pod was not changed yet
@@ -96,6 +103,40 @@ export async function runDatabase(
   });
   await done("ended");
   return "moved";
+}
+
+/**
+ * Starts the pod of an updated database with its current image, if the pod ended before or during the build, for example
+ * with the previous server. A failure is logged: the build continues, and its end starts the pod too.
+ */
+async function servePreviousImage(deps: ReconcileDeps, snapshot: DatabaseSnapshot, signal: AbortSignal): Promise<void> {
+  const { log, machine } = deps;
+  const { id, observed, state } = snapshot.row;
+  if (state !== "UPDATING" || observed === null) return;
+  if ((await machine.driver.inspect(databasePod(id).id))?.state === "running") return;
+  const pod = await preparePod(deps, snapshot, observed, signal);
+  if ("code" in pod) {
+    log.warn({ db: id, code: pod.code, reason: pod.detail }, NOT_SERVED);
+    return;
+  }
+  const { address, spec } = pod;
+  try {
+    await startPod(deps, { kind: "database", database_id: id }, spec, signal);
+    const status = await waitReady(machine, spec, READY, () => machine.askHealth(address), signal);
+    const ready = {
+      id: spec.id,
+      kind: "database",
+      state: "READY",
+      started_at: status.started_at,
+      reason: null,
+    } as const;
+    await upsertPodRow(deps.db, id, ready);
+    await wakeServices(deps.db, id);
+    log.info({ db: id, uri: snapshot.uri }, "a database runs its current image until the next one is built");
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError)) throw error;
+    log.warn({ db: id, code: error.code, reason: error.message }, NOT_SERVED);
+  }
 }
 
 /** Makes the operation uncancellable. Returns false if it was cancelled. */

@@ -3,22 +3,22 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { AT_ONCE } from "../../queue/shares.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { openTestReconciler, type TestReconciler } from "../../testing/test-reconciler.ts";
 import { openTestService, type TestService } from "../../testing/test-service.ts";
 
 let server: TestServer;
-let stage: ReconcilerStage;
+let setup: TestReconciler;
 beforeEach(async () => {
   server = await openServer();
-  stage = await openReconcilerStage(server);
+  setup = await openTestReconciler(server);
 });
 afterEach(() => server[Symbol.asyncDispose]());
 
 /** A service whose first instance has an open stream. */
 async function openStreaming(name: string): Promise<TestService> {
-  const service = await openTestService(stage, name);
+  const service = await openTestService(setup, name);
   await service.settles("AVAILABLE");
-  stage.machine.pods.say(service.pod(1), { in_flight: 1 });
+  setup.machine.pods.say(service.pod(1), { in_flight: 1 });
   return service;
 }
 
@@ -30,12 +30,12 @@ const countLocked = async () => {
 test("updates with open streams occupy no worker, and instances serve until their streams end", {
   timeout: 90_000,
 }, async () => {
-  await using _reconciler = await stage.start();
-  await stage.settles("AVAILABLE");
-  const { pods } = stage.machine;
+  await using _reconciler = await setup.start();
+  await setup.settles("AVAILABLE");
+  const { pods } = setup.machine;
   const streaming: TestService[] = [];
   for (let at = 0; at < AT_ONCE.services; at += 1) streaming.push(await openStreaming(`s${at}`));
-  const other = await openTestService(stage, "other");
+  const other = await openTestService(setup, "other");
   await other.settles("AVAILABLE");
   for (const service of streaming) await service.ask("update");
   for (const service of streaming) {
@@ -55,33 +55,33 @@ test("updates with open streams occupy no worker, and instances serve until thei
 });
 
 test("an endless stream is cut after its time, even by another reconciler", async () => {
-  const first = await stage.start();
-  await stage.settles("AVAILABLE");
+  const first = await setup.start();
+  await setup.settles("AVAILABLE");
   const service = await openStreaming("ingest");
   await service.ask("update");
-  await eventually(() => expect(stage.machine.pods.isDraining(service.pod(1))).toBe(true));
+  await eventually(() => expect(setup.machine.pods.isDraining(service.pod(1))).toBe(true));
   await first.stop("keep pods");
   await sql`update control.pods set draining_since = now() - interval '61 seconds' where draining_since is not null`.execute(
     server.deps.db,
   );
-  expect(stage.machine.pods.running()).toContain(service.pod(1));
-  await using _second = await stage.start();
+  expect(setup.machine.pods.running()).toContain(service.pod(1));
+  await using _second = await setup.start();
   expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
-  expect(stage.machine.pods.running().sort()).toEqual([stage.pod, service.pod(2)].sort());
+  expect(setup.machine.pods.running().sort()).toEqual([setup.pod, service.pod(2)].sort());
 });
 
 test("stopping a database with open streams occupies no worker, and ends after their time", async () => {
-  await using _reconciler = await stage.start();
-  await stage.settles("AVAILABLE");
+  await using _reconciler = await setup.start();
+  await setup.settles("AVAILABLE");
   const service = await openStreaming("ingest");
-  await stage.ask("stop");
-  await eventually(() => expect(stage.machine.pods.isDraining(service.pod(1))).toBe(true));
+  await setup.ask("stop");
+  await eventually(() => expect(setup.machine.pods.isDraining(service.pod(1))).toBe(true));
   await eventually(async () => expect(await countLocked()).toBe(0));
-  expect(await stage.see()).toMatchObject({ state: "STOPPING", open: 1, jobs: 1 });
-  expect(stage.machine.pods.running()).toContain(service.pod(1));
+  expect(await setup.see()).toMatchObject({ state: "STOPPING", open: 1, jobs: 1 });
+  expect(setup.machine.pods.running()).toContain(service.pod(1));
   await sql`update control.operations set started_at = now() - interval '21 seconds' where state = 'running'`.execute(
     server.deps.db,
   );
-  await stage.settles("STOPPED");
-  expect(stage.machine.pods.running()).toEqual([]);
+  await setup.settles("STOPPED");
+  expect(setup.machine.pods.running()).toEqual([]);
 });

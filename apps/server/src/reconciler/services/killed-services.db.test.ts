@@ -1,7 +1,7 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
 import { openServer } from "../../testing/open-server.ts";
-import { openReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { openTestReconciler } from "../../testing/test-reconciler.ts";
 import { openTestService } from "../../testing/test-service.ts";
 import type { ServiceStep } from "../core/reconcile-deps.ts";
 
@@ -28,22 +28,22 @@ test.each(chosen.map(({ verb, step }) => [verb, step] as const))(
   { timeout: 60_000 },
   async (verb, step) => {
     await using server = await openServer();
-    const stage = await openReconcilerStage(server);
-    const { pods } = stage.machine;
-    const first = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    const setup = await openTestReconciler(server);
+    const { pods } = setup.machine;
+    const first = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
     await first.stop("keep pods");
     await service.ask(verb);
-    expect(await stage.killBehind(step)).toBe(true);
+    expect(await setup.killBehind(step)).toBe(true);
     const killed = await service.see();
     if (verb === "update") expect(pods.running()).toContain(service.pod(killed?.observed?.instance ?? 0));
-    await using _reconciler = await stage.start();
+    await using _reconciler = await setup.start();
     const seen = await service.settles(ENDS[verb]);
     const serving = verb === "update" ? [service.pod(seen.observed?.instance ?? 0)] : [];
-    await eventually(() => expect(pods.running().sort()).toEqual([stage.pod, ...serving].sort()));
-    if (verb === "prune") expect(stage.machine.roles()).toEqual([]);
+    await eventually(() => expect(pods.running().sort()).toEqual([setup.pod, ...serving].sort()));
+    if (verb === "prune") expect(setup.machine.roles()).toEqual([]);
     expect(await service.outcomes(`service.${verb}`)).toEqual(
       verb === "update" ? ["pending", "succeeded", "pending", "succeeded"] : ["pending", "succeeded"],
     );

@@ -1,5 +1,5 @@
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
-import type { PodEvent } from "@appdb/pods/driver/pod-keeper";
+import type { PodEvent, ProbeAnswer } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { parseServicePodId } from "../../pods/service-paths.ts";
@@ -38,7 +38,7 @@ export class ServicePodMonitor {
     this.#deps = deps;
   }
 
-  async probe(pod: PodStatus): Promise<"ready" | "starting" | "silent"> {
+  async probe(pod: PodStatus): Promise<ProbeAnswer> {
     const page = await this.#open(pod);
     if (page === undefined) return "starting";
     const health = await this.#deps.machine.askService(page.address);

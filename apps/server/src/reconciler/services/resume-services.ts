@@ -34,7 +34,10 @@ export async function findUnfinishedServices(
 }
 
 /** Marks services without a running instance as lost. */
-export async function markMissingServicesLost(deps: ReconcileDeps): Promise<number> {
+export async function markMissingServicesLost(
+  deps: ReconcileDeps,
+  when: "at the start" | "meanwhile",
+): Promise<number> {
   const rows = await deps.db
     .selectFrom("control.services")
     .select(["id", "generation", "observed"])
@@ -43,7 +46,10 @@ export async function markMissingServicesLost(deps: ReconcileDeps): Promise<numb
     .execute();
   const podOf = (id: string, observed: ObservedService | null) => servicePodId(id, observed?.instance ?? 0);
   const serving = rows.map(({ generation, id, observed }) => ({ id, generation, pod_id: podOf(id, observed) }));
-  return await markMissingPodsLost(SERVICES, deps, serving, ({ row }) => podOf(row.id, row.observed));
+  return await markMissingPodsLost(SERVICES, deps, serving, {
+    podOf: ({ row }) => podOf(row.id, row.observed),
+    when,
+  });
 }
 
 /** Removes the volumes of services that are gone, of databases that are not. Answers of how many. */

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { databasePaths } from "../../pods/database-paths.ts";
 import { serviceFolder, servicePaths } from "../../pods/service-paths.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
-import { openReconcilerStage, type ReconcilerStage } from "../../testing/reconciler-stage.ts";
+import { makeKey } from "../../testing/people.ts";
+import { openTestReconciler, type TestReconciler } from "../../testing/test-reconciler.ts";
 import { openTestService } from "../../testing/test-service.ts";
 import { failLostService } from "./fail-service.ts";
 import { loadServiceSnapshot } from "./service-resource.ts";
@@ -15,26 +16,26 @@ const TREE = "c".repeat(64);
 const HASH = "a".repeat(64);
 
 let server: TestServer;
-let stage: ReconcilerStage;
+let setup: TestReconciler;
 beforeEach(async () => {
   server = await openServer();
-  stage = await openReconcilerStage(server);
+  setup = await openTestReconciler(server);
 });
 afterEach(() => server[Symbol.asyncDispose]());
 
 describe("a service", () => {
   test("that is deployed serves its release with the organization's keys", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     expect(await service.settles("AVAILABLE")).toMatchObject({
       observed: { release: 1, restarts: 0, instance: 1 },
       operations: ["service.update succeeded"],
       pods: [{ id: service.pod(1), state: "READY" }],
     });
-    const told = stage.machine.pods.toldService(service.pod(1));
-    const { run_folder: runFolder } = databasePaths(stage.machine.paths, stage.id);
-    const folder = serviceFolder(stage.machine.paths, { id: service.id, database_id: stage.id });
+    const told = setup.machine.pods.toldService(service.pod(1));
+    const { run_folder: runFolder } = databasePaths(setup.machine.paths, setup.id);
+    const folder = serviceFolder(setup.machine.paths, { id: service.id, database_id: setup.id });
     // the database's pod measures it, possibly as another user
     expect([dirname(folder), folder].map((path) => statSync(path).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(told).toMatchObject({
@@ -42,27 +43,27 @@ describe("a service", () => {
       service: "ingest",
       instance: 1,
       database: "data",
-      organization: stage.org.name,
+      organization: setup.org.name,
       dsn: expect.stringMatching(/[?&]user=svc_[0-9a-f]{12}&password=[\w-]{43}$/),
       resources: { workers: 1 },
     });
-    expect(told.token).not.toBe(stage.machine.pods.specOf(stage.pod).token);
+    expect(told.token).not.toBe(setup.machine.pods.specOf(setup.pod).token);
     expect(told.run_folder).not.toBe(runFolder);
     expect(told.last_keys).toBeDefined();
-    expect((await stage.see()).operations).toEqual(["database.provision succeeded"]);
+    expect((await setup.see()).operations).toEqual(["database.provision succeeded"]);
   });
 
   test("that is updated always has a serving instance, and the previous one finishes its requests", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
-    stage.machine.pods.say(service.pod(1), { in_flight: 1 });
+    setup.machine.pods.say(service.pod(1), { in_flight: 1 });
     await service.ask("update", { tree: TREE, workers: 2 });
     const looked: unknown[] = [];
     await eventually(async () => {
       const seen = await service.see();
-      const running = stage.machine.pods.running();
+      const running = setup.machine.pods.running();
       looked.push(seen?.observed?.instance);
       expect(running).toContain(service.pod(seen?.observed?.instance ?? 0));
       expect(seen?.state).toMatch(/UPDATING|AVAILABLE/);
@@ -70,28 +71,28 @@ describe("a service", () => {
     });
     // the operation ends when the new one serves; the previous one still answers
     expect(await service.see()).toMatchObject({ state: "AVAILABLE", open: 0, observed: { release: 2, instance: 2 } });
-    expect(stage.machine.pods.running()).toEqual(expect.arrayContaining([service.pod(1), service.pod(2)]));
+    expect(setup.machine.pods.running()).toEqual(expect.arrayContaining([service.pod(1), service.pod(2)]));
     expect(new Set(looked)).not.toContain(undefined);
-    expect(stage.machine.pods.toldService(service.pod(2))).toMatchObject({
+    expect(setup.machine.pods.toldService(service.pod(2))).toMatchObject({
       limits: { workers: 2 },
       runtime: { project_root: expect.stringContaining(TREE) },
     });
-    stage.machine.pods.say(service.pod(1), { in_flight: 0 });
+    setup.machine.pods.say(service.pod(1), { in_flight: 0 });
     expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2) }] });
     const { run_folder: runFolder, scratch_folder: scratchFolder } = servicePaths(
-      stage.machine.paths,
-      { id: service.id, database_id: stage.id },
+      setup.machine.paths,
+      { id: service.id, database_id: setup.id },
       1,
     );
     expect([runFolder, scratchFolder].filter(existsSync)).toEqual([]);
   });
 
   test("keeps running when its new instance never serves, and shows the last log lines", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
-    stage.machine.pods.behave({ start: "exits", output: "ModuleNotFoundError: No module named 'tiny'" });
+    setup.machine.pods.behave({ start: "exits", output: "ModuleNotFoundError: No module named 'tiny'" });
     await service.ask("update", { tree: TREE });
     const seen = await service.settles("AVAILABLE");
     expect(seen).toMatchObject({
@@ -112,7 +113,7 @@ describe("a service", () => {
       { number: 1, has_served: true },
       { number: 2, has_served: false },
     ]);
-    stage.machine.pods.behave({});
+    setup.machine.pods.behave({});
     await service.ask("update", { environment: HASH });
     expect((await service.settles("AVAILABLE")).errors.at(-1)).toMatchObject({ code: "image_missing" });
     await service.ask("restart");
@@ -120,42 +121,42 @@ describe("a service", () => {
   });
 
   test("is FAILED when its first instance never serves, and serves once it is fixed", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    stage.machine.pods.behave({ start: "exits", output: "SyntaxError: invalid syntax" });
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    setup.machine.pods.behave({ start: "exits", output: "SyntaxError: invalid syntax" });
+    const service = await openTestService(setup);
     expect(await service.settles("FAILED")).toMatchObject({
       failure: { code: "pod_failed", detail: expect.stringContaining("SyntaxError") },
       observed: null,
       operations: ["service.update failed"],
       pods: [{ state: "FAILED" }],
     });
-    stage.machine.pods.behave({});
+    setup.machine.pods.behave({});
     await service.ask("update");
     expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ state: "READY" }] });
   });
 
   test("is stopped, restarted with new secrets, and removed with its folder", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
     await service.ask("stop");
     expect(await service.settles("STOPPED")).toMatchObject({ observed: null, pods: [] });
-    expect(stage.machine.pods.running()).toEqual([stage.pod]);
-    const params = { org: stage.org.name, name: "OPENAI_API_KEY" };
-    await server.ask("secretSet", { as: stage.owner, params, body: { value: "sk-1" } } as never);
+    expect(setup.machine.pods.running()).toEqual([setup.pod]);
+    const params = { org: setup.org.name, name: "OPENAI_API_KEY" };
+    await server.ask("secretSet", { as: setup.owner, params, body: { value: "sk-1" } } as never);
     await service.ask("restart");
     const { observed } = await service.settles("AVAILABLE");
-    expect(stage.machine.pods.toldService(service.pod(observed?.instance ?? 0)).runtime.env).toMatchObject({
+    expect(setup.machine.pods.toldService(service.pod(observed?.instance ?? 0)).runtime.env).toMatchObject({
       OPENAI_API_KEY: "sk-1",
     });
-    expect(stage.machine.roles()).toEqual([service.id]);
+    expect(setup.machine.roles()).toEqual([service.id]);
     await service.ask("prune");
     await service.settles(undefined);
-    expect(stage.machine.pods.running()).toEqual([stage.pod]);
-    expect(stage.machine.roles()).toEqual([]);
-    expect(existsSync(serviceFolder(stage.machine.paths, { id: service.id, database_id: stage.id }))).toBe(false);
+    expect(setup.machine.pods.running()).toEqual([setup.pod]);
+    expect(setup.machine.roles()).toEqual([]);
+    expect(existsSync(serviceFolder(setup.machine.paths, { id: service.id, database_id: setup.id }))).toBe(false);
     const { rows } = await sql`select kind, state from control.operations where kind = 'service.prune'`.execute(
       server.deps.db,
     );
@@ -165,57 +166,57 @@ describe("a service", () => {
 
 describe("the services of a database", () => {
   test("stop before PostgreSQL and start with it, except stopped ones", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const [one, two] = [await openTestService(stage, "one"), await openTestService(stage, "two")];
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const [one, two] = [await openTestService(setup, "one"), await openTestService(setup, "two")];
     for (const service of [one, two]) await service.settles("AVAILABLE");
     await two.ask("stop");
     await two.settles("STOPPED");
-    await stage.ask("restart");
-    await stage.settles("AVAILABLE");
-    expect(stage.machine.pods.starts(one.pod(1))).toBe(1);
-    const before = stage.machine.pods.ends().length;
-    stage.machine.pods.say(one.pod(1), { in_flight: 1 });
-    await stage.ask("stop");
-    await eventually(() => expect(stage.machine.pods.isDraining(one.pod(1))).toBe(true));
-    expect(stage.machine.pods.ends().slice(before)).toEqual([]);
+    await setup.ask("restart");
+    await setup.settles("AVAILABLE");
+    expect(setup.machine.pods.starts(one.pod(1))).toBe(1);
+    const before = setup.machine.pods.ends().length;
+    setup.machine.pods.say(one.pod(1), { in_flight: 1 });
+    await setup.ask("stop");
+    await eventually(() => expect(setup.machine.pods.isDraining(one.pod(1))).toBe(true));
+    expect(setup.machine.pods.ends().slice(before)).toEqual([]);
     // its running requests have ended
-    stage.machine.pods.say(one.pod(1), { in_flight: 0 });
-    await stage.settles("STOPPED");
-    expect(stage.machine.pods.ends().slice(before)).toEqual([one.pod(1), stage.pod]);
+    setup.machine.pods.say(one.pod(1), { in_flight: 0 });
+    await setup.settles("STOPPED");
+    expect(setup.machine.pods.ends().slice(before)).toEqual([one.pod(1), setup.pod]);
     expect(await one.settles("STOPPED")).toMatchObject({ desired: { is_running: true }, observed: null, pods: [] });
-    await stage.ask("start");
-    await stage.settles("AVAILABLE");
+    await setup.ask("start");
+    await setup.settles("AVAILABLE");
     expect(await one.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2 } });
     expect((await two.see())?.state).toBe("STOPPED");
-    await stage.ask("delete", {}, { is_now: true });
-    await stage.settles(undefined);
-    await eventually(() => expect(stage.machine.pods.running()).toEqual([]));
+    await setup.ask("delete", {}, { is_now: true });
+    await setup.settles(undefined);
+    await eventually(() => expect(setup.machine.pods.running()).toEqual([]));
   });
 
   test("start concurrently with it, serve after it, and end with one that fails permanently", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const { pods } = stage.machine;
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const { pods } = setup.machine;
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
     const startSilently = async (instance: number) => {
-      await stage.ask("stop");
-      await stage.settles("STOPPED");
+      await setup.ask("stop");
+      await setup.settles("STOPPED");
       pods.behave({ start: "silent", times: 1 });
-      await stage.ask("start");
-      await eventually(() => expect(pods.running().sort()).toEqual([stage.pod, service.pod(instance)].sort()));
-      expect([(await stage.see()).state, (await service.see())?.state]).toEqual(["STARTING", "STARTING"]);
+      await setup.ask("start");
+      await eventually(() => expect(pods.running().sort()).toEqual([setup.pod, service.pod(instance)].sort()));
+      expect([(await setup.see()).state, (await service.see())?.state]).toEqual(["STARTING", "STARTING"]);
     };
     await startSilently(2);
-    pods.end(stage.pod);
-    await stage.settles("AVAILABLE");
+    pods.end(setup.pod);
+    await setup.settles("AVAILABLE");
     expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2 } });
     expect(pods.starts(service.pod(2))).toBe(1);
     await startSilently(3);
     pods.behave({ start: "exits" });
-    pods.end(stage.pod);
-    await stage.settles("FAILED");
+    pods.end(setup.pod);
+    await setup.settles("FAILED");
     expect(await service.settles("STOPPED")).toMatchObject({ desired: { is_running: true }, observed: null, pods: [] });
     await eventually(() => expect(pods.running()).toEqual([]));
   });
@@ -224,40 +225,35 @@ describe("the services of a database", () => {
     await server.deps.db
       .updateTable("control.databases")
       .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
-      .where("id", "=", stage.id)
+      .where("id", "=", setup.id)
       .execute();
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
-    const { last_keys: lastKeys } = stage.machine.pods.toldService(service.pod(1));
-    const made = await server.ask("keyCreate", {
-      as: stage.owner,
-      params: { org: stage.org.name },
-      body: { name: "ci", grants: [] },
-    } as never);
-    expect(made.status, made.text).toBeLessThan(300);
-    await eventually(() => expect(stage.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(lastKeys), {
+    const { last_keys: lastKeys } = setup.machine.pods.toldService(service.pod(1));
+    await makeKey(server, setup.org, setup.owner, { name: "ci", grants: [] });
+    await eventually(() => expect(setup.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(lastKeys), {
       timeout_ms: 1_000,
     });
-    stage.machine.pods.say(service.pod(1), { in_flight: 2 });
-    stage.machine.pods.say(stage.pod, { busy: null, idle_ms: 3_600_000 });
-    await eventually(async () => expect((await stage.see()).awake_because).toBe("2 requests run"), {
+    setup.machine.pods.say(service.pod(1), { in_flight: 2 });
+    setup.machine.pods.say(setup.pod, { busy: null, idle_ms: 3_600_000 });
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("2 requests run"), {
       timeout_ms: 10_000,
     });
-    stage.machine.pods.say(service.pod(1), { in_flight: 0, idle_ms: 91_000 });
-    expect(await stage.settles("STOPPED")).toMatchObject({ pods: [] });
+    setup.machine.pods.say(service.pod(1), { in_flight: 0, idle_ms: 91_000 });
+    expect(await setup.settles("STOPPED")).toMatchObject({ pods: [] });
   });
 });
 
 describe("the pod of a service", () => {
   test("is restarted unchanged; after repeated ends it is FAILED until a retry", async () => {
-    await using _reconciler = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
-    stage.machine.pods.end(service.pod(1));
-    await eventually(() => expect(stage.machine.pods.starts(service.pod(1))).toBe(2));
+    setup.machine.pods.end(service.pod(1));
+    await eventually(() => expect(setup.machine.pods.starts(service.pod(1))).toBe(2));
     expect(await service.settles("AVAILABLE")).toMatchObject({
       observed: { instance: 1 },
       pods: [{ restarts: 1 }],
@@ -268,11 +264,11 @@ describe("the pod of a service", () => {
         "service.recover succeeded",
       ],
     });
-    expect((await stage.see()).state).toBe("AVAILABLE");
+    expect((await setup.see()).state).toBe("AVAILABLE");
     const seen = await loadServiceSnapshot(server.deps.db, service.id);
     if (seen === undefined) throw new Error("The service does not exist.");
     const givenUp = { pod_id: service.pod(1), reason: "it ended with code 1" };
-    expect(await failLostService({ ...server.deps, machine: stage.machine }, seen, givenUp)).toBe(true);
+    expect(await failLostService({ ...server.deps, machine: setup.machine }, seen, givenUp)).toBe(true);
     expect(await service.settles("FAILED")).toMatchObject({
       failure: { code: "pod_failed", detail: expect.stringContaining("repeatedly") },
       pods: [{ id: service.pod(1), state: "FAILED" }],
@@ -282,34 +278,34 @@ describe("the pod of a service", () => {
   });
 
   test("is restarted by the next server without a common version of the link", async () => {
-    const first = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    const first = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
     await first.stop("keep pods");
-    stage.machine.pods.say(service.pod(1), { link_versions: [] });
-    await using _second = await stage.start();
-    await eventually(() => expect(stage.machine.pods.starts(service.pod(1))).toBe(2));
+    setup.machine.pods.say(service.pod(1), { link_versions: [] });
+    await using _second = await setup.start();
+    await eventually(() => expect(setup.machine.pods.starts(service.pod(1))).toBe(2));
     expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 1 } });
-    expect(stage.machine.pods.starts(stage.pod)).toBe(1);
+    expect(setup.machine.pods.starts(setup.pod)).toBe(1);
   });
 
   test("survives a killed server, ends with a stopped one, and is started by the next", async () => {
-    const first = await stage.start();
-    await stage.settles("AVAILABLE");
-    const service = await openTestService(stage);
+    const first = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
     await service.settles("AVAILABLE");
     await first.stop("keep pods");
-    const second = await stage.start();
+    const second = await setup.start();
     expect(await service.see()).toMatchObject({ state: "AVAILABLE" });
-    expect(stage.machine.pods.starts(service.pod(1))).toBe(1);
+    expect(setup.machine.pods.starts(service.pod(1))).toBe(1);
     await second.stop("end pods");
-    expect(stage.machine.pods.running()).toEqual([]);
-    const third = await stage.start();
+    expect(setup.machine.pods.running()).toEqual([]);
+    const third = await setup.start();
     await service.settles("AVAILABLE");
     await third.stop("keep pods");
     await server.deps.db.deleteFrom("control.services").execute();
-    await using _fourth = await stage.start();
-    await eventually(() => expect(stage.machine.pods.running()).toEqual([stage.pod]));
+    await using _fourth = await setup.start();
+    await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]));
   });
 });

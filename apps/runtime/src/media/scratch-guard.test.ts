@@ -1,0 +1,28 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { expect, test } from "vitest";
+import { guardScratch } from "./scratch-guard.ts";
+
+/** Fills a file that it has deleted, and keeps it open. */
+const FILL = 'exec 3>"$0/filled"; rm "$0/filled"; dd if=/dev/zero bs=1M count=96 >&3 2>/dev/null; sleep 60; exit 1';
+
+test.runIf(process.platform === "linux")("ends code that fills a deleted file, and empties its folder", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-scratch-"));
+  const kept = mkdtempSync(join(tmpdir(), "appdb-kept-"));
+  writeFileSync(join(kept, "file"), "kept");
+  symlinkSync(kept, join(folder, "link"));
+  using _guard = guardScratch({ folder, max_bytes: 8_000_000, log: createSilentLog(), program: "sh" });
+  const code = spawn("/bin/sh", ["-c", FILL, folder], { stdio: "ignore" });
+  const ended = new Promise((resolve) => code.once("exit", (_code, signal) => resolve(signal)));
+  try {
+    expect(await ended).toBe("SIGKILL");
+    await expect.poll(() => readdirSync(folder), { timeout: 5_000 }).toEqual([]);
+    expect(existsSync(join(kept, "file"))).toBe(true);
+  } finally {
+    code.kill("SIGKILL");
+    for (const path of [folder, kept]) rmSync(path, { recursive: true });
+  }
+});

@@ -1,0 +1,40 @@
+import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
+import { createTestDatabase } from "@appdb/testkit/test-database";
+import { expect, onTestFinished, test } from "vitest";
+import { listLocalDatabases } from "./local-databases.ts";
+
+/** The last migration of version 0.8.0. */
+const LAST_OLD = 10;
+const TABLE = `insert into appdb.tables (folder, name, model, primary_key, has_default_idxs, identity)
+  values ('', 'docs', 'Docs', '{id}', false, 'id')`;
+
+test("counts the tables of databases that this version has not opened yet", async () => {
+  const migrations = readCatalogMigrations();
+  const [empty, old, own] = [await createTestDatabase(), await createTestDatabase(), await createTestDatabase()];
+  const dsns = new Map([empty, old, own].map(({ dsn, name }) => [name, dsn]));
+  onTestFinished(async () => {
+    for (const { drop } of [empty, old, own]) await drop();
+  });
+  for (const [database, known, project] of [
+    [old, migrations.filter(({ number }) => number <= LAST_OLD), ""],
+    [own, migrations, "update appdb.tables set project = '/shop'"],
+  ] as const) {
+    await using sql = createPgPool({ dsn: database.dsn, max: 1, application_name: "a test" });
+    await ensureCatalog(sql, known);
+    await sql.query({ text: TABLE });
+    if (project !== "") await sql.query({ text: project });
+  }
+  const postgres = {
+    listDatabases: async () => dsns.keys(),
+    dsn: (name: string) => dsns.get(name) ?? "",
+  } as unknown as PostgresProvider;
+  const found = await listLocalDatabases({ postgres, services: { list: () => [] } as never, databases: {} as never });
+  expect(found.map(({ projects, tables }) => ({ projects, tables }))).toEqual([
+    { tables: 0, projects: [] },
+    { tables: 1, projects: [] },
+    { tables: 1, projects: ["/shop"] },
+  ]);
+});
