@@ -238,6 +238,8 @@ function skippedBy(reads: readonly string[], errors: Errors): UdfError | undefin
   return cause === undefined ? undefined : { ...cause, kind: "skipped" };
 }
 
-function mediaError({ code, message }: AppError, name: string): UdfError {
-  return { kind: "raised", function: name, type: code, message, at: null };
+function mediaError({ code, message, hint }: AppError, name: string): UdfError {
+  // An error of a cell has no hint, and this one names the variables to correct.
+  const named = code === "media_denied" && hint !== undefined ? `${message} ${hint}` : message;
+  return { kind: "raised", function: name, type: code, message: named, at: null };
 }

@@ -1,0 +1,46 @@
+import { appError } from "@appdb/contract/errors";
+import { printReference } from "@appdb/contract/media";
+import { createFakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
+import { expect, test } from "vitest";
+import type { MediaFiles, UdfGraph } from "../ports.ts";
+import { withMedia } from "./media-runner.ts";
+
+const IMAGE = { kind: "image" } as const;
+const PICTURE = { name: "picture", type: IMAGE, nullable: false } as const;
+const CELL = printReference({ url: "s3://bucket/a.png" });
+
+/** One step that reads the picture. */
+const GRAPH: UdfGraph = {
+  key: "g",
+  inputs: [PICTURE],
+  steps: [{ name: "thumb", type: IMAGE, nullable: true, expr: { node: "column", ...PICTURE } }],
+  functions: [],
+};
+const DENIED = appError("media_denied", { detail: "The store refused access.", hint: "Check AWS_ACCESS_KEY_ID." });
+
+function mediaThat(does: Partial<MediaFiles>): MediaFiles {
+  return does as MediaFiles;
+}
+
+test("a store that refuses to read or to store names its variables in the cell's error", async () => {
+  const refuse = async () => {
+    throw DENIED;
+  };
+  const made = createFakeUdfRunner({ thumb: () => JSON.stringify({ path: "/scratch/new.png" }) });
+  const locate = async () => JSON.stringify({ path: "/cache/a.png" });
+  for (const media of [mediaThat({ locate: refuse }), mediaThat({ locate, store: refuse })]) {
+    const { values, errors } = await withMedia(made, media).run(GRAPH, [CELL]);
+    expect(values).toEqual([null]);
+    expect(errors?.thumb).toMatchObject({
+      type: "media_denied",
+      message: "The store refused access. Check AWS_ACCESS_KEY_ID.",
+    });
+  }
+});
+
+test("a result that is the given file keeps its cell", async () => {
+  const given = JSON.stringify({ path: "/cache/a.png" });
+  const runner = createFakeUdfRunner({ thumb: ({ picture = null }) => picture });
+  const { values } = await withMedia(runner, mediaThat({ locate: async () => given })).run(GRAPH, [CELL]);
+  expect(values).toEqual([CELL]);
+});
