@@ -83,7 +83,13 @@ export async function measureMedia(bench: Bench): Promise<Measure[]> {
       limit: ratesOf("copy"),
       reach: { at_least: 0.6 },
     },
-    { name: "memory of service and workers during the upload", unit: "MB", ours: memory, limit: undefined, reach: { at_most: 150 } },
+    {
+      name: "memory of service and workers during the upload",
+      unit: "MB",
+      ours: memory,
+      limit: undefined,
+      reach: { at_most: 150 },
+    },
     {
       name: `pictures of 20 kB with a stored thumbnail, ${CONNECTIONS} conn., against Pillow alone in one process`,
       unit: "/s",

@@ -5,7 +5,7 @@ underscore, because on a Json column every other name is a key of the value.
 """
 
 from appdb.declare.constants import literal_text, literal_value, plain
-from appdb.declare.errors import AppFileError, UnknownAttribute, did_you_mean, later
+from appdb.declare.errors import AppFileError, UnknownAttribute, did_you_mean
 from appdb.declare.types import display, manifest_type
 from appdb.expressions import algebra
 from appdb.expressions import paths
@@ -164,7 +164,9 @@ class Expr:
         if self._kind == "json":
             return paths.key_of(self, name)
         if name in ("fileurl", "localpath"):
-            return _file_of(self, name)
+            from appdb.expressions.files import file_of
+
+            return file_of(self, name)
         if name == "similarity":
             raise AppFileError(
                 f"{self._text} is not a column. Only a column with an embedding index has a likeness.",
@@ -360,18 +362,6 @@ _CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
 def taken_names(kind):
     """Names after a dot that are not keys."""
     return (*_OWN, *_CELL_ERRORS)
-
-
-def _file_of(expr, name):
-    """`picture.fileurl`: the address that answers show for the file."""
-    if rules(expr._kind).check is None:
-        raise AppFileError(f"{expr._text}.{name} is for media; {expr._text} is {article(expr)}.", f"Leave .{name} out.")
-    if name == "localpath":
-        raise AppFileError(
-            f"{expr._text}.localpath is available in functions alone.",
-            "Give the column to a @udf: a Video, Audio or Document parameter gets the path of its file.",
-        )
-    return expr
 
 
 def _cell_error(column, name):
