@@ -58,7 +58,7 @@ const TARGETS: readonly [target: string, detail: RegExp, hint: RegExp][] = [
   ["Main Db", /'Main Db' is not a valid name; names begin with a letter/, /main-db/],
   ["1main", /'1main'/, /main/],
   ["", /empty/, /main/],
-  ["main//reports", /folder ''.*empty/, /main/],
+  ["main//reports", /folder is empty/, /main/],
   ["main/appdb", /'appdb'.*reserved/, /main/],
   ["postgres", /'postgres'.*reserved/, /main/],
   [LONG, /64 characters, the maximum is 63/, /x{63}/],

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { VERSION } from "@appdb/contract/version";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
 import { openTestProject } from "@appdb/testkit/test-project";
@@ -94,7 +95,7 @@ test("every verb refuses a newer database with both versions", async () => {
   ]) {
     expect(await expectProblem(project, 1, ...verb), verb.join(" ")).toMatchObject({
       code: "catalog_too_new",
-      detail: expect.stringMatching(/written by version 9\.1\.0 .*format 900.*this is version 0\.8\.0/),
+      detail: expect.stringMatching(`written by version 9\\.1\\.0 .*format 900.*this is version ${VERSION}`),
       hint: "Upgrade this installation: pip install --upgrade 'appdb[serve]>=9.1.0'",
     });
   }

@@ -55,8 +55,9 @@ function receive(socket: Socket, keep: (mail: string) => void): void {
   });
 }
 
-/** Joins lines and decodes characters of quoted-printable (RFC 2045). */
+/** Joins lines and decodes characters of a mail in quoted-printable (RFC 2045). */
 function unfold(text: string): string {
+  if (!/^content-transfer-encoding: quoted-printable/im.test(text)) return text;
   return text
     .replaceAll("=\r\n", "")
     .replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number(`0x${hex}`)));

@@ -277,7 +277,7 @@ test("a plan names services that it breaks and a restart the missing step", {
   const { breaks, catalog_version: catalogVersion } = (
     await client.call("schemaPlan", { body: { target: "breaks", manifest } })
   ).plan;
-  expect(breaks).toMatchObject([{ service: "breaks/ingest", tables: ["breaks/docs"], is_defined: false }]);
+  expect(breaks).toMatchObject([{ service: "breaks/ingest", tables: ["breaks/docs"] }]);
   await client.call("schemaApply", {
     body: { ...app, manifest, catalog_version: catalogVersion, allow_destructive: true },
   });

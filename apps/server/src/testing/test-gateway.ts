@@ -76,6 +76,7 @@ export async function openTestGateway(
     config: { ...config.gateway, ...given.config, limits: { ...config.gateway.limits, ...given.limits } },
   });
   const pods = new Set<LinkPod>();
+  const folders = new Set<string>();
   const placePod: TestGateway["placePod"] = async (service, instance) => {
     const { org_id: orgId } = await db
       .selectFrom("control.databases")
@@ -85,6 +86,7 @@ export async function openTestGateway(
     const token = await ensurePodToken(server.deps, { id: service.database_id, org_id: orgId });
     const folder = locate({ kind: "sockets", pod: servicePod(service, instance) });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    folders.add(folder);
     return { folder, link_socket: join(folder, "link.sock"), token: serviceTokenOf(token, service.id, instance) };
   };
   const runLinkPod: TestGateway["runLinkPod"] = async (service, instance, handle) => {
@@ -140,6 +142,7 @@ export async function openTestGateway(
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
       for (const pod of pods) await pod[Symbol.asyncDispose]();
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
