@@ -59,6 +59,12 @@ describe("the wheel on a PATH without Node", () => {
     expect(packed).toEqual(readdirSync(join(ROOT, "packages", "engine", "migrations")).sort());
   });
 
+  test.each(KINDS)("the wheel (%s) holds the stores of clouds, which are loaded on first use", (kind) => {
+    const names = execFileSync(PYTHON, ["-m", "zipfile", "-l", wheel(kind)], { encoding: "utf8" });
+    const packed = [...names.matchAll(/_bundle\/(\w+)-store\.js/g)].map(([, name]) => name);
+    expect(packed.sort()).toEqual(["azure", "gcs", "s3"]);
+  });
+
   test("without the extra, the library needs only msgpack", () => {
     const python = join(folder, "bare-any", "bin", "python");
     const listed = execFileSync(UV, ["pip", "list", "--quiet", "--format", "json", "--python", python], {

@@ -17,7 +17,10 @@ from pathlib import Path
 POSIX_TAG = "py3-none-manylinux_2_17_x86_64.manylinux_2_17_aarch64.macosx_10_9_x86_64.macosx_11_0_arm64"
 ANY_TAG = "py3-none-any"
 SUFFIXES = {".py", ".pyi", ".typed"}
-BUNDLE_FILES = ("cli.js", "cli-*.js", "pod.js", "pod-program.js", "read-compiled.cjs", "traces.js", "package.json")
+BUNDLE_FILES = (
+    *("cli.js", "cli-*.js", "pod.js", "pod-program.js", "read-compiled.cjs"),
+    *("traces.js", "*-store.js", "package.json"),
+)
 BUNDLE_FOLDERS = ("catalog-migrations", "examples", "swagger-ui")
 
 
