@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from appdb.functions import _signing
+from appdb.media import signing
 from appdb.functions.net import presigned_url
 
 pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
@@ -50,7 +50,7 @@ def test_the_published_example_of_aws_is_signed_alike(at, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
     # The example's host has no region: an endpoint for a bucket of no name gives its path.
     monkeypatch.setattr(
-        _signing, "_s3_place", lambda bucket, path, region: ("https://examplebucket.s3.amazonaws.com", path)
+        signing, "_s3_place", lambda bucket, path, region: ("https://examplebucket.s3.amazonaws.com", path)
     )
     signature = "aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
     assert query(presigned_url("s3://examplebucket/test.txt", 86400))["X-Amz-Signature"] == signature

@@ -134,7 +134,7 @@ def write_in(path, codec, sound):
 def test_times_that_go_back_or_are_missing_become_increasing():
     from fractions import Fraction
 
-    from appdb.functions._streams import timed
+    from appdb.media.streams import timed
 
     class Frame:
         def __init__(self, pts):
@@ -163,20 +163,20 @@ def test_a_failed_function_leaves_no_file(tmp_path, monkeypatch, film):
 
 
 def test_a_result_is_refused_beyond_its_limits(film, tone, monkeypatch):
-    from appdb.functions import _writing
+    from appdb.media import writing
 
-    monkeypatch.setattr(_writing, "MAX_BYTES", 5_000)
+    monkeypatch.setattr(writing, "MAX_BYTES", 5_000)
     with pytest.raises(ValueError, match="the file would have more than 5000 bytes"):
         audio.normalize(tone)
-    monkeypatch.setattr(_writing, "MAX_FRAMES", 5)
+    monkeypatch.setattr(writing, "MAX_FRAMES", 5)
     with pytest.raises(ValueError, match="a video has at most 5 frames"):
         video.grayscale(film)
 
 
 def test_a_video_that_claims_too_many_pixels_is_refused_undecoded(film, monkeypatch):
-    from appdb.functions import _streams
+    from appdb.media import streams
 
-    monkeypatch.setattr(_streams, "MAX_FRAME_PIXELS", 64 * 48 - 1)
+    monkeypatch.setattr(streams, "MAX_FRAME_PIXELS", 64 * 48 - 1)
     for call in (lambda: video.extract_frame(film, timestamp=0), lambda: video.mirror_x(film)):
         with pytest.raises(ValueError, match="a video of 64x48 is not supported: at least 2x2, at most 3071 pixels"):
             call()
@@ -185,7 +185,7 @@ def test_a_video_that_claims_too_many_pixels_is_refused_undecoded(film, monkeypa
 def test_an_impossible_frame_rate_is_not_believed():
     from types import SimpleNamespace
 
-    from appdb.functions._streams import rate_of
+    from appdb.media.streams import rate_of
 
     rates = [(90_000, 30, 30), (None, None, 25), (0, 1000, 25), (24, 30, 24)]
     for average, guessed, wanted in rates:

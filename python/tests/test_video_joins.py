@@ -11,7 +11,7 @@ from PIL import Image
 from test_video_functions import FILM, near, pixel
 
 from appdb.functions import image, video
-from appdb.functions._films import of_images
+from appdb.media.films import of_images
 
 pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
@@ -97,11 +97,11 @@ def test_audio_is_mixed_into_that_of_a_video(film):
 
 
 def test_a_video_is_reversed_in_parts_of_any_size(film, monkeypatch):
-    from appdb.functions import _joins
+    from appdb.media import joins
 
     wanted = Film(film).levels[::-1]
     assert near(Film(video.reverse(film)).levels, wanted, 4) and Film(video.reverse(film)).sound is None
-    monkeypatch.setattr(_joins, "_WINDOW_BYTES", 1)  # Eight frames at once.
+    monkeypatch.setattr(joins, "_WINDOW_BYTES", 1)  # Eight frames at once.
     made = Film(video.reverse(film, "keep"))
     assert near(made.levels, wanted, 4) and near(made.times, Film(film).times, 0.001) and made.sound is not None
 
@@ -119,7 +119,7 @@ def test_segments_cover_a_video(film):
 
 def test_failed_segments_leave_no_files(tmp_path, monkeypatch, film):
     monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
-    from appdb.functions import _joins
+    from appdb.media import joins
 
     calls = []
 
@@ -130,7 +130,7 @@ def test_failed_segments_leave_no_files(tmp_path, monkeypatch, film):
         (tmp_path / "part").write_bytes(b"x")
         return str(tmp_path / "part")
 
-    monkeypatch.setattr(_joins, "clipped", clip)
+    monkeypatch.setattr(joins, "clipped", clip)
     with pytest.raises(ValueError, match="broken here"):
         video.segment_video(film, duration=0.7)
     assert not (tmp_path / "part").exists()
@@ -199,7 +199,7 @@ def test_parameters_of_detection_matter(scenes):
 
 
 def test_cuts_in_quick_succession_are_merged_or_suppressed():
-    from appdb.functions._scenes import _merged, _spaced
+    from appdb.media.scenes import _merged, _spaced
 
     cuts = [20, 40, 44, 48, 52, 56, 90]
     assert _merged(cuts, 15) == [20, 40, 56, 90] and _spaced(cuts, 15) == [20, 40, 56, 90]

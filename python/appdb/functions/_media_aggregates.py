@@ -82,7 +82,7 @@ class stitch_tiles(Aggregator):
         self._size = None
 
     def update(self, order_key: Json, tile: Image, tile_box: Json, width: int, height: int):
-        from appdb.functions._pixels import checked_size, shown
+        from appdb.media.pixels import checked_size, shown
 
         size = checked_size("stitch_tiles", [width, height])
         if self._size not in (None, size):
@@ -118,7 +118,7 @@ class make_video(Aggregator):
     needs = ("pillow", "av")
 
     def __init__(self, fps: int = 25):
-        from appdb.functions._films import checked_rate
+        from appdb.media.films import checked_rate
 
         self._rate = checked_rate("make_video", fps)
         self._frames = _Images("make_video")
@@ -127,7 +127,7 @@ class make_video(Aggregator):
         self._frames.add_image(order_key, frame.convert("RGB"))
 
     def value(self) -> Video | None:
-        from appdb.functions._films import of_images
+        from appdb.media.films import of_images
 
         path = of_images((image for (image,) in self._frames.images()), self._rate) if len(self._frames) else None
         self._frames.close()
@@ -148,7 +148,7 @@ class concat_videos_agg(Aggregator):
         self._videos.add(order_key, video)
 
     def value(self) -> Video | None:
-        from appdb.functions._joins import concatenated
+        from appdb.media.joins import concatenated
 
         videos = self._videos.in_order()
         return concatenated(videos, *self._options) if videos else None
@@ -162,7 +162,7 @@ class mean_ap(Aggregator):
         self._found = {}
 
     def update(self, eval_dicts: Json):
-        from appdb.functions._detections import checked_evaluations
+        from appdb.media.detections import checked_evaluations
 
         for one in checked_evaluations(eval_dicts):
             scores, hits, total = self._found.setdefault(one["category"], ([], [], [0]))
@@ -171,6 +171,6 @@ class mean_ap(Aggregator):
             total[0] += one["num_gts"]
 
     def value(self) -> Json:
-        from appdb.functions._detections import average_precision
+        from appdb.media.detections import average_precision
 
         return {str(name): average_precision(*found) for name, found in sorted(self._found.items(), key=str)}

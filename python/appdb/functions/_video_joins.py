@@ -43,7 +43,7 @@ def overlay_image(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video with an image over it, from `start_time` to `end_time`. `scale`: its height as a part of the video's."""
-    from appdb.functions._overlays import Place, with_image
+    from appdb.media.overlays import Place, with_image
 
     place = Place(horizontal_align, horizontal_margin, vertical_align, vertical_margin, start_time, end_time)
     return with_image(self, image, place, scale, opacity, video_encoder, video_encoder_args)
@@ -82,7 +82,7 @@ def overlay_text(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video with text over it, drawn by Pillow. `box_border`: pixels around the text, one to four as in CSS."""
-    from appdb.functions._overlays import Place, text_image, with_image
+    from appdb.media.overlays import Place, text_image, with_image
 
     drawn = text_image(
         text, (font, font_size, line_spacing), (color, opacity), box and (box_color, box_opacity, box_border)
@@ -107,7 +107,7 @@ def transition(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """Both videos, with the end of the first going over into the second by an effect of FFmpeg's filter xfade."""
-    from appdb.functions._joins import crossed
+    from appdb.media.joins import crossed
 
     return crossed(video1, video2, effect, duration, video_encoder, video_encoder_args)
 
@@ -122,7 +122,7 @@ def concat_videos(
     videos: Json, /, *, video_encoder: str | None = None, video_encoder_args: Json | None = None
 ) -> Video | None:
     """The videos of a list one after the other, as large as the first; smaller ones get black bars. Null with a null in it."""
-    from appdb.functions._joins import concatenated
+    from appdb.media.joins import concatenated
 
     if not videos or any(one is None for one in videos):
         return None
@@ -149,7 +149,7 @@ def with_audio(
     audio_duration: float | None = None,
 ) -> Video:
     """The frames of a video with other audio, each from its start and for its duration. Longer audio is cut."""
-    from appdb.functions._joins import dubbed
+    from appdb.media.joins import dubbed
 
     return dubbed(video, audio, (video_start_time, video_duration), (audio_start_time, audio_duration))
 
@@ -178,7 +178,7 @@ def mix_audio(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video with more audio mixed into its own. `mix_duration`: longest, first, shortest. `align_to_video`: trim, pad, none."""
-    from appdb.functions._joins import mixed
+    from appdb.media.joins import mixed
 
     volumes = (original_volume, audio_volume)
     ending = (mix_duration, normalize, dropout_transition, align_to_video)
@@ -195,7 +195,7 @@ def reverse(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The frames from the last to the first. `audio`: drop, reverse (at most ten minutes), or keep as it is."""
-    from appdb.functions._joins import reversed_video
+    from appdb.media.joins import reversed_video
 
     return reversed_video(self, audio, video_encoder, video_encoder_args)
 
@@ -212,6 +212,6 @@ def segment_video(
     video_encoder_args: Json | None = None,
 ) -> Json:
     """In a function marked @udf: the parts of a video, a list of `{"segment_start", "segment_end", "video_segment"}` with paths."""
-    from appdb.functions._joins import segments
+    from appdb.media.joins import segments
 
     return segments(self, duration, segment_times, mode, video_encoder, video_encoder_args)

@@ -36,7 +36,7 @@ def scene_detect_content(
     filter_mode: str = "merge",
 ) -> Json:
     """Scenes by the mean change of hue, saturation, brightness and edges. `filter_mode` for quick cuts: merge or suppress."""
-    from appdb.functions._scenes import Weights, by_content
+    from appdb.media.scenes import Weights, by_content
 
     weights = Weights(delta_hue, delta_sat, delta_lum, delta_edges, luma_only, kernel_size)
     return by_content(self, fps, threshold, min_scene_len, weights, filter_mode)
@@ -60,7 +60,7 @@ def scene_detect_adaptive(
     kernel_size: int | None = None,
 ) -> Json:
     """Scenes where the change is several times that of the frames around it, which copes with quick motion."""
-    from appdb.functions._scenes import Weights, by_ratio
+    from appdb.media.scenes import Weights, by_ratio
 
     weights = Weights(delta_hue, delta_sat, delta_lum, delta_edges, luma_only, kernel_size)
     return by_ratio(self, fps, adaptive_threshold, min_scene_len, window_width, min_content_val, weights)
@@ -79,7 +79,7 @@ def scene_detect_threshold(
     method: str = "floor",
 ) -> Json:
     """Scenes by fades: the mean brightness (0 to 255) falls below a threshold, or rises above it ('ceiling')."""
-    from appdb.functions._scenes import by_fades
+    from appdb.media.scenes import by_fades
 
     return by_fades(self, fps, threshold, min_scene_len, fade_bias, add_final_scene, method)
 
@@ -89,7 +89,7 @@ def scene_detect_histogram(
     self: Video, /, *, fps: float | None = None, threshold: float = 0.05, bins: int = 256, min_scene_len: int = 15
 ) -> Json:
     """Scenes where the histograms of brightness of two frames correlate less than 1 - `threshold`."""
-    from appdb.functions._scenes import by_histogram
+    from appdb.media.scenes import by_histogram
 
     return by_histogram(self, fps, threshold, bins, min_scene_len)
 
@@ -106,6 +106,6 @@ def scene_detect_hash(
     min_scene_len: int = 15,
 ) -> Json:
     """Scenes where the perceptual hashes of two frames differ in more than a part of their bits."""
-    from appdb.functions._scenes import by_hash
+    from appdb.media.scenes import by_hash
 
     return by_hash(self, fps, threshold, size, lowpass, min_scene_len)

@@ -25,7 +25,7 @@ _SILENCE = "0.5s 0Hz"
 @function([("broken", ValueError)])
 def get_metadata(self: Audio, /) -> Json:
     """`{"size", "bit_rate", "bit_exact", "metadata", "streams": [...]}` of the file; sizes in bytes, rates in bits per second."""
-    from appdb.functions._facts import metadata
+    from appdb.media.facts import metadata
 
     return metadata(self, "audio")
 
@@ -33,7 +33,7 @@ def get_metadata(self: Audio, /) -> Json:
 @function([(_TONE, 0.2, "0.5s"), (_TONE, 0.0, ValueError), (_TONE, -1.0, ValueError)])
 def fade_in(self: Audio, /, *, duration: float) -> Audio:
     """The audio with a linear fade from silence in its first `duration` seconds."""
-    from appdb.functions._sounds import filtered, positive
+    from appdb.media.sounds import filtered, positive
 
     return filtered(self, f"afade=t=in:d={positive('fade_in', 'duration', duration)}")
 
@@ -41,7 +41,7 @@ def fade_in(self: Audio, /, *, duration: float) -> Audio:
 @function([(_TONE, 0.2, "0.5s"), (_TONE, 9.0, "0.5s"), (_TONE, 0.0, ValueError)])
 def fade_out(self: Audio, /, *, duration: float) -> Audio:
     """The audio with a linear fade to silence in its last `duration` seconds."""
-    from appdb.functions._sounds import faded_out
+    from appdb.media.sounds import faded_out
 
     return faded_out(self, duration)
 
@@ -58,7 +58,7 @@ def multiply_volume(
     self: Audio, /, *, factor: float, start_time: float | None = None, end_time: float | None = None
 ) -> Audio:
     """The audio with its volume multiplied, in the seconds from `start_time` to `end_time` or everywhere."""
-    from appdb.functions._sounds import louder
+    from appdb.media.sounds import louder
 
     return louder(self, factor, start_time, end_time)
 
@@ -66,7 +66,7 @@ def multiply_volume(
 @function([(_TONE, "0.5s"), (_SILENCE, "0.5s")])
 def normalize(self: Audio, /) -> Audio:
     """The audio as loud as it can be without cutting its loudest sample. Silence stays silence."""
-    from appdb.functions._sounds import normalized
+    from appdb.media.sounds import normalized
 
     return normalized(self)
 
@@ -85,6 +85,6 @@ def encode_audio(
     audio_data: Array, /, *, input_sample_rate: int, format: str, output_sample_rate: int | None = None
 ) -> Audio:
     """A file of samples from -1 to 1: shape (n,) or (1, n) for mono, (2, n) for stereo. Formats: wav, mp3, flac, mp4."""
-    from appdb.functions._sounds import encoded
+    from appdb.media.sounds import encoded
 
     return encoded(audio_data, input_sample_rate, format, output_sample_rate)

@@ -53,7 +53,7 @@ def mode(self: Image, /) -> str:
 )
 def resize(self: Image, /, size: Json) -> Image:
     """The image stretched to `size`, (width, height)."""
-    from appdb.functions._pixels import checked_size
+    from appdb.media.pixels import checked_size
 
     return self.resize(checked_size("resize", size))
 
@@ -71,7 +71,7 @@ def rotate(self: Image, /, angle: int) -> Image:
 )
 def thumbnail(self: Image, /, size: Json, resample: int = 1, reducing_gap: float | None = 2.0) -> Image:
     """The image reduced until it fits into `size`, with its proportions. A smaller image stays as it is."""
-    from appdb.functions._pixels import checked_filter, checked_size
+    from appdb.media.pixels import checked_filter, checked_size
 
     reduced = self.copy()
     reduced.thumbnail(checked_size("thumbnail", size), checked_filter("thumbnail", resample), reducing_gap)
@@ -89,7 +89,7 @@ def thumbnail(self: Image, /, size: Json, resample: int = 1, reducing_gap: float
 )
 def crop(self: Image, /, box: Json) -> Image:
     """The part of the image in `box`, [left, top, right, bottom]."""
-    from appdb.functions._pixels import checked_box
+    from appdb.media.pixels import checked_box
 
     return self.crop(checked_box("crop", box, self))
 
@@ -101,7 +101,7 @@ def crop(self: Image, /, box: Json) -> Image:
 )
 def convert(self: Image, /, mode: str) -> Image:
     """The image in another mode: `picture.convert("L")` is grey. 16 bits become 8 by division."""
-    from appdb.functions._pixels import converted
+    from appdb.media.pixels import converted
 
     return converted(self, mode)
 
@@ -122,7 +122,7 @@ def transpose(self: Image, /, method: int) -> Image:
 )
 def reduce(self: Image, /, factor: int, box: Json | None = None) -> Image:
     """The image, or the part in `box`, made smaller by a whole factor: each square of pixels becomes their mean."""
-    from appdb.functions._pixels import checked_box, refuse_mode
+    from appdb.media.pixels import checked_box, refuse_mode
 
     if factor < 1:
         raise ValueError(f"reduce takes a factor of at least 1, not {factor}")
@@ -152,7 +152,7 @@ def getchannel(self: Image, /, channel: int) -> Image:
 )
 def point(self: Image, /, lut: Json, mode: str | None = None) -> Image:
     """The image with each value replaced by that at its place in a list: 256 numbers for each band."""
-    from appdb.functions._pixels import refuse_mode
+    from appdb.media.pixels import refuse_mode
 
     refuse_mode("point", self, ("I", "F", "I;16"))
     wanted = 256 * len(self.getbands())
@@ -192,7 +192,7 @@ def alpha_composite(self: Image, /, im: Image) -> Image:
     """The image with another one of the same size laid over it, of mode RGBA."""
     from PIL import Image
 
-    from appdb.functions._pixels import same_size
+    from appdb.media.pixels import same_size
 
     same_size("alpha_composite", self, im)
     return Image.alpha_composite(self.convert("RGBA"), im.convert("RGBA"))
@@ -210,7 +210,7 @@ def blend(self: Image, /, im: Image, alpha: float) -> Image:
     """The image (`alpha` 0), another one of the same size and mode (1), or a mean of both."""
     from PIL import Image
 
-    from appdb.functions._pixels import same_mode, same_size
+    from appdb.media.pixels import same_mode, same_size
 
     same_size("blend", self, im)
     same_mode("blend", self, im)
@@ -226,7 +226,7 @@ def composite(self: Image, /, image2: Image, mask: Image) -> Image:
     """The image where a mask of mode 1, L or RGBA is white, another one where it is black. All have the same size."""
     from PIL import Image
 
-    from appdb.functions._pixels import same_mode, same_size
+    from appdb.media.pixels import same_mode, same_size
 
     same_size("composite", self, image2, mask)
     same_mode("composite", self, image2)
@@ -242,7 +242,7 @@ def b64_encode(self: Image, /, image_format: str = "png") -> str:
     """The image as a file of a format that Pillow writes, in base64."""
     from base64 import b64encode
 
-    from appdb.functions._pixels import file_of
+    from appdb.media.pixels import file_of
 
     return b64encode(file_of(self, image_format)).decode("ascii")
 
@@ -250,7 +250,7 @@ def b64_encode(self: Image, /, image_format: str = "png") -> str:
 @function([(_HALVES, {"width": 4, "height": 2, "mode": "RGB", "bits": 8, "format": "PNG"})])
 def get_metadata(self: Image, /) -> Json:
     """`{"width", "height", "mode", "bits", "format"}`; a computed image has no format of a file."""
-    from appdb.functions._pixels import bits_of
+    from appdb.media.pixels import bits_of
 
     metadata = {"width": self.width, "height": self.height, "mode": self.mode}
     return {**metadata, "bits": bits_of(self.mode), "format": self.format}
@@ -274,7 +274,7 @@ def getbbox(self: Image, /, *, alpha_only: bool = True) -> Json | None:
 )
 def getcolors(self: Image, /, maxcolors: int = 256) -> Json | None:
     """`[number of pixels, color]` of each color; null for more than `maxcolors`."""
-    from appdb.functions._pixels import refuse_mode
+    from appdb.media.pixels import refuse_mode
 
     refuse_mode("getcolors", self, ("I;16",))
     if not 1 <= maxcolors <= 1 << 24:
@@ -304,7 +304,7 @@ def getpalette(self: Image, /, mode: str | None = None) -> Json | None:
 )
 def getpixel(self: Image, /, xy: Json) -> Json:
     """The values of the pixel at `xy`, [x, y] from the top left: one for each band."""
-    from appdb.functions._pixels import checked_point
+    from appdb.media.pixels import checked_point
 
     value = self.getpixel(checked_point("getpixel", xy, self))
     return list(value) if type(value) is tuple else [value]
@@ -326,7 +326,7 @@ def getprojection(self: Image, /) -> Json:
 )
 def histogram(self: Image, /, mask: Image | None = None, extrema: Json | None = None) -> Json:
     """How many pixels have each value: 256 numbers for each band. A mask of mode 1 or L selects pixels."""
-    from appdb.functions._pixels import checked_extrema, checked_mask
+    from appdb.media.pixels import checked_extrema, checked_mask
 
     return self.histogram(checked_mask("histogram", mask, self), checked_extrema("histogram", extrema))
 
@@ -334,7 +334,7 @@ def histogram(self: Image, /, mask: Image | None = None, extrema: Json | None = 
 @function([("L 2x1 0|9", 1.0), ("L 2x1 7", 0.0), (_GREY, None, [1], ValueError)])
 def entropy(self: Image, /, mask: Image | None = None, extrema: Json | None = None) -> float:
     """The entropy of the pixels in bits: 0 for one color. A mask of mode 1 or L selects pixels."""
-    from appdb.functions._pixels import checked_extrema, checked_mask
+    from appdb.media.pixels import checked_extrema, checked_mask
 
     # Pillow has no entropy of 0 without its sign.
     return self.entropy(checked_mask("entropy", mask, self), checked_extrema("entropy", extrema)) + 0.0
@@ -355,6 +355,6 @@ def to_video(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """A video that shows the image for `duration` seconds."""
-    from appdb.functions._films import of_image
+    from appdb.media.films import of_image
 
     return of_image(self, duration, fps, video_encoder, video_encoder_args)

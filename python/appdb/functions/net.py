@@ -17,6 +17,6 @@ __getattr__ = _net.unknown
 )
 def presigned_url(uri: str, expiration_seconds: int, /) -> str:
     """The address by which anyone reads an object of s3://, gs:// or wasbs:// for some seconds, at most seven days."""
-    from appdb.functions._signing import signed_url
+    from appdb.media.signing import signed_url
 
     return signed_url(uri, expiration_seconds)

@@ -25,7 +25,7 @@ _SILENT = "64x48 10@10"
 @function([(_FILM, 1.0, None), (_FILM, -0.1, ValueError), ("broken", 0.0, ValueError)], needs=("pillow",))
 def extract_frame(self: Video, /, *, timestamp: float) -> Image | None:
     """The frame that is shown `timestamp` seconds after the beginning; null after the end."""
-    from appdb.functions._films import frame_at
+    from appdb.media.films import frame_at
 
     return frame_at(self, timestamp)
 
@@ -35,7 +35,7 @@ def extract_frame(self: Video, /, *, timestamp: float) -> Image | None:
 )
 def extract_audio(self: Video, /, stream_idx: int = 0, format: str = "wav", codec: str | None = None) -> Audio | None:
     """The audio of a video as a file: wav, mp3, flac or mp4. Null for a video without such a stream."""
-    from appdb.functions._films import audio_of
+    from appdb.media.films import audio_of
 
     return audio_of(self, stream_idx, format, codec)
 
@@ -43,7 +43,7 @@ def extract_audio(self: Video, /, stream_idx: int = 0, format: str = "wav", code
 @function([("broken", ValueError)])
 def get_metadata(self: Video, /) -> Json:
     """`{"size", "bit_rate", "bit_exact", "metadata", "streams": [...]}` of the file; sizes in bytes, rates in bits per second."""
-    from appdb.functions._facts import metadata
+    from appdb.media.facts import metadata
 
     return metadata(self, "video")
 
@@ -51,7 +51,7 @@ def get_metadata(self: Video, /) -> Json:
 @function([(_FILM, 1.0), ("broken", ValueError)])
 def get_duration(self: Video, /) -> float | None:
     """The length in seconds; null if the file does not say it."""
-    from appdb.functions._streams import duration
+    from appdb.media.streams import duration
 
     return duration(self)
 
@@ -72,7 +72,7 @@ def clip(
     video_encoder_args: Json | None = None,
 ) -> Video | None:
     """The part from `start_time` until `end_time`, or for `duration`. Mode 'fast' copies frames, from the key frame before."""
-    from appdb.functions._films import clipped
+    from appdb.media.films import clipped
 
     return clipped(self, start_time, end_time, duration, mode, video_encoder, video_encoder_args)
 
@@ -97,7 +97,7 @@ def resize(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video of another size: one side keeps its proportions, both stretch it, `scale` multiplies both."""
-    from appdb.functions._films import resized
+    from appdb.media.films import resized
 
     return resized(self, width, height, scale, video_encoder, video_encoder_args)
 
@@ -120,7 +120,7 @@ def crop(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The part of the frames in a box of pixels: xywh from the top left, xyxy with two corners, or cxcywh around a center."""
-    from appdb.functions._films import cropped
+    from appdb.media.films import cropped
 
     return cropped(self, bbox, bbox_format, video_encoder, video_encoder_args)
 
@@ -128,7 +128,7 @@ def crop(
 @function([(_FILM, "64x48 10@10 sound")])
 def grayscale(self: Video, /, *, video_encoder: str | None = None, video_encoder_args: Json | None = None) -> Video:
     """The video in grey."""
-    from appdb.functions._films import filtered
+    from appdb.media.films import filtered
 
     return filtered(self, "format=gray", video_encoder, video_encoder_args)
 
@@ -136,7 +136,7 @@ def grayscale(self: Video, /, *, video_encoder: str | None = None, video_encoder
 @function([(_FILM, "64x48 10@10 sound")])
 def mirror_x(self: Video, /, *, video_encoder: str | None = None, video_encoder_args: Json | None = None) -> Video:
     """The video with left and right exchanged."""
-    from appdb.functions._films import filtered
+    from appdb.media.films import filtered
 
     return filtered(self, "hflip", video_encoder, video_encoder_args)
 
@@ -144,7 +144,7 @@ def mirror_x(self: Video, /, *, video_encoder: str | None = None, video_encoder_
 @function([(_FILM, "64x48 10@10 sound")])
 def mirror_y(self: Video, /, *, video_encoder: str | None = None, video_encoder_args: Json | None = None) -> Video:
     """The video with top and bottom exchanged."""
-    from appdb.functions._films import filtered
+    from appdb.media.films import filtered
 
     return filtered(self, "vflip", video_encoder, video_encoder_args)
 
@@ -167,7 +167,7 @@ def rotate(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The frames turned counter-clockwise, in degrees or radians ('rad'): cut to their size, or with `expand` whole."""
-    from appdb.functions._films import rotated
+    from appdb.media.films import rotated
 
     return rotated(self, angle, unit, expand, video_encoder, video_encoder_args)
 
@@ -177,7 +177,7 @@ def adjust_brightness(
     self: Video, /, *, factor: float, video_encoder: str | None = None, video_encoder_args: Json | None = None
 ) -> Video:
     """The video with its brightness multiplied: 0 is black, 1 changes nothing."""
-    from appdb.functions._films import brighter
+    from appdb.media.films import brighter
 
     return brighter(self, factor, video_encoder, video_encoder_args)
 
@@ -193,7 +193,7 @@ def fade_in(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video with a fade from a color, by name or as '#ff0000', in its first `duration` seconds."""
-    from appdb.functions._films import faded
+    from appdb.media.films import faded
 
     return faded(self, "in", duration, color, video_encoder, video_encoder_args)
 
@@ -209,7 +209,7 @@ def fade_out(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video with a fade to a color, by name or as '#ff0000', in its last `duration` seconds."""
-    from appdb.functions._films import faded
+    from appdb.media.films import faded
 
     return faded(self, "out", duration, color, video_encoder, video_encoder_args)
 
@@ -226,7 +226,7 @@ def speed(
     self: Video, /, *, factor: float, video_encoder: str | None = None, video_encoder_args: Json | None = None
 ) -> Video:
     """The video faster (above 1) or slower, with its audio at the same pitch."""
-    from appdb.functions._films import faster
+    from appdb.media.films import faster
 
     return faster(self, factor, video_encoder, video_encoder_args)
 
@@ -245,7 +245,7 @@ def ffmpeg_filter(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The frames, and with `af` the audio, through filters as FFmpeg's -vf and -af take them. Both are constants."""
-    from appdb.functions._films import filtered
+    from appdb.media.films import filtered
 
     return filtered(self, vf, video_encoder, video_encoder_args, af)
 
@@ -265,7 +265,7 @@ def scroll(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """A window of w x h pixels that moves over the frames, in pixels per second, until it reaches an edge."""
-    from appdb.functions._films import scrolled
+    from appdb.media.films import scrolled
 
     return scrolled(self, (w, h), (x_speed, y_speed), (x_start, y_start), video_encoder, video_encoder_args)
 
@@ -273,7 +273,7 @@ def scroll(
 @function([(_SILENT, 1, 0, 0.5, "32x24 10@10"), (_SILENT, 2, ValueError), (_SILENT, 1, 0, 1.0, ValueError)])
 def pan(self: Video, /, x_sign: int = 0, y_sign: int = 0, crop_pct: float = 0.2) -> Video:
     """A window smaller by `crop_pct` that moves over the whole range once: signs 1 right and down, -1 left and up, 0 centered."""
-    from appdb.functions._films import panned
+    from appdb.media.films import panned
 
     return panned(self, x_sign, y_sign, crop_pct)
 
@@ -293,7 +293,7 @@ def zoom(
     video_encoder_args: Json | None = None,
 ) -> Video:
     """The video enlarged from `start_scale` to `end_scale`, around [x, y] from 0 to 1, or its middle."""
-    from appdb.functions._films import zoomed
+    from appdb.media.films import zoomed
 
     return zoomed(self, start_scale, end_scale, center, video_encoder, video_encoder_args)
 

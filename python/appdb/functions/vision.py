@@ -35,7 +35,7 @@ _DOT = (
 )
 def bboxes_convert(bboxes: Json, /, *, src_format: str, dst_format: str) -> Json:
     """The boxes in another format."""
-    from appdb.functions._boxes import changed
+    from appdb.media.boxes import changed
 
     return changed("bboxes_convert", bboxes, src_format, lambda box: box, dst_format)
 
@@ -55,7 +55,7 @@ def bboxes_scale(
     y_factor: float | None = None,
 ) -> Json:
     """The boxes with their sides multiplied, around their centers."""
-    from appdb.functions._boxes import scaled
+    from appdb.media.boxes import scaled
 
     return scaled(bboxes, format, factor, x_factor, y_factor)
 
@@ -81,7 +81,7 @@ def bboxes_resize(
     aspect_mode: str | None = None,
 ) -> Json:
     """The boxes of a width or height with their proportions, or of an aspect (1.78, "16:9") by 'crop' or 'pad'; same centers."""
-    from appdb.functions._boxes import resized
+    from appdb.media.boxes import resized
 
     return resized(bboxes, format, width, height, aspect, aspect_mode)
 
@@ -108,7 +108,7 @@ def bboxes_pad(
     y: int | None = None,
 ) -> Json:
     """The boxes with pixels added at their sides; `x` is left and right, `y` top and bottom."""
-    from appdb.functions._boxes import padded
+    from appdb.media.boxes import padded
 
     return padded(bboxes, format, {"top": top, "bottom": bottom, "left": left, "right": right}, x, y)
 
@@ -131,7 +131,7 @@ def bboxes_clip_to_canvas(
     min_area: float = 0.0,
 ) -> Json:
     """The parts of the boxes inside an image; null for boxes outside, or with less than a part or area inside."""
-    from appdb.functions._boxes import clipped
+    from appdb.media.boxes import clipped
 
     return clipped(bboxes, format, width, height, min_visibility, min_area)
 
@@ -158,7 +158,7 @@ def bboxes_crop_canvas(
     canvas_height: int | None = None,
 ) -> Json:
     """The boxes as they are in a part of their image. They can leave it."""
-    from appdb.functions._boxes import in_region
+    from appdb.media.boxes import in_region
 
     return in_region(bboxes, format, canvas_region, canvas_region_format, canvas_width, canvas_height)
 
@@ -190,7 +190,7 @@ def bboxes_resize_canvas(
     canvas_scale_y: float | None = None,
 ) -> Json:
     """The boxes as they are after their image was resized, from one size to another or by scales."""
-    from appdb.functions._boxes import after_resize
+    from appdb.media.boxes import after_resize
 
     sizes = (canvas_width, canvas_height, new_canvas_width, new_canvas_height)
     return after_resize(bboxes, format, sizes, canvas_scale, canvas_scale_x, canvas_scale_y)
@@ -223,7 +223,7 @@ def bboxes_draw(
     font_size: int | None = None,
 ) -> Image:
     """The image with boxes (xyxy) and their labels drawn on it; without colors, each label has one of its own."""
-    from appdb.functions._drawing import with_boxes
+    from appdb.media.drawing import with_boxes
 
     colors, alphas = (color, box_colors), (alpha, fill_alpha if fill else None)
     return with_boxes(img, boxes, labels, colors, alphas, fill, width, font, font_size)
@@ -248,7 +248,7 @@ def overlay_segmentation(
     ids: Array | None = None,
 ) -> Image:
     """The image colored by segments: an array (height, width) of their ids, or (n, height, width) of bool for n of them."""
-    from appdb.functions._drawing import with_segments
+    from appdb.media.drawing import with_segments
 
     contours = contour_thickness if draw_contours else 0
     return with_segments(img, segmentation, alpha, background, segment_colors, contours, ids)
@@ -285,6 +285,6 @@ def eval_detections(
     min_iou: float = 0.5,
 ) -> Json:
     """For each category `{"min_iou", "category", "tp", "fp", "scores", "num_gts"}`: which predictions (xyxy) hit a true box."""
-    from appdb.functions._detections import evaluated
+    from appdb.media.detections import evaluated
 
     return evaluated(pred_bboxes, pred_labels, pred_scores, gt_bboxes, gt_labels, min_iou)

@@ -4,8 +4,8 @@ import os
 from contextlib import contextmanager
 from fractions import Fraction
 
-from appdb.functions._filters import Graph
-from appdb.functions._streams import (
+from appdb.media.filters import Graph
+from appdb.media.streams import (
     TICKS,
     audio_stream,
     begin_of,

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from appdb.functions._filters import Graph
+from appdb.media.filters import Graph
 from appdb.kinds._av import opened
 
 TICKS = 60_000  # Times of frames are whole numbers of these; MPEG-4 allows no more than 65,535.

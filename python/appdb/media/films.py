@@ -3,7 +3,7 @@
 import math
 import re
 
-from appdb.functions._streams import (
+from appdb.media.streams import (
     MAX_FRAME_PIXELS,
     Facts,
     at_time,
@@ -12,8 +12,8 @@ from appdb.functions._streams import (
     refuse_size,
     sounds,
 )
-from appdb.functions._streams import duration as length_of
-from appdb.functions._writing import (
+from appdb.media.streams import duration as length_of
+from appdb.media.writing import (
     MAX_FRAMES,
     audio_codec,
     encoded_audio,

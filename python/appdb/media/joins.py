@@ -3,10 +3,10 @@
 import os
 from fractions import Fraction
 
-from appdb.functions._films import clipped, seconds_of
-from appdb.functions._filters import Graph
-from appdb.functions._streams import Facts, at_time, exact, picture_source, pictures, sound_source, sounds
-from appdb.functions._writing import encoded_audio, kept_audio, replaced_audio, save_video
+from appdb.media.films import clipped, seconds_of
+from appdb.media.filters import Graph
+from appdb.media.streams import Facts, at_time, exact, picture_source, pictures, sound_source, sounds
+from appdb.media.writing import encoded_audio, kept_audio, replaced_audio, save_video
 
 MAX_SEGMENTS = 10_000
 REVERSED_SECONDS = 600  # Of audio, which is reversed in memory.

@@ -31,7 +31,7 @@ def with_boxes(image, boxes, labels, colors, alphas, is_filled, width, font, fon
 
 
 def _check_boxes(boxes, labels, colors):
-    from appdb.functions._boxes import checked
+    from appdb.media.boxes import checked
 
     if type(boxes) is not list:
         raise ValueError(f"bboxes_draw takes a list of boxes, not {str(boxes)[:80]}")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from appdb.functions._streams import begin_of, exact, pictures, rate_of, video_stream
-from appdb.functions._streams import duration as length_of
+from appdb.media.streams import begin_of, exact, pictures, rate_of, video_stream
+from appdb.media.streams import duration as length_of
 from appdb.kinds._av import opened
 
 _SMALL = "scale='min(iw,256)':-2:flags=area,format=rgb24"

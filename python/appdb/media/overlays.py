@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from appdb.functions._films import filtered
-from appdb.functions._streams import MAX_FRAME_PIXELS, Facts
+from appdb.media.films import filtered
+from appdb.media.streams import MAX_FRAME_PIXELS, Facts
 
 MAX_TEXT = 10_000
 MAX_FONT_SIZE = 2_000

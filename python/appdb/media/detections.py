@@ -1,6 +1,6 @@
 """Evaluation of detections: predictions that hit a true box, and the average precision of many."""
 
-from appdb.functions._boxes import checked
+from appdb.media.boxes import checked
 
 
 def evaluated(boxes, labels, scores, true_boxes, true_labels, least):

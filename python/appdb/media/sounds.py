@@ -1,7 +1,7 @@
 """What the functions of audio compute."""
 
-from appdb.functions._streams import at_time, duration as length_of, sounds
-from appdb.functions._writing import AUDIO_FORMATS, save_audio
+from appdb.media.streams import at_time, duration as length_of, sounds
+from appdb.media.writing import AUDIO_FORMATS, save_audio
 from appdb.kinds._av import opened
 
 MIN_RATE, MAX_RATE = 1_000, 384_000
