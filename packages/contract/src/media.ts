@@ -34,6 +34,12 @@ export function readReference(cell: string): MediaReference {
   return JSON.parse(cell) as MediaReference;
 }
 
+/** The address of a cell's file that needs no service: its own, or its store and key. */
+export function plainAddress(cell: string): string {
+  const { url, store, key } = readReference(cell);
+  return url ?? `${store}/${key}`;
+}
+
 /**
  * Marks a reference in JSON that is on its way to a caller. JSON has no raw control characters, so that no value
  * can look like one. An address takes its place before the answer leaves (engine, media-addresses.ts).

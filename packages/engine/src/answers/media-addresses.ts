@@ -1,4 +1,4 @@
-import { REFERENCE_END, REFERENCE_START, readReference } from "@appdb/contract/media";
+import { plainAddress, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
 import type { RouteAnswer } from "./answers.ts";
 
 /** Returns the address of a cell's file. */
@@ -34,12 +34,6 @@ export function references(text: string): readonly string[] {
 /** The text with each marked reference as a constant text: its own address, or its store and key. */
 export function withPlainAddresses(text: string): string {
   return withAddresses(text, plainAddress);
-}
-
-/** The address of a file that needs no service: its own, or its store and key. */
-export function plainAddress(cell: string): string {
-  const { url, store, key } = readReference(cell);
-  return url ?? `${store}/${key}`;
 }
 
 /** The answer with an address in place of each marked reference. */

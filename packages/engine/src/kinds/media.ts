@@ -1,4 +1,4 @@
-import { printReference, REFERENCE_END, REFERENCE_START, readReference } from "@appdb/contract/media";
+import { plainAddress, printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
 import { type ColumnType, type EngineValue, MEDIA_KINDS, type MediaKind } from "@appdb/contract/types";
 import { typeMismatch } from "../values/describe-value.ts";
 import { parseText } from "../values/parse-text.ts";
@@ -48,7 +48,7 @@ function mediaKind(kind: MediaKind): Kind {
     hasEmptyText: false,
     toJson: markReference,
     fromLiteral: (value) => value,
-    literalJson: (value) => addressOf(String(value)),
+    literalJson: (value) => plainAddress(String(value)),
 
     ...storedAs("text", COLLATION),
     toSql: String,
@@ -117,11 +117,6 @@ function parseMedia(value: unknown): EngineValue | ValueError {
 /** A reference on its way to a caller. JSON of references has no control characters. */
 function markReference(value: Value): string {
   return REFERENCE_START + (value as string) + REFERENCE_END;
-}
-
-function addressOf(cell: string): string {
-  const { url, store, key } = readReference(cell);
-  return url ?? `${store}/${key}`;
 }
 
 export function isMedia(kind: ColumnType["kind"]): kind is MediaKind {

@@ -1,6 +1,6 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { ManifestRowRoute, ManifestSqlExport, ManifestUpdateRoute } from "@appdb/contract/manifest";
-import { plainAddress } from "../answers/media-addresses.ts";
+import { plainAddress } from "@appdb/contract/media";
 import { type Row, type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import { isMedia } from "../kinds/media.ts";
 import { toSqlText } from "../kinds/values.ts";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { Spool } from "@appdb/engine/ports";
+import { isDiskFull } from "./is-disk-full.ts";
 
 /** Maximum size kept in memory. Larger content goes to a file completely. */
 const MEMORY_BYTES = 8_000_000;
@@ -88,10 +89,6 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
     const { bytesWritten } = await file.write(bytes, at);
     at += bytesWritten;
   }
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }
 
 function diskFull(cause: unknown): Error {
