@@ -250,7 +250,10 @@ export interface MediaFile {
 /** A file of a form, received completely. */
 export interface UploadedFile {
   readonly field: string;
-  readonly path: string;
+  /** The bytes of a small file, which is held in memory; undefined for any other. */
+  readonly content: Uint8Array | undefined;
+  /** The path of the file, which exists until the form is disposed. A small one is written now. */
+  path(): Promise<string>;
   /** The client's name of the file, without folders; empty for none. */
   readonly name: string;
   readonly bytes: number;

@@ -12,15 +12,17 @@ import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { removeFolder } from "@appdb/system/files/remove-folder";
-import { fileContent } from "../stores/content.ts";
+import { bytesContent, fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
-import type { MediaStore } from "../stores/media-store.ts";
+import type { MediaContent, MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
 import { type DownloadOptions, download } from "./download.ts";
 import type { FileCache } from "./file-cache.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 
 const READ_BYTES = 1 << 20;
+/** A file that a worker made is held in memory up to this size. */
+const SMALL_BYTES = 128 * 1_024;
 const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
 export interface MediaFilesOptions {
@@ -46,12 +48,17 @@ export interface MediaFilesOptions {
   record(object: StoredObject): Promise<void>;
 }
 
+/** The path of a file that a store may take, or the bytes of a small one. */
+type Source = string | Uint8Array;
+
 /** A file with what is known of it. */
-interface KnownFile extends Pick<MediaReference, "type" | "width" | "height" | "mode" | "name"> {
-  readonly path: string;
-  readonly bytes?: number;
+interface KnownFile extends Pick<MediaReference, "width" | "height" | "mode" | "name"> {
+  readonly source: Source;
   readonly sha256?: string;
 }
+
+/** A file that a worker made, as it gives it. */
+type MadeFile = Omit<KnownFile, "source" | "sha256"> & { readonly path: string };
 
 /** Files of media columns on this machine: those of local stores as they are, all others in a cache. */
 export class LocalMediaFiles implements MediaFiles {
@@ -67,31 +74,33 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   async store(made: string, { kind, destination }: ColumnType, signal?: AbortSignal): Promise<string> {
-    const file = JSON.parse(made) as KnownFile;
-    const path = await this.#take(file.path);
+    const { path, ...known } = JSON.parse(made) as MadeFile;
+    const source = await this.#take(path);
     try {
-      const found = sniffType(await readHead(path), basename(file.path));
+      const found = sniffType(await headOf(source), basename(path));
       if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, found);
       const { nameOf: nameOfStore, output } = this.#options;
       const storeName = destination === undefined ? output : nameOfStore(destination);
-      return await this.#add({ ...file, path }, found, storeName, signal);
+      return await this.#add({ ...known, source }, found, storeName, signal);
     } finally {
-      await rm(path, { force: true });
+      if (typeof source === "string") await rm(source, { force: true });
     }
   }
 
   async receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string> {
-    const { path, name, sha256, bytes } = file;
-    const known = { path, sha256, bytes, ...(name === "" ? {} : { name }) };
-    return await this.#add(known, await typeOf(file, kind), this.#options.input, signal);
+    const { name, sha256 } = file;
+    const found = await typeOf(file, kind);
+    const known = { source: file.content ?? (await file.path()), sha256, ...(name === "" ? {} : { name }) };
+    return await this.#add(known, found, this.#options.input, signal);
   }
 
   async borrow(file: UploadedFile, kind: MediaKind): Promise<string> {
     const { type } = await typeOf(file, kind);
     const name = file.name === "" ? {} : { name: file.name };
     // the form removes both names of the file
-    const lent = join(this.#options.lent_folder, basename(file.path));
-    await link(file.path, lent).catch(() => copyFile(file.path, lent));
+    const path = await file.path();
+    const lent = join(this.#options.lent_folder, basename(path));
+    await link(path, lent).catch(() => copyFile(path, lent));
     return printReference({ url: pathToFileURL(lent).href, type, bytes: file.bytes, ...name });
   }
 
@@ -145,12 +154,12 @@ export class LocalMediaFiles implements MediaFiles {
   /** Stores a file under the name of its content; gives the cell. */
   async #add(file: KnownFile, found: Pick<FoundType, "type" | "extension">, storeName: string, signal?: AbortSignal) {
     const store = await this.#options.openStore(storeName);
-    const sha256 = file.sha256 ?? (await hashOf(file.path, signal));
-    const content = await fileContent(file.path);
+    const { source, width, height, mode, name } = file;
+    const sha256 = file.sha256 ?? (await hashOf(source, signal));
+    const content = typeof source === "string" ? await movableContent(source) : bytesContent(source);
     const key = `${sha256.slice(0, 2)}/${sha256}.${found.extension}`;
     await this.#options.record({ store: storeName, key, bytes: content.bytes });
-    await store.put(key, { ...content, is_movable: true }, { content_type: found.type, sha256, signal });
-    const { width, height, mode, name } = file;
+    await store.put(key, content, { content_type: found.type, sha256, signal });
     return printReference({ store: storeName, key, type: found.type, bytes: content.bytes, width, height, mode, name });
   }
 
@@ -178,16 +187,28 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   /**
-   * Moves a file that a worker has made to where no worker can change it: a link of the worker's is not followed. It
-   * becomes another file, because the worker may still have the first one open or by another name.
-   * @throws media_invalid
+   * Takes a file that a worker has made: a small one is read, any other moved to where no worker can change it. A link of
+   * the worker's is not followed. @throws media_invalid
    */
-  async #take(path: string): Promise<string> {
-    const { scratch_folder: scratch, uploads_folder: uploads } = this.#options;
-    const moved = join(uploads, randomBytes(12).toString("hex"));
+  async #take(path: string): Promise<Source> {
+    try {
+      if (dirname(path) !== this.#options.scratch_folder) throw new Error("it is not in the worker's folder");
+      return (await takeSmall(path)) ?? (await this.#takeLarge(path));
+    } catch (cause) {
+      if (isDiskFull(cause)) throw diskFull(cause);
+      throw appError("media_invalid", {
+        detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
+        hint: "Return the path of a file that exists until the row is stored.",
+        cause,
+      });
+    }
+  }
+
+  /** It becomes another file, because the worker may still have the first one open or by another name. */
+  async #takeLarge(path: string): Promise<string> {
+    const moved = join(this.#options.uploads_folder, randomBytes(12).toString("hex"));
     const taken = `${moved}-own`;
     try {
-      if (dirname(path) !== scratch) throw new Error("it is not in the worker's folder");
       await rename(path, moved);
       if (!(await lstat(moved)).isFile()) throw new Error("it is not a regular file");
       await copyFile(moved, taken, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
@@ -195,12 +216,7 @@ export class LocalMediaFiles implements MediaFiles {
       return taken;
     } catch (cause) {
       await rm(taken, { force: true });
-      if (isDiskFull(cause)) throw diskFull(cause);
-      throw appError("media_invalid", {
-        detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
-        hint: "Return the path of a file that exists until the row is stored.",
-        cause,
-      });
+      throw cause;
     } finally {
       await removeFolder(moved);
     }
@@ -223,7 +239,7 @@ export function storeNameOf(address: string): string {
 /** The type of an upload by its content. @throws media_invalid for another kind than the column's */
 async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
   if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
-  const found = sniffType(await readHead(file.path), file.name);
+  const found = sniffType(await headOf(file.content ?? (await file.path())), file.name);
   if (found === undefined) throw wrongKind(file, kind, "its type is not known");
   if (!fits(found, kind)) throw wrongKind(file, kind, `it is ${found.type}`);
   return found;
@@ -288,12 +304,32 @@ async function statOf(path: string, name: string) {
   }
 }
 
-async function hashOf(path: string, signal: AbortSignal | undefined): Promise<string> {
+/** Reads a small file and removes its name; undefined for a larger one, which stays. Neither a link nor a pipe is opened. */
+async function takeSmall(path: string): Promise<Uint8Array | undefined> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const found = await file.stat();
+  if (!found.isFile()) throw new Error("it is not a regular file");
+  if (found.size > SMALL_BYTES) return undefined;
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(found.size), 0, found.size, 0);
+  await rm(path, { force: true });
+  return buffer.subarray(0, bytesRead);
+}
+
+async function movableContent(path: string): Promise<MediaContent> {
+  return { ...(await fileContent(path)), is_movable: true };
+}
+
+async function hashOf(source: Source, signal: AbortSignal | undefined): Promise<string> {
   const hash = createHash("sha256");
+  if (typeof source !== "string") return hash.update(source).digest("hex");
   const ended = signal === undefined ? {} : { signal };
-  for await (const piece of createReadStream(path, { highWaterMark: READ_BYTES, ...ended }))
+  for await (const piece of createReadStream(source, { highWaterMark: READ_BYTES, ...ended }))
     hash.update(piece as Buffer);
   return hash.digest("hex");
+}
+
+async function headOf(source: Source): Promise<Uint8Array> {
+  return typeof source === "string" ? await readHead(source) : source.subarray(0, SNIFFED_BYTES);
 }
 
 async function readHead(path: string): Promise<Buffer> {

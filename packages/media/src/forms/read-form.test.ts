@@ -65,11 +65,25 @@ test.each([1, 7, 1_000, 1_000_000])("fields and files arrive whole in pieces of 
     bytes: 50_000,
     sha256: createHash("sha256").update(content).digest("hex"),
   });
-  expect(readFileSync(received?.path ?? "").equals(content)).toBe(true);
+  expect(readFileSync((await received?.path()) ?? "").equals(content)).toBe(true);
+});
+
+test("a small file is held in memory, a large one and those beyond the form's memory are on the disk", async () => {
+  await using small = await receive(bodyOf(file("picture", "a.png", randomBytes(100_000))));
+  expect(small.files[0]?.content).toHaveLength(100_000);
+  expect(readdirSync(folder)).toEqual([]);
+  const contents = [100_000, 90_000].map((size) => randomBytes(size));
+  await using two = await receive(
+    bodyOf(...["picture", "film"].map((name, at) => file(name, "a", contents[at] ?? Buffer.alloc(0)))),
+  );
+  expect(two.files.map(({ content }) => content?.length)).toEqual([100_000, undefined]);
+  const stored = await Promise.all(two.files.map(async (one) => readFileSync(await one.path())));
+  expect(stored.map((bytes, at) => bytes.equals(contents[at] ?? Buffer.alloc(0)))).toEqual([true, true]);
 });
 
 test("disposing a form removes its files", async () => {
   const form = await receive(bodyOf(file("picture", "a.png", "x"), file("film", "b.mp4", "y")));
+  await Promise.all(form.files.map((one) => one.path()));
   expect(readdirSync(folder)).toHaveLength(2);
   await form[Symbol.asyncDispose]();
   expect(readdirSync(folder)).toEqual([]);

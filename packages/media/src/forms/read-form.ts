@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
@@ -10,6 +10,8 @@ import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance 
 
 const MAX_PARTS = 2_000;
 const MAX_NAME_BYTES = 200;
+/** Files of a form are held in memory up to so many bytes together: the content of most pictures is never read from a disk. */
+const MEMORY_BYTES = 128 * 1_024;
 
 /**
  * Receives forms with their files in a folder, which is private and on the disk of the local store. In `lentFolder`
@@ -30,6 +32,7 @@ class Receiving implements ReceivedForm {
   readonly #writing: Promise<void>[] = [];
   readonly #streams: Readable[] = [];
   #fileBytes = 0;
+  #heldBytes = 0;
   #fieldBytes = 0;
   #refusal: unknown;
   #stop = (): void => undefined;
@@ -132,15 +135,12 @@ class Receiving implements ReceivedForm {
       stream.resume();
       return;
     }
-    const file = randomBytes(12).toString("hex");
-    const path = join(this.#folders[0], file);
-    this.#names.push(file);
     this.#streams.push(stream);
     // A part that breaks off is also an error of its stream, perhaps after that was read.
     stream.on("error", (cause) => this.#refuse(invalidForm(`It cannot be parsed: ${cause.message}.`, cause)));
-    const writing = this.#save(stream, path).then(({ bytes, sha256 }) => {
+    const writing = this.#save(stream).then((saved) => {
       // A browser sends an empty part for an input without a file.
-      if (bytes > 0 || name !== "") this.files.push({ field, path, name: plainName(name), bytes, sha256 });
+      if (saved.bytes > 0 || name !== "") this.files.push({ field, name: plainName(name), ...saved });
     });
     writing.catch((error: unknown) => {
       this.#refuse(error);
@@ -149,22 +149,60 @@ class Receiving implements ReceivedForm {
     this.#writing.push(writing);
   }
 
-  async #save(stream: Readable, path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
+  async #save(stream: Readable): Promise<Omit<UploadedFile, "field" | "name">> {
     const hash = createHash("sha256");
+    const held: Buffer[] = [];
     let bytes = 0;
-    await using file = await open(path, "wx", 0o600);
-    for await (const piece of stream as AsyncIterable<Buffer>) {
-      if (this.#refusal !== undefined) break;
-      bytes += piece.length;
-      this.#fileBytes += piece.length;
-      if (this.#fileBytes > this.#limits.file_bytes) {
-        this.#refuse(tooLarge(this.#limits.file_bytes));
-        break;
+    let file: FileHandle | undefined;
+    let path: Promise<string> | undefined;
+    try {
+      for await (const piece of stream as AsyncIterable<Buffer>) {
+        if (this.#refusal !== undefined) break;
+        bytes += piece.length;
+        this.#fileBytes += piece.length;
+        if (this.#fileBytes > this.#limits.file_bytes) {
+          this.#refuse(tooLarge(this.#limits.file_bytes));
+          break;
+        }
+        hash.update(piece);
+        held.push(piece);
+        this.#heldBytes += piece.length;
+        if (file === undefined && this.#heldBytes <= MEMORY_BYTES) continue;
+        if (file === undefined) {
+          const name = this.#newPath();
+          file = await open(name, "wx", 0o600);
+          path = Promise.resolve(name);
+        }
+        for (const part of held.splice(0)) {
+          await file.writeFile(part);
+          this.#heldBytes -= part.length;
+        }
       }
-      hash.update(piece);
-      await file.writeFile(piece);
+    } finally {
+      await file?.close();
     }
-    return { bytes, sha256: hash.digest("hex") };
+    const content = file === undefined ? Buffer.concat(held) : undefined;
+    const write = async (held: Buffer): Promise<string> => {
+      const name = this.#newPath();
+      await writeFile(name, held, { flag: "wx", mode: 0o600 });
+      return name;
+    };
+    return {
+      bytes,
+      sha256: hash.digest("hex"),
+      content,
+      path() {
+        path ??= write(content ?? Buffer.alloc(0));
+        return path;
+      },
+    };
+  }
+
+  /** The path of a file that disposing removes. */
+  #newPath(): string {
+    const name = randomBytes(12).toString("hex");
+    this.#names.push(name);
+    return join(this.#folders[0], name);
   }
 
   #refuse(error: unknown): void {

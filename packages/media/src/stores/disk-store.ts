@@ -38,9 +38,8 @@ export function openDiskStore(folder: string): MediaStore {
       if ((await awaitIfExists(stat(path))) !== undefined) return { created: false };
       const draft = join(folder, DRAFTS, randomBytes(12).toString("hex"));
       try {
-        await makeFolders(folder, path);
-        await writeDraft(draft, content, options, address);
-        const created = await publish(draft, path);
+        await withFolders(folder, draft, () => writeDraft(draft, content, options, address));
+        const created = await withFolders(folder, path, () => publish(draft, path));
         await syncPath(dirname(path));
         return { created };
       } catch (cause) {
@@ -85,13 +84,18 @@ export async function removeDrafts(folder: string, before: Date): Promise<void> 
   }
 }
 
-async function makeFolders(folder: string, path: string): Promise<void> {
+/** Does what makes `path`, and makes its folder if it is missing. */
+async function withFolders<T>(folder: string, path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
   // the store's own folder is never made: a store that is not mounted would be a new one
   await stat(folder);
-  const parent = dirname(path);
-  const first = await mkdir(parent, { recursive: true, mode: 0o700 });
+  const first = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   if (first !== undefined) await syncPath(dirname(first));
-  await mkdir(join(folder, DRAFTS), { recursive: true, mode: 0o700 });
+  return await work();
 }
 
 async function writeDraft(draft: string, content: MediaContent, options: PutOptions, address: string): Promise<void> {
