@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { constants, createReadStream, createWriteStream } from "node:fs";
+import { closeSync, constants, createReadStream, createWriteStream, fstatSync, openSync } from "node:fs";
 import { chmod, copyFile, link, lstat, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
@@ -10,6 +10,7 @@ import { type MediaReference, plainAddress, printReference, readReference } from
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
+import { readStart, removeFile } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { bytesContent, fileContent } from "../stores/content.ts";
@@ -306,13 +307,17 @@ async function statOf(path: string, name: string) {
 
 /** Reads a small file and removes its name; undefined for a larger one, which stays. Neither a link nor a pipe is opened. */
 async function takeSmall(path: string): Promise<Uint8Array | undefined> {
-  await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  const found = await file.stat();
-  if (!found.isFile()) throw new Error("it is not a regular file");
-  if (found.size > SMALL_BYTES) return undefined;
-  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(found.size), 0, found.size, 0);
-  await rm(path, { force: true });
-  return buffer.subarray(0, bytesRead);
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    if (found.size > SMALL_BYTES) return undefined;
+    const content = readStart(file, found.size);
+    await removeFile(path);
+    return content;
+  } finally {
+    closeSync(file);
+  }
 }
 
 async function movableContent(path: string): Promise<MediaContent> {

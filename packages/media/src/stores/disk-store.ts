@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
-import { copyFile, type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { closeSync, constants, createReadStream, statSync } from "node:fs";
+import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { createFile, removeFile, syncData, writeAll } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { syncPath } from "@appdb/system/files/sync-files";
@@ -35,7 +36,7 @@ export function openDiskStore(folder: string): MediaStore {
     address,
     async put(key, content, options) {
       const path = pathOf(key);
-      if ((await awaitIfExists(stat(path))) !== undefined) return { created: false };
+      if (statSync(path, { throwIfNoEntry: false }) !== undefined) return { created: false };
       const draft = join(folder, DRAFTS, randomBytes(12).toString("hex"));
       try {
         await withFolders(folder, draft, () => writeDraft(draft, content, options, address));
@@ -45,7 +46,7 @@ export function openDiskStore(folder: string): MediaStore {
       } catch (cause) {
         throw failed(cause, key);
       } finally {
-        await rm(draft, { force: true });
+        await removeFile(draft);
       }
     },
     async head(key) {
@@ -109,21 +110,25 @@ async function writeDraft(draft: string, content: MediaContent, options: PutOpti
     return;
   }
   const hash = createHash("sha256");
-  await using file = await open(draft, "wx", 0o600);
-  let bytes = 0;
-  for await (const piece of content.read(0, content.bytes)) {
-    options.signal?.throwIfAborted();
-    hash.update(piece);
-    bytes += piece.length;
-    await writeAll(file, piece);
+  const file = await createFile(draft, "wx", 0o600);
+  try {
+    let bytes = 0;
+    for await (const piece of content.read(0, content.bytes)) {
+      options.signal?.throwIfAborted();
+      hash.update(piece);
+      bytes += piece.length;
+      await writeAll(file, piece);
+    }
+    await checkLength(bytes, content, address);
+    const found = hash.digest("hex");
+    if (options.sha256 !== undefined && found !== options.sha256) {
+      const said = `their SHA-256 is ${found} and not ${options.sha256}`;
+      throw storeError("invalid", { address, said, credentials: "" });
+    }
+    await syncData(file);
+  } finally {
+    closeSync(file);
   }
-  await checkLength(bytes, content, address);
-  const found = hash.digest("hex");
-  if (options.sha256 !== undefined && found !== options.sha256) {
-    const said = `their SHA-256 is ${found} and not ${options.sha256}`;
-    throw storeError("invalid", { address, said, credentials: "" });
-  }
-  await file.datasync();
 }
 
 /** Moves a file within a file system; false for another one. */
@@ -190,10 +195,6 @@ async function* walk(folder: string, above: string, prefix: string, after: strin
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
-}
 
 function toStoreError(cause: unknown, address: string, key: string | undefined): unknown {
   const code = codeOf(cause);

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
-import { open } from "node:fs/promises";
+import { closeSync, openSync } from "node:fs";
 import { promisify } from "node:util";
+import { syncFile } from "./descriptors.ts";
 
 const TIMEOUT_MS = 120_000;
 const run = promisify(execFile);
@@ -23,13 +24,13 @@ export async function syncFiles(folder: string, files: readonly string[]): Promi
 
 /** Syncs a file or a folder's entries to disk. A rename survives a power cut once its folder is synced. */
 export async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, "r");
+  const file = openSync(path, "r");
   try {
-    await handle.sync();
+    await syncFile(file);
   } catch (error) {
     // not every system can sync folders
     if (!["EPERM", "EISDIR", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   } finally {
-    await handle.close();
+    closeSync(file);
   }
 }
