@@ -227,6 +227,17 @@ describe("uploads", () => {
     const inForm = await send("/photos", formOf({}, { picture: url }));
     expect(inForm.json).toMatchObject({ picture: url });
   });
+
+  test("rows as lines are answered whole, each with addresses that work", async () => {
+    const picture = `http://127.0.0.1:${service.webPort}/whole.png`;
+    const rows = ["one", "two", "three"].map((title) => `${JSON.stringify({ title, picture })}\n`);
+    const headers = { "content-type": "application/x-ndjson" };
+    const answer = await fetch(`${service.base}/photos`, { method: "POST", headers, body: rows.join("") });
+    const lines = (await answer.text()).trimEnd().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as Json).title)).toEqual(["one", "two", "three"]);
+    const { thumb } = JSON.parse(lines[2] ?? "") as Json;
+    expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
+  });
 });
 
 describe("bad input", () => {

@@ -37,6 +37,24 @@ test.each([1, 2, 3, 10, 1_000])("references are found across pieces of %i bytes"
   expect(Buffer.concat(pieces).toString()).toBe(withAddresses(text, addressOf));
 });
 
+test("a stream of rewritten pieces has no length of its own, and closes its source unread", async () => {
+  let isClosed = false;
+  const source: AsyncIterableIterator<Uint8Array> = {
+    next: async () => ({ done: true, value: undefined }),
+    async return() {
+      isClosed = true;
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => source,
+  };
+  const headers = { ...JSON_HEADERS, "content-length": "100" };
+  const answer = answerWithAddresses({ status: 200, headers, body: source }, addressOf);
+  expect(answer.headers).toEqual(JSON_HEADERS);
+  const body = answer.body as AsyncIterable<Uint8Array | string>;
+  await body[Symbol.asyncIterator]().return?.();
+  expect(isClosed).toBe(true);
+});
+
 test("a buffer is rewritten, one without references is passed on", () => {
   const plain = Buffer.from('{"a":1}');
   expect(answerWithAddresses({ status: 200, headers: {}, body: plain }, addressOf).body).toBe(plain);

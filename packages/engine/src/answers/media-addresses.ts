@@ -47,7 +47,28 @@ export function answerWithAddresses(answer: RouteAnswer, addressOf: AddressOf): 
       ? { ...answer, body: Buffer.from(withAddresses(body.toString("utf8"), addressOf)) }
       : answer;
   }
-  return { ...answer, body: piecesWithAddresses(body, addressOf) };
+  // an address has another length than its reference
+  const { "content-length": _, ...headers } = answer.headers;
+  return { ...answer, headers, body: rewritten(body, addressOf) };
+}
+
+/** A generator that never started would not close its source. */
+function rewritten(
+  pieces: AsyncIterable<Uint8Array | string>,
+  addressOf: AddressOf,
+): AsyncIterableIterator<Uint8Array | string> {
+  const source = pieces[Symbol.asyncIterator]();
+  const all = piecesWithAddresses({ [Symbol.asyncIterator]: () => source }, addressOf);
+  return {
+    next: () => all.next(),
+    async return() {
+      await source.return?.();
+      return await all.return(undefined);
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 /** A reference may be cut by the end of a piece: the rest is kept until its end arrives. */
