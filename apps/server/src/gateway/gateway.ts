@@ -1,6 +1,7 @@
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import { createDocsFiles } from "@appdb/http/docs-files";
 import type { PodAccess } from "@appdb/pods/driver/pod-driver";
+import { createTurnShares } from "@appdb/system/network/turn-shares";
 import { withinTime } from "@appdb/system/processes/within-time";
 import type { Registry } from "prom-client";
 import type { RecordEvent } from "../audit/event.ts";
@@ -21,7 +22,6 @@ import { createConnectionBounds } from "./admission/connection-bounds.ts";
 import { createRateLimits } from "./admission/rate-limits.ts";
 import { createStrangers, STRANGER_TIMES } from "./admission/strangers.ts";
 import { createIsTrusted, createReadForwarded } from "./admission/trusted-proxies.ts";
-import { createTurnShares } from "./admission/turn-shares.ts";
 import { openChallengeServer } from "./challenge-server.ts";
 import { openDomainServer } from "./domain-server.ts";
 import type { Exchange } from "./exchange/exchange.ts";

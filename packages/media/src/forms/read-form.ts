@@ -6,10 +6,13 @@ import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import type { FormLimits, FormReader, ReceivedForm, UploadedFile } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { createTurnShares, type TurnShares } from "@appdb/system/network/turn-shares";
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
 
 const MAX_PARTS = 2_000;
 const MAX_NAME_BYTES = 200;
+/** All forms together take so many bytes in a turn of the event loop: hashing them takes less than a millisecond. */
+const TURN_BYTES = 256 * 1_024;
 /** Files of a form are held in memory up to so many bytes together: the content of most pictures is never read from a disk. */
 const MEMORY_BYTES = 128 * 1_024;
 
@@ -19,7 +22,21 @@ const MEMORY_BYTES = 128 * 1_024;
  */
 export function createFormReader(folder: string, lentFolder = folder): FormReader {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return { read: (body, contentType, limits) => new Receiving([folder, lentFolder], limits).read(body, contentType) };
+  const shares = createTurnShares(TURN_BYTES);
+  return {
+    read: (body, contentType, limits) =>
+      new Receiving([folder, lentFolder], limits).read(inShares(body, shares), contentType),
+  };
+}
+
+/** The same pieces, so that all forms together leave most of each turn of the event loop to other requests. */
+async function* inShares(body: AsyncIterable<Uint8Array>, shares: TurnShares): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    yield piece;
+    if (!shares.count("forms", piece.length)) {
+      await new Promise<void>((resolve) => shares.onNextTurn("forms", resolve));
+    }
+  }
 }
 
 /** A form that is being received. */
