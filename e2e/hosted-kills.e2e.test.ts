@@ -142,11 +142,18 @@ async function runCell(cell: Cell): Promise<string> {
   if (operation === "schema update") return await runSchemaCell(cell);
   const { db, method, path, body, ends } = await prepare(operation);
   target.server.hold(cell.step);
-  const asked =
-    path === "/update"
-      ? await target.update(db, body ?? {})
-      : await target.insist(method, `/databases/${db}${path}`, body);
-  expect(asked, JSON.stringify(asked)).toMatchObject({ status: 202 });
+  // the kill of the previous cell may be noticed only now: the database is refused while it starts
+  const asked = await eventually(
+    async () => {
+      const answer =
+        path === "/update"
+          ? await target.update(db, body ?? {})
+          : await target.insist(method, `/databases/${db}${path}`, body);
+      expect(answer, JSON.stringify(answer)).toMatchObject({ status: 202 });
+      return answer;
+    },
+    { timeout_ms: HELD_MS },
+  );
   const operationId = asked.json.operation?.id as string;
   await eventually(() => expect(target.server.held()).toBe(cell.step), { timeout_ms: HELD_MS });
   await strike(cell.victim, await idOf(db));

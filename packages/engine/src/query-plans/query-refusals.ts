@@ -20,7 +20,7 @@ export function explainQueryRefusal(query: string, limits: QueryLimits, error: u
     return appError("function_failed", {
       detail: `The query ${query} has a value outside the range of its type: a sum beyond Int or Float, or a text that is too long.`,
       hint: "Convert with .astype(db.Float) before adding up, or ask for fewer rows.",
-      meta: { query, type: "OverflowError", sqlstate },
+      meta: { query, type: "OverflowError" },
       cause: error,
     });
   }
