@@ -15,6 +15,7 @@ import { measureKeys } from "./keys.ts";
 import { measureLive } from "./live.ts";
 import { measureMedia } from "./media.ts";
 import { measureMemory } from "./memory.ts";
+import { measureObjectStores } from "./object-stores.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { measureServices } from "./services.ts";
@@ -34,6 +35,7 @@ const GROUPS: Record<string, Group> = {
   reads: measureReads,
   live: measureLive,
   media: measureMedia,
+  "object-stores": measureObjectStores,
   commands: measureCommands,
   keys: measureKeys,
   control: measureControl,

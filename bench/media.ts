@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { openTestProject, ROOT } from "@appdb/testkit/test-project";
+import { measureAddresses, measureBesideUploads } from "./media-beside.ts";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
 import { command, measureMemory, time } from "./support/served-project.ts";
@@ -22,7 +23,7 @@ const MAKE_PICTURE =
   'import sys; from PIL import Image; Image.effect_noise((320, 240), 30).convert("RGB").save(sys.argv[1], quality=70)';
 const BOUNDARY = "bench-boundary";
 
-/** Measures uploads, thumbnails and file responses against the same work without a service. */
+/** Measures uploads, thumbnails, file responses and addresses against the same work without a service. */
 export async function measureMedia(bench: Bench): Promise<Measure[]> {
   await using project = openTestProject();
   const { env, folder } = project;
@@ -48,6 +49,8 @@ export async function measureMedia(bench: Bench): Promise<Measure[]> {
   const note = (name: string, value: number): void => void rates.set(name, [...ratesOf(name), value]);
   const ratesOf = (name: string): number[] => rates.get(name) ?? [];
   const memory: number[] = [];
+  const beside = { endpoint, folder, picture, film };
+  const besides: Measure[] = [];
   try {
     for (let at = 1; at <= bench.runs; at += 1) {
       bench.say(`run ${at} of ${bench.runs}, media`);
@@ -72,6 +75,7 @@ export async function measureMedia(bench: Bench): Promise<Measure[]> {
         note(name, (await bench.load(load)).per_second);
       }
     }
+    besides.push(await measureAddresses(bench, beside), await measureBesideUploads(bench, beside));
   } finally {
     bare.disconnect();
   }
@@ -104,6 +108,7 @@ export async function measureMedia(bench: Bench): Promise<Measure[]> {
       limit: ratesOf("stream"),
       reach: { at_least: 0.6 },
     },
+    ...besides,
   ];
 }
 
