@@ -241,6 +241,8 @@ describe("bad input", () => {
     ["an address that does not exist", {}, { picture: "http://127.0.0.1:1/x.png" }, "media_unreachable"],
     ["a file of the server", {}, { picture: "file:///etc/passwd" }, "invalid_request"],
     ["a path of the server", {}, { picture: "/etc/passwd" }, "invalid_request"],
+    ["a file of another's store", {}, { picture: "s3://other/a.png" }, "media_source_not_allowed"],
+    ["an address that is not of a store", {}, { picture: "wasbs://x/y.png" }, "invalid_request"],
   ])("%s is refused and nothing is stored", async (_what, files, fields, code) => {
     const rows = await service.query("select count(*) from photos");
     const { status, json } = await send("/photos", formOf(files, fields));
@@ -249,6 +251,19 @@ describe("bad input", () => {
     expect(JSON.stringify(json)).not.toContain(service.mediaFolder);
     expect(await service.query("select count(*) from photos")).toEqual(rows);
     expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
+  });
+
+  test("a row whose store the database no longer reads gives no file", async () => {
+    const { json } = await send("/files", { key: "bucket", text: "s3://other/a.md" });
+    expect(json).toMatchObject({
+      code: "media_source_not_allowed",
+      hint: expect.stringContaining("SERVICE_MEDIA_SOURCES"),
+    });
+    await send("/same", formOf({ picture: "whole.png" }, { key: "bucket" }));
+    await service.query(`update same set text = '{"url":"s3://other/a.md"}' where key = 'bucket'`);
+    const { rows } = (await (await fetch(`${service.base}/texts`)).json()) as { rows: Json[] };
+    const answer = await fetch(String(rows[0]?.text));
+    expect([answer.status, ((await answer.json()) as Json).code]).toEqual([422, "media_source_not_allowed"]);
   });
 
   test("two files for one field are refused", async () => {

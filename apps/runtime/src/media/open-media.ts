@@ -2,16 +2,17 @@ import { mkdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
+import { HOME_STORE, MEDIA_FOLDERS, MEDIA_SOURCES, type MediaPlace } from "@appdb/contract/media-place";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
+import { MediaSources } from "@appdb/media/files/media-sources";
 import { createFormReader } from "@appdb/media/forms/read-form";
 import { openDiskStore } from "@appdb/media/stores/disk-store";
-import { parseStoreAddress } from "@appdb/media/stores/media-address";
+import { isCloud, parseStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
@@ -44,16 +45,21 @@ export interface OpenMedia extends AsyncDisposable {
   serve(): Promise<void>;
 }
 
+export interface MediaInput {
+  readonly place: MediaPlace;
+  /** Credentials and endpoints of stores. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The stores of the application's columns: requests may name their files too. */
+  readonly destinations: readonly string[];
+  readonly sql: SqlPool;
+  readonly log: Logger;
+}
+
 /**
  * Opens the media of a database. Stores of clouds are opened on first use, with the credentials of `env`.
- * @throws config_invalid for a destination that is not an address
+ * @throws config_invalid for a destination or a source that is not an address
  */
-export function openMedia(
-  place: MediaPlace,
-  env: Readonly<Record<string, string | undefined>>,
-  sql: SqlPool,
-  log: Logger,
-): OpenMedia {
+export function openMedia({ place, env, destinations, sql, log }: MediaInput): OpenMedia {
   const folders = {
     home: join(place.folder, MEDIA_FOLDERS.home),
     cache: join(place.folder, MEDIA_FOLDERS.cache),
@@ -81,6 +87,7 @@ export function openMedia(
     nameOf: (destination) => nameOf(destination, place),
     input: nameOf(place.input, place),
     output: nameOf(place.output, place),
+    sources: openSources(place, destinations),
     cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES }),
     uploads_folder: folders.uploads,
     lent_folder: folders.cache,
@@ -134,6 +141,29 @@ async function* whileWritable(
 function nameOf(destination: string, { home_address: home }: MediaPlace): string {
   const name = destination === HOME_STORE ? HOME_STORE : storeNameOf(destination);
   return name === home ? HOME_STORE : name;
+}
+
+/** Given addresses may lie in the stores of the database and of its application, and in those that its operator names. */
+function openSources(place: MediaPlace, destinations: readonly string[]): MediaSources {
+  const isLocal = place.home_address === undefined;
+  for (const source of place.sources) {
+    const address = readStoreAddress(source);
+    if (address === undefined || !isCloud(address)) throw noSource(source, isLocal);
+  }
+  const stores = [place.input, place.output, ...place.sources, ...destinations];
+  return new MediaSources(stores, (store) =>
+    isLocal
+      ? `start the service with the variable ${MEDIA_SOURCES}=${store}`
+      : `db_media_sources = ["${store}"] in the database's entry of service.toml, then cli db update`,
+  );
+}
+
+function noSource(source: string, isLocal: boolean): Error {
+  const setting = isLocal ? MEDIA_SOURCES : "db_media_sources";
+  return appError("config_invalid", {
+    detail: `${setting} has ${JSON.stringify(source.slice(0, 200))}, which is not the address of a store.`,
+    hint: `Write for example ${isLocal ? `${MEDIA_SOURCES}=s3://bucket/prefix,gs://bucket` : 'db_media_sources = ["s3://bucket/prefix"]'}`,
+  });
 }
 
 function noMediaFs(name: string): Error {

@@ -20,7 +20,10 @@ export interface MediaPlaceInput {
   /** `cloud://acme:main` */
   readonly uri: string;
   readonly disk_gb: number;
-  readonly settings: Pick<ObservedDatabase["settings"], "db_input_media_dest" | "db_output_media_dest">;
+  readonly settings: Pick<
+    ObservedDatabase["settings"],
+    "db_input_media_dest" | "db_output_media_dest" | "db_media_sources"
+  >;
   readonly may_reach_private: boolean;
 }
 
@@ -30,6 +33,7 @@ export function mediaPlace({ disk_gb: diskGb, folder, may_reach_private, setting
     folder,
     input: settings.db_input_media_dest ?? HOME_STORE,
     output: settings.db_output_media_dest ?? HOME_STORE,
+    sources: settings.db_media_sources ?? [],
     home_address: homeAddress(uri),
     scratch_bytes: Math.min(SCRATCH_BYTES, Math.floor(diskGb * BYTES_PER_GB * SCRATCH_SHARE)),
     may_reach_private,

@@ -17,6 +17,7 @@ test("an instance gets the operator's limits, its release's workers and its data
         vars: {},
         db_input_media_dest: null,
         db_output_media_dest: null,
+        db_media_sources: ["s3://given/in"],
       },
     },
     release: {
@@ -61,6 +62,7 @@ test("an instance gets the operator's limits, its release's workers and its data
     folder: "/media",
     input: "home",
     output: "home",
+    sources: ["s3://given/in"],
     home_address: "mediafs://acme:main/home",
     scratch_bytes: 1024 ** 3 / 4,
     may_reach_private: false,

@@ -142,7 +142,7 @@ function storeFailure({ type }: UdfError): ErrorCode | undefined {
 }
 
 function storeHint(code: ErrorCode): string {
-  return ["media_unreachable", "media_too_large", "media_not_found"].includes(code)
+  return ["media_unreachable", "media_too_large", "media_not_found", "media_source_not_allowed"].includes(code)
     ? "Nothing was stored. Send another address, or upload the file."
     : "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.";
 }

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import type { ColumnType } from "@appdb/contract/types";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import { fileAnswer } from "../answers/file-answer.ts";
 import { answerWithAddresses, references } from "../answers/media-addresses.ts";
@@ -20,6 +21,12 @@ const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-st
 /** Whether an application has media columns. */
 export function declaresMedia({ tables }: Manifest): boolean {
   return tables.some(({ columns }) => columns.some(({ type }) => isMedia(type.kind)));
+}
+
+/** The stores that columns of tables name for their files, each once. */
+export function destinationsOf(tables: readonly { readonly columns: readonly { readonly type: ColumnType }[] }[]) {
+  const named = tables.flatMap(({ columns }) => columns.flatMap(({ type }) => type.destination ?? []));
+  return [...new Set(named)];
 }
 
 /** The route of a service that sends the files of media columns, by the addresses in its answers. */

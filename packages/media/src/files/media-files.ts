@@ -18,9 +18,12 @@ import type { MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
 import { type DownloadOptions, download } from "./download.ts";
 import type { FileCache } from "./file-cache.ts";
+import type { MediaSources } from "./media-sources.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 
 const READ_BYTES = 1 << 20;
+/** Addresses that need no credentials of ours. */
+const OTHER_SCHEMES = /^(?:https?|file):/;
 const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
 export interface MediaFilesOptions {
@@ -32,6 +35,8 @@ export interface MediaFilesOptions {
   readonly input: string;
   /** The store of computed media without a destination of their own. */
   readonly output: string;
+  /** The stores in which given addresses may lie. */
+  readonly sources: MediaSources;
   readonly cache: FileCache;
   /** The private folder of uploads. */
   readonly uploads_folder: string;
@@ -64,6 +69,11 @@ export class LocalMediaFiles implements MediaFiles {
   async locate(cell: string, signal?: AbortSignal): Promise<string> {
     const reference = readReference(cell);
     return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
+  }
+
+  requireSource(cell: string): void {
+    const { url } = readReference(cell);
+    if (url !== undefined && !OTHER_SCHEMES.test(url)) this.#options.sources.find(url);
   }
 
   async store(made: string, { kind, destination }: ColumnType, signal?: AbortSignal): Promise<string> {
@@ -165,9 +175,9 @@ export class LocalMediaFiles implements MediaFiles {
       const { cache, downloads } = this.#options;
       return await cache.get(url, (path) => download(url, path, { ...downloads, signal }));
     }
-    const at = url.lastIndexOf("/");
-    const store = await this.#options.openStore(url.slice(0, at));
-    return await this.#fetchObject(store, url.slice(at + 1), signal);
+    const { openStore, sources } = this.#options;
+    const object = sources.find(url);
+    return await this.#fetchObject(await openStore(object.store), object.key, signal);
   }
 
   /** Only an upload of a running request is named by its path. */
