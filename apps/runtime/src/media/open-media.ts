@@ -7,6 +7,7 @@ import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
+import { Downloads } from "@appdb/media/files/downloads";
 import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
 import { MediaSources } from "@appdb/media/files/media-sources";
@@ -92,7 +93,13 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
     uploads_folder: folders.uploads,
     lent_folder: folders.cache,
     scratch_folder: folders.scratch,
-    downloads: { allows_private: place.may_reach_private, max_bytes: DOWNLOAD_BYTES, total_ms: DOWNLOAD_MS },
+    downloads: new Downloads({
+      allows_private: place.may_reach_private,
+      max_bytes: DOWNLOAD_BYTES,
+      total_ms: DOWNLOAD_MS,
+      bytes_at_once: 2 * DOWNLOAD_BYTES,
+      requireWritable: () => objects.requireWritable(),
+    }),
     tokens: () => tokens,
     record: (object) => objects.record(object),
   });

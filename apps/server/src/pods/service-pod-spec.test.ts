@@ -31,7 +31,7 @@ test("an instance gets the operator's limits, its release's workers and its data
     limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 1_234, route_requests: 5, workers: 9 },
     dsn: "postgresql:///",
     keys: { public_key: "", snapshot: "" },
-    may_export_private: false,
+    may_export_private: true,
     secrets: new Map(),
     runtime: { python: "/usr/bin/python3", python_source: "test", library_paths: [] },
     runtime_env: {},

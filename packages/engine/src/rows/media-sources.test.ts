@@ -47,3 +47,22 @@ test.each(['{"title":"s3://other/b.png"}', '{"title":"a","picture":null}', '{"ti
     expect((await reader())(text)[0]).toBe(JSON.parse(text).title);
   },
 );
+
+test.each(["https://user:hidden@host/a", "http://hidden@host/a"])(
+  "an address with a user or a password is refused and not repeated: %s",
+  async (picture) => {
+    const read = await reader();
+    const refused = (() => {
+      try {
+        return read(JSON.stringify({ title: "a", picture }));
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(refused).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining("a user or a password"),
+    });
+    expect((refused as Error).message + JSON.stringify(refused)).not.toContain("hidden");
+  },
+);

@@ -9,8 +9,11 @@ import { isForeignAddress, publicLookup } from "@appdb/system/network/public-add
 
 const MAX_REDIRECTS = 5;
 const CONNECT_MS = 10_000;
-/** A server may be silent for so long. */
-const SILENCE_MS = 30_000;
+/** A server may be silent for so long, may need so long for its headers, and must send enough bytes in each such time. */
+const PATIENCE_MS = 30_000;
+const MIN_BYTES_PER_S = 1_000;
+const LAST_RESERVED_PORT = 1_023;
+const WEB_PORTS = ["", "80", "443"];
 
 export interface DownloadOptions {
   /** Whether addresses of this machine and of private networks may be reached. */
@@ -19,6 +22,10 @@ export interface DownloadOptions {
   /** The whole download, however steadily bytes come. */
   readonly total_ms: number;
   readonly signal?: AbortSignal | undefined;
+  /** Called before bytes are written. It may refuse them. */
+  onBytes?(bytes: number): Promise<void> | undefined;
+  /** For tests. */
+  readonly patience_ms?: number;
 }
 
 export interface Downloaded {
@@ -51,9 +58,9 @@ async function follow(url: URL, options: DownloadOptions, signal: AbortSignal): 
   const first = url.href;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     checkTarget(url, first, options.allows_private);
-    const answer = await send(url, first, options.allows_private, signal);
+    const answer = await send(url, first, options, signal);
     const status = answer.statusCode ?? 0;
-    if (status === 200) return answer;
+    if (status === 200) return checkEncoding(answer, first);
     answer.destroy();
     const { location } = answer.headers;
     if (status < 300 || status >= 400 || location === undefined) throw unreachable(first, `it answers ${status}`);
@@ -70,9 +77,21 @@ function checkTarget(url: URL, first: string, allowsPrivate: boolean): void {
   if (!allowsPrivate && isIP(host) !== 0 && !isForeignAddress(host)) {
     throw unreachable(first, "it is an address of this machine or of a private network");
   }
+  if (!allowsPrivate && !WEB_PORTS.includes(url.port) && Number(url.port) <= LAST_RESERVED_PORT) {
+    throw unreachable(first, `it leads to port ${url.port}; 80, 443 and ports from 1024 on are allowed`);
+  }
 }
 
-function send(url: URL, first: string, allowsPrivate: boolean, signal: AbortSignal): Promise<IncomingMessage> {
+/** Bytes are stored as they come: a small body that unpacks to a large one stays small, and is not a file of its type. */
+function checkEncoding(answer: IncomingMessage, first: string): IncomingMessage {
+  const encoding = answer.headers["content-encoding"] ?? "identity";
+  if (/^\s*(?:identity)?\s*$/i.test(encoding)) return answer;
+  answer.destroy();
+  throw unreachable(first, `its content is encoded (${encoding.slice(0, 40)}) although plain content was requested`);
+}
+
+function send(url: URL, first: string, options: DownloadOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  const { allows_private: allowsPrivate, patience_ms: patienceMs = PATIENCE_MS } = options;
   return new Promise((resolve, reject) => {
     const request = (url.protocol === "https:" ? getHttps : getHttp)(url, {
       signal,
@@ -80,16 +99,19 @@ function send(url: URL, first: string, allowsPrivate: boolean, signal: AbortSign
       headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": "appdb" },
       ...(allowsPrivate ? {} : { lookup: publicLookup }),
     });
+    const late = (ms: number) => () => request.destroy(unreachable(first, `it does not answer within ${ms / 1_000} s`));
+    // Each byte of a header counts for the timeout of the socket.
+    const timer = setTimeout(late(patienceMs), patienceMs);
     request.once("response", (answer) => {
-      answer.setTimeout(SILENCE_MS, () =>
-        answer.destroy(unreachable(first, `it is silent for ${SILENCE_MS / 1_000} s`)),
+      clearTimeout(timer);
+      answer.setTimeout(patienceMs, () =>
+        answer.destroy(unreachable(first, `it is silent for ${patienceMs / 1_000} s`)),
       );
       resolve(answer);
     });
-    request.once("timeout", () =>
-      request.destroy(unreachable(first, `it does not answer within ${CONNECT_MS / 1_000} s`)),
-    );
+    request.once("timeout", late(CONNECT_MS));
     request.once("error", (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer);
       reject(error.name === "AppError" || signal.aborted ? error : unreachable(first, reasonOf(error), error));
     });
   });
@@ -99,7 +121,7 @@ async function save(
   answer: IncomingMessage,
   address: string,
   path: string,
-  { max_bytes: maxBytes }: DownloadOptions,
+  { max_bytes: maxBytes, onBytes, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
   signal: AbortSignal,
 ): Promise<Downloaded> {
   const length = Number(answer.headers["content-length"] ?? Number.NaN);
@@ -110,11 +132,14 @@ async function save(
   const hash = createHash("sha256");
   await using file = await open(path, "wx", 0o600);
   let bytes = 0;
+  const checkSpeed = watchSpeed(address, patienceMs);
   try {
     for await (const piece of answer as AsyncIterable<Buffer>) {
       signal.throwIfAborted();
       bytes += piece.length;
       if (bytes > maxBytes) throw tooLarge(address, maxBytes);
+      checkSpeed(bytes);
+      await onBytes?.(piece.length);
       hash.update(piece);
       for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
     }
@@ -127,10 +152,26 @@ async function save(
   return { bytes, sha256: hash.digest("hex"), said_type: answer.headers["content-type"]?.split(";", 1)[0]?.trim() };
 }
 
+/** A server that sends a byte now and then would hold a place for all of the time. */
+function watchSpeed(address: string, windowMs: number): (bytes: number) => void {
+  let [since, before] = [performance.now(), 0];
+  return (bytes) => {
+    const ms = performance.now() - since;
+    if (ms < windowMs) return;
+    if (bytes - before < (MIN_BYTES_PER_S * ms) / 1_000) {
+      throw unreachable(address, `it sends less than ${MIN_BYTES_PER_S} bytes in a second`);
+    }
+    [since, before] = [performance.now(), bytes];
+  };
+}
+
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === "EPRIVATE") return "its name is of this machine or of a private network";
   if (code === "ENOTFOUND") return "its host does not exist";
   if (code === "ECONNREFUSED") return "its host refuses the connection";
+  if (code === "HPE_HEADER_OVERFLOW") return "its headers are too large";
+  if (code?.startsWith("HPE_") === true) return `its host does not speak HTTP (${code})`;
+  if (/CERT|SIGNATURE|ALTNAME/.test(code ?? "")) return `its certificate is not valid (${code})`;
   return code ?? message;
 }
 

@@ -38,7 +38,11 @@ function openFiles(): LocalMediaFiles {
     uploads_folder: below("uploads"),
     lent_folder: below("cache"),
     scratch_folder: below("scratch"),
-    downloads: { allows_private: true, max_bytes: 1_000_000, total_ms: 5_000 },
+    downloads: {
+      run: async () => {
+        throw new Error("not called");
+      },
+    },
     tokens: () => undefined,
     record: async () => undefined,
   });

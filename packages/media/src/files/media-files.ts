@@ -16,7 +16,7 @@ import { fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
 import type { MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
-import { type DownloadOptions, download } from "./download.ts";
+import type { Downloads } from "./downloads.ts";
 import type { FileCache } from "./file-cache.ts";
 import type { MediaSources } from "./media-sources.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
@@ -44,7 +44,7 @@ export interface MediaFilesOptions {
   readonly lent_folder: string;
   /** The folder in which workers write what they make: its files are moved from there before they are read. */
   readonly scratch_folder: string;
-  readonly downloads: Omit<DownloadOptions, "signal">;
+  readonly downloads: Pick<Downloads, "run">;
   /** Tokens of addresses; undefined where no service answers them. */
   tokens(): AddressTokens | undefined;
   /** Records an object before it is written (engine, MediaObjects). */
@@ -173,7 +173,7 @@ export class LocalMediaFiles implements MediaFiles {
     if (url.startsWith("file:")) return this.#borrowed(url);
     if (url.startsWith("http:") || url.startsWith("https:")) {
       const { cache, downloads } = this.#options;
-      return await cache.get(url, (path) => download(url, path, { ...downloads, signal }));
+      return await cache.get(url, (path) => downloads.run(url, path, signal));
     }
     const { openStore, sources } = this.#options;
     const object = sources.find(url);
