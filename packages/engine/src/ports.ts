@@ -245,6 +245,8 @@ export interface MediaFile {
   readonly type: string;
   /** A name for the file: its own, or one made of its content's hash. */
   readonly name: string;
+  /** Whether the content never changes. False for a file at an address of its own. */
+  readonly is_fixed: boolean;
   /** A strong validator (RFC 9110, 8.8.3), with its quotes. */
   readonly etag: string;
   /** Reads bytes from `start` to `end`, which is excluded. */

@@ -10,10 +10,10 @@ import type { CompiledRoute, RouteAddress, RouteRequest } from "../routes/route.
 
 /** Below the service's own path, whatever its prefix. No route can begin with `/_`. */
 export const MEDIA_PATH = "/_media";
-/** An address leads to content that never changes, for as long as the address is valid. */
+/** The address of a stored file leads to content that never changes, for as long as the address is valid. */
 const CACHED = "private, max-age=3600, immutable";
 
-/** The row may get another file. */
+/** The row may get another file, or the file is at an address of its own. */
 const REVALIDATED = "private, no-cache";
 /** The content types of answers that the engine makes of rows. */
 const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-stream)/;
@@ -43,7 +43,8 @@ export function compileMediaRoute(service: string, media: MediaFiles, log: Logge
         const cell = media.readAddress(request.route?.params.token ?? "");
         const file = await media.open(cell, request.signal);
         const { headers, signal } = request;
-        return await fileAnswer(file, { method: request.route?.method ?? "GET", headers, signal }, CACHED);
+        const cacheControl = file.is_fixed ? CACHED : REVALIDATED;
+        return await fileAnswer(file, { method: request.route?.method ?? "GET", headers, signal }, cacheControl);
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

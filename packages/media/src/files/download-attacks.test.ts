@@ -236,7 +236,7 @@ describe("many downloads at once", () => {
   const open = (parts: Partial<ConstructorParameters<typeof Downloads>[0]> = {}) =>
     new Downloads({ ...OPEN, bytes_at_once: 1_000_000, requireWritable: async () => undefined, ...parts });
   const run = (downloads: Downloads, path: string, signal?: AbortSignal) =>
-    downloads.run(at(path), join(folder, `${++count}`), signal);
+    downloads.run(at(path), join(folder, `${++count}`), { signal });
 
   test("wait for a place, and are refused when too many wait", async () => {
     const downloads = open({ at_once: 2, max_waiting: 1 });

@@ -6,12 +6,15 @@ import { isIP } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { isForeignAddress, publicLookup } from "@appdb/system/network/public-addresses";
+import type { Validators } from "./file-cache.ts";
 
 const MAX_REDIRECTS = 5;
 const CONNECT_MS = 10_000;
 /** A server may be silent for so long, may need so long for its headers, and must send enough bytes in each such time. */
 const PATIENCE_MS = 30_000;
 const MIN_BYTES_PER_S = 1_000;
+/** Longer tags and times are not sent back. */
+const MAX_VALIDATOR = 1_000;
 const LAST_RESERVED_PORT = 1_023;
 const WEB_PORTS = ["", "80", "443"];
 
@@ -22,13 +25,15 @@ export interface DownloadOptions {
   /** The whole download, however steadily bytes come. */
   readonly total_ms: number;
   readonly signal?: AbortSignal | undefined;
+  /** What the address said of content that the caller has. */
+  readonly known?: Validators | undefined;
   /** Called before bytes are written. It may refuse them. */
   onBytes?(bytes: number): Promise<void> | undefined;
   /** For tests. */
   readonly patience_ms?: number;
 }
 
-export interface Downloaded {
+export interface Downloaded extends Validators {
   readonly bytes: number;
   /** Hex. */
   readonly sha256: string;
@@ -38,15 +43,20 @@ export interface Downloaded {
 
 /**
  * Downloads an http(s) address into a new file. Each redirect is checked like the first address, and a connection goes to
- * the very address that was checked. The file is left to the caller, whole or not.
+ * the very address that was checked. The file is left to the caller, whole or not. Undefined, and no file, if the known
+ * content is still the current one.
  * @throws media_unreachable, media_too_large, disk_full; the abort's reason
  */
-export async function download(address: string, path: string, options: DownloadOptions): Promise<Downloaded> {
+export async function download(
+  address: string,
+  path: string,
+  options: DownloadOptions,
+): Promise<Downloaded | undefined> {
   const signals = [AbortSignal.timeout(options.total_ms), ...(options.signal === undefined ? [] : [options.signal])];
   const signal = AbortSignal.any(signals);
   try {
     const answer = await follow(new URL(address), options, signal);
-    return await save(answer, address, path, options, signal);
+    return answer === undefined ? undefined : await save(answer, address, path, options, signal);
   } catch (error) {
     if (options.signal?.aborted === true) throw options.signal.reason;
     if (signal.aborted) throw unreachable(address, `it takes more than ${options.total_ms / 1_000} s`, error);
@@ -54,7 +64,7 @@ export async function download(address: string, path: string, options: DownloadO
   }
 }
 
-async function follow(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<IncomingMessage> {
+async function follow(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<IncomingMessage | undefined> {
   const first = url.href;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     checkTarget(url, first, options.allows_private);
@@ -62,12 +72,22 @@ async function follow(url: URL, options: DownloadOptions, signal: AbortSignal): 
     const status = answer.statusCode ?? 0;
     if (status === 200) return checkEncoding(answer, first);
     answer.destroy();
+    if (status === 304 && conditionsOf(options.known) !== NO_CONDITIONS) return undefined;
     const { location } = answer.headers;
     if (status < 300 || status >= 400 || location === undefined) throw unreachable(first, `it answers ${status}`);
     if (!URL.canParse(location, url.href)) throw unreachable(first, "it leads to an address that is not valid");
     url = new URL(location, url);
   }
   throw unreachable(first, `it leads through more than ${MAX_REDIRECTS} addresses`);
+}
+
+const HEADERS = { accept: "*/*", "accept-encoding": "identity", "user-agent": "appdb" };
+const NO_CONDITIONS = {};
+
+/** A tag is exact; the time of a change has whole seconds only and counts without one (RFC 9110, 13.1). */
+function conditionsOf({ etag, last_modified: lastModified }: Validators = {}): Readonly<Record<string, string>> {
+  if (etag !== undefined) return { "if-none-match": etag };
+  return lastModified === undefined ? NO_CONDITIONS : { "if-modified-since": lastModified };
 }
 
 function checkTarget(url: URL, first: string, allowsPrivate: boolean): void {
@@ -96,7 +116,7 @@ function send(url: URL, first: string, options: DownloadOptions, signal: AbortSi
     const request = (url.protocol === "https:" ? getHttps : getHttp)(url, {
       signal,
       timeout: CONNECT_MS,
-      headers: { accept: "*/*", "accept-encoding": "identity", "user-agent": "appdb" },
+      headers: { ...HEADERS, ...conditionsOf(options.known) },
       ...(allowsPrivate ? {} : { lookup: publicLookup }),
     });
     const late = (ms: number) => () => request.destroy(unreachable(first, `it does not answer within ${ms / 1_000} s`));
@@ -149,7 +169,18 @@ async function save(
     throw unreachable(address, `it breaks off after ${bytes} bytes${code === undefined ? "" : ` (${code})`}`, error);
   }
   if (length >= 0 && bytes !== length) throw unreachable(address, `it breaks off after ${bytes} of ${length} bytes`);
-  return { bytes, sha256: hash.digest("hex"), said_type: answer.headers["content-type"]?.split(";", 1)[0]?.trim() };
+  const { "content-type": type, "last-modified": lastModified, etag } = answer.headers;
+  return {
+    bytes,
+    sha256: hash.digest("hex"),
+    said_type: type?.split(";", 1)[0]?.trim(),
+    etag: shortOrNone(etag),
+    last_modified: shortOrNone(lastModified),
+  };
+}
+
+function shortOrNone(header: string | undefined): string | undefined {
+  return header !== undefined && header.length <= MAX_VALIDATOR ? header : undefined;
 }
 
 /** A server that sends a byte now and then would hold a place for all of the time. */
@@ -185,7 +216,8 @@ function unreachable(address: string, why: string, cause?: unknown): Error {
   });
 }
 
-function tooLarge(address: string, maxBytes: number): Error {
+/** The error for content with more bytes than are taken. */
+export function tooLarge(address: string, maxBytes: number): Error {
   return appError("media_too_large", {
     detail: `${withoutSecrets(address)} has more than ${maxBytes} bytes.`,
     hint: "Use a smaller file.",

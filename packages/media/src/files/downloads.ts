@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { Admission } from "@appdb/engine/routes/admission";
 import { type Downloaded, type DownloadOptions, download } from "./download.ts";
+import type { Validators } from "./file-cache.ts";
 
 const AT_ONCE = 32;
 const MAX_WAITING = 1_000;
@@ -16,6 +17,9 @@ export interface DownloadsOptions extends Pick<DownloadOptions, "allows_private"
   readonly max_waiting?: number;
 }
 
+/** Counts bytes before they are written. @throws overloaded, disk_full */
+export type CountBytes = (bytes: number) => Promise<void> | undefined;
+
 /** The downloads of a process: a number of them at once, with a number of bytes. The others wait. */
 export class Downloads {
   readonly #options: DownloadsOptions;
@@ -30,10 +34,26 @@ export class Downloads {
     this.#slots = new Admission(atOnce, maxWaiting, "downloads");
   }
 
-  /** Downloads an address into a new file. @throws as `download`; overloaded, disk_full */
-  async run(address: string, path: string, signal = new AbortController().signal): Promise<Downloaded> {
+  get max_bytes(): number {
+    return this.#options.max_bytes;
+  }
+
+  /** Downloads an address into a new file. Undefined: the known content is current.
+   *  @throws as `download`; overloaded, disk_full */
+  async run(
+    address: string,
+    path: string,
+    { signal, known }: { readonly signal?: AbortSignal | undefined; readonly known?: Validators | undefined } = {},
+  ): Promise<Downloaded | undefined> {
+    return await this.within(signal, (onBytes) =>
+      download(address, path, { ...this.#options, signal, known, onBytes }),
+    );
+  }
+
+  /** Runs another copy of given content in one of the places. @throws overloaded; what `work` throws */
+  async within<T>(signal = new AbortController().signal, work: (onBytes: CountBytes) => Promise<T>): Promise<T> {
     let own = 0;
-    const onBytes = (bytes: number): Promise<void> | undefined => {
+    const onBytes: CountBytes = (bytes) => {
       own += bytes;
       this.#bytes += bytes;
       if (this.#bytes > this.#options.bytes_at_once) throw tooManyBytes(this.#options.bytes_at_once);
@@ -42,7 +62,7 @@ export class Downloads {
     };
     return await this.#slots.run(signal, async () => {
       try {
-        return await download(address, path, { ...this.#options, signal, onBytes });
+        return await work(onBytes);
       } finally {
         this.#bytes -= own;
       }

@@ -11,9 +11,11 @@ import { MediaSources } from "./media-sources.ts";
 let folder: string;
 /** The stores that were opened, by name. */
 let opened: string[];
+let now: number;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "appdb-files-"));
   opened = [];
+  now = Date.now();
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -34,14 +36,16 @@ function openFiles(): LocalMediaFiles {
     input: "s3://given",
     output: "home",
     sources: new MediaSources(["s3://given"], (store) => `SOURCES=${store}`),
-    cache: new FileCache({ folder: below("cache"), max_bytes: 1_000_000 }),
+    cache: new FileCache({ folder: below("cache"), max_bytes: 1_000_000, now: () => now }),
     uploads_folder: below("uploads"),
     lent_folder: below("cache"),
     scratch_folder: below("scratch"),
     downloads: {
+      max_bytes: 1_000,
       run: async () => {
         throw new Error("not called");
       },
+      within: (_signal, work) => work(() => undefined),
     },
     tokens: () => undefined,
     record: async () => undefined,
@@ -70,6 +74,40 @@ describe("a given address", () => {
       expect(opened).toEqual([]);
     },
   );
+
+  test("is read again after a minute, when its object has changed", async () => {
+    const files = openFiles();
+    const cell = printReference({ url: "s3://given/a.txt" });
+    const object = join(folder, "stores", encodeURIComponent("s3://given"), "a.txt");
+    const read = async () => {
+      const file = await files.open(cell);
+      const pieces = [];
+      for await (const piece of await file.read(0, file.bytes)) pieces.push(piece);
+      return { text: Buffer.concat(pieces).toString(), etag: file.etag, is_fixed: file.is_fixed };
+    };
+    mkdirSync(join(object, ".."), { recursive: true });
+    writeFileSync(object, "one");
+    const first = await read();
+    writeFileSync(object, "two");
+    expect(await read()).toEqual(first);
+    now += 61_000;
+    const second = await read();
+    expect(second).toMatchObject({ text: "two", is_fixed: false });
+    expect(second.etag).not.toBe(first.etag);
+    rmSync(object);
+    now += 61_000;
+    await expect(read()).rejects.toMatchObject({ code: "media_not_found" });
+  });
+
+  test("whose object has too many bytes is refused", async () => {
+    const files = openFiles();
+    const object = join(folder, "stores", encodeURIComponent("s3://given"), "large.bin");
+    mkdirSync(join(object, ".."), { recursive: true });
+    writeFileSync(object, Buffer.alloc(1_001));
+    await expect(files.locate(printReference({ url: "s3://given/large.bin" }))).rejects.toMatchObject({
+      code: "media_too_large",
+    });
+  });
 
   test("over HTTP and of a running upload needs no store", () => {
     const files = openFiles();

@@ -16,8 +16,9 @@ import { fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
 import type { MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
-import type { Downloads } from "./downloads.ts";
-import type { FileCache } from "./file-cache.ts";
+import { tooLarge } from "./download.ts";
+import type { CountBytes, Downloads } from "./downloads.ts";
+import type { FetchCurrent, FileCache } from "./file-cache.ts";
 import type { MediaSources } from "./media-sources.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 
@@ -44,7 +45,7 @@ export interface MediaFilesOptions {
   readonly lent_folder: string;
   /** The folder in which workers write what they make: its files are moved from there before they are read. */
   readonly scratch_folder: string;
-  readonly downloads: Pick<Downloads, "run">;
+  readonly downloads: Pick<Downloads, "run" | "within" | "max_bytes">;
   /** Tokens of addresses; undefined where no service answers them. */
   tokens(): AddressTokens | undefined;
   /** Records an object before it is written (engine, MediaObjects). */
@@ -134,6 +135,7 @@ export class LocalMediaFiles implements MediaFiles {
       if (found === undefined) throw notFound(shared.name);
       return {
         ...shared,
+        is_fixed: true,
         bytes: found.bytes,
         etag: `"${basename(key).slice(0, 32)}"`,
         read: async (start, end, reading) => (await store.get(key, { range: { start, end }, signal: reading })).body,
@@ -142,9 +144,14 @@ export class LocalMediaFiles implements MediaFiles {
     const path = await this.#pathOf(reference, signal);
     const { size } = await statOf(path, shared.name);
     const type = reference.type ?? (sniffType(await readHead(path), shared.name) ?? UNKNOWN).type;
-    const etag = `"${createHash("sha256").update(`${cell} ${size}`).digest("hex").slice(0, 32)}"`;
+    // the path has another name for other content
+    const etag = `"${createHash("sha256")
+      .update(`${cell} ${size} ${basename(path)}`)
+      .digest("hex")
+      .slice(0, 32)}"`;
     return {
       ...shared,
+      is_fixed: false,
       type,
       bytes: size,
       etag,
@@ -173,11 +180,13 @@ export class LocalMediaFiles implements MediaFiles {
     if (url.startsWith("file:")) return this.#borrowed(url);
     if (url.startsWith("http:") || url.startsWith("https:")) {
       const { cache, downloads } = this.#options;
-      return await cache.get(url, (path) => downloads.run(url, path, signal));
+      const fetch: FetchCurrent = async (path, known) => {
+        const found = await downloads.run(url, path, { signal, known });
+        return found === undefined ? undefined : { ...found, version: found.sha256 };
+      };
+      return await cache.current(url, fetch, signal);
     }
-    const { openStore, sources } = this.#options;
-    const object = sources.find(url);
-    return await this.#fetchObject(await openStore(object.store), object.key, signal);
+    return await this.#currentObject(url, signal);
   }
 
   /** Only an upload of a running request is named by its path. */
@@ -217,10 +226,36 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   #fetchObject(store: MediaStore, key: string, signal: AbortSignal | undefined): Promise<string> {
-    return this.#options.cache.get(`${store.address}/${key}`, async (path) => {
+    const fill = async (path: string): Promise<void> => {
       const { body } = await store.get(key, { signal });
       await pipeline(Readable.from(body), createWriteStream(path, { flags: "wx", mode: 0o600 }));
-    });
+    };
+    return this.#options.cache.get(`${store.address}/${key}`, fill, signal);
+  }
+
+  /** A given object is not ours: its owner may change it. */
+  async #currentObject(url: string, signal: AbortSignal | undefined): Promise<string> {
+    const { cache, downloads, openStore, sources } = this.#options;
+    const { store: storeName, key } = sources.find(url);
+    const store = await openStore(storeName);
+    const fetch: FetchCurrent = async (path, known) => {
+      if (known?.etag !== undefined && (await store.head(key))?.version === known.etag) return undefined;
+      return await downloads.within(signal, async (onBytes) => {
+        const { body, bytes, version } = await store.get(key, { signal });
+        if (bytes > downloads.max_bytes) throw tooLarge(url, downloads.max_bytes);
+        const counted = countBytes(body, onBytes);
+        await pipeline(Readable.from(counted), createWriteStream(path, { flags: "wx", mode: 0o600 }));
+        return { version, etag: version };
+      });
+    };
+    return await cache.current(`${store.address}/${key} current`, fetch, signal);
+  }
+}
+
+async function* countBytes(body: AsyncIterable<Uint8Array>, onBytes: CountBytes): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    await onBytes(piece.length);
+    yield piece;
   }
 }
 

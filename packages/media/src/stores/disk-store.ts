@@ -51,17 +51,17 @@ export function openDiskStore(folder: string): MediaStore {
     },
     async head(key) {
       const found = await awaitIfExists(stat(pathOf(key)));
-      return found === undefined ? undefined : { key, bytes: found.size, modified_ms: Math.floor(found.mtimeMs) };
+      return found === undefined ? undefined : objectOf(key, found);
     },
     pathOf,
     async get(key, { range, signal } = {}) {
       const path = pathOf(key);
       try {
-        const { size } = await stat(path);
-        if (range !== undefined && range.end <= range.start) return { bytes: size, body: noBytes() };
+        const { bytes, version } = objectOf(key, await stat(path));
+        if (range !== undefined && range.end <= range.start) return { bytes, version, body: noBytes() };
         const part = range === undefined ? {} : { start: range.start, end: range.end - 1 };
         const ended = signal === undefined ? {} : { signal };
-        return { bytes: size, body: createReadStream(path, { ...part, ...ended, highWaterMark: READ_BYTES }) };
+        return { bytes, version, body: createReadStream(path, { ...part, ...ended, highWaterMark: READ_BYTES }) };
       } catch (cause) {
         throw failed(cause, key);
       }
@@ -163,7 +163,7 @@ async function listPage(
     const found = await awaitIfExists(stat(join(folder, key)));
     if (found === undefined) continue;
     if (objects.length === limit) return { objects, next: objects.at(-1)?.key };
-    objects.push({ key, bytes: found.size, modified_ms: Math.floor(found.mtimeMs) });
+    objects.push(objectOf(key, found));
   }
   return { objects, next: undefined };
 }
@@ -183,6 +183,10 @@ async function* walk(folder: string, above: string, prefix: string, after: strin
     if (isFolder) yield* walk(folder, name, prefix, after);
     else yield name;
   }
+}
+
+function objectOf(key: string, { size, mtimeMs }: { readonly size: number; readonly mtimeMs: number }): MediaObject {
+  return { key, bytes: size, modified_ms: Math.floor(mtimeMs), version: `${size}-${mtimeMs}` };
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

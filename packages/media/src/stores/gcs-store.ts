@@ -1,4 +1,4 @@
-import type { Bucket, File } from "@google-cloud/storage";
+import type { Bucket, File, FileMetadata } from "@google-cloud/storage";
 import { readWhole } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
@@ -91,11 +91,12 @@ class GcsStore implements MediaStore {
     const found = await this.head(key);
     if (found === undefined) throw this.#failed("not_found", "no such object", key, undefined);
     const isEmpty = found.bytes === 0 || (range !== undefined && range.end <= range.start);
-    if (isEmpty) return { bytes: found.bytes, body: noBytes() };
+    const { bytes, version } = found;
+    if (isEmpty) return { bytes, version, body: noBytes() };
     const part = range === undefined ? {} : { start: range.start, end: range.end - 1 };
     const stream = this.#file(key).createReadStream({ ...part, validation: range === undefined });
     signal?.addEventListener("abort", () => stream.destroy(signal.reason), { once: true });
-    return { bytes: found.bytes, body: this.#body(stream, key) };
+    return { bytes, version, body: this.#body(stream, key) };
   }
 
   async list({ prefix = "", after, limit = 1_000 }: Parameters<MediaStore["list"]>[0] = {}) {
@@ -199,8 +200,11 @@ async function sendPieces(
   await pipeline(content.read(0, content.bytes), upload, signal === undefined ? {} : { signal });
 }
 
-function objectOf(key: string, metadata: { size?: string | number; updated?: string }) {
-  return { key, bytes: Number(metadata.size ?? 0), modified_ms: Date.parse(metadata.updated ?? "") || 0 };
+function objectOf(
+  key: string,
+  { size = 0, updated = "", generation = "" }: Pick<FileMetadata, "size" | "updated" | "generation">,
+) {
+  return { key, bytes: Number(size), modified_ms: Date.parse(updated) || 0, version: String(generation) };
 }
 
 /** @returns what the SDK is given; without a key the machine's own account counts, and an emulator wants none */

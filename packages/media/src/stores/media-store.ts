@@ -22,6 +22,8 @@ export interface MediaObject {
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly modified_ms: number;
+  /** Another one for other content of the key, which only foreign programs give it: an ETag, a generation. */
+  readonly version: string;
 }
 
 export interface ByteRange {
@@ -33,6 +35,8 @@ export interface ByteRange {
 export interface MediaBody {
   /** Length of the whole object. */
   readonly bytes: number;
+  /** As of MediaObject. */
+  readonly version: string;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
