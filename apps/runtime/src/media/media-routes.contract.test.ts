@@ -351,7 +351,9 @@ describe("file responses", () => {
     expect(rows.length).toBeGreaterThan(0);
     for (const { thumb, high } of rows) {
       expect(high).toBe(48);
-      expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
+      const asked = { method: "HEAD", headers: { origin: "https://shop.example" } };
+      const answer = await fetch(String(thumb), asked);
+      expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, "*"]);
     }
   });
 

@@ -2,7 +2,14 @@ import { mkdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import { HOME_STORE, MEDIA_FOLDERS, MEDIA_SOURCES, type MediaPlace } from "@appdb/contract/media-place";
+import {
+  HOME_STORE,
+  INPUT_DESTINATION,
+  MEDIA_FOLDERS,
+  MEDIA_SOURCES,
+  type MediaPlace,
+  OUTPUT_DESTINATION,
+} from "@appdb/contract/media-place";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
@@ -86,8 +93,8 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
       return opening;
     },
     nameOf: (destination) => nameOf(destination, place),
-    input: nameOf(place.input, place),
-    output: nameOf(place.output, place),
+    input: configuredStore(place, "input"),
+    output: configuredStore(place, "output"),
     sources: openSources(place, destinations),
     cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES }),
     uploads_folder: folders.uploads,
@@ -148,6 +155,21 @@ async function* whileWritable(
 function nameOf(destination: string, { home_address: home }: MediaPlace): string {
   const name = destination === HOME_STORE ? HOME_STORE : storeNameOf(destination);
   return name === home ? HOME_STORE : name;
+}
+
+/** The store of given or computed files by its name. @throws config_invalid that names the setting */
+function configuredStore(place: MediaPlace, name: "input" | "output"): string {
+  const text = place[name];
+  const isLocal = place.home_address === undefined;
+  if (text === HOME_STORE || text === place.home_address) return HOME_STORE;
+  const address = readStoreAddress(text);
+  if (address !== undefined && address.kind !== "mediafs") return nameOf(text, place);
+  const variable = name === "input" ? INPUT_DESTINATION : OUTPUT_DESTINATION;
+  const setting = isLocal ? variable : `db_${name}_media_dest`;
+  throw appError("config_invalid", {
+    detail: `${setting} is ${JSON.stringify(text.slice(0, 200))}, which is not a store that this database can use.`,
+    hint: `Write for example ${isLocal ? `${setting}=s3://bucket/prefix or ${setting}=file:///folder` : `${setting} = "s3://bucket/prefix"`}`,
+  });
 }
 
 /** Given addresses may lie in the stores of the database and of its application, and in those that its operator names. */

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import { MEDIA_CORS } from "@appdb/contract/media";
 import type { ColumnType } from "@appdb/contract/types";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import { fileAnswer } from "../answers/file-answer.ts";
@@ -15,6 +16,8 @@ const CACHED = "private, max-age=3600, immutable";
 
 /** The row may get another file, or the file is at an address of its own. */
 const REVALIDATED = "private, no-cache";
+/** A page that isolates itself may show the file. A browser's copy of an image must not answer a script of a page. */
+const FOR_PAGES = { "cross-origin-resource-policy": "cross-origin", vary: "origin" };
 /** The content types of answers that the engine makes of rows. */
 const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-stream)/;
 
@@ -38,13 +41,16 @@ export function compileMediaRoute(service: string, media: MediaFiles, log: Logge
     uses_python: false,
     takes_signal: true,
     takes_any_body: true,
+    cors: MEDIA_CORS,
     async handle(request) {
       try {
         const cell = media.readAddress(request.route?.params.token ?? "");
         const file = await media.open(cell, request.signal);
         const { headers, signal } = request;
         const cacheControl = file.is_fixed ? CACHED : REVALIDATED;
-        return await fileAnswer(file, { method: request.route?.method ?? "GET", headers, signal }, cacheControl);
+        const asked = { method: request.route?.method ?? "GET", headers, signal };
+        const answer = await fileAnswer(file, asked, cacheControl);
+        return { ...answer, headers: { ...answer.headers, ...FOR_PAGES } };
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

@@ -8,6 +8,7 @@ import { type StoreFailure, storeError } from "./store-errors.ts";
 /** Larger objects go by a resumable upload, in pieces of this size; it is a multiple of 256 KiB. */
 const PIECE_BYTES = 16 << 20;
 const DELETES_AT_ONCE = 16;
+const MAX_PAUSE_S = 1;
 const CREDENTIALS = "the secret GOOGLE_CREDENTIALS (the JSON key of a service account)";
 
 const FAILURES: Readonly<Record<number, StoreFailure>> = { 401: "denied", 403: "denied", 404: "no_store" };
@@ -26,7 +27,8 @@ export async function openGcsStore(
   const storage = new Storage({
     ...(emulator === undefined ? {} : { apiEndpoint: emulator }),
     ...credentialsOf(environment, address),
-    retryOptions: { autoRetry: true, maxRetries: 3 },
+    // a request holds a caller: without a cap the pauses of a missing host add up to 15 seconds
+    retryOptions: { autoRetry: true, maxRetries: 3, maxRetryDelay: MAX_PAUSE_S },
   });
   // without a key of its own the machine's account would be asked for each signature
   const hasKey = (environment.GOOGLE_CREDENTIALS ?? environment.GOOGLE_APPLICATION_CREDENTIALS) !== undefined;

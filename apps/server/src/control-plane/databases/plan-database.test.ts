@@ -123,7 +123,7 @@ describe("the sources of media", () => {
       },
     });
 
-  test("are changed with a restart, and the same ones are no change", () => {
+  test("change with a restart, and equal ones need none", () => {
     const { plan: found, desired } = sources(["s3://given/in", "gs://open", "gs://open"]);
     expect(found.ops.map(({ description, requires_restart: restarts }) => [description, restarts])).toEqual([
       ["db_media_sources will be s3://given/in, gs://open, which restarts the database", true],
