@@ -41,6 +41,8 @@ interface MediaService extends AsyncDisposable {
   query(text: string): Promise<readonly (readonly (string | null)[])[]>;
   /** Names of the objects in the database's own store. */
   objects(): readonly string[];
+  /** Files on their way. */
+  leftovers(): readonly string[];
 }
 
 async function startMediaService(): Promise<MediaService> {
@@ -91,10 +93,8 @@ async function startMediaService(): Promise<MediaService> {
       await using reading = createPgPool({ dsn, max: 1, application_name: "media test" });
       return (await reading.query({ text })).rows;
     },
-    objects: () =>
-      readdirSync(join(mediaFolder, "home"), { recursive: true, withFileTypes: true }).flatMap((entry) =>
-        entry.isFile() ? [entry.name] : [],
-      ),
+    objects: () => filesIn(join(mediaFolder, "home")),
+    leftovers: () => ["uploads", "scratch"].flatMap((name) => filesIn(join(mediaFolder, name))),
     async [Symbol.asyncDispose]() {
       stop();
       await ended;
@@ -104,6 +104,11 @@ async function startMediaService(): Promise<MediaService> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isFile() ? [entry.name] : []));
 }
 
 function writeFiles(folder: string, python: string): void {
@@ -182,8 +187,7 @@ describe("uploads", () => {
     await send("/try", formOf({ picture: "other.jpg" }));
     expect(await service.query("select count(*) from photos")).toEqual(rows);
     expect(service.objects().filter((name) => name.endsWith(".jpg")).length).toBeGreaterThan(0);
-    expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
-    expect(readdirSync(join(service.mediaFolder, "scratch"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
   });
 
   test("a request with an idempotency key is answered again with an address", async () => {
@@ -250,7 +254,7 @@ describe("bad input", () => {
     expect(status).toBeGreaterThanOrEqual(400);
     expect(JSON.stringify(json)).not.toContain(service.mediaFolder);
     expect(await service.query("select count(*) from photos")).toEqual(rows);
-    expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
   });
 
   test("a row whose store the database no longer reads gives no file", async () => {
@@ -377,7 +381,7 @@ describe("file responses", () => {
   test("a temporary file of a function becomes its result, and none is left", async () => {
     const { json } = await send("/files", formOf({ text: "a.md" }, { key: "c" }));
     expect(await (await fetch(String(json.head))).text()).toBe("# Title\n");
-    expect(readdirSync(join(service.mediaFolder, "scratch"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
   });
 });
 

@@ -1,11 +1,8 @@
 import { mkdirSync } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import {
   HOME_STORE,
   INPUT_DESTINATION,
-  MEDIA_FOLDERS,
   MEDIA_SOURCES,
   type MediaPlace,
   OUTPUT_DESTINATION,
@@ -23,8 +20,7 @@ import { openDiskStore } from "@appdb/media/stores/disk-store";
 import { isCloud, parseStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
-import { awaitIfExists } from "@appdb/system/files/read-if-exists";
-import { removeFolder } from "@appdb/system/files/remove-folder";
+import { mediaFolders, openOwnFolders, removeLeftovers } from "./own-folders.ts";
 import { guardScratch } from "./scratch-guard.ts";
 
 /** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
@@ -35,8 +31,6 @@ const DOWNLOAD_BYTES = 2_000_000_000;
 const DOWNLOAD_MS = 600_000;
 /** An upload asks this often whether the disk is full. */
 const CHECKED_BYTES = 64_000_000;
-/** Files on their way that are older were left behind by a killed process. */
-const ABANDONED_MS = 86_400_000;
 
 /** The media of a database, for one process. */
 export interface OpenMedia extends AsyncDisposable {
@@ -68,16 +62,14 @@ export interface MediaInput {
  * @throws config_invalid for a destination or a source that is not an address
  */
 export function openMedia({ place, env, destinations, sql, log }: MediaInput): OpenMedia {
-  const folders = {
-    home: join(place.folder, MEDIA_FOLDERS.home),
-    cache: join(place.folder, MEDIA_FOLDERS.cache),
-    uploads: join(place.folder, MEDIA_FOLDERS.uploads),
-    scratch: join(place.folder, MEDIA_FOLDERS.scratch),
-  };
+  const [input, output] = [configuredStore(place, "input"), configuredStore(place, "output")];
+  const sources = openSources(place, destinations);
+  const folders = mediaFolders(place);
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const own = openOwnFolders(folders);
   const stores = new Map<string, Promise<MediaStore>>();
   const openNamed = (name: string): Promise<MediaStore> => {
-    if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home));
+    if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home, own.owner));
     const address = parseStoreAddress(name);
     if (address.kind === "mediafs") throw noMediaFs(name);
     if (address.kind === "file" && place.home_address !== undefined) throw noFolder(name);
@@ -93,13 +85,13 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
       return opening;
     },
     nameOf: (destination) => nameOf(destination, place),
-    input: configuredStore(place, "input"),
-    output: configuredStore(place, "output"),
-    sources: openSources(place, destinations),
-    cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES }),
-    uploads_folder: folders.uploads,
+    input,
+    output,
+    sources,
+    cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES, owner: own.owner }),
+    uploads_folder: own.uploads,
     lent_folder: folders.cache,
-    scratch_folder: folders.scratch,
+    scratch_folder: own.scratch,
     downloads: new Downloads({
       allows_private: place.may_reach_private,
       max_bytes: DOWNLOAD_BYTES,
@@ -113,20 +105,21 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
   const { scratch_bytes: scratchBytes } = place;
   const guard =
     scratchBytes === undefined ? undefined : guardScratch({ folder: folders.scratch, max_bytes: scratchBytes, log });
-  const forms = createFormReader(folders.uploads, folders.cache);
+  const forms = createFormReader(own.uploads, folders.cache, own.upload_prefix);
   return {
     files,
     forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
-    workerEnv: (own) => ({ ...own, ...Object.fromEntries(SCRATCH.map((name) => [name, folders.scratch])) }),
+    workerEnv: (given) => ({ ...given, ...Object.fromEntries(SCRATCH.map((name) => [name, own.scratch])) }),
     wrap: (runner) => withMedia(runner, files),
     async serve() {
-      for (const folder of [folders.uploads, folders.scratch]) await removeAbandoned(folder);
+      await removeLeftovers(folders);
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);
     },
     async [Symbol.asyncDispose]() {
       guard?.[Symbol.dispose]();
       const opened = await Promise.allSettled(stores.values());
       for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
+      await own[Symbol.asyncDispose]();
     },
   };
 }
@@ -207,16 +200,4 @@ function noFolder(name: string): Error {
     detail: `The media store ${name} is a folder, and a hosted database has no folders of its own.`,
     hint: "Leave the destination out, or name a bucket: s3://bucket/prefix",
   });
-}
-
-/**
- * Removes files that a killed process left behind. Other processes may use the folder at the same time, and functions
- * may make links and folders in it: no link is followed.
- */
-async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const path = join(folder, name);
-    const found = await awaitIfExists(lstat(path));
-    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS) await removeFolder(path);
-  }
 }

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const open = (maxBytes = 1_000_000) => new FileCache({ folder, max_bytes: maxBytes, now: () => now });
+const open = (maxBytes = 1_000_000) => new FileCache({ folder, owner: "test", max_bytes: maxBytes, now: () => now });
 const text = (path: string) => readFileSync(path, "utf8");
 const minutes = (count: number): void => {
   now += count * 60_000 + 1;

@@ -10,7 +10,8 @@ const SPARED_MS = 600_000;
 const TOUCH_MS = 60_000;
 /** Content that may change is compared with its source this often. */
 const COMPARED_MS = 60_000;
-const DRAFT = ".draft-";
+/** The beginning of the names of files that are being written; the owner follows. */
+export const DRAFT = ".draft-";
 const VERSION_DIGITS = 16;
 const VERSIONED = /^[0-9a-f]{64}\.[0-9a-f]{16}$/;
 
@@ -18,6 +19,8 @@ export interface FileCacheOptions {
   /** Only programs of one database use it. */
   readonly folder: string;
   readonly max_bytes: number;
+  /** Names drafts, so that those of a dead program are known. */
+  readonly owner: string;
   readonly now?: () => number;
 }
 
@@ -167,7 +170,7 @@ export class FileCache {
   }
 
   #newDraft(): string {
-    return this.#pathOf(DRAFT + randomBytes(8).toString("hex"));
+    return this.#pathOf(`${DRAFT}${this.#options.owner}-${randomBytes(8).toString("hex")}`);
   }
 
   /** Removes the files that were used least recently, until there is room again, and drafts of killed programs. */

@@ -36,7 +36,7 @@ function openFiles(): LocalMediaFiles {
     input: "s3://given",
     output: "home",
     sources: new MediaSources(["s3://given"], (store) => `SOURCES=${store}`),
-    cache: new FileCache({ folder: below("cache"), max_bytes: 1_000_000, now: () => now }),
+    cache: new FileCache({ folder: below("cache"), owner: "test", max_bytes: 1_000_000, now: () => now }),
     uploads_folder: below("uploads"),
     lent_folder: below("cache"),
     scratch_folder: below("scratch"),

@@ -13,11 +13,13 @@ const MAX_NAME_BYTES = 200;
 
 /**
  * Receives forms with their files in a folder, which is private and on the disk of the local store. In `lentFolder`
- * workers see those that are not stored, by the same name.
+ * workers see those that are not stored, by the same name. `prefix`: the beginning of all names.
  */
-export function createFormReader(folder: string, lentFolder = folder): FormReader {
+export function createFormReader(folder: string, lentFolder = folder, prefix = ""): FormReader {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return { read: (body, contentType, limits) => new Receiving([folder, lentFolder], limits).read(body, contentType) };
+  return {
+    read: (body, contentType, limits) => new Receiving([folder, lentFolder], prefix, limits).read(body, contentType),
+  };
 }
 
 /** A form that is being received. */
@@ -25,6 +27,7 @@ class Receiving implements ReceivedForm {
   readonly fields: (readonly [name: string, value: string])[] = [];
   readonly files: UploadedFile[] = [];
   readonly #folders: readonly [own: string, lent: string];
+  readonly #prefix: string;
   readonly #limits: FormLimits;
   readonly #names: string[] = [];
   readonly #writing: Promise<void>[] = [];
@@ -38,8 +41,9 @@ class Receiving implements ReceivedForm {
     this.#stop = resolve;
   });
 
-  constructor(folders: readonly [own: string, lent: string], limits: FormLimits) {
+  constructor(folders: readonly [own: string, lent: string], prefix: string, limits: FormLimits) {
     this.#folders = folders;
+    this.#prefix = prefix;
     this.#limits = limits;
   }
 
@@ -132,7 +136,7 @@ class Receiving implements ReceivedForm {
       stream.resume();
       return;
     }
-    const file = randomBytes(12).toString("hex");
+    const file = this.#prefix + randomBytes(12).toString("hex");
     const path = join(this.#folders[0], file);
     this.#names.push(file);
     this.#streams.push(stream);

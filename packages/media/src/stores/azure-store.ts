@@ -99,8 +99,8 @@ class AzureStore implements MediaStore {
     return this.#run(key, async () => {
       try {
         const found = await this.#blob(key).getProperties();
-        const { contentLength: bytes = 0, etag: version = "", lastModified } = found;
-        return { key, bytes, modified_ms: lastModified?.getTime() ?? 0, version };
+        const { contentLength: bytes = 0, etag, lastModified } = found;
+        return { key, bytes, modified_ms: lastModified?.getTime() ?? 0, version: versionOf(etag) };
       } catch (error) {
         if ((error as RestError).statusCode !== 404 || !(await this.#container.exists())) throw error;
         return undefined;
@@ -116,8 +116,8 @@ class AzureStore implements MediaStore {
     const isEmpty = range !== undefined && range.end <= range.start;
     return this.#run(key, async () => {
       if (isEmpty) {
-        const { contentLength: bytes = 0, etag: version = "" } = await this.#blob(key).getProperties();
-        return { bytes, version, body: noBytes() };
+        const { contentLength: bytes = 0, etag } = await this.#blob(key).getProperties();
+        return { bytes, version: versionOf(etag), body: noBytes() };
       }
       const found = await this.#blob(key).download(
         range?.start ?? 0,
@@ -144,7 +144,7 @@ class AzureStore implements MediaStore {
         key: name.slice(this.#prefix.length),
         bytes: properties.contentLength ?? 0,
         modified_ms: properties.lastModified.getTime(),
-        version: properties.etag ?? "",
+        version: versionOf(properties.etag),
       }));
       const next = value?.continuationToken;
       return { objects, next: next === "" ? undefined : next };
@@ -216,6 +216,11 @@ async function stageBlocks(
     await blob.stageBlock(id, bytes, bytes.length, { ...abort(signal), transactionalContentMD5: md5(bytes) });
     return id;
   });
+}
+
+/** Lists have tags without quotes. */
+function versionOf(etag = ""): string {
+  return etag.replaceAll('"', "");
 }
 
 function md5(bytes: Uint8Array): Uint8Array {

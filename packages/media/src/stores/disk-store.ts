@@ -17,17 +17,17 @@ import {
 } from "./media-store.ts";
 import { storeError } from "./store-errors.ts";
 
-/** Objects that are being written. No key begins with a point. */
-const DRAFTS = ".drafts";
+/** The folder of objects that are being written, by names that begin with their owner. No key begins with a point. */
+export const DRAFTS = ".drafts";
 const READ_BYTES = 1 << 20;
 const DEFAULT_LIMIT = 1_000;
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EMLINK", "ENOSYS"];
 
 /**
  * Opens a store of files below `folder`, which exists and which only this program and its kind write. The sync of an
- * object's folder makes it durable.
+ * object's folder makes it durable. `owner` names drafts, so that those of a dead program are known.
  */
-export function openDiskStore(folder: string): MediaStore {
+export function openDiskStore(folder: string, owner = "draft"): MediaStore {
   const address = pathToFileURL(folder).href;
   const pathOf = (key: string) => join(folder, checkKey(key));
   const failed = (cause: unknown, key?: string) => toStoreError(cause, address, key);
@@ -36,7 +36,7 @@ export function openDiskStore(folder: string): MediaStore {
     async put(key, content, options) {
       const path = pathOf(key);
       if ((await awaitIfExists(stat(path))) !== undefined) return { created: false };
-      const draft = join(folder, DRAFTS, randomBytes(12).toString("hex"));
+      const draft = join(folder, DRAFTS, `${owner}-${randomBytes(12).toString("hex")}`);
       try {
         await makeFolders(folder, path);
         await writeDraft(draft, content, options, address);
@@ -74,15 +74,6 @@ export function openDiskStore(folder: string): MediaStore {
     signPut: async () => undefined,
     async [Symbol.asyncDispose]() {},
   };
-}
-
-/** Removes drafts of programs that were killed before `before`. */
-export async function removeDrafts(folder: string, before: Date): Promise<void> {
-  const drafts = join(folder, DRAFTS);
-  for (const name of (await awaitIfExists(readdir(drafts))) ?? []) {
-    const found = await awaitIfExists(stat(join(drafts, name)));
-    if (found !== undefined && found.mtime < before) await rm(join(drafts, name), { force: true });
-  }
 }
 
 async function makeFolders(folder: string, path: string): Promise<void> {
