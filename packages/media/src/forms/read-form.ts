@@ -79,8 +79,11 @@ class Receiving implements ReceivedForm {
           headerPairs: 20,
         },
       });
-      busboy.on("file", (field, stream, name) => this.#takeFile(field, stream, name));
-      busboy.on("field", (name, value, nameCut, valueCut) => this.#takeField(name, value, nameCut || valueCut));
+      // The parser gives undefined for a part without a name, whatever its types say.
+      busboy.on("file", (field: string | undefined, stream, name) => this.#takeFile(field ?? "", stream, name ?? ""));
+      busboy.on("field", (name: string | undefined, value: string | undefined, nameCut, valueCut) =>
+        this.#takeField(name ?? "", value ?? "", nameCut || valueCut),
+      );
       busboy.on("partsLimit", () => this.#refuse(invalidForm(`It has more than ${MAX_PARTS} parts.`)));
       return busboy;
     } catch (cause) {
@@ -112,6 +115,10 @@ class Receiving implements ReceivedForm {
   }
 
   #takeField(name: string, value: string, isCut: boolean): void {
+    if (name === "") {
+      this.#refuse(invalidForm("It has a part without a name."));
+      return;
+    }
     this.#fieldBytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     if (isCut || this.#fieldBytes > this.#limits.field_bytes) {
       this.#refuse(
@@ -125,15 +132,19 @@ class Receiving implements ReceivedForm {
   }
 
   #takeFile(field: string, stream: BusboyFileStream, name: string): void {
+    if (field === "") {
+      this.#refusePart(stream, invalidForm("It has a file without the name of a field."));
+      return;
+    }
     if (!this.#limits.files.includes(field)) {
-      this.#refuse(
+      this.#refusePart(
+        stream,
         appError("invalid_request", {
           detail: `The form has a file for "${field.slice(0, 100)}", which takes no file in this route.`,
           hint: `The route takes files for: ${this.#limits.files.join(", ")}.`,
           errors: [{ pointer: `/${field.slice(0, 100)}`, detail: "This field is not a file." }],
         }),
       );
-      stream.resume();
       return;
     }
     const file = this.#prefix + randomBytes(12).toString("hex");
@@ -169,6 +180,12 @@ class Receiving implements ReceivedForm {
       await file.writeFile(piece);
     }
     return { bytes, sha256: hash.digest("hex") };
+  }
+
+  /** A part that breaks off afterwards is an error of its stream, which would end the process without a listener. */
+  #refusePart(stream: Readable, error: unknown): void {
+    this.#refuse(error);
+    stream.on("error", () => undefined).resume();
   }
 
   #refuse(error: unknown): void {
