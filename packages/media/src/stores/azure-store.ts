@@ -127,7 +127,7 @@ class AzureStore implements MediaStore {
       const bytes = Number(found.contentRange?.split("/")[1] ?? found.contentLength ?? 0);
       return {
         bytes,
-        version: found.etag ?? "",
+        version: versionOf(found.etag),
         body: found.readableStreamBody as unknown as AsyncIterable<Uint8Array>,
       };
     });
