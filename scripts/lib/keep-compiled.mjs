@@ -86,7 +86,7 @@ export function keepPodCompiled(bundle) {
     log_folder: logFolder,
     services_folder: servicesFolder,
     files_folder: filesFolder,
-    media: { folder: join(folder, "media"), input: "home", output: "home", may_reach_private: false },
+    media: { folder: join(folder, "media"), input: "home", output: "home", sources: [], may_reach_private: false },
     resources: { cpu: 1, memory_mb: 1024, disk_gb: 1, workers: 1 },
     limits: LIMITS,
     runtime: {

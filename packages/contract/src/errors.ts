@@ -42,6 +42,7 @@ export const ERRORS = {
   media_unreachable: { status: 502, title: "The media file could not be downloaded" },
   media_denied: { status: 502, title: "The media store refused access" },
   media_store_not_found: { status: 502, title: "The media store does not exist" },
+  media_source_not_allowed: { status: 422, title: "The database does not read files of this store" },
   media_store_full: { status: 507, title: "The media store is full" },
   media_address_invalid: { status: 403, title: "The media address is not valid" },
   invalid_form: { status: 400, title: "The request body is not a form" },

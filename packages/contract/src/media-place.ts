@@ -17,6 +17,8 @@ export const mediaPlaceSchema = z.strictObject({
   input: z.string(),
   /** The store of computed media without a destination of their own. */
   output: z.string(),
+  /** Further stores whose files requests may name, by their addresses: `s3://bucket/prefix`. */
+  sources: z.array(z.string()),
   /** `mediafs://acme:main/home`: `home` by its address. Absent: a local database, which may store in folders (file:). */
   home_address: z.string().optional(),
   /** Maximum bytes of files that functions are making. Absent: unbounded. */
@@ -30,12 +32,16 @@ export type MediaPlace = z.infer<typeof mediaPlaceSchema>;
 export const INPUT_DESTINATION = "SERVICE_INPUT_MEDIA_DEST";
 export const OUTPUT_DESTINATION = "SERVICE_OUTPUT_MEDIA_DEST";
 
-/** The place of a local database's media, with the destinations of an environment. An empty variable counts as unset. */
+/** The variable that names further stores whose files requests may name, separated by commas. */
+export const MEDIA_SOURCES = "SERVICE_MEDIA_SOURCES";
+
+/** The place of a local database's media, with the stores of an environment. An empty variable counts as unset. */
 export function localMediaPlace(folder: string, env: Readonly<Record<string, string | undefined>>): MediaPlace {
   return {
     folder,
     input: env[INPUT_DESTINATION] || HOME_STORE,
     output: env[OUTPUT_DESTINATION] || HOME_STORE,
+    sources: (env[MEDIA_SOURCES] ?? "").split(",").flatMap((text) => text.trim() || []),
     may_reach_private: true,
   };
 }

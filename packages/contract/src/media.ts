@@ -1,3 +1,5 @@
+import type { ManifestCors } from "./manifest.ts";
+
 /**
  * What a cell of a media column holds: an object of a store, or an address as it was given. The other members describe the
  * content, as far as it has been read. A cell's text is this as JSON, members in this order and absent ones left out, so
@@ -39,6 +41,15 @@ export function plainAddress(cell: string): string {
   const { url, store, key } = readReference(cell);
   return url ?? `${store}/${key}`;
 }
+
+/** Signed addresses of files: who has one may read it, on a page of any origin. They need no key and no cookie. */
+export const MEDIA_CORS: ManifestCors = {
+  origins: ["*"],
+  methods: ["GET", "HEAD"],
+  headers: ["range", "if-range", "if-none-match"],
+  credentials: false,
+  max_age_s: 86_400,
+};
 
 /**
  * Marks a reference in JSON that is on its way to a caller. JSON has no raw control characters, so that no value

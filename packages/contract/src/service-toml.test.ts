@@ -29,6 +29,7 @@ describe("service.toml", () => {
       workers: 2,
       db_input_media_dest: "s3://bucket/in",
       db_output_media_dest: "s3://bucket/out",
+      db_media_sources: ["s3://bucket/given"],
       sleep_after: "15m",
       wake_on_request: true,
     };

@@ -21,6 +21,7 @@ const positive = z.int("must be an integer").min(1, "must be at least 1");
 const systemPackage = z.string().regex(SYSTEM_PACKAGE, "must be a Debian package name such as ffmpeg");
 
 const MAX_PACKAGES = 200;
+const MAX_SOURCES = 100;
 
 const databaseEntryShape = {
   /** A hosted database's address; an entry without one is the local database. */
@@ -39,6 +40,8 @@ const databaseEntryShape = {
   workers: positive.optional(),
   db_input_media_dest: nonEmpty.optional(),
   db_output_media_dest: nonEmpty.optional(),
+  /** Further stores whose files requests may name: `s3://bucket/prefix`. */
+  db_media_sources: z.array(nonEmpty).max(MAX_SOURCES, `must have at most ${MAX_SOURCES} stores`).optional(),
   /** Idle time after which a hosted database sleeps: `90s`, `15m`, `2h`, `1d`, or `never`. */
   sleep_after: z
     .string()
@@ -115,6 +118,7 @@ const HOSTED_KEYS = [
   "vars",
   "db_input_media_dest",
   "db_output_media_dest",
+  "db_media_sources",
 ] as const satisfies readonly (keyof DatabaseEntry)[];
 
 /** Keys of the local entry that have no effect on this machine. */
@@ -163,6 +167,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   workers: "2",
   db_input_media_dest: '"mediafs://acme:main/home"',
   db_output_media_dest: '"mediafs://acme:main/home"',
+  db_media_sources: '["s3://bucket/prefix"]',
   sleep_after: '"15m"',
   wake_on_request: "true",
   api_key: '"sk_..."',

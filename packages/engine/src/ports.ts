@@ -212,8 +212,12 @@ export interface UdfRunner extends AsyncDisposable {
  */
 export interface MediaFiles {
   /** Makes a file readable on this machine and gives it as workers take it: JSON text with its `path`.
-   *  @throws AppError media_unreachable, media_not_found, media_denied, media_unavailable, media_too_large; the abort's reason */
+   *  @throws AppError media_unreachable, media_not_found, media_denied, media_unavailable, media_too_large,
+   *  media_source_not_allowed; the abort's reason */
   locate(cell: string, signal?: AbortSignal): Promise<string>;
+  /** Refuses the cell of a given address that the database must not read with its credentials.
+   *  @throws invalid_request, media_source_not_allowed */
+  requireSource(cell: string): void;
   /** Stores a file that a worker made, which it gave as JSON text with its `path`, and gives the cell. The type names the
    *  store; without a destination it is the database's own for computed media.
    *  @throws AppError media_invalid, media_denied, media_store_not_found, media_store_full, media_unavailable */
@@ -241,6 +245,8 @@ export interface MediaFile {
   readonly type: string;
   /** A name for the file: its own, or one made of its content's hash. */
   readonly name: string;
+  /** Whether the content never changes. False for a file at an address of its own. */
+  readonly is_fixed: boolean;
   /** A strong validator (RFC 9110, 8.8.3), with its quotes. */
   readonly etag: string;
   /** Reads bytes from `start` to `end`, which is excluded. */

@@ -2,9 +2,9 @@ import type { ManifestCors } from "@appdb/contract/manifest";
 
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|[\w-]+\.localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/;
 const EXPOSED =
-  "x-request-id, x-cell-errors, link, etag, retry-after, server-timing, idempotency-replayed, ratelimit, ratelimit-policy";
+  "x-request-id, x-cell-errors, link, etag, retry-after, server-timing, idempotency-replayed, ratelimit, ratelimit-policy, accept-ranges, content-range, content-disposition";
 const KNOWN_HEADERS =
-  "content-type, x-request-id, x-api-key, authorization, prefer, idempotency-key, if-none-match, last-event-id";
+  "content-type, x-request-id, x-api-key, authorization, prefer, idempotency-key, if-none-match, if-range, range, last-event-id";
 
 /**
  * CORS setting of a service: the router's `cors`; `null` for none; `own` when the service answers preflight requests

@@ -1,6 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
 import type { OpenDatabase } from "./open-databases.ts";
@@ -39,7 +41,14 @@ export async function createFillRunner(
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
   const { runtime } = stored;
   const { openMedia } = await import("../media/open-media.ts");
-  const media = openMedia(deps.mediaOf(database.name, runtime.env), runtime.env, database.sql, deps.log);
+  const { tables } = await loadCatalog(database.sql);
+  const media = openMedia({
+    place: deps.mediaOf(database.name, runtime.env),
+    env: runtime.env,
+    destinations: destinationsOf(tables),
+    sql: database.sql,
+    log,
+  });
   const workers = createPythonWorkers({
     runtime: { ...runtime, env: media.workerEnv(runtime.env) },
     modules,

@@ -3,7 +3,7 @@ import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
-import { declaresMedia } from "@appdb/engine/endpoints/media-routes";
+import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { tableService } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
@@ -152,7 +152,8 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql, log) : undefined;
+  const mediaInput = { place, env: runtime.env, destinations: destinationsOf(applied.tables), sql, log };
+  const media = declaresMedia(manifest) ? openMedia(mediaInput) : undefined;
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));

@@ -41,6 +41,8 @@ interface MediaService extends AsyncDisposable {
   query(text: string): Promise<readonly (readonly (string | null)[])[]>;
   /** Names of the objects in the database's own store. */
   objects(): readonly string[];
+  /** Files on their way. */
+  leftovers(): readonly string[];
 }
 
 async function startMediaService(): Promise<MediaService> {
@@ -91,10 +93,8 @@ async function startMediaService(): Promise<MediaService> {
       await using reading = createPgPool({ dsn, max: 1, application_name: "media test" });
       return (await reading.query({ text })).rows;
     },
-    objects: () =>
-      readdirSync(join(mediaFolder, "home"), { recursive: true, withFileTypes: true }).flatMap((entry) =>
-        entry.isFile() ? [entry.name] : [],
-      ),
+    objects: () => filesIn(join(mediaFolder, "home")),
+    leftovers: () => ["uploads", "scratch"].flatMap((name) => filesIn(join(mediaFolder, name))),
     async [Symbol.asyncDispose]() {
       stop();
       await ended;
@@ -104,6 +104,11 @@ async function startMediaService(): Promise<MediaService> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isFile() ? [entry.name] : []));
 }
 
 function writeFiles(folder: string, python: string): void {
@@ -182,8 +187,7 @@ describe("uploads", () => {
     await send("/try", formOf({ picture: "other.jpg" }));
     expect(await service.query("select count(*) from photos")).toEqual(rows);
     expect(service.objects().filter((name) => name.endsWith(".jpg")).length).toBeGreaterThan(0);
-    expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
-    expect(readdirSync(join(service.mediaFolder, "scratch"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
   });
 
   test("a request with an idempotency key is answered again with an address", async () => {
@@ -252,6 +256,8 @@ describe("bad input", () => {
     ["an address that does not exist", {}, { picture: "http://127.0.0.1:1/x.png" }, "media_unreachable"],
     ["a file of the server", {}, { picture: "file:///etc/passwd" }, "invalid_request"],
     ["a path of the server", {}, { picture: "/etc/passwd" }, "invalid_request"],
+    ["a file of another's store", {}, { picture: "s3://other/a.png" }, "media_source_not_allowed"],
+    ["an address that is not of a store", {}, { picture: "wasbs://x/y.png" }, "invalid_request"],
   ])("%s is refused and nothing is stored", async (_what, files, fields, code) => {
     const rows = await service.query("select count(*) from photos");
     const { status, json } = await send("/photos", formOf(files, fields));
@@ -259,7 +265,20 @@ describe("bad input", () => {
     expect(status).toBeGreaterThanOrEqual(400);
     expect(JSON.stringify(json)).not.toContain(service.mediaFolder);
     expect(await service.query("select count(*) from photos")).toEqual(rows);
-    expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
+  });
+
+  test("a row whose store the database no longer reads gives no file", async () => {
+    const { json } = await send("/files", { key: "bucket", text: "s3://other/a.md" });
+    expect(json).toMatchObject({
+      code: "media_source_not_allowed",
+      hint: expect.stringContaining("SERVICE_MEDIA_SOURCES"),
+    });
+    await send("/same", formOf({ picture: "whole.png" }, { key: "bucket" }));
+    await service.query(`update same set text = '{"url":"s3://other/a.md"}' where key = 'bucket'`);
+    const { rows } = (await (await fetch(`${service.base}/texts`)).json()) as { rows: Json[] };
+    const answer = await fetch(String(rows[0]?.text));
+    expect([answer.status, ((await answer.json()) as Json).code]).toEqual([422, "media_source_not_allowed"]);
   });
 
   test("two files for one field are refused", async () => {
@@ -347,7 +366,9 @@ describe("file responses", () => {
     expect(rows.length).toBeGreaterThan(0);
     for (const { thumb, high } of rows) {
       expect(high).toBe(48);
-      expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
+      const asked = { method: "HEAD", headers: { origin: "https://shop.example" } };
+      const answer = await fetch(String(thumb), asked);
+      expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, "*"]);
     }
   });
 
@@ -371,7 +392,7 @@ describe("file responses", () => {
   test("a temporary file of a function becomes its result, and none is left", async () => {
     const { json } = await send("/files", formOf({ text: "a.md" }, { key: "c" }));
     expect(await (await fetch(String(json.head))).text()).toBe("# Title\n");
-    expect(readdirSync(join(service.mediaFolder, "scratch"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
   });
 });
 

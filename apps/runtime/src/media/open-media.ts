@@ -1,21 +1,26 @@
 import { mkdirSync } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
-import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
+import {
+  HOME_STORE,
+  INPUT_DESTINATION,
+  MEDIA_SOURCES,
+  type MediaPlace,
+  OUTPUT_DESTINATION,
+} from "@appdb/contract/media-place";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
+import { Downloads } from "@appdb/media/files/downloads";
 import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
+import { MediaSources } from "@appdb/media/files/media-sources";
 import { createFormReader } from "@appdb/media/forms/read-form";
 import { openDiskStore } from "@appdb/media/stores/disk-store";
-import { parseStoreAddress } from "@appdb/media/stores/media-address";
+import { isCloud, parseStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
-import { awaitIfExists } from "@appdb/system/files/read-if-exists";
-import { removeFolder } from "@appdb/system/files/remove-folder";
+import { mediaFolders, openOwnFolders, removeLeftovers } from "./own-folders.ts";
 import { guardScratch } from "./scratch-guard.ts";
 
 /** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
@@ -26,8 +31,6 @@ const DOWNLOAD_BYTES = 2_000_000_000;
 const DOWNLOAD_MS = 600_000;
 /** An upload asks this often whether the disk is full. */
 const CHECKED_BYTES = 64_000_000;
-/** Files on their way that are older were left behind by a killed process. */
-const ABANDONED_MS = 86_400_000;
 
 /** The media of a database, for one process. */
 export interface OpenMedia extends AsyncDisposable {
@@ -44,26 +47,29 @@ export interface OpenMedia extends AsyncDisposable {
   serve(): Promise<void>;
 }
 
+export interface MediaInput {
+  readonly place: MediaPlace;
+  /** Credentials and endpoints of stores. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The stores of the application's columns: requests may name their files too. */
+  readonly destinations: readonly string[];
+  readonly sql: SqlPool;
+  readonly log: Logger;
+}
+
 /**
  * Opens the media of a database. Stores of clouds are opened on first use, with the credentials of `env`.
- * @throws config_invalid for a destination that is not an address
+ * @throws config_invalid for a destination or a source that is not an address
  */
-export function openMedia(
-  place: MediaPlace,
-  env: Readonly<Record<string, string | undefined>>,
-  sql: SqlPool,
-  log: Logger,
-): OpenMedia {
-  const folders = {
-    home: join(place.folder, MEDIA_FOLDERS.home),
-    cache: join(place.folder, MEDIA_FOLDERS.cache),
-    uploads: join(place.folder, MEDIA_FOLDERS.uploads),
-    scratch: join(place.folder, MEDIA_FOLDERS.scratch),
-  };
+export function openMedia({ place, env, destinations, sql, log }: MediaInput): OpenMedia {
+  const [input, output] = [configuredStore(place, "input"), configuredStore(place, "output")];
+  const sources = openSources(place, destinations);
+  const folders = mediaFolders(place);
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const own = openOwnFolders(folders);
   const stores = new Map<string, Promise<MediaStore>>();
   const openNamed = (name: string): Promise<MediaStore> => {
-    if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home));
+    if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home, own.owner));
     const address = parseStoreAddress(name);
     if (address.kind === "mediafs") throw noMediaFs(name);
     if (address.kind === "file" && place.home_address !== undefined) throw noFolder(name);
@@ -79,33 +85,41 @@ export function openMedia(
       return opening;
     },
     nameOf: (destination) => nameOf(destination, place),
-    input: nameOf(place.input, place),
-    output: nameOf(place.output, place),
-    cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES }),
-    uploads_folder: folders.uploads,
+    input,
+    output,
+    sources,
+    cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES, owner: own.owner }),
+    uploads_folder: own.uploads,
     lent_folder: folders.cache,
-    scratch_folder: folders.scratch,
-    downloads: { allows_private: place.may_reach_private, max_bytes: DOWNLOAD_BYTES, total_ms: DOWNLOAD_MS },
+    scratch_folder: own.scratch,
+    downloads: new Downloads({
+      allows_private: place.may_reach_private,
+      max_bytes: DOWNLOAD_BYTES,
+      total_ms: DOWNLOAD_MS,
+      bytes_at_once: 2 * DOWNLOAD_BYTES,
+      requireWritable: () => objects.requireWritable(),
+    }),
     tokens: () => tokens,
     record: (object) => objects.record(object),
   });
   const { scratch_bytes: scratchBytes } = place;
   const guard =
     scratchBytes === undefined ? undefined : guardScratch({ folder: folders.scratch, max_bytes: scratchBytes, log });
-  const forms = createFormReader(folders.uploads, folders.cache);
+  const forms = createFormReader(own.uploads, folders.cache, own.upload_prefix);
   return {
     files,
     forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
-    workerEnv: (own) => ({ ...own, ...Object.fromEntries(SCRATCH.map((name) => [name, folders.scratch])) }),
+    workerEnv: (given) => ({ ...given, ...Object.fromEntries(SCRATCH.map((name) => [name, own.scratch])) }),
     wrap: (runner) => withMedia(runner, files),
     async serve() {
-      for (const folder of [folders.uploads, folders.scratch]) await removeAbandoned(folder);
+      await removeLeftovers(folders);
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);
     },
     async [Symbol.asyncDispose]() {
       guard?.[Symbol.dispose]();
       const opened = await Promise.allSettled(stores.values());
       for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
+      await own[Symbol.asyncDispose]();
     },
   };
 }
@@ -136,6 +150,44 @@ function nameOf(destination: string, { home_address: home }: MediaPlace): string
   return name === home ? HOME_STORE : name;
 }
 
+/** The store of given or computed files by its name. @throws config_invalid that names the setting */
+function configuredStore(place: MediaPlace, name: "input" | "output"): string {
+  const text = place[name];
+  const isLocal = place.home_address === undefined;
+  if (text === HOME_STORE || text === place.home_address) return HOME_STORE;
+  const address = readStoreAddress(text);
+  if (address !== undefined && address.kind !== "mediafs") return nameOf(text, place);
+  const variable = name === "input" ? INPUT_DESTINATION : OUTPUT_DESTINATION;
+  const setting = isLocal ? variable : `db_${name}_media_dest`;
+  throw appError("config_invalid", {
+    detail: `${setting} is ${JSON.stringify(text.slice(0, 200))}, which is not a store that this database can use.`,
+    hint: `Write for example ${isLocal ? `${setting}=s3://bucket/prefix or ${setting}=file:///folder` : `${setting} = "s3://bucket/prefix"`}`,
+  });
+}
+
+/** Given addresses may lie in the stores of the database and of its application, and in those that its operator names. */
+function openSources(place: MediaPlace, destinations: readonly string[]): MediaSources {
+  const isLocal = place.home_address === undefined;
+  for (const source of place.sources) {
+    const address = readStoreAddress(source);
+    if (address === undefined || !isCloud(address)) throw noSource(source, isLocal);
+  }
+  const stores = [place.input, place.output, ...place.sources, ...destinations];
+  return new MediaSources(stores, (store) =>
+    isLocal
+      ? `start the service with the variable ${MEDIA_SOURCES}=${store}`
+      : `db_media_sources = ["${store}"] in the database's entry of service.toml, then cli db update`,
+  );
+}
+
+function noSource(source: string, isLocal: boolean): Error {
+  const setting = isLocal ? MEDIA_SOURCES : "db_media_sources";
+  return appError("config_invalid", {
+    detail: `${setting} has ${JSON.stringify(source.slice(0, 200))}, which is not the address of a store.`,
+    hint: `Write for example ${isLocal ? `${MEDIA_SOURCES}=s3://bucket/prefix,gs://bucket` : 'db_media_sources = ["s3://bucket/prefix"]'}`,
+  });
+}
+
 function noMediaFs(name: string): Error {
   return appError("config_invalid", {
     detail: `The media store ${name} cannot be used from this database yet.`,
@@ -148,16 +200,4 @@ function noFolder(name: string): Error {
     detail: `The media store ${name} is a folder, and a hosted database has no folders of its own.`,
     hint: "Leave the destination out, or name a bucket: s3://bucket/prefix",
   });
-}
-
-/**
- * Removes files that a killed process left behind. Other processes may use the folder at the same time, and functions
- * may make links and folders in it: no link is followed.
- */
-async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const path = join(folder, name);
-    const found = await awaitIfExists(lstat(path));
-    if (found !== undefined && Date.now() - found.mtimeMs > ABANDONED_MS) await removeFolder(path);
-  }
 }

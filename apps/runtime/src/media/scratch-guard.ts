@@ -1,12 +1,11 @@
 import { statfsSync } from "node:fs";
-import { readdir, readFile, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, statfs } from "node:fs/promises";
 import type { Logger } from "@appdb/engine/ports";
 import { deletedBytes } from "@appdb/system/files/deleted-files";
 import { folderUse } from "@appdb/system/files/folder-size";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
-import { removeFolder } from "@appdb/system/files/remove-folder";
 import { findFamily, killAll, readProcesses } from "@appdb/system/processes/process-table";
+import { emptyScratch } from "./own-folders.ts";
 
 const LOOK_MS = 1_000;
 /** The folder is measured when the disk has lost this much since the last time, and now and then. */
@@ -47,7 +46,7 @@ export function guardScratch({ folder, log, max_bytes: maxBytes, program = SANDB
     log.warn({ bytes, files, limit_bytes: maxBytes }, "functions made too many files and were ended");
     const code = await findCode(program);
     await killAll(() => findFamily(code), KILL_MS);
-    for (const name of await readdir(folder)) await removeFolder(join(folder, name));
+    await emptyScratch(folder);
   }
 
   const timer = setInterval(() => {

@@ -1,7 +1,7 @@
 import { toProblem } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
-import { declaresMedia } from "@appdb/engine/endpoints/media-routes";
+import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner, Logger, SqlPool, UdfStats } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
@@ -64,7 +64,9 @@ export async function withService(
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
-  await using media = declaresMedia(spec.manifest) ? openMedia(spec.media, spec.runtime.env, sql, log) : undefined;
+  const { tables } = spec.manifest;
+  const mediaInput = { place: spec.media, env: spec.runtime.env, destinations: destinationsOf(tables), sql, log };
+  await using media = declaresMedia(spec.manifest) ? openMedia(mediaInput) : undefined;
   // Workers call back for columns with queries; the first row creates them, after the endpoints.
   await using workers = new LazyWorkers({ ...spec, media }, log, (query, args) => endpoints.answerQuery(query, args));
   const udf = () => workers.get();

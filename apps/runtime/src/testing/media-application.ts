@@ -96,7 +96,13 @@ def titles():
     return Photo.order_by(Photo.title).select(Photo.title, Photo.picture, Photo.thumb, high=Photo.thumb.height)
 
 
+@db.query
+def texts():
+    return Same.where(Same.key == "bucket").select(Same.text)
+
+
 photos = Router()
+photos.add_query_route(path="/texts", query=texts, method="get")
 uploads = [Photo.picture, Photo.second]
 photos.add_insert_route(Photo, path="/photos", uploadfile_inputs=uploads)
 photos.add_compute_route(Photo, path="/try", inputs=[], uploadfile_inputs=[Photo.picture], outputs=[Photo.caption])

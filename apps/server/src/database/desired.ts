@@ -9,6 +9,8 @@ const settingsSchema = z.strictObject({
   vars: z.record(z.string(), z.string()),
   db_input_media_dest: z.string().nullable(),
   db_output_media_dest: z.string().nullable(),
+  /** Absent: none. */
+  db_media_sources: z.array(z.string()).optional(),
 });
 
 /** The requested state of a database: `control.databases.desired`. */

@@ -1,5 +1,6 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
+import { MEDIA_CORS } from "@appdb/contract/media";
 import type { Logger, RequestTracer } from "@appdb/engine/ports";
 import type { DocsFiles } from "@appdb/http/docs-files";
 import type { Link } from "@appdb/pods/link/open-link";
@@ -90,7 +91,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   const query = url.indexOf("?");
   const path = query < 0 ? url : url.slice(0, query);
   const found = deps.table.find(database, path);
-  exchange.cors = found?.service.cors;
+  exchange.cors = found !== undefined && isSignedPath(found.rest) ? MEDIA_CORS : found?.service.cors;
   const is_open = found !== undefined && isOpen(exchange, found);
   if (!is_open) {
     const shown = shownKey(exchange);

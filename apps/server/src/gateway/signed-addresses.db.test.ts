@@ -91,6 +91,19 @@ test("a signed address needs no key, and its service decides", async () => {
   expect([keyed.status, seen.at(-1)]).toEqual([403, `GET /_media/forged/film.mp4 caller ${host}`]);
 });
 
+test("a page of any origin may ask for a part of a file", async () => {
+  const headers = {
+    origin: "https://shop.example",
+    "access-control-request-method": "GET",
+    "access-control-request-headers": "range",
+  };
+  const preflight = await fetch(`${url}/_media/good/film.mp4`, { method: "OPTIONS", headers });
+  expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
+  expect(preflight.headers.get("access-control-allow-headers")).toContain("range");
+  const route = await fetch(`${url}/docs`, { method: "OPTIONS", headers });
+  expect(route.headers.get("access-control-allow-origin")).toBeNull();
+});
+
 test("an accepted download may take longer than a request without a key", async () => {
   const response = await fetch(`${url}/_media/good/film.mp4`);
   const reader = response.body?.getReader();

@@ -57,7 +57,6 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
       uri: database.uri,
       disk_gb: resources.disk_gb,
       settings: desired.settings,
-      may_reach_private: false,
     }),
     notices: noticesOf(omitted),
   };

@@ -20,19 +20,23 @@ export interface MediaPlaceInput {
   /** `cloud://acme:main` */
   readonly uri: string;
   readonly disk_gb: number;
-  readonly settings: Pick<ObservedDatabase["settings"], "db_input_media_dest" | "db_output_media_dest">;
-  readonly may_reach_private: boolean;
+  readonly settings: Pick<
+    ObservedDatabase["settings"],
+    "db_input_media_dest" | "db_output_media_dest" | "db_media_sources"
+  >;
 }
 
 /** The place of a hosted database's media, by its settings. */
-export function mediaPlace({ disk_gb: diskGb, folder, may_reach_private, settings, uri }: MediaPlaceInput): MediaPlace {
+export function mediaPlace({ disk_gb: diskGb, folder, settings, uri }: MediaPlaceInput): MediaPlace {
   return {
     folder,
     input: settings.db_input_media_dest ?? HOME_STORE,
     output: settings.db_output_media_dest ?? HOME_STORE,
+    sources: settings.db_media_sources ?? [],
     home_address: homeAddress(uri),
     scratch_bytes: Math.min(SCRATCH_BYTES, Math.floor(diskGb * BYTES_PER_GB * SCRATCH_SHARE)),
-    may_reach_private,
+    // Anyone who may insert a row names addresses. Targets of exports are different: the application names them.
+    may_reach_private: false,
   };
 }
 

@@ -74,7 +74,6 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
       uri: databaseUriOf(database.organization, database.name),
       disk_gb: resources.disk_gb,
       settings: shared.settings,
-      may_reach_private: input.may_export_private,
     }),
     keys: input.keys,
     may_export_private: input.may_export_private,

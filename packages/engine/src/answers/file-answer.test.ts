@@ -6,6 +6,7 @@ const CONTENT = "0123456789";
 
 function fileOf(parts: Partial<MediaFile> = {}): MediaFile {
   return {
+    is_fixed: true,
     bytes: CONTENT.length,
     type: "image/png",
     name: "a.png",

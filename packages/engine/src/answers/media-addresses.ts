@@ -43,9 +43,7 @@ export function answerWithAddresses(answer: RouteAnswer, addressOf: AddressOf): 
     return body.includes(REFERENCE_START) ? { ...answer, body: withAddresses(body, addressOf) } : answer;
   }
   if (Buffer.isBuffer(body)) {
-    return body.includes(START)
-      ? { ...answer, body: Buffer.from(withAddresses(body.toString("utf8"), addressOf)) }
-      : answer;
+    return body.includes(START) ? { ...answer, body: bytesWithAddresses(body, addressOf) } : answer;
   }
   // an address has another length than its reference
   const { "content-length": _, ...headers } = answer.headers;
@@ -71,6 +69,19 @@ function rewritten(
   };
 }
 
+/** The same for bytes that may begin and end within a character: only references are decoded. */
+function bytesWithAddresses(bytes: Buffer, addressOf: AddressOf): Buffer {
+  const parts: Uint8Array[] = [];
+  let at = 0;
+  for (let from = bytes.indexOf(START); from >= 0; from = bytes.indexOf(START, at)) {
+    const to = bytes.indexOf(END, from);
+    if (to < 0) throw new TypeError("A media reference in an answer has no end.");
+    parts.push(bytes.subarray(at, from), Buffer.from(JSON.stringify(addressOf(bytes.toString("utf8", from + 1, to)))));
+    at = to + 1;
+  }
+  return Buffer.concat([...parts, bytes.subarray(at)]);
+}
+
 /** A reference may be cut by the end of a piece: the rest is kept until its end arrives. */
 async function* piecesWithAddresses(
   pieces: AsyncIterable<Uint8Array | string>,
@@ -88,8 +99,7 @@ async function* piecesWithAddresses(
     const whole = cut < 0 || all.indexOf(END, cut) >= 0 ? all.length : cut;
     kept = all.subarray(whole);
     const ready = all.subarray(0, whole);
-    if (ready.includes(START)) yield Buffer.from(withAddresses(ready.toString("utf8"), addressOf));
-    else if (ready.length > 0) yield ready;
+    if (ready.length > 0) yield ready.includes(START) ? bytesWithAddresses(ready, addressOf) : ready;
   }
   if (kept.length > 0) throw new TypeError("A media reference in an answer has no end.");
 }

@@ -239,7 +239,8 @@ function skippedBy(reads: readonly string[], errors: Errors): UdfError | undefin
 }
 
 function mediaError({ code, message, hint }: AppError, name: string): UdfError {
-  // An error of a cell has no hint, and this one names the variables to correct.
-  const named = code === "media_denied" && hint !== undefined ? `${message} ${hint}` : message;
+  // An error of a cell has no hint, and these name the setting to correct.
+  const isNamed = code === "media_denied" || code === "media_source_not_allowed";
+  const named = isNamed && hint !== undefined ? `${message} ${hint}` : message;
   return { kind: "raised", function: name, type: code, message: named, at: null };
 }

@@ -138,11 +138,13 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
 
 /** The code of a store that failed while the cell's files were read or stored; undefined for errors of functions. */
 function storeFailure({ type }: UdfError): ErrorCode | undefined {
-  return isErrorCode(type) && type.startsWith("media_") && type !== "media_invalid" ? type : undefined;
+  if (!isErrorCode(type) || type === "media_invalid") return undefined;
+  return type === "overloaded" || type.startsWith("media_") ? type : undefined;
 }
 
 function storeHint(code: ErrorCode): string {
-  return ["media_unreachable", "media_too_large", "media_not_found"].includes(code)
+  if (code === "overloaded") return "Nothing was stored. Send the request again in a moment.";
+  return ["media_unreachable", "media_too_large", "media_not_found", "media_source_not_allowed"].includes(code)
     ? "Nothing was stored. Send another address, or upload the file."
     : "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.";
 }

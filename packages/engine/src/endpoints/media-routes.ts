@@ -1,5 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import { MEDIA_CORS } from "@appdb/contract/media";
+import type { ColumnType } from "@appdb/contract/types";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import { fileAnswer } from "../answers/file-answer.ts";
 import { answerWithAddresses, references } from "../answers/media-addresses.ts";
@@ -9,17 +11,25 @@ import type { CompiledRoute, RouteAddress, RouteRequest } from "../routes/route.
 
 /** Below the service's own path, whatever its prefix. No route can begin with `/_`. */
 export const MEDIA_PATH = "/_media";
-/** An address leads to content that never changes, for as long as the address is valid. */
+/** The address of a stored file leads to content that never changes, for as long as the address is valid. */
 const CACHED = "private, max-age=3600, immutable";
 
-/** The row may get another file. */
+/** The row may get another file, or the file is at an address of its own. */
 const REVALIDATED = "private, no-cache";
+/** A page that isolates itself may show the file. A browser's copy of an image must not answer a script of a page. */
+const FOR_PAGES = { "cross-origin-resource-policy": "cross-origin", vary: "origin" };
 /** The content types of answers that the engine makes of rows. */
 const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-stream)/;
 
 /** Whether an application has media columns. */
 export function declaresMedia({ tables }: Manifest): boolean {
   return tables.some(({ columns }) => columns.some(({ type }) => isMedia(type.kind)));
+}
+
+/** The stores that columns of tables name for their files, each once. */
+export function destinationsOf(tables: readonly { readonly columns: readonly { readonly type: ColumnType }[] }[]) {
+  const named = tables.flatMap(({ columns }) => columns.flatMap(({ type }) => type.destination ?? []));
+  return [...new Set(named)];
 }
 
 /** The route of a service that sends the files of media columns, by the addresses in its answers. */
@@ -31,12 +41,16 @@ export function compileMediaRoute(service: string, media: MediaFiles, log: Logge
     uses_python: false,
     takes_signal: true,
     takes_any_body: true,
+    cors: MEDIA_CORS,
     async handle(request) {
       try {
         const cell = media.readAddress(request.route?.params.token ?? "");
         const file = await media.open(cell, request.signal);
         const { headers, signal } = request;
-        return await fileAnswer(file, { method: request.route?.method ?? "GET", headers, signal }, CACHED);
+        const cacheControl = file.is_fixed ? CACHED : REVALIDATED;
+        const asked = { method: request.route?.method ?? "GET", headers, signal };
+        const answer = await fileAnswer(file, asked, cacheControl);
+        return { ...answer, headers: { ...answer.headers, ...FOR_PAGES } };
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

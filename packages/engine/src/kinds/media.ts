@@ -111,7 +111,11 @@ function parseMedia(value: unknown): EngineValue | ValueError {
       value,
     );
   }
-  return printReference({ url: value });
+  const { username, password } = new URL(value);
+  const hasUser = /^https?:/.test(value) && (username !== "" || password !== "");
+  return hasUser
+    ? new ValueError("The address has a user or a password. Leave them out.")
+    : printReference({ url: value });
 }
 
 /** A reference on its way to a caller. JSON of references has no control characters. */

@@ -7,7 +7,13 @@ export const JSON_BODY = ["invalid_json", "invalid_encoding", "invalid_request"]
 export const BODY = [...JSON_BODY, "unsupported_media_type", "payload_too_large"] as const;
 export const PYTHON = ["function_failed", "function_timeout", "worker_died", "worker_out_of_memory"] as const;
 /** Errors of files that a route reads where they are: in a store, or at an address. */
-const READ_FILES = ["media_unreachable", "media_denied", "media_store_not_found", "media_unavailable"] as const;
+const READ_FILES = [
+  "media_unreachable",
+  "media_denied",
+  "media_source_not_allowed",
+  "media_store_not_found",
+  "media_unavailable",
+] as const;
 /** Errors of a route over a table with media columns. */
 export const MEDIA = [...READ_FILES, "media_invalid", "media_too_large", "media_store_full"] as const;
 /** In addition: errors of a route that takes files in a form. */

@@ -9,6 +9,7 @@ import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
+import { withMediaSources } from "../rows/media-sources.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
 import { compileForms, FORM_TYPE, isForm } from "./form-rows.ts";
@@ -25,7 +26,8 @@ export function compileRowRoute(
   route: ManifestRowRoute,
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
-  const read = compileRowReader(layout, route.inputs, context.checks, context.generators);
+  const reader = compileRowReader(layout, route.inputs, context.checks, context.generators);
+  const read = withMediaSources(reader, layout, context.deps.media);
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;

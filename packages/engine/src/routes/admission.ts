@@ -4,12 +4,15 @@ import { appError } from "@appdb/contract/errors";
 export class Admission {
   readonly #max: number;
   readonly #maxWaiting: number;
+  readonly #what: string;
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
 
-  constructor(max: number, maxWaiting: number) {
+  /** `what`: the work for people, in the plural. */
+  constructor(max: number, maxWaiting: number, what: string) {
     this.#max = max;
     this.#maxWaiting = maxWaiting;
+    this.#what = what;
   }
 
   /** Runs `work` when a slot is free. @throws overloaded when too many wait; the signal's reason while it waits */
@@ -28,7 +31,7 @@ export class Admission {
   #wait(signal: AbortSignal): Promise<void> {
     if (this.#waiting.length === this.#maxWaiting) {
       throw appError("overloaded", {
-        detail: `${this.#maxWaiting} requests with many rows are already waiting.`,
+        detail: `${this.#maxWaiting} ${this.#what} are already waiting.`,
         hint: "Send the request again in a moment.",
         meta: { waiting: this.#maxWaiting },
       });

@@ -114,7 +114,7 @@ export class RouteContext {
   readonly once: AnswerOnce;
   readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits>;
   readonly live: LiveQueries;
-  readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting);
+  readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting, "requests with many rows");
   readonly openSpool: () => Spool;
   /** Exports to check before anything is served. */
   readonly exports: SqlExport[] = [];

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { download } from "./download.ts";
 
+const DATE = "Thu, 26 Nov 2026 05:00:00 GMT";
 const OPTIONS = { allows_private: true, max_bytes: 100_000, total_ms: 5_000 };
 const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
   "/file": (res) => res.setHeader("content-type", "image/png; x=1").end("content"),
@@ -23,6 +24,15 @@ const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
     res.write("part", () => res.destroy());
   },
   "/silent": () => undefined,
+  "/tagged": (res) => {
+    const isKnown = res.req.headers["if-none-match"] === '"one"';
+    res.writeHead(isKnown ? 304 : 200, { etag: '"one"' }).end(isKnown ? undefined : "content");
+  },
+  "/dated": (res) => {
+    const isKnown = res.req.headers["if-modified-since"] === DATE;
+    res.writeHead(isKnown ? 304 : 200, { "last-modified": DATE }).end(isKnown ? undefined : "content");
+  },
+  "/long-tag": (res) => res.setHeader("etag", `"${"a".repeat(2_000)}"`).end("content"),
 };
 
 let folder: string;
@@ -47,7 +57,7 @@ test.each(["/file", "/moved"])("%s is downloaded with its digest and its type", 
   const file = fileOf();
   const found = await download(addressOf(path), file, OPTIONS);
   expect(found).toMatchObject({ bytes: 7, said_type: "image/png" });
-  expect(found.sha256).toMatch(/^ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73$/);
+  expect(found?.sha256).toMatch(/^ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73$/);
   expect(readFileSync(file, "utf8")).toBe("content");
 });
 
@@ -86,4 +96,20 @@ test("an address with a password is refused, and the password is not in the erro
   const error = await refused.catch((thrown: Error) => thrown);
   expect(error).toMatchObject({ code: "media_unreachable" });
   expect(JSON.stringify(error) + (error as Error).message).not.toContain("hidden");
+});
+
+test.each(["/tagged", "/dated"])("%s is not downloaded again while it is the same", async (path) => {
+  const first = await download(addressOf(path), fileOf(), OPTIONS);
+  const file = fileOf();
+  expect(await download(addressOf(path), file, { ...OPTIONS, known: first })).toBeUndefined();
+  expect(existsSync(file)).toBe(false);
+  const known = { etag: '"two"', last_modified: DATE };
+  if (path === "/tagged")
+    expect(await download(addressOf(path), file, { ...OPTIONS, known })).toMatchObject({ bytes: 7 });
+});
+
+test("a tag that is too long is not kept, and without one the content is read again", async () => {
+  const first = await download(addressOf("/long-tag"), fileOf(), OPTIONS);
+  expect(first?.etag).toBeUndefined();
+  expect(await download(addressOf("/long-tag"), fileOf(), { ...OPTIONS, known: first })).toMatchObject({ bytes: 7 });
 });

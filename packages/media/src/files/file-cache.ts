@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
-import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 
@@ -8,24 +8,58 @@ import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 const SPARED_MS = 600_000;
 /** Use of a file is written down this often. */
 const TOUCH_MS = 60_000;
-const DRAFT = ".draft-";
+/** Content that may change is compared with its source this often. */
+const COMPARED_MS = 60_000;
+/** The beginning of the names of files that are being written; the owner follows. */
+export const DRAFT = ".draft-";
+const VERSION_DIGITS = 16;
+const VERSIONED = /^[0-9a-f]{64}\.[0-9a-f]{16}$/;
 
 export interface FileCacheOptions {
   /** Only programs of one database use it. */
   readonly folder: string;
   readonly max_bytes: number;
+  /** Names drafts, so that those of a dead program are known. */
+  readonly owner: string;
   readonly now?: () => number;
+}
+
+/** What a source says of its content, to be asked later whether it is still the same. */
+export interface Validators {
+  readonly etag?: string | undefined;
+  readonly last_modified?: string | undefined;
+}
+
+/** The content of a source that may change. */
+export interface FoundContent extends Validators {
+  /** Equal for equal content only. */
+  readonly version: string;
+}
+
+/** Writes the current content to a new path; undefined, and nothing written, if it is still the known one. */
+export type FetchCurrent = (path: string, known: Validators | undefined) => Promise<FoundContent | undefined>;
+
+/** The file of a source that may change, as it was found last. */
+interface KnownContent extends Validators {
+  readonly file: string;
+  readonly compared_ms: number;
+}
+
+interface Making {
+  readonly path: Promise<string>;
+  readonly signal: AbortSignal | undefined;
 }
 
 /**
  * Files that were brought to this machine, by name. Several programs may use one folder. What was used least recently goes
- * first when there is too much.
+ * first when there is too much. The content of a path never changes: other content has another path.
  */
 export class FileCache {
   readonly #options: FileCacheOptions;
   readonly #now: () => number;
-  readonly #making = new Map<string, Promise<string>>();
+  readonly #making = new Map<string, Making>();
   readonly #used = new Map<string, number>();
+  readonly #known = new Map<string, KnownContent>();
   #bytes: number | undefined;
 
   constructor(options: FileCacheOptions) {
@@ -36,30 +70,89 @@ export class FileCache {
 
   /** Gives the path of a file; `fill` writes it to a new path when the cache lacks it. One fill serves all that wait.
    *  @throws what `fill` throws */
-  async get(name: string, fill: (path: string) => Promise<unknown>): Promise<string> {
-    const file = createHash("sha256").update(name).digest("hex");
-    const path = join(this.#options.folder, file);
-    if (await this.#isThere(file, path)) return path;
-    const under = this.#making.get(file);
-    if (under !== undefined) return under;
-    const making = this.#make(file, path, fill).finally(() => this.#making.delete(file));
-    this.#making.set(file, making);
-    return making;
+  async get(name: string, fill: (path: string) => Promise<unknown>, signal?: AbortSignal): Promise<string> {
+    const file = digest(name);
+    if (await this.#isThere(file)) return this.#pathOf(file);
+    return await this.#once(file, signal, async () => {
+      const draft = this.#newDraft();
+      return await this.#keep(draft, file, () => fill(draft));
+    });
   }
 
-  async #isThere(file: string, path: string): Promise<boolean> {
+  /**
+   * The same for content that may change: it is compared with its source, though not again within a minute. A source that
+   * does not answer is an error, and the earlier content is not given for it. @throws what `fetch` throws
+   */
+  async current(name: string, fetch: FetchCurrent, signal?: AbortSignal): Promise<string> {
+    const entry = digest(name);
+    const recent = this.#known.get(entry);
+    if (recent !== undefined && this.#isRecent(recent) && (await this.#isThere(recent.file))) {
+      return this.#pathOf(recent.file);
+    }
+    return await this.#once(entry, signal, () => this.#compare(entry, fetch));
+  }
+
+  async #compare(entry: string, fetch: FetchCurrent): Promise<string> {
+    const index = this.#pathOf(`${entry}.json`);
+    const stored = await readKnown(index, entry);
+    const known = stored !== undefined && (await this.#isThere(stored.file)) ? stored : undefined;
+    if (known !== undefined && this.#isRecent(known)) {
+      this.#known.set(entry, known);
+      return this.#pathOf(known.file);
+    }
+    const draft = this.#newDraft();
+    let found: FoundContent | undefined;
+    try {
+      found = await fetch(draft, known);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    }
+    const next = found === undefined ? known : describeContent(entry, found);
+    if (next === undefined) throw new TypeError("A source gave no content.");
+    const path = found === undefined ? this.#pathOf(next.file) : await this.#keep(draft, next.file);
+    const compared = { ...next, compared_ms: this.#now() };
+    const text = this.#newDraft();
+    await writeFile(text, JSON.stringify(compared), { mode: 0o600 });
+    await rename(text, index);
+    this.#known.set(entry, compared);
+    return path;
+  }
+
+  #isRecent({ compared_ms: comparedMs }: KnownContent): boolean {
+    const now = this.#now();
+    return comparedMs <= now && now - comparedMs < COMPARED_MS;
+  }
+
+  /** Runs one work for all that need the file. When it ends with the request that began it, another one begins. */
+  async #once(file: string, signal: AbortSignal | undefined, work: () => Promise<string>): Promise<string> {
+    for (let under = this.#making.get(file); under !== undefined; under = this.#making.get(file)) {
+      try {
+        return await under.path;
+      } catch (error) {
+        if (under.signal?.aborted !== true) throw error;
+        signal?.throwIfAborted();
+      }
+    }
+    const path = work().finally(() => this.#making.delete(file));
+    this.#making.set(file, { path, signal });
+    return await path;
+  }
+
+  async #isThere(file: string): Promise<boolean> {
     const now = this.#now();
     if (now - (this.#used.get(file) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return true;
-    const touched = await awaitIfExists(utimes(path, now / 1_000, now / 1_000).then(() => true));
+    const touched = await awaitIfExists(utimes(this.#pathOf(file), now / 1_000, now / 1_000).then(() => true));
     if (touched !== true) return false;
     this.#used.set(file, now);
     return true;
   }
 
-  async #make(file: string, path: string, fill: (path: string) => Promise<unknown>): Promise<string> {
-    const draft = join(this.#options.folder, DRAFT + randomBytes(8).toString("hex"));
+  /** Gives a draft its name, after `fill` has written it. */
+  async #keep(draft: string, file: string, fill?: () => Promise<unknown>): Promise<string> {
+    const path = this.#pathOf(file);
     try {
-      await fill(draft);
+      await fill?.();
       const { size } = await stat(draft);
       await rename(draft, path);
       this.#used.set(file, this.#now());
@@ -70,6 +163,14 @@ export class FileCache {
       await rm(draft, { force: true });
       throw error;
     }
+  }
+
+  #pathOf(file: string): string {
+    return join(this.#options.folder, file);
+  }
+
+  #newDraft(): string {
+    return this.#pathOf(`${DRAFT}${this.#options.owner}-${randomBytes(8).toString("hex")}`);
   }
 
   /** Removes the files that were used least recently, until there is room again, and drafts of killed programs. */
@@ -87,8 +188,38 @@ export class FileCache {
       if (!isAbandoned && (bytes <= maxBytes || used >= spared)) continue;
       await rm(join(folder, file), { force: true });
       this.#used.delete(file);
+      this.#known.delete(file.split(".", 1)[0] ?? "");
       bytes -= size;
     }
     this.#bytes = bytes;
   }
+}
+
+function describeContent(
+  entry: string,
+  { version, etag, last_modified }: FoundContent,
+): Omit<KnownContent, "compared_ms"> {
+  return { file: `${entry}.${digest(version).slice(0, VERSION_DIGITS)}`, etag, last_modified };
+}
+
+/** What another program or an earlier request has found. A text that was not written by us counts as nothing. */
+async function readKnown(index: string, entry: string): Promise<KnownContent | undefined> {
+  const text = await awaitIfExists(readFile(index, "utf8"));
+  if (text === undefined) return undefined;
+  const { file = "", compared_ms: comparedMs = 0, etag, last_modified: lastModified } = parseIndex(text);
+  if (!VERSIONED.test(file) || !file.startsWith(entry)) return undefined;
+  return { file, compared_ms: comparedMs, etag, last_modified: lastModified };
+}
+
+function parseIndex(text: string): Partial<KnownContent> {
+  try {
+    return (JSON.parse(text) as KnownContent | null) ?? {};
+  } catch {
+    // cut by a power failure: the source is read again
+    return {};
+  }
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }

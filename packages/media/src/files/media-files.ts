@@ -17,13 +17,17 @@ import { bytesContent, fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
 import type { MediaContent, MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
-import { type DownloadOptions, download } from "./download.ts";
-import type { FileCache } from "./file-cache.ts";
+import { tooLarge } from "./download.ts";
+import type { CountBytes, Downloads } from "./downloads.ts";
+import type { FetchCurrent, FileCache } from "./file-cache.ts";
+import type { MediaSources } from "./media-sources.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 
 const READ_BYTES = 1 << 20;
 /** A file that a worker made is held in memory up to this size. */
 const SMALL_BYTES = 128 * 1_024;
+/** Addresses that need no credentials of ours. */
+const OTHER_SCHEMES = /^(?:https?|file):/;
 const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
 export interface MediaFilesOptions {
@@ -35,6 +39,8 @@ export interface MediaFilesOptions {
   readonly input: string;
   /** The store of computed media without a destination of their own. */
   readonly output: string;
+  /** The stores in which given addresses may lie. */
+  readonly sources: MediaSources;
   readonly cache: FileCache;
   /** The private folder of uploads. */
   readonly uploads_folder: string;
@@ -42,7 +48,7 @@ export interface MediaFilesOptions {
   readonly lent_folder: string;
   /** The folder in which workers write what they make: its files are moved from there before they are read. */
   readonly scratch_folder: string;
-  readonly downloads: Omit<DownloadOptions, "signal">;
+  readonly downloads: Pick<Downloads, "run" | "within" | "max_bytes">;
   /** Tokens of addresses; undefined where no service answers them. */
   tokens(): AddressTokens | undefined;
   /** Records an object before it is written (engine, MediaObjects). */
@@ -72,6 +78,11 @@ export class LocalMediaFiles implements MediaFiles {
   async locate(cell: string, signal?: AbortSignal): Promise<string> {
     const reference = readReference(cell);
     return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
+  }
+
+  requireSource(cell: string): void {
+    const { url } = readReference(cell);
+    if (url !== undefined && !OTHER_SCHEMES.test(url)) this.#options.sources.find(url);
   }
 
   async store(made: string, { kind, destination }: ColumnType, signal?: AbortSignal): Promise<string> {
@@ -134,6 +145,7 @@ export class LocalMediaFiles implements MediaFiles {
       if (found === undefined) throw notFound(shared.name);
       return {
         ...shared,
+        is_fixed: true,
         bytes: found.bytes,
         etag: `"${basename(key).slice(0, 32)}"`,
         read: async (start, end, reading) => (await store.get(key, { range: { start, end }, signal: reading })).body,
@@ -142,9 +154,14 @@ export class LocalMediaFiles implements MediaFiles {
     const path = await this.#pathOf(reference, signal);
     const { size } = await statOf(path, shared.name);
     const type = reference.type ?? (sniffType(await readHead(path), shared.name) ?? UNKNOWN).type;
-    const etag = `"${createHash("sha256").update(`${cell} ${size}`).digest("hex").slice(0, 32)}"`;
+    // the path has another name for other content
+    const etag = `"${createHash("sha256")
+      .update(`${cell} ${size} ${basename(path)}`)
+      .digest("hex")
+      .slice(0, 32)}"`;
     return {
       ...shared,
+      is_fixed: false,
       type,
       bytes: size,
       etag,
@@ -173,11 +190,13 @@ export class LocalMediaFiles implements MediaFiles {
     if (url.startsWith("file:")) return this.#borrowed(url);
     if (url.startsWith("http:") || url.startsWith("https:")) {
       const { cache, downloads } = this.#options;
-      return await cache.get(url, (path) => download(url, path, { ...downloads, signal }));
+      const fetch: FetchCurrent = async (path, known) => {
+        const found = await downloads.run(url, path, { signal, known });
+        return found === undefined ? undefined : { ...found, version: found.sha256 };
+      };
+      return await cache.current(url, fetch, signal);
     }
-    const at = url.lastIndexOf("/");
-    const store = await this.#options.openStore(url.slice(0, at));
-    return await this.#fetchObject(store, url.slice(at + 1), signal);
+    return await this.#currentObject(url, signal);
   }
 
   /** Only an upload of a running request is named by its path. */
@@ -224,10 +243,36 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   #fetchObject(store: MediaStore, key: string, signal: AbortSignal | undefined): Promise<string> {
-    return this.#options.cache.get(`${store.address}/${key}`, async (path) => {
+    const fill = async (path: string): Promise<void> => {
       const { body } = await store.get(key, { signal });
       await pipeline(Readable.from(body), createWriteStream(path, { flags: "wx", mode: 0o600 }));
-    });
+    };
+    return this.#options.cache.get(`${store.address}/${key}`, fill, signal);
+  }
+
+  /** A given object is not ours: its owner may change it. */
+  async #currentObject(url: string, signal: AbortSignal | undefined): Promise<string> {
+    const { cache, downloads, openStore, sources } = this.#options;
+    const { store: storeName, key } = sources.find(url);
+    const store = await openStore(storeName);
+    const fetch: FetchCurrent = async (path, known) => {
+      if (known?.etag !== undefined && (await store.head(key))?.version === known.etag) return undefined;
+      return await downloads.within(signal, async (onBytes) => {
+        const { body, bytes, version } = await store.get(key, { signal });
+        if (bytes > downloads.max_bytes) throw tooLarge(url, downloads.max_bytes);
+        const counted = countBytes(body, onBytes);
+        await pipeline(Readable.from(counted), createWriteStream(path, { flags: "wx", mode: 0o600 }));
+        return { version, etag: version };
+      });
+    };
+    return await cache.current(`${store.address}/${key} current`, fetch, signal);
+  }
+}
+
+async function* countBytes(body: AsyncIterable<Uint8Array>, onBytes: CountBytes): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    await onBytes(piece.length);
+    yield piece;
   }
 }
 

@@ -18,14 +18,14 @@ const MEMORY_BYTES = 128 * 1_024;
 
 /**
  * Receives forms with their files in a folder, which is private and on the disk of the local store. In `lentFolder`
- * workers see those that are not stored, by the same name.
+ * workers see those that are not stored, by the same name. `prefix`: the beginning of all names.
  */
-export function createFormReader(folder: string, lentFolder = folder): FormReader {
+export function createFormReader(folder: string, lentFolder = folder, prefix = ""): FormReader {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const shares = createTurnShares(TURN_BYTES);
   return {
     read: (body, contentType, limits) =>
-      new Receiving([folder, lentFolder], limits).read(inShares(body, shares), contentType),
+      new Receiving([folder, lentFolder], prefix, limits).read(inShares(body, shares), contentType),
   };
 }
 
@@ -44,6 +44,7 @@ class Receiving implements ReceivedForm {
   readonly fields: (readonly [name: string, value: string])[] = [];
   readonly files: UploadedFile[] = [];
   readonly #folders: readonly [own: string, lent: string];
+  readonly #prefix: string;
   readonly #limits: FormLimits;
   readonly #names: string[] = [];
   readonly #writing: Promise<void>[] = [];
@@ -58,8 +59,9 @@ class Receiving implements ReceivedForm {
     this.#stop = resolve;
   });
 
-  constructor(folders: readonly [own: string, lent: string], limits: FormLimits) {
+  constructor(folders: readonly [own: string, lent: string], prefix: string, limits: FormLimits) {
     this.#folders = folders;
+    this.#prefix = prefix;
     this.#limits = limits;
   }
 
@@ -95,8 +97,11 @@ class Receiving implements ReceivedForm {
           headerPairs: 20,
         },
       });
-      busboy.on("file", (field, stream, name) => this.#takeFile(field, stream, name));
-      busboy.on("field", (name, value, nameCut, valueCut) => this.#takeField(name, value, nameCut || valueCut));
+      // The parser gives undefined for a part without a name, whatever its types say.
+      busboy.on("file", (field: string | undefined, stream, name) => this.#takeFile(field ?? "", stream, name ?? ""));
+      busboy.on("field", (name: string | undefined, value: string | undefined, nameCut, valueCut) =>
+        this.#takeField(name ?? "", value ?? "", nameCut || valueCut),
+      );
       busboy.on("partsLimit", () => this.#refuse(invalidForm(`It has more than ${MAX_PARTS} parts.`)));
       return busboy;
     } catch (cause) {
@@ -128,6 +133,10 @@ class Receiving implements ReceivedForm {
   }
 
   #takeField(name: string, value: string, isCut: boolean): void {
+    if (name === "") {
+      this.#refuse(invalidForm("It has a part without a name."));
+      return;
+    }
     this.#fieldBytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     if (isCut || this.#fieldBytes > this.#limits.field_bytes) {
       this.#refuse(
@@ -141,15 +150,19 @@ class Receiving implements ReceivedForm {
   }
 
   #takeFile(field: string, stream: BusboyFileStream, name: string): void {
+    if (field === "") {
+      this.#refusePart(stream, invalidForm("It has a file without the name of a field."));
+      return;
+    }
     if (!this.#limits.files.includes(field)) {
-      this.#refuse(
+      this.#refusePart(
+        stream,
         appError("invalid_request", {
           detail: `The form has a file for "${field.slice(0, 100)}", which takes no file in this route.`,
           hint: `The route takes files for: ${this.#limits.files.join(", ")}.`,
           errors: [{ pointer: `/${field.slice(0, 100)}`, detail: "This field is not a file." }],
         }),
       );
-      stream.resume();
       return;
     }
     this.#streams.push(stream);
@@ -217,9 +230,15 @@ class Receiving implements ReceivedForm {
 
   /** The path of a file that disposing removes. */
   #newPath(): string {
-    const name = randomBytes(12).toString("hex");
+    const name = this.#prefix + randomBytes(12).toString("hex");
     this.#names.push(name);
     return join(this.#folders[0], name);
+  }
+
+  /** A part that breaks off afterwards is an error of its stream, which would end the process without a listener. */
+  #refusePart(stream: Readable, error: unknown): void {
+    this.#refuse(error);
+    stream.on("error", () => undefined).resume();
   }
 
   #refuse(error: unknown): void {

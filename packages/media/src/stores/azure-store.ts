@@ -99,7 +99,8 @@ class AzureStore implements MediaStore {
     return this.#run(key, async () => {
       try {
         const found = await this.#blob(key).getProperties();
-        return { key, bytes: found.contentLength ?? 0, modified_ms: found.lastModified?.getTime() ?? 0 };
+        const { contentLength: bytes = 0, etag, lastModified } = found;
+        return { key, bytes, modified_ms: lastModified?.getTime() ?? 0, version: versionOf(etag) };
       } catch (error) {
         if ((error as RestError).statusCode !== 404 || !(await this.#container.exists())) throw error;
         return undefined;
@@ -114,14 +115,21 @@ class AzureStore implements MediaStore {
   async get(key: string, { range, signal }: Parameters<MediaStore["get"]>[1] = {}) {
     const isEmpty = range !== undefined && range.end <= range.start;
     return this.#run(key, async () => {
-      if (isEmpty) return { bytes: (await this.#blob(key).getProperties()).contentLength ?? 0, body: noBytes() };
+      if (isEmpty) {
+        const { contentLength: bytes = 0, etag } = await this.#blob(key).getProperties();
+        return { bytes, version: versionOf(etag), body: noBytes() };
+      }
       const found = await this.#blob(key).download(
         range?.start ?? 0,
         range === undefined ? undefined : range.end - range.start,
         abort(signal),
       );
       const bytes = Number(found.contentRange?.split("/")[1] ?? found.contentLength ?? 0);
-      return { bytes, body: found.readableStreamBody as unknown as AsyncIterable<Uint8Array> };
+      return {
+        bytes,
+        version: versionOf(found.etag),
+        body: found.readableStreamBody as unknown as AsyncIterable<Uint8Array>,
+      };
     });
   }
 
@@ -136,6 +144,7 @@ class AzureStore implements MediaStore {
         key: name.slice(this.#prefix.length),
         bytes: properties.contentLength ?? 0,
         modified_ms: properties.lastModified.getTime(),
+        version: versionOf(properties.etag),
       }));
       const next = value?.continuationToken;
       return { objects, next: next === "" ? undefined : next };
@@ -192,7 +201,7 @@ class AzureStore implements MediaStore {
 
 interface BlobItem {
   readonly name: string;
-  readonly properties: { readonly contentLength?: number; readonly lastModified: Date };
+  readonly properties: { readonly contentLength?: number; readonly lastModified: Date; readonly etag?: string };
 }
 
 async function stageBlocks(
@@ -207,6 +216,11 @@ async function stageBlocks(
     await blob.stageBlock(id, bytes, bytes.length, { ...abort(signal), transactionalContentMD5: md5(bytes) });
     return id;
   });
+}
+
+/** Lists have tags without quotes. */
+function versionOf(etag = ""): string {
+  return etag.replaceAll('"', "");
 }
 
 function md5(bytes: Uint8Array): Uint8Array {

@@ -18,17 +18,17 @@ import {
 } from "./media-store.ts";
 import { storeError } from "./store-errors.ts";
 
-/** Objects that are being written. No key begins with a point. */
-const DRAFTS = ".drafts";
+/** The folder of objects that are being written, by names that begin with their owner. No key begins with a point. */
+export const DRAFTS = ".drafts";
 const READ_BYTES = 1 << 20;
 const DEFAULT_LIMIT = 1_000;
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EMLINK", "ENOSYS"];
 
 /**
  * Opens a store of files below `folder`, which exists and which only this program and its kind write. The sync of an
- * object's folder makes it durable.
+ * object's folder makes it durable. `owner` names drafts, so that those of a dead program are known.
  */
-export function openDiskStore(folder: string): MediaStore {
+export function openDiskStore(folder: string, owner = "draft"): MediaStore {
   const address = pathToFileURL(folder).href;
   const pathOf = (key: string) => join(folder, checkKey(key));
   const failed = (cause: unknown, key?: string) => toStoreError(cause, address, key);
@@ -37,7 +37,7 @@ export function openDiskStore(folder: string): MediaStore {
     async put(key, content, options) {
       const path = pathOf(key);
       if (statSync(path, { throwIfNoEntry: false }) !== undefined) return { created: false };
-      const draft = join(folder, DRAFTS, randomBytes(12).toString("hex"));
+      const draft = join(folder, DRAFTS, `${owner}-${randomBytes(12).toString("hex")}`);
       try {
         await withFolders(folder, draft, () => writeDraft(draft, content, options, address));
         const created = await withFolders(folder, path, () => publish(draft, path));
@@ -51,17 +51,17 @@ export function openDiskStore(folder: string): MediaStore {
     },
     async head(key) {
       const found = await awaitIfExists(stat(pathOf(key)));
-      return found === undefined ? undefined : { key, bytes: found.size, modified_ms: Math.floor(found.mtimeMs) };
+      return found === undefined ? undefined : objectOf(key, found);
     },
     pathOf,
     async get(key, { range, signal } = {}) {
       const path = pathOf(key);
       try {
-        const { size } = await stat(path);
-        if (range !== undefined && range.end <= range.start) return { bytes: size, body: noBytes() };
+        const { bytes, version } = objectOf(key, await stat(path));
+        if (range !== undefined && range.end <= range.start) return { bytes, version, body: noBytes() };
         const part = range === undefined ? {} : { start: range.start, end: range.end - 1 };
         const ended = signal === undefined ? {} : { signal };
-        return { bytes: size, body: createReadStream(path, { ...part, ...ended, highWaterMark: READ_BYTES }) };
+        return { bytes, version, body: createReadStream(path, { ...part, ...ended, highWaterMark: READ_BYTES }) };
       } catch (cause) {
         throw failed(cause, key);
       }
@@ -74,15 +74,6 @@ export function openDiskStore(folder: string): MediaStore {
     signPut: async () => undefined,
     async [Symbol.asyncDispose]() {},
   };
-}
-
-/** Removes drafts of programs that were killed before `before`. */
-export async function removeDrafts(folder: string, before: Date): Promise<void> {
-  const drafts = join(folder, DRAFTS);
-  for (const name of (await awaitIfExists(readdir(drafts))) ?? []) {
-    const found = await awaitIfExists(stat(join(drafts, name)));
-    if (found !== undefined && found.mtime < before) await rm(join(drafts, name), { force: true });
-  }
 }
 
 /** Does what makes `path`, and makes its folder if it is missing. */
@@ -172,7 +163,7 @@ async function listPage(
     const found = await awaitIfExists(stat(join(folder, key)));
     if (found === undefined) continue;
     if (objects.length === limit) return { objects, next: objects.at(-1)?.key };
-    objects.push({ key, bytes: found.size, modified_ms: Math.floor(found.mtimeMs) });
+    objects.push(objectOf(key, found));
   }
   return { objects, next: undefined };
 }
@@ -192,6 +183,10 @@ async function* walk(folder: string, above: string, prefix: string, after: strin
     if (isFolder) yield* walk(folder, name, prefix, after);
     else yield name;
   }
+}
+
+function objectOf(key: string, { size, mtimeMs }: { readonly size: number; readonly mtimeMs: number }): MediaObject {
+  return { key, bytes: size, modified_ms: Math.floor(mtimeMs), version: `${size}-${mtimeMs}` };
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -1,4 +1,4 @@
-import type { Bucket, File } from "@google-cloud/storage";
+import type { Bucket, File, FileMetadata } from "@google-cloud/storage";
 import { readWhole } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
@@ -8,6 +8,7 @@ import { type StoreFailure, storeError } from "./store-errors.ts";
 /** Larger objects go by a resumable upload, in pieces of this size; it is a multiple of 256 KiB. */
 const PIECE_BYTES = 16 << 20;
 const DELETES_AT_ONCE = 16;
+const MAX_PAUSE_S = 1;
 const CREDENTIALS = "the secret GOOGLE_CREDENTIALS (the JSON key of a service account)";
 
 const FAILURES: Readonly<Record<number, StoreFailure>> = { 401: "denied", 403: "denied", 404: "no_store" };
@@ -26,7 +27,8 @@ export async function openGcsStore(
   const storage = new Storage({
     ...(emulator === undefined ? {} : { apiEndpoint: emulator }),
     ...credentialsOf(environment, address),
-    retryOptions: { autoRetry: true, maxRetries: 3 },
+    // a request holds a caller: without a cap the pauses of a missing host add up to 15 seconds
+    retryOptions: { autoRetry: true, maxRetries: 3, maxRetryDelay: MAX_PAUSE_S },
   });
   // without a key of its own the machine's account would be asked for each signature
   const hasKey = (environment.GOOGLE_CREDENTIALS ?? environment.GOOGLE_APPLICATION_CREDENTIALS) !== undefined;
@@ -91,11 +93,12 @@ class GcsStore implements MediaStore {
     const found = await this.head(key);
     if (found === undefined) throw this.#failed("not_found", "no such object", key, undefined);
     const isEmpty = found.bytes === 0 || (range !== undefined && range.end <= range.start);
-    if (isEmpty) return { bytes: found.bytes, body: noBytes() };
+    const { bytes, version } = found;
+    if (isEmpty) return { bytes, version, body: noBytes() };
     const part = range === undefined ? {} : { start: range.start, end: range.end - 1 };
     const stream = this.#file(key).createReadStream({ ...part, validation: range === undefined });
     signal?.addEventListener("abort", () => stream.destroy(signal.reason), { once: true });
-    return { bytes: found.bytes, body: this.#body(stream, key) };
+    return { bytes, version, body: this.#body(stream, key) };
   }
 
   async list({ prefix = "", after, limit = 1_000 }: Parameters<MediaStore["list"]>[0] = {}) {
@@ -199,8 +202,11 @@ async function sendPieces(
   await pipeline(content.read(0, content.bytes), upload, signal === undefined ? {} : { signal });
 }
 
-function objectOf(key: string, metadata: { size?: string | number; updated?: string }) {
-  return { key, bytes: Number(metadata.size ?? 0), modified_ms: Date.parse(metadata.updated ?? "") || 0 };
+function objectOf(
+  key: string,
+  { size = 0, updated = "", generation = "" }: Pick<FileMetadata, "size" | "updated" | "generation">,
+) {
+  return { key, bytes: Number(size), modified_ms: Date.parse(updated) || 0, version: String(generation) };
 }
 
 /** @returns what the SDK is given; without a key the machine's own account counts, and an emulator wants none */

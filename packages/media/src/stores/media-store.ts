@@ -22,6 +22,8 @@ export interface MediaObject {
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly modified_ms: number;
+  /** Another one for other content of the key, which only foreign programs give it: an ETag, a generation. */
+  readonly version: string;
 }
 
 export interface ByteRange {
@@ -33,6 +35,8 @@ export interface ByteRange {
 export interface MediaBody {
   /** Length of the whole object. */
   readonly bytes: number;
+  /** As of MediaObject. */
+  readonly version: string;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
@@ -62,7 +66,7 @@ export interface SignOptions {
  *
  * Every method throws AppError: `media_denied` (credentials or rights), `media_store_not_found` (no such bucket or folder),
  * `media_unavailable` (no answer after several attempts), `media_store_full`, or the reason of an aborted signal. Keys are
- * parts of `A-Z a-z 0-9 . _ -` joined by `/`, at most 512 characters; no part begins with `.` or `-`.
+ * parts of `A-Z a-z 0-9 . _ = -` joined by `/`, at most 512 characters; no part begins with `.` or `-`.
  */
 export interface MediaStore extends AsyncDisposable {
   /** The store's address without credentials: `s3://bucket/prefix`. */
@@ -90,13 +94,15 @@ export interface MediaStore extends AsyncDisposable {
   ): Promise<string | undefined>;
 }
 
-const PART = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+const PART = /^[A-Za-z0-9_][A-Za-z0-9._=-]*$/;
 const MAX_KEY = 512;
+
+export function isKey(key: string): boolean {
+  return key.length <= MAX_KEY && key.split("/").every((part) => PART.test(part));
+}
 
 /** @throws TypeError for a key that would not be one name in every store: a fault of the caller's */
 export function checkKey(key: string): string {
-  if (key.length > MAX_KEY || !key.split("/").every((part) => PART.test(part))) {
-    throw new TypeError(`${JSON.stringify(key)} cannot be a key of a media store.`);
-  }
+  if (!isKey(key)) throw new TypeError(`${JSON.stringify(key)} cannot be a key of a media store.`);
   return key;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { parseStoreAddress } from "./media-address.ts";
 import { openStore } from "./open-store.ts";
 
 test("opening a store of S3 prints no warning", async () => {
@@ -13,4 +14,18 @@ test("opening a store of S3 prints no warning", async () => {
     process.off("warning", listen);
   }
   expect(warnings).toEqual([]);
+});
+
+test.each([
+  ["gs://bucket", { STORAGE_EMULATOR_HOST: "http://127.0.0.1:9" }],
+  [
+    "wasbs://pictures@acme.blob.core.windows.net",
+    { AZURE_STORAGE_ENDPOINT: "http://127.0.0.1:9", AZURE_STORAGE_KEY: "a2V5" },
+  ],
+  ["s3://bucket", { AWS_ENDPOINT_URL: "http://127.0.0.1:9", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b" }],
+])("a host that is not there is reported in seconds: %s", async (address, environment) => {
+  await using store = await openStore(parseStoreAddress(address) as never, { environment });
+  const began = performance.now();
+  await expect(store.head("key")).rejects.toMatchObject({ code: "media_unavailable" });
+  expect(performance.now() - began).toBeLessThan(8_000);
 });

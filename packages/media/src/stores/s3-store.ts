@@ -104,7 +104,8 @@ class S3Store implements MediaStore {
     return this.#run(key, async () => {
       try {
         const found = await this.#client.send(new this.#sdk.HeadObjectCommand(object));
-        return { key, bytes: found.ContentLength ?? 0, modified_ms: found.LastModified?.getTime() ?? 0 };
+        const { ContentLength: bytes = 0, ETag: version = "", LastModified } = found;
+        return { key, bytes, modified_ms: LastModified?.getTime() ?? 0, version };
       } catch (error) {
         if (statusOf(error) === 404) return undefined;
         throw error;
@@ -123,9 +124,10 @@ class S3Store implements MediaStore {
       const found = await this.#client.send(new this.#sdk.GetObjectCommand(input), abort(signal));
       const bytes = Number(found.ContentRange?.split("/")[1] ?? found.ContentLength ?? 0);
       const body = found.Body as Readable;
-      if (range === undefined || range.end > range.start) return { bytes, body };
+      const version = found.ETag ?? "";
+      if (range === undefined || range.end > range.start) return { bytes, version, body };
       body.destroy();
-      return { bytes, body: Readable.from([]) };
+      return { bytes, version, body: Readable.from([]) };
     });
   }
 
@@ -143,6 +145,7 @@ class S3Store implements MediaStore {
         key: (object.Key ?? "").slice(this.#prefix.length),
         bytes: object.Size ?? 0,
         modified_ms: object.LastModified?.getTime() ?? 0,
+        version: object.ETag ?? "",
       }));
       return { objects, next: found.IsTruncated === true ? objects.at(-1)?.key : undefined };
     });

@@ -10,9 +10,13 @@ for (const [network, bits] of [
   ["100.64.0.0", 10] as const,
   ["127.0.0.0", 8] as const,
   ["169.254.0.0", 16] as const,
+  // Azure's service of virtual machines, which gives their settings
+  ["168.63.129.16", 32] as const,
   ["172.16.0.0", 12] as const,
   ["192.0.0.0", 24] as const,
   ["192.0.2.0", 24] as const,
+  // 6to4 relays
+  ["192.88.99.0", 24] as const,
   ["192.168.0.0", 16] as const,
   ["198.18.0.0", 15] as const,
   ["198.51.100.0", 24] as const,

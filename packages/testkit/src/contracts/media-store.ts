@@ -31,13 +31,15 @@ export function testMediaStore(underTest: MediaStoreUnderTest): void {
       expect(await store.put("ab/one.png", bytesContent(bytes), { ...TYPE, sha256: sha256(bytes) })).toEqual({
         created: true,
       });
-      expect(await store.head("ab/one.png")).toMatchObject({ key: "ab/one.png", bytes: bytes.length });
+      const found = await store.head("ab/one.png");
+      expect(found).toMatchObject({ key: "ab/one.png", bytes: bytes.length, version: expect.stringMatching(/./) });
+      expect((await store.list({ prefix: "ab/one" })).objects).toEqual([found]);
       expect(await read(store, "ab/one.png")).toEqual(bytes);
       expect(await read(store, "ab/one.png", 10, 5_000)).toEqual(bytes.subarray(10, 5_000));
       expect(await read(store, "ab/one.png", 99_999, 100_000)).toEqual(bytes.subarray(99_999));
       expect(await read(store, "ab/one.png", 5, 5)).toEqual(Buffer.alloc(0));
       const part = await store.get("ab/one.png", { range: { start: 1, end: 2 } });
-      expect(part.bytes).toBe(bytes.length);
+      expect([part.bytes, part.version]).toEqual([bytes.length, found?.version]);
       await drain(part.body);
     });
 

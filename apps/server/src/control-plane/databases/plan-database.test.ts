@@ -114,6 +114,39 @@ describe("a media store", () => {
   });
 });
 
+describe("the sources of media", () => {
+  const sources = (given: readonly string[], current?: readonly string[]) =>
+    plan({
+      settings: { db_media_sources: [...given] },
+      row: {
+        observed: { ...RUNS, settings: { ...RUNS.settings, ...(current && { db_media_sources: [...current] }) } },
+      },
+    });
+
+  test("change with a restart, and equal ones need none", () => {
+    const { plan: found, desired } = sources(["s3://given/in", "gs://open", "gs://open"]);
+    expect(found.ops.map(({ description, requires_restart: restarts }) => [description, restarts])).toEqual([
+      ["db_media_sources will be s3://given/in, gs://open, which restarts the database", true],
+    ]);
+    expect(desired.settings.db_media_sources).toEqual(["s3://given/in", "gs://open"]);
+    expect(sources(["gs://open"], ["gs://open"]).plan.in_agreement).toBe(true);
+    expect(sources([]).plan.in_agreement).toBe(true);
+    expect(sources([], ["gs://open"]).plan.ops.map(({ description }) => description)).toEqual([
+      "db_media_sources will be empty rather than gs://open, which restarts the database",
+    ]);
+  });
+
+  test.each(["bucket/in", "file:///etc", "mediafs://acme:main/home", "s3://given/../x", "s3://*"])(
+    "that the database cannot read are refused: %s",
+    (source) => {
+      const errors = [expect.objectContaining({ pointer: "/settings/db_media_sources" })];
+      expect(() => sources(["gs://open", source])).toThrow(
+        expect.objectContaining({ code: "invalid_request", message: expect.stringContaining(source), errors }),
+      );
+    },
+  );
+});
+
 describe("a resource", () => {
   test("restarts the database when it grows, and needs permission when it shrinks", () => {
     const { plan: found, desired } = plan({ settings: { cpu: 1, memory_mb: 512 } });

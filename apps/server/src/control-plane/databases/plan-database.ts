@@ -151,6 +151,7 @@ export function isApplied(row: Pick<PlannedRow, "desired" | "observed" | "state"
     const {
       db_input_media_dest: dbInputMediaDest,
       db_output_media_dest: dbOutputMediaDest,
+      db_media_sources: dbMediaSources = [],
       sleep_after: sleepAfter,
       wake_on_request: wakeOnRequest,
     } = settings;
@@ -165,6 +166,7 @@ export function isApplied(row: Pick<PlannedRow, "desired" | "observed" | "state"
       vars,
       dbInputMediaDest,
       dbOutputMediaDest,
+      dbMediaSources,
       sleepAfter,
       wakeOnRequest,
     ]);

@@ -1,7 +1,14 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
 import { HOME_STORE } from "@appdb/contract/media-place";
 import type { DatabaseOp, databaseSettingsSchema } from "@appdb/contract/routes/control-databases";
-import { HOSTED_STORE_FORMS, parseStoreAddress, type StoreAddress } from "@appdb/media/stores/media-address";
+import {
+  HOSTED_STORE_FORMS,
+  isCloud,
+  parseStoreAddress,
+  readStoreAddress,
+  SOURCE_FORMS,
+  type StoreAddress,
+} from "@appdb/media/stores/media-address";
 import type * as z from "zod";
 import type { DesiredDatabase } from "../../database/desired.ts";
 import { homeAddress } from "../../pods/media-place.ts";
@@ -9,8 +16,10 @@ import { homeAddress } from "../../pods/media-place.ts";
 type Settings = DesiredDatabase["settings"];
 type WantedSettings = z.output<typeof databaseSettingsSchema>;
 
+/** Stores of media. Pods read them at start. */
+const STORES = ["db_input_media_dest", "db_output_media_dest"] as const;
 /** Settings that pods read at start. */
-const RESTARTS = ["db_input_media_dest", "db_output_media_dest"] as const;
+const RESTARTS = [...STORES, "db_media_sources"] as const;
 const LIVE = ["sleep_after", "wake_on_request"] as const;
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -21,17 +30,19 @@ const MAX_DESTINATION = 2_000;
 
 /** The current settings of the database `uri` with those of an entry. Missing ones stay. */
 export function mergeSettings(current: Settings, requested: WantedSettings, uri: string): Settings {
-  const storeOf = (name: (typeof RESTARTS)[number]): string | null => {
+  const storeOf = (name: (typeof STORES)[number]): string | null => {
     const address = requested[name]?.replace(/\/$/, "");
     if (address !== homeAddress(uri)) return address ?? current[name];
     return current[name] === null ? null : HOME_STORE;
   };
+  const sources = requested.db_media_sources ?? current.db_media_sources;
   return {
     sleep_after: requested.sleep_after ?? current.sleep_after,
     wake_on_request: requested.wake_on_request ?? current.wake_on_request,
     vars: requested.vars ?? current.vars,
     db_input_media_dest: storeOf("db_input_media_dest"),
     db_output_media_dest: storeOf("db_output_media_dest"),
+    ...(sources === undefined ? {} : { db_media_sources: [...new Set(sources)] }),
   };
 }
 
@@ -39,7 +50,8 @@ export function mergeSettings(current: Settings, requested: WantedSettings, uri:
 export function checkSettings(requested: WantedSettings, uri: string): void {
   const errors = [
     ...findVariableProblems(requested.vars ?? {}),
-    ...RESTARTS.flatMap((name) => findStoreProblem(requested, name, uri)),
+    ...STORES.flatMap((name) => findStoreProblem(requested, name, uri)),
+    ...findSourceProblems(requested.db_media_sources ?? []),
   ];
   if (errors.length === 0) return;
   throw appError("invalid_request", {
@@ -51,22 +63,30 @@ export function checkSettings(requested: WantedSettings, uri: string): void {
 
 /** One operation for each setting that changes. Values of variables are hidden: they may be secret. */
 export function planSettings(before: Settings, after: Settings): DatabaseOp[] {
-  const changes = [...LIVE, ...RESTARTS].filter((name) => before[name] !== after[name]);
+  const changes = [...LIVE, ...RESTARTS].filter((name) => printSetting(before, name) !== printSetting(after, name));
   const ops = changes.map((name): DatabaseOp => {
     const restarts = (RESTARTS as readonly string[]).includes(name);
-    const previousText = before[name] === null ? "" : ` rather than ${before[name]}`;
+    const [previous, next] = [printSetting(before, name), printSetting(after, name)];
+    const previousText = previous === null ? "" : ` rather than ${previous}`;
     return {
       target: "settings",
       op: "change",
       severity: "additive",
       lines: [],
       requires_restart: restarts,
-      description: `${name} will be ${after[name]}${previousText}${restarts ? ", which restarts the database" : ""}`,
-      details: { name, from: before[name], to: after[name] },
+      description: `${name} will be ${next ?? "empty"}${previousText}${restarts ? ", which restarts the database" : ""}`,
+      details: { name, from: before[name] ?? null, to: after[name] ?? null },
     };
   });
   const vars = planVariables(before.vars, after.vars);
   return vars === undefined ? ops : [...ops, vars];
+}
+
+/** A setting for people; null for one without a value. */
+function printSetting(settings: Settings, name: (typeof LIVE)[number] | (typeof RESTARTS)[number]): string | null {
+  const value = settings[name] ?? null;
+  if (value === null || (Array.isArray(value) && value.length === 0)) return null;
+  return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
 function planVariables(before: Settings["vars"], after: Settings["vars"]): DatabaseOp | undefined {
@@ -116,7 +136,19 @@ function findVariableProblems(vars: Readonly<Record<string, string>>): FieldErro
   return errors.slice(0, 20);
 }
 
-function findStoreProblem(requested: WantedSettings, name: (typeof RESTARTS)[number], uri: string): FieldError[] {
+function findSourceProblems(sources: readonly string[]): FieldError[] {
+  const isSource = (text: string): boolean => {
+    const address = text.length > MAX_DESTINATION ? undefined : readStoreAddress(text);
+    return address !== undefined && isCloud(address);
+  };
+  const wrong = sources.filter((text) => !isSource(text)).slice(0, 20);
+  return wrong.map((text) => ({
+    pointer: "/settings/db_media_sources",
+    detail: `db_media_sources: ${JSON.stringify(text.slice(0, 200))} is not the address of a store: ${SOURCE_FORMS}`,
+  }));
+}
+
+function findStoreProblem(requested: WantedSettings, name: (typeof STORES)[number], uri: string): FieldError[] {
   const text = requested[name];
   if (text === undefined) return [];
   const problem = (detail: string) => [{ pointer: `/settings/${name}`, detail: `${name}: ${detail}` }];

@@ -112,6 +112,7 @@ export function needsRestart(observed: ObservedDatabase | null, desired: Observe
     restarts,
     settings.db_input_media_dest,
     settings.db_output_media_dest,
+    settings.db_media_sources ?? [],
     resources.cpu,
     resources.memory_mb,
     resources.disk_gb,

@@ -1,0 +1,68 @@
+import { appError } from "@appdb/contract/errors";
+import { readReference } from "@appdb/contract/media";
+import { aColumn, aTable } from "@appdb/testkit/manifest-builder";
+import { expect, test } from "vitest";
+import { layOutRow } from "../compute/row-layout.ts";
+import { compileJsonChecks } from "../kinds/json-checks.ts";
+import type { MediaFiles } from "../ports.ts";
+import { withMediaSources } from "./media-sources.ts";
+import { compileRowReader } from "./validate-row.ts";
+
+const MEDIA = {
+  requireSource(cell: string) {
+    const { url = "" } = readReference(cell);
+    if (url.startsWith("s3://other/"))
+      throw appError("media_source_not_allowed", { detail: `No ${url}.`, hint: "Ask." });
+  },
+} as MediaFiles;
+
+async function reader() {
+  const columns = [aColumn("title", "string"), { ...aColumn("picture", "image"), nullable: true }];
+  const stored = columns.map((column, at) => ({ ...column, computed: null, id: at + 1, state: "ready" as const }));
+  const table = { ...aTable("photos", columns), id: 1, folder: "public", version: 1, identity: "_row" };
+  const layout = layOutRow({ ...table, columns: stored, indexes: [] });
+  const never = () => {
+    throw new Error("not called");
+  };
+  const checks = await compileJsonChecks([]);
+  const read = compileRowReader(layout, ["title", "picture"], checks, { uuid7: never, uuid4: never, now: never });
+  return withMediaSources(read, layout, MEDIA);
+}
+
+test("an address of a store that the database does not read is refused with its column", async () => {
+  const read = await reader();
+  expect(() => read('{"title":"a","picture":"s3://other/b.png"}')).toThrow(
+    expect.objectContaining({
+      code: "media_source_not_allowed",
+      message: "picture: No s3://other/b.png.",
+      hint: "Ask.",
+      errors: [{ pointer: "/picture", detail: "No s3://other/b.png." }],
+    }),
+  );
+});
+
+test.each(['{"title":"s3://other/b.png"}', '{"title":"a","picture":null}', '{"title":"a","picture":"s3://own/b.png"}'])(
+  "a row without such an address is read: %s",
+  async (text) => {
+    expect((await reader())(text)[0]).toBe(JSON.parse(text).title);
+  },
+);
+
+test.each(["https://user:hidden@host/a", "http://hidden@host/a"])(
+  "an address with a user or a password is refused and not repeated: %s",
+  async (picture) => {
+    const read = await reader();
+    const refused = (() => {
+      try {
+        return read(JSON.stringify({ title: "a", picture }));
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(refused).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining("a user or a password"),
+    });
+    expect((refused as Error).message + JSON.stringify(refused)).not.toContain("hidden");
+  },
+);

@@ -1,0 +1,71 @@
+import { appError } from "@appdb/contract/errors";
+import {
+  type CloudAddress,
+  isCloud,
+  printStoreAddress,
+  readObjectAddress,
+  readStoreAddress,
+} from "../stores/media-address.ts";
+
+/** An object of a store that the database reads. */
+export interface SourceObject {
+  /** The store's address. */
+  readonly store: string;
+  readonly key: string;
+}
+
+/** How a person adds a store for given addresses. Shows the text to write. */
+export type DescribeSetting = (store: string) => string;
+
+/**
+ * The stores of clouds in which a given address may lie. The service reads them with credentials of its own, so that any
+ * other store would be open to everyone who may insert a row.
+ */
+export class MediaSources {
+  readonly #stores: readonly CloudAddress[];
+  readonly #describe: DescribeSetting;
+
+  /** `stores`: addresses and names of stores. Those outside of clouds are left out: no request can name their files. */
+  constructor(stores: readonly string[], describe: DescribeSetting) {
+    const known = stores.map(readStoreAddress).filter((address) => address !== undefined && isCloud(address));
+    // The whole bucket comes before its folders, so that one client serves both.
+    this.#stores = known.sort((one, other) => one.prefix.length - other.prefix.length);
+    this.#describe = describe;
+  }
+
+  /** Finds the object of a given address. @throws invalid_request, media_source_not_allowed */
+  find(url: string): SourceObject {
+    const object = readObjectAddress(url);
+    if (object === undefined) throw invalidAddress(url);
+    const { store, key } = object;
+    const path = store.prefix === "" ? key : `${store.prefix}/${key}`;
+    for (const known of this.#stores) {
+      if (!isSamePlace(known, store)) continue;
+      const start = known.prefix === "" ? "" : `${known.prefix}/`;
+      if (path.startsWith(start)) return { store: printStoreAddress(known), key: path.slice(start.length) };
+    }
+    throw appError("media_source_not_allowed", {
+      detail: `The address ${shorten(url)} is not in a store that this database reads.`,
+      hint: `Upload the file, or allow its store: ${this.#describe(printStoreAddress(store))}`,
+      meta: { address: shorten(url) },
+    });
+  }
+}
+
+function isSamePlace(one: CloudAddress, other: CloudAddress): boolean {
+  if (one.kind === "azure") {
+    return other.kind === "azure" && one.account === other.account && one.container === other.container;
+  }
+  return one.kind === other.kind && one.bucket === other.bucket;
+}
+
+function invalidAddress(url: string): Error {
+  return appError("invalid_request", {
+    detail: `${JSON.stringify(shorten(url))} is not the address of a file in a store.`,
+    hint: "Write s3://bucket/folder/file, gs://bucket/folder/file or wasbs://container@account.blob.core.windows.net/folder/file. Names have letters, digits and . _ = - only. Otherwise upload the file.",
+  });
+}
+
+function shorten(text: string): string {
+  return text.length <= 300 ? text : `${text.slice(0, 300)}...`;
+}
