@@ -73,6 +73,7 @@ function mediaKind(kind: MediaKind): Kind {
     ...PLAIN_NULL,
     printed: null,
     isJsonAlike: false,
+    isVector: false,
     aggregates: AGGREGATES,
     changes: {},
 

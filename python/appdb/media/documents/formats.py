@@ -18,7 +18,7 @@ _HTML = ("<!doctype html", "<html", "<head", "<body")
 def format_of(path):
     """Returns `pdf`, `docx`, `pptx`, `xlsx`, `html`, `xml`, `markdown`, `csv` or `text`.
 
-    `ole` and `rtf` are files that no function reads. Raises ValueError for what is no document.
+    `ole` and `rtf` are files that no function reads. Raises ValueError for other files.
     """
     with open(path, "rb") as file:
         head = file.read(_HEAD)
