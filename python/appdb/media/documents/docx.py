@@ -1,8 +1,9 @@
 """DOCX: the paragraphs and tables of the text itself, without headers, footers, notes and comments."""
 
 from appdb.media.documents.elements import Flow
-from appdb.media.documents.office import OfficeFile, Reader
+from appdb.media.documents.office import OfficeFile, Reader, check_count
 
+_MAX_BASES = 50
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
@@ -75,6 +76,8 @@ class _Styles(Reader):
         self._style = None
 
     def start(self, name, attributes):
+        check_count(self._own)
+        check_count(self._bases)
         if name == "style":
             self._style = attributes.get("styleId")
         elif self._style is None:
@@ -97,7 +100,7 @@ class _Styles(Reader):
 
     def _level_of(self, style):
         seen = set()
-        while style is not None and style not in self._own and style not in seen:
+        while style is not None and style not in self._own and style not in seen and len(seen) < _MAX_BASES:
             seen.add(style)
             style = self._bases.get(style)
         return self._own.get(style)

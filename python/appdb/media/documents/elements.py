@@ -2,6 +2,9 @@
 
 # Characters of one element: more are memory that grows with the file.
 MAX_ELEMENT = 4_000_000
+MAX_CELLS = 20_000
+# Tables in cells of tables; deeper ones are text of their cell.
+MAX_TABLES = 20
 
 
 class Element:
@@ -41,6 +44,9 @@ class Pieces:
     def text(self):
         return "".join(self._pieces)
 
+    def __bool__(self):
+        return self._length > 0
+
 
 class Flow:
     """Collects the elements of a page: paragraphs, and tables, whose cells can have paragraphs and tables.
@@ -48,13 +54,14 @@ class Flow:
     A reader calls its methods in the order of the document, and takes what is complete.
     """
 
-    __slots__ = ("page", "_ready", "_open", "_rows")
+    __slots__ = ("page", "_ready", "_open", "_rows", "_deeper")
 
     def __init__(self, page=None):
         self.page = page
         self._ready = []
         self._open = []  # Texts of paragraphs that have begun: a text box is a paragraph in a paragraph.
         self._rows = []  # Cells of rows that have begun: a cell can have a table.
+        self._deeper = 0  # Rows that have begun below MAX_TABLES.
 
     def begin(self):
         self._open.append(Pieces())
@@ -79,13 +86,21 @@ class Flow:
             self._ready.append(Element(text, self.page, level))
 
     def begin_row(self):
-        self._rows.append([])
+        if len(self._rows) < MAX_TABLES:
+            self._rows.append([])
+        else:
+            self._deeper += 1
 
     def begin_cell(self):
-        if self._rows:
+        if self._rows and not self._deeper:
+            if len(self._rows[-1]) >= MAX_CELLS:
+                raise ValueError(f"a row of a table has more than {MAX_CELLS:,} cells")
             self._rows[-1].append(Pieces())
 
     def end_row(self):
+        if self._deeper:
+            self._deeper -= 1
+            return
         if not self._rows:
             return
         cells = [one.text() for one in self._rows.pop()]
@@ -103,8 +118,8 @@ class Flow:
 
     def _cell(self, text):
         if not self._rows[-1]:
-            self.begin_cell()
+            self._rows[-1].append(Pieces())
         cell = self._rows[-1][-1]
-        if cell.text():
+        if cell:
             cell.add(" ")
         cell.add(" ".join(text.split()))

@@ -2,17 +2,16 @@
 
 import codecs
 import re
-from html.parser import HTMLParser
 
 from appdb.media.documents.elements import Flow
+from appdb.media.documents.html_tokens import Tokens
 
-# An unfinished tag or comment is kept in memory.
-MAX_UNFINISHED = 64_000_000
 _PIECE = 1 << 16
-_SKIPPED = frozenset("script style template noscript svg iframe object title select".split())
+_MAX_NESTED = 500
+_SKIPPED = frozenset("script style template noscript svg iframe object title select xmp noembed noframes".split())
 _BLOCKS = frozenset(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form"
-    " header hr html li main menu nav ol p pre section summary table tbody tfoot thead ul caption".split()
+    " header hr li main menu nav ol p pre section summary tbody tfoot thead ul caption".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _FACTS = {"author": "author", "description": "subject", "keywords": "keywords"}
@@ -36,18 +35,16 @@ def facts(path):
 
 
 def _parsed(path, page):
+    tokens = Tokens(page)
     with open(path, "rb") as file:
         decode = codecs.getincrementaldecoder(_encoding(file.read(1_024)))("replace").decode
         file.seek(0)
-        # A piece as long as what is unfinished keeps the time linear.
-        while piece := file.read(max(_PIECE, len(page.rawdata))):
-            page.feed(decode(piece))
-            if len(page.rawdata) > MAX_UNFINISHED:
-                raise ValueError(f"a tag, comment or script has more than {MAX_UNFINISHED:,} characters")
+        # A piece as long as what is not complete keeps the time linear.
+        while piece := file.read(max(_PIECE, tokens.kept)):
+            tokens.feed(decode(piece))
             yield from page.flow.take()
-        page.feed(decode(b"", True))
+        tokens.feed(decode(b"", True), is_last=True)
     page.close()
-    page.flow.end()
     yield from page.flow.take()
 
 
@@ -66,34 +63,43 @@ def _encoding(head):
     return info.name if is_text and info.name not in ("utf-8", "utf-16", "utf-16-le", "utf-16-be") else "utf-8-sig"
 
 
-class _Page(HTMLParser):
+class _Page:
+    """What the tokens of a page mean for its text."""
+
     def __init__(self):
-        super().__init__(convert_charrefs=True)
         self.flow = Flow()
         self.flow.begin()
         self.facts = {}
         self.title = []
         self.is_in_body = False
         self._skipping = []
+        self._tables = []  # For each open table, whether it has an open row.
         self._level = None
         self._pre = 0
         self._is_spaced = True  # Whether the paragraph ends in a space.
 
-    def handle_starttag(self, tag, attrs):
+    def start(self, tag, attributes):
         if tag in _SKIPPED:
-            self._skipping.append(tag)
+            if len(self._skipping) < _MAX_NESTED:
+                self._skipping.append(tag)
         elif self._skipping:
             return
         elif tag == "meta":
-            given = dict(attrs)
-            name = _FACTS.get((given.get("name") or "").lower())
-            if name is not None and given.get("content"):
-                self.facts.setdefault(name, given["content"][:10_000])
+            name = _FACTS.get(attributes.get("name", "").lower())
+            if name is not None and attributes.get("content"):
+                self.facts.setdefault(name, attributes["content"][:10_000])
         elif tag == "br":
-            self._add("\n")
-        elif tag == "tr":
+            self.flow.add("\n")
+            self._is_spaced = True
+        elif tag == "table":
             self._break()
+            if len(self._tables) < _MAX_NESTED:
+                self._tables.append(False)
+        elif tag == "tr":
+            self._end_row()
             self.flow.begin_row()
+            self._tables = self._tables or [False]
+            self._tables[-1] = True
         elif tag in ("td", "th"):
             self._break()
             self.flow.begin_cell()
@@ -102,16 +108,10 @@ class _Page(HTMLParser):
             self._level = _HEADINGS[tag]
         elif tag in _BLOCKS:
             self._break()
-            self.is_in_body = self.is_in_body or tag != "html"
+            self.is_in_body = True
             self._pre += tag == "pre"
 
-    def handle_startendtag(self, tag, attrs):
-        # Browsers ignore the slash except in pictures of SVG.
-        self.handle_starttag(tag, attrs)
-        if tag == "svg":
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
+    def end(self, tag):
         if tag in _SKIPPED:
             if tag in self._skipping:
                 while self._skipping.pop() != tag:
@@ -119,24 +119,35 @@ class _Page(HTMLParser):
         elif self._skipping:
             return
         elif tag == "tr":
-            self._break()
-            self.flow.end_row()
+            self._end_row()
+        elif tag == "table":
+            self._end_row()
+            if self._tables:
+                self._tables.pop()
         elif tag in _HEADINGS or tag in _BLOCKS or tag in ("td", "th"):
             self._break()
             self._pre -= tag == "pre" and self._pre > 0
 
-    def handle_data(self, data):
+    def text(self, text):
         if not self._skipping:
-            self._add(data)
+            self._add(text)
         elif self._skipping[-1] == "title" and len(self.title) < 1_000:
-            self.title.append(data[:10_000])
+            self.title.append(text[:10_000])
 
-    def parse_marked_section(self, i, report=1):
-        # The library raises AssertionError for sections that it does not know; browsers see a comment.
-        return self.parse_bogus_comment(i)
+    def close(self):
+        """The end of the file ends what is open."""
+        while self._tables:
+            self.end("table")
+        self._end_row()
+
+    def _end_row(self):
+        self._break()
+        if self._tables and self._tables[-1]:
+            self.flow.end_row()
+            self._tables[-1] = False
 
     def _add(self, text):
-        if not self._pre and text != "\n":
+        if not self._pre:
             space = " " if text[:1].isspace() and not self._is_spaced else ""
             words = " ".join(text.split())
             text = space + words + (" " if words and text[-1:].isspace() else "")

@@ -17,6 +17,9 @@ MAX_XML_BYTES = 1_000_000_000
 MAX_RATIO = 250
 _RATIO_FROM = 10_000_000
 MAX_DEPTH = 500
+MAX_TAG_BYTES = 64_000_000
+# Slides, sheets, relations and styles, which are read into memory.
+MAX_LISTED = 100_000
 _PIECE = 1 << 16
 _END, _END_BYTES = b"PK\x05\x06", 22
 _MAIN = (
@@ -135,10 +138,20 @@ def parse_xml(pieces, reader, allows_dtd):
     parser.EntityDeclHandler = refuse
     if not allows_dtd:
         parser.StartDoctypeDeclHandler = refuse
+    waiting, fed, wanted = bytearray(), 0, 0
     for piece in pieces:
-        parser.Parse(piece, False)
+        waiting += piece
+        if len(waiting) < wanted:
+            continue
+        parser.Parse(bytes(waiting), False)
+        fed += len(waiting)
+        waiting.clear()
+        # Expat reads a tag that is not complete again from its start: as many new bytes keep the time linear.
+        wanted = fed - parser.CurrentByteIndex
+        if wanted > MAX_TAG_BYTES:
+            raise ValueError(f"a tag of the XML has more than {MAX_TAG_BYTES:,} bytes")
         yield from reader.take()
-    parser.Parse(b"", True)
+    parser.Parse(bytes(waiting), True)
     yield from reader.take()
 
 
@@ -158,12 +171,19 @@ class Reader:
         return ()
 
 
+def check_count(listed, most=MAX_LISTED):
+    """Raises ValueError if a list of the file has as many entries as are read."""
+    if len(listed) >= most:
+        raise ValueError(f"the document has a list of more than {most:,} entries")
+
+
 class _Relations(Reader):
     def __init__(self):
         self.found = []
 
     def start(self, name, attributes):
         if name == "Relationship" and attributes.get("TargetMode") != "External":
+            check_count(self.found)
             self.found.append([attributes.get(key, "") for key in ("Id", "Type", "Target")])
 
 
@@ -174,22 +194,26 @@ class _Types(Reader):
 
     def start(self, name, attributes):
         type = attributes.get("ContentType", "")
+        check_count(self._parts)
+        check_count(self._endings)
         if name == "Override":
             self._parts[attributes.get("PartName", "").lstrip("/")] = type
         elif name == "Default":
-            self._endings[attributes.get("Extension", "").lower()] = type
+            self._endings[attributes.get("Extension", "").lower()[:20]] = type
 
     def type_of(self, part):
         return self._parts.get(part) or self._endings.get(part.rpartition(".")[2].lower(), "")
 
 
 class _Properties(Reader):
+    _NAMES = frozenset(("title", "creator", "subject", "keywords", "created", "modified"))
+
     def __init__(self):
         self.found = {}
         self._name = None
 
     def start(self, name, attributes):
-        self._name = name
+        self._name = name if name in self._NAMES else None
 
     def end(self, name):
         self._name = None

@@ -1,7 +1,7 @@
 """PPTX: the text of each slide in its order, without notes. Titles are headings."""
 
 from appdb.media.documents.elements import Flow
-from appdb.media.documents.office import OfficeFile, Reader
+from appdb.media.documents.office import OfficeFile, Reader, check_count
 
 _TITLES = ("title", "ctrTitle")
 
@@ -31,6 +31,7 @@ class _Slides(Reader):
 
     def start(self, name, attributes):
         if name == "sldId":
+            check_count(self.ids)
             self.ids.append(attributes.get("r:id"))
 
 

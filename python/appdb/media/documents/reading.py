@@ -141,5 +141,9 @@ def _clear_errors():
         raise ValueError(f"the text is not {error.encoding.upper()}: wrong byte at {error.start}") from None
     except ExpatError as error:
         raise ValueError(f"the XML of the document is broken: {error}") from None
+    except LookupError as error:
+        if type(error) is not LookupError:  # Of an index or a key: a mistake of ours.
+            raise
+        raise ValueError(f"the document is broken: {error}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ValueError(f"the document is broken: {error}") from None

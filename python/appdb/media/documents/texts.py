@@ -8,7 +8,6 @@ from appdb.media.documents.office import Reader, parse_xml
 _PIECE = 1 << 16
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 
 
@@ -51,7 +50,7 @@ def markdown(path):
                 yield _joined(lines)
             lines = []
         if heading:
-            text = _CLOSING.sub("", heading[2] or "").strip()
+            text = _without_closing((heading[2] or "").strip())
             if text:
                 yield Element(text, level=len(heading[1]))
         elif opening:
@@ -105,6 +104,12 @@ class _Texts(Reader):
 
     def take(self):
         return self._flow.take()
+
+
+def _without_closing(text):
+    """A heading without the signs behind it: `Title ##`."""
+    words = text.rstrip("#")
+    return words.rstrip() if words[-1:] in ("", " ", "\t") else text
 
 
 def _joined(lines):

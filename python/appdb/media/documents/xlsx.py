@@ -4,11 +4,13 @@ import re
 from datetime import datetime, timedelta
 
 from appdb.media.documents.elements import Element, Pieces
-from appdb.media.documents.office import OfficeFile, Reader
+from appdb.media.documents.office import OfficeFile, Reader, check_count
 
 # Texts that cells share stay in memory while sheets are read.
 MAX_SHARED = 64_000_000
+_MAX_SHARED_TEXTS = 4_000_000
 _MAX_COLUMNS = 16_384
+_MAX_FORMAT = 255  # Characters of a format, as in Excel.
 _DATES = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])
 # In a format, what is quoted, escaped or in brackets is not a part of a date; brackets around hours are.
 _NO_DATE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
@@ -42,6 +44,7 @@ class _Book(Reader):
 
     def start(self, name, attributes):
         if name == "sheet":
+            check_count(self.sheets)
             self.sheets.append((attributes.get("name", ""), attributes.get("r:id")))
         elif name == "workbookPr":
             self.is_from_1904 = attributes.get("date1904") in ("1", "true")
@@ -64,6 +67,7 @@ class _Shared(Reader):
 
     def end(self, name):
         if name == "si":
+            check_count(self.texts, _MAX_SHARED_TEXTS)
             self.texts.append("".join(self._pieces))
         elif name == "rPh":
             self._phonetic -= 1
@@ -87,10 +91,12 @@ class _Styles(Reader):
 
     def start(self, name, attributes):
         if name == "numFmt":
-            self._formats[attributes.get("numFmtId")] = attributes.get("formatCode", "")
+            check_count(self._formats)
+            self._formats[attributes.get("numFmtId")] = attributes.get("formatCode", "")[:_MAX_FORMAT]
         elif name == "cellXfs":
             self._is_in_cells = True
         elif name == "xf" and self._is_in_cells:
+            check_count(self.are_dates)
             self.are_dates.append(self._is_date(attributes.get("numFmtId", "0")))
 
     def end(self, name):
