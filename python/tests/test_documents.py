@@ -149,6 +149,11 @@ def test_html_with_a_long_number_has_a_replacement(made):
         ('<html><meta http-equiv=x content="text/html; charset=shift_jis"><p>日本'.encode("shift_jis"), "日本"),
         ("<html><meta charset=utf-16><p>é".encode(), "é"),
         (b"<html><meta charset=base64><p>a", "a"),
+        (b"<html><meta charset=unicode_escape><p>\\x41-b", "\\x41-b"),
+        (b"<html><meta charset=punycode><p>a-b", "a-b"),
+        ("<html><meta charset=windows-1251><p>я".encode("cp1251"), "я"),
+        ("<html><meta charset=EUC-KR><p>한".encode("euc_kr"), "한"),
+        ("<html><meta charset=gb2312><p>中".encode("gbk"), "中"),
         ("<html><p>é".encode("utf-16"), "é"),
     ],
 )

@@ -15,6 +15,11 @@ _BLOCKS = frozenset(
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _FACTS = {"author": "author", "description": "subject", "keywords": "keywords"}
+# Python's names of the encodings of the web, without those of Unicode. Other codecs of Python are slow, or no encodings.
+_ENCODINGS = re.compile(
+    r"cp(125\d|866|874|932|949|950)|iso8859-\d+|koi8-[ru]|mac-roman"
+    r"|gb(k|18030|2312)|big5|euc_jp|euc_kr|iso2022_jp|shift_jis"
+)
 _CHARSET = re.compile(rb"""<meta[^>]{0,500}charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 
 
@@ -56,11 +61,10 @@ def _encoding(head):
     if name in ("iso-8859-1", "latin1", "ascii", "us-ascii"):
         return "cp1252"  # As browsers do.
     try:
-        info = codecs.lookup(name)
+        codec = codecs.lookup(name).name
     except LookupError:
         return "utf-8-sig"
-    is_text = info._is_text_encoding and info.incrementaldecoder is not None
-    return info.name if is_text and info.name not in ("utf-8", "utf-16", "utf-16-le", "utf-16-be") else "utf-8-sig"
+    return codec if _ENCODINGS.fullmatch(codec) else "utf-8-sig"
 
 
 class _Page:

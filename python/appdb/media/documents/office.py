@@ -52,9 +52,9 @@ class OfficeFile:
         return part in self._zip.NameToInfo
 
     def parse(self, part, reader):
-        """Reads a part: `reader.start(name, attributes)`, `.end(name)` and `.text(text)`; yields what `reader.take()` gives.
+        """Reads a part, and yields what `reader.take()` gives.
 
-        Names are without namespaces. Raises ValueError beyond the bounds.
+        It calls `reader.start(name, attributes)`, `.end(name)` and `.text(text)` with names without namespaces. Raises ValueError beyond the bounds.
         """
         with self._open(part) as stream:
             yield from parse_xml(self._pieces(stream), reader, allows_dtd=False)
