@@ -56,7 +56,20 @@ class Expr:
         """True where the value is one of `values`, like SQL's IN for nulls."""
     def apply(self, function: Callable[[Any], Any], col_type: Any = None) -> Any:
         """Calls a function of a module with the value: `title.apply(slug, col_type=db.String)`."""
-    def similarity(self, value: Any = ..., /, *, string: Any = ..., json: Any = ..., vector: Any = ..., idx: str | None = None) -> Expr:
+    def similarity(
+        self,
+        value: Any = ...,
+        /,
+        *,
+        string: Any = ...,
+        image: Any = ...,
+        audio: Any = ...,
+        video: Any = ...,
+        document: Any = ...,
+        json: Any = ...,
+        vector: Any = ...,
+        idx: str | None = None,
+    ) -> Expr:
         """For a column with an embedding index, in a query: the similarity of its vector to that of a value."""
     errortype: Any
     """For a computed column: the class name of the exception of a cell without a value."""
@@ -195,7 +208,10 @@ class EmbeddingIndex:
         column: Any,
         embedding: Any = None,
         string_embed: Any = None,
-        *,
+        image_embed: Any = None,
+        audio_embed: Any = None,
+        video_embed: Any = None,
+        document_embed: Any = None,
         metric: str = "cosine",
         precision: str = "fp16",
         name: str | None = None,

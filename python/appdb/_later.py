@@ -2,7 +2,6 @@
 
 from appdb.declare.errors import AppFileError, did_you_mean, later
 
-_MEDIA = frozenset("document globals".split())
 _ITERATORS = frozenset(
     "document_splitter string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator".split()
 )
@@ -19,7 +18,7 @@ def later_function(name, namespace="appdb.functions"):
         hint = "Call the provider in a function marked @db.udf; its resource_pool= keeps to the provider's limits."
     elif name in _ITERATORS:
         hint = "Split the value in a function marked @db.udf that returns a list."
-    elif name in _MEDIA:
+    elif name == "globals":
         hint = "Compute it in a function marked @db.udf."
     else:
         return None

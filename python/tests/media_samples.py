@@ -2,7 +2,7 @@
 
 An image is its mode, size and colors: `RGB 4x2 #ff0000|#0000ff` is red on the left and blue on the right, `L 2x2 0/255`
 black above white. A video is `64x48 20@10 440Hz`: size, frames, frames per second, and a tone if it has sound; audio is
-`0.5s 440Hz`. `broken` is a file that is none of these.
+`0.5s 440Hz`. Documents are those of document_files.py. `broken` is a file that is none of these.
 """
 
 import atexit
@@ -33,11 +33,20 @@ def stored(kind, text):
 def path(kind, text):
     """The path of a file with the sample."""
     if (kind, text) not in _paths:
-        name = os.path.join(FOLDER, f"{len(_paths)}{ {'image': '', 'video': '.mp4', 'audio': '.wav'}[kind] }")
+        suffix = {"image": "", "video": ".mp4", "audio": ".wav", "document": ""}[kind]
+        name = os.path.join(FOLDER, f"{len(_paths)}{suffix}")
         if kind == "image":
             made = image(text)
             name += ".tiff" if made.mode in ("F", "I", "LAB", "YCbCr", "CMYK") else ".png"
             made.save(name)
+        elif kind == "document":
+            from pathlib import Path
+
+            import document_files
+
+            format = text.partition(" ")[0]
+            name += f".{document_files.SUFFIX.get(format, format)}"
+            document_files.write(Path(name), text)
         elif text == "broken":
             with open(name, "wb") as file:
                 file.write(b"broken" * 100)

@@ -104,7 +104,7 @@ def all_of_it(): return Docs
 
 
 REFUSED = {
-    "a column of another type": ("db.EmbeddingIndex(n, embedding=embed)", ["'n' is Int", "String, Json or Array"]),
+    "a column of another type": ("db.EmbeddingIndex(n, embedding=embed)", ["'n' is Int", "String, Json, Array, Image, Video, Audio or Document"]),
     "text without a function": ("db.EmbeddingIndex(text)", ["no function", "embedding=function"]),
     "an array of any length": ("db.EmbeddingIndex(ragged)", ["'ragged'", "fixed length", "db.Array[(384,), db.Float]"]),
     "a function with any shape": ("db.EmbeddingIndex(text, embedding=loose)", ["loose(text)", "Array[float32]"]),
@@ -117,7 +117,7 @@ REFUSED = {
         ["3000 dimensions", "2000", "fp16"],
     ),
     "two functions": ("db.EmbeddingIndex(text, embedding=embed, string_embed=embed)", ["two functions"]),
-    "a function for text on Json": ("db.EmbeddingIndex(doc, string_embed=embed)", ["string_embed=", "'doc' is Json"]),
+    "a function for text on Json": ("db.EmbeddingIndex(doc, string_embed=embed)", ["EmbeddingIndex(doc) has string_embed=", "vectors of Json"]),
     "an unknown metric": ("db.EmbeddingIndex(text, embedding=embed, metric='cos')", ["'cos'", "cosine"]),
     "an unknown precision": ("db.EmbeddingIndex(text, embedding=embed, precision='fp8')", ["'fp8'", "fp16"]),
     "an unknown option": ("db.EmbeddingIndex(text, embeding=embed)", ["'embeding'", "embedding"]),
@@ -132,7 +132,10 @@ REFUSED = {
         "db.BtreeIndex(n, name='a'), db.EmbeddingIndex(text, embedding=embed, name='a')",
         ["'a'", "Rename"],
     ),
-    "media": ("db.EmbeddingIndex(text, image_embed=embed)", ["image_embed=", "not supported yet"]),
+    "a function for images on text": (
+        "db.EmbeddingIndex(text, image_embed=embed)",
+        ["image_embed= and no function that makes vectors of String"],
+    ),
 }  # fmt: skip
 
 
@@ -157,7 +160,7 @@ ASKED = {
     "a name where there is none": ("Docs.doc.similarity(json=doc, idx='a')", ["'a'", "without a name"]),
     "nothing": ("Docs.text.similarity(idx='a')", ["given nothing", "string="]),
     "two things": ("Docs.text.similarity(string=q, vector=[1, 2, 3, 4], idx='a')", ["two values"]),
-    "pictures": ("Docs.text.similarity(image=q, idx='a')", ["image=", "not supported yet"]),
+    "pictures": ("Docs.text.similarity(image=q, idx='a')", ["asked of String", "no function for Image", "image_embed="]),
     "an unknown thing": ("Docs.text.similarity(text=q, idx='a')", ["'text'", "string="]),
     "text of vectors": ("Docs.vector.similarity(string=q)", ["vector="]),
     "text of Json": ("Docs.doc.similarity(string=q)", ["Json", "json="]),
@@ -192,3 +195,108 @@ def test_a_group_does_not_have_one_likeness(project):
         indexed(TWO[0]) + "@db.query\ndef q(): return Docs.group_by(Docs.n).select(Docs.text.similarity(string='x'))\n"
     )
     assert "'text'" in error["detail"] and "group" in error["detail"]
+
+
+PICTURES = """
+@db.udf
+def of_picture(picture: db.Image) -> db.Array[(4,), db.Float]:
+    return [1.0] * 4
+@db.udf
+def of_words(words: str, *, scale: float) -> db.Array[(4,), db.Float]:
+    return [scale] * 4
+@db.udf
+def short(words: str) -> db.Array[(3,), db.Float]:
+    return [1.0] * 3
+@db.udf
+def both(picture: db.Image) -> db.Array[(4,), db.Float]:
+    return [1.0] * 4
+@both.overload
+def both_words(words: str) -> db.Array[(4,), db.Float]:
+    return [2.0] * 4
+class Photos(Base, name="photos"):
+    picture: db.Image | None
+    sound: db.Audio
+    vector: db.Array[(4,), db.Float]
+"""
+
+
+def pictured(index, query=""):
+    return PICTURES + f"    __indexes__ = [{index}]\n" + (f"@db.query\n{query}\n" if query else "")
+
+
+INDEXES = {
+    "db.EmbeddingIndex(picture, embedding=of_picture)": ("of_picture(picture)", {}),
+    "db.EmbeddingIndex(picture, image_embed=of_picture)": ("of_picture(picture)", {}),
+    "db.EmbeddingIndex(picture, both)": ("both(picture)", {"string": "#1"}),
+    "db.EmbeddingIndex(picture, of_picture, string_embed=of_words.using(scale=2.0))": (
+        "of_picture(picture)",
+        {"string": ":of_words"},
+    ),
+    "db.EmbeddingIndex(vector, string_embed=of_words.using(scale=2.0))": (None, {"string": ":of_words"}),
+}
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_an_index_is_over_media(project, index):
+    text, embeds = INDEXES[index]
+    document = project.manifest(pictured(index))
+    (table,) = document["tables"]
+    (declared,) = table["indexes"]
+    hidden = [column["computed"]["text"] for column in table["columns"] if column.get("is_hidden")]
+    assert hidden == ([] if text is None else [text])
+    made = declared.get("embeds", {})
+    assert list(made) == list(embeds)
+    known = [function["id"] for function in document["functions"]]
+    for kind, end in embeds.items():
+        assert made[kind]["function"].endswith(end) and made[kind]["function"] in known
+        assert made[kind]["args"][0] == {"node": "parameter", "name": "value", "type": {"kind": kind}, "nullable": False}
+
+
+def test_a_query_compares_media_and_texts(project):
+    index = "db.EmbeddingIndex(picture, of_picture, string_embed=of_words.using(scale=2.0))"
+    query = """def near(picture: db.Image, words: str, v: db.Array[(4,), db.Float]):
+    a = Photos.picture.similarity(image=picture)
+    return Photos.order_by(a, asc=False).select(
+        a=a, b=Photos.picture.similarity(string=words), c=Photos.picture.similarity("red"),
+        d=Photos.picture.similarity(picture), e=Photos.picture.similarity(vector=v))"""
+    (near,) = project.manifest(pictured(index, query))["queries"]
+    values = [one["expr"]["value"] for one in near["query"]["select"]]
+    assert [value["type"]["kind"] for value in values] == ["image", "string", "string", "image", "array"]
+    assert [parameter["type"]["kind"] for parameter in near["parameters"]] == ["image", "string", "array"]
+
+
+MEDIA_REFUSED = {
+    "media without a function": ("db.EmbeddingIndex(picture)", ["no function that makes vectors of Image"]),
+    "a function of another kind": ("db.EmbeddingIndex(sound, embedding=of_picture)", ["of_picture()", "Audio"]),
+    "only a function for texts": ("db.EmbeddingIndex(picture, string_embed=short)", ["string_embed= and no function"]),
+    "two functions": ("db.EmbeddingIndex(picture, both, image_embed=of_picture)", ["image_embed=, two functions"]),
+    "vectors of another length": (
+        "db.EmbeddingIndex(picture, of_picture, string_embed=short)",
+        ["short(value)", "Array[(3,), float32]", "Array[(4,), float32]", "one model"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEDIA_REFUSED)
+def test_an_index_over_media_is_refused(project, name):
+    index, words = MEDIA_REFUSED[name]
+    error = project.error(pictured(index))
+    for word in words:
+        assert word in error["detail"] + error["hint"], error
+
+
+LIKENESS_REFUSED = {
+    "a path": ("Photos.picture.similarity(image='a.png')", ["a parameter", "'a.png'", "image: db.Image"]),
+    "a text as an image": ("Photos.picture.similarity(image=q)", ["q is String", "parameter of type db.Image"]),
+    "a kind without a function": ("Photos.picture.similarity(string=q)", ["no function for String", "string_embed="]),
+    "a column": ("Photos.picture.similarity(image=Photos.picture)", ["differs by row"]),
+}
+
+
+@pytest.mark.parametrize("name", LIKENESS_REFUSED)
+def test_a_likeness_of_media_is_refused(project, name):
+    written, words = LIKENESS_REFUSED[name]
+    query = f"def near(q: str):\n    return Photos.order_by({written}, asc=False).limit(3)"
+    error = project.error(pictured("db.EmbeddingIndex(picture, embedding=of_picture)", query))
+    for word in words:
+        assert word in error["detail"] + error["hint"], error

@@ -26,8 +26,9 @@ COLUMNS = {
     "image": "db.Image",
     "video": "db.Video",
     "audio": "db.Audio",
+    "document": "db.Document",
 }
-MEDIA = ("image", "video", "audio")
+MEDIA = ("image", "video", "audio", "document")
 LISTED = ("video.concat_videos",)  # These take a list of columns of media.
 PLAIN = ("video.segment_video",)  # These have no result that a column holds.
 ARRAY = {"kind": "array", "dtype": "float64", "shape": None}

@@ -278,6 +278,11 @@ LACKING = [
     ),
     ("    p: db.Video\n", "Column 'p' needs the package av, which the environment lacks.", "av>=15"),
     ("    p: db.Audio\n", "Column 'p' needs the package av, which the environment lacks.", "av>=15"),
+    (
+        "    p: db.Document; t = p.extract_text()\n",
+        "document.extract_text() needs the package pypdfium2, which the environment lacks.",
+        "pypdfium2>=5",
+    ),
 ]
 
 

@@ -17,7 +17,7 @@ OF_ONE = {
     "udfs/calls.py": "which kinds an argument of another kind becomes",
     "expressions/expr.py": "paths into Json values, and the signs of numbers",
     "http/handlers.py": "types of JSON Schema",
-    "declare/indexes.py": "vectors are arrays, and made of texts",
+    "declare/indexes.py": "vectors are arrays, and made of texts and media",
     "declare/json_schema.py": "types of JSON Schema",
     "expressions/literals.py": "numbers within Json values",
     "udfs/overloads.py": "which of several functions is nearer",

@@ -66,6 +66,8 @@ const embeddingIndexSchema = z
     metric: z.enum(VECTOR_METRICS),
     precision: z.enum(VECTOR_PRECISIONS),
     dimensions: z.int().min(1),
+    /** Makes vectors of values of other kinds than the column's, by kind; over a parameter. Absent for none. */
+    embeds: z.record(z.string(), exprSchema).optional(),
     source: sourceSchema,
   })
   .refine(

@@ -224,6 +224,9 @@ def _callers(tables, queries):
     for table in tables:
         for column in (*table.columns.values(), *table.hidden.values()):
             yield f"column '{column.name}'", column.value
+        for index in table.indexes:
+            for value in getattr(index, "embeds", {}).values():
+                yield f"an embedding index of '{table.name}'", value
     for query in queries:
         for expr in query.query.expressions():
             yield f"query '{query.__name__}'", expr

@@ -1,7 +1,7 @@
 """The indexes in `__indexes__`: B-trees, and embedding indexes, which find rows by similarity."""
 
 from appdb.declare.declared import Declared, caller
-from appdb.declare.errors import AppFileError, did_you_mean, later, listed
+from appdb.declare.errors import AppFileError, did_you_mean, listed
 from appdb.declare.names import check_index_name
 from appdb.declare.types import display, manifest_type
 from appdb.expressions.expr import ColumnRef, Expr
@@ -9,7 +9,8 @@ from appdb.kinds import DISPLAY, rules
 
 _METRICS = ("cosine", "ip", "l2")
 _MAX_DIMENSIONS = {"fp16": 4000, "fp32": 2000}
-_OF_MEDIA = ("image_embed", "audio_embed", "video_embed", "document_embed")
+# The kinds of values that have a function of their own: string_embed=, image_embed= and so on.
+EMBEDDED = ("string", "image", "audio", "video", "document")
 _HOW = "Write __indexes__ = [db.BtreeIndex(column)]"
 
 
@@ -46,29 +47,23 @@ class EmbeddingIndex:
         **unknown,
     ):
         if unknown:
-            known = "column embedding string_embed metric precision name".split()
+            known = ["column", "embedding", *(f"{kind}_embed" for kind in EMBEDDED), "metric", "precision", "name"]
             option = next(iter(unknown))
             raise AppFileError(
                 f"EmbeddingIndex has no option '{option}'.",
                 did_you_mean(option, known, f"Its options are {', '.join(known)}."),
             )
-        for option, setting in zip(_OF_MEDIA, (image_embed, audio_embed, video_embed, document_embed)):
-            if setting is not None:
-                raise later(f"EmbeddingIndex({option}=), which is for media columns,")
         if column is None:
             raise AppFileError("EmbeddingIndex() names no column.", "Write EmbeddingIndex(column, embedding=function).")
         _check_column("EmbeddingIndex", column)
-        if embedding is not None and string_embed is not None:
-            raise AppFileError(
-                "EmbeddingIndex has embedding= and string_embed=, two functions for one column.", "Keep one of them."
-            )
         if metric not in _METRICS:
             raise AppFileError(f"metric= is {listed(_METRICS)}, not {metric!r}.", "Write metric='cosine'.")
         if precision not in _MAX_DIMENSIONS:
             raise AppFileError(f"precision= is 'fp16' or 'fp32', not {precision!r}.", "Write precision='fp16'.")
         self.columns = (column,)
-        self.function = embedding or string_embed
-        self.is_of_string = string_embed is not None
+        self.function = embedding
+        given = zip(EMBEDDED, (string_embed, image_embed, audio_embed, video_embed, document_embed))
+        self.by_kind = {kind: function for kind, function in given if function is not None}
         self.metric = metric
         self.precision = precision
         self.name = None if name is None else check_index_name(name)
@@ -89,9 +84,12 @@ class Btree:
 
 
 class Embedding:
-    """A declared embedding index. `hidden` names the column of the vectors; None: the column itself."""
+    """A declared embedding index. `hidden` names the column of the vectors; None: the column itself.
 
-    def __init__(self, index, column, kind, hidden):
+    `embeds` has the expressions that make vectors of values of other kinds than the column's, over a parameter.
+    """
+
+    def __init__(self, index, column, kind, hidden, embeds):
         self.name = index.name
         self.columns = (column._name,)
         self.metric = index.metric
@@ -100,6 +98,7 @@ class Embedding:
         self.kind_of_column = column._kind
         self.dimensions = kind.type["shape"][0]
         self.hidden = hidden
+        self.embeds = embeds
         self.source = index.source
 
     def document(self, places):
@@ -112,6 +111,7 @@ class Embedding:
             "metric": self.metric,
             "precision": self.precision,
             "dimensions": self.dimensions,
+            **({"embeds": {kind: value._node for kind, value in self.embeds.items()}} if self.embeds else {}),
             "source": places.of(self.source),
         }
 
@@ -167,10 +167,12 @@ def _btree(table, index):
 
 def _embedding(table, index):
     name = _indexed(table, index, index.columns[0])
-    column = table.columns[name]
-    if not rules(column.ref._kind).is_embedded:
+    column = table.columns[name].ref
+    kind = str(column._kind)
+    if not rules(kind).is_embedded:
+        kinds = [DISPLAY[one] for one in DISPLAY if rules(one).is_embedded]
         raise AppFileError(
-            f"Column '{name}' is {display(column.ref._kind)}; an embedding index is on String, Json or Array.",
+            f"Column '{name}' is {display(column._kind)}; an embedding index is on {', '.join(kinds[:-1])} or {kinds[-1]}.",
             f"Index a column with its text: {name}.astype(db.String)",
             index.source,
         )
@@ -181,41 +183,89 @@ def _embedding(table, index):
                 f'Name each of them: EmbeddingIndex({name}, name="by_words")',
                 index.source,
             )
-    if index.function is None:
-        if column.ref._kind != "array":
-            raise AppFileError(
-                f"EmbeddingIndex({name}) has no function that makes vectors of {display(column.ref._kind)}.",
-                f"Write EmbeddingIndex({name}, embedding=function), with a function marked @db.udf.",
-                index.source,
-            )
-        return _checked(index, column.ref, column.ref._kind, None, f"Column '{name}'")
-    value = _called(index, column)
-    what = f"The embedding function of '{name}', {value._text},"
-    return _checked(index, column.ref, value._kind, lambda: _hide(table, index, name, value), what)
-
-
-def _called(index, column):
-    """The expression that makes the vector of a column's value."""
-    if index.is_of_string and column.ref._kind != "string":
+    if index.function is not None and kind in index.by_kind:
         raise AppFileError(
-            f"string_embed= is for String columns; '{column.name}' is {display(column.ref._kind)}.",
-            "Write embedding=function.",
+            f"EmbeddingIndex({name}) has embedding= and {kind}_embed=, two functions for one column.",
+            "Keep one of them.",
             index.source,
         )
-    function = index.function
+    function = index.by_kind.get(kind, index.function)
+    if function is None and kind != "array":
+        others = "".join(f"{other}_embed= and " for other in index.by_kind)
+        raise AppFileError(
+            f"EmbeddingIndex({name}) has {others}no function that makes vectors of {display(column._kind)}.",
+            f"Write EmbeddingIndex({name}, embedding=function), with a function marked @db.udf.",
+            index.source,
+        )
+    if function is None:
+        return _checked(index, column, column._kind, lambda: None, f"Column '{name}'")
+    value = _called(index, function, column)
+    what = f"The embedding function of '{name}', {value._text},"
+    return _checked(index, column, value._kind, lambda: _hide(table, index, name, value), what)
+
+
+def _called(index, function, value):
+    """The expression that makes the vector of a value."""
     if type(function).__name__ not in ("Udf", "Using", "ExprUdf"):
         shown = getattr(function, "__name__", repr(function))
         raise AppFileError(
             f"embedding={shown} is not a function of the application.", "Mark it @db.udf, and give it here.", index.source
         )
     try:
-        return function(column.ref)
+        return function(value)
     except AppFileError as error:
         raise AppFileError(error.detail, error.hint, error.source or index.source) from None
 
 
+def _other_embeds(index, column, kind):
+    """The expressions for values of other kinds than the column's, over a parameter; `kind` is that of the vectors.
+
+    A function with several signatures is also used for those kinds that one of them takes.
+    """
+    own, found = str(column._kind), {}
+    for other in EMBEDDED:
+        if other == own:
+            continue
+        value = Expr(other, False, {"node": "parameter", "name": "value"}, "value")
+        given = index.by_kind.get(other)
+        if given is not None:
+            made = _called(index, given, value)
+        elif own in EMBEDDED and _takes(index.function, value):
+            made = _called(index, index.function, value)
+        else:
+            continue
+        _checked_vector(index, made._kind, f"The function of {other}_embed=, {made._text},")
+        if made._kind.type["shape"] != kind.type["shape"]:
+            raise AppFileError(
+                f"The function of {other}_embed=, {made._text}, makes {display(made._kind)}, and the vectors of "
+                f"'{column._name}' are {display(kind)}.",
+                "Both must come from one model, so that their vectors can be compared.",
+                index.source,
+            )
+        found[other] = made
+    return found
+
+
+def _takes(function, value):
+    """Whether a function has several signatures, and one for the value."""
+    if len(getattr(getattr(function, "udf", function), "overloads", ())) < 2:
+        return False
+    try:
+        function(value)
+    except AppFileError:
+        return False
+    return True
+
+
 def _checked(index, column, kind, hidden, what):
     """The declaration; `hidden` returns the column for the vectors after all checks."""
+    _checked_vector(index, kind, what)
+    embeds = _other_embeds(index, column, kind)
+    return Embedding(index, column, kind, hidden(), embeds)
+
+
+def _checked_vector(index, kind, what):
+    """Raises AppFileError unless the type is a vector of a length that the index can hold."""
     shape = None if kind != "array" or type(kind) is str else kind.type["shape"]
     if shape is None or len(shape) != 1 or shape[0] is None or not kind.type["dtype"].startswith("float"):
         raise AppFileError(
@@ -231,7 +281,6 @@ def _checked(index, column, kind, hidden, what):
             "Write precision='fp16'." if wider else "Take an embedding with fewer dimensions.",
             index.source,
         )
-    return Embedding(index, column, kind, None if hidden is None else hidden())
 
 
 def _hide(table, index, name, value):

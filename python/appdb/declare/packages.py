@@ -7,6 +7,7 @@ _PACKAGES = {
     "pillow": ("PIL", "pillow>=11"),
     "av": ("av", "av>=15"),
     "numpy": ("numpy", "numpy>=2"),
+    "pypdfium2": ("pypdfium2", "pypdfium2>=5"),
 }
 _found = set()
 

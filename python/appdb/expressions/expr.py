@@ -259,7 +259,7 @@ class ColumnRef(Expr):
     def similarity(self, *value, idx=None, **given):
         """The similarity of the column's vector to that of a value: `Docs.text.similarity(string=q)`; in a query.
 
-        A positional value has the column's own kind.
+        A positional value is a text, a vector, or has its own kind; for a Json column it is Json.
         """
         from appdb.expressions.similarity import named_value, similarity
 

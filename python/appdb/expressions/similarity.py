@@ -1,11 +1,12 @@
 """`column.similarity(string=...)`: compares a column's vectors in an embedding index with another vector."""
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, did_you_mean, later, listed
+from appdb.declare.errors import AppFileError, did_you_mean, listed
 from appdb.declare.types import display
 from appdb.expressions import expr
+from appdb.kinds import rules
 
-_MEDIA = ("image", "audio", "video", "document")
+_GIVEN = ("string", "image", "audio", "video", "document", "json", "vector")
 
 
 def similarity(column, given, idx):
@@ -16,10 +17,7 @@ def similarity(column, given, idx):
             f"{text}(...) cannot be used in a model: a likeness needs a value from a query.",
             "Write it in a function marked @db.query: select(...), where(...) or order_by(..., asc=False).",
         )
-    for name in _MEDIA:
-        if name in given:
-            raise later(f"{text}({name}=)")
-    unknown = [name for name in given if name not in ("string", "json", "vector")]
+    unknown = [name for name in given if name not in _GIVEN]
     if unknown or len(given) != 1:
         what = "is given two values" if given else "is given nothing"
         if unknown:
@@ -41,7 +39,7 @@ def similarity(column, given, idx):
 
 
 def named_value(column, values, given):
-    """The named arguments of `similarity()`: a positional one has the column's kind, or is a vector."""
+    """The named arguments of `similarity()`: a positional one has its own kind or the column's, or is a vector."""
     if not values:
         return given
     text = f"{column._text}.similarity"
@@ -49,8 +47,12 @@ def named_value(column, values, given):
         raise AppFileError(f"{text}() is given several values.", f'Write {text}(string="words"), or vector= for a vector.')
     (value,) = values
     is_vector = isinstance(value, (list, tuple)) or hasattr(value, "tolist") or getattr(value, "_kind", None) == "array"
-    kind = str(column._kind)
-    return {"json" if kind == "json" else "vector" if is_vector or kind == "array" else "string": value}
+    kind, given_kind = str(column._kind), str(getattr(value, "_kind", "string"))
+    if kind == "json":
+        return {"json": value}
+    if is_vector or (kind == "array" and given_kind not in _GIVEN):
+        return {"vector": value}
+    return {given_kind if given_kind in _GIVEN else "string": value}
 
 
 def _index(column, idx):
@@ -78,24 +80,41 @@ def _index(column, idx):
 
 
 def _value(column, index, text, name, value):
-    """The input of the index's function."""
-    if index.hidden is None:
-        raise AppFileError(
-            f"{text}({name}=) needs a function that makes vectors, and the index is on vectors themselves.",
-            f"Write {text}(vector=...).",
-        )
-    if column._kind != name:
-        right = column._kind if column._kind != "array" else "vector"
-        raise AppFileError(f"{text}({name}=) is asked of {display(column._kind)}.", f"Write {text}({right}=...).")
+    """The input of the index's function for values of this kind."""
+    is_own = column._kind == name and index.hidden is not None
+    if not is_own and name not in index.embeds:
+        raise _cannot_compare(column, index, text, name)
     if name == "json" and not isinstance(value, expr.Expr):
         return _constant(expr.json_literal(value), text, name)
+    if rules(name).check is not None and not isinstance(value, expr.Expr):
+        raise AppFileError(
+            f"{text}({name}=) takes a parameter of the query, not {value!r:.60}.",
+            f"Give the query a parameter {name}: db.{display(name)}, and write {text}({name}={name}).",
+        )
     value = expr.lift(value)
     if value._kind != name:
         raise AppFileError(
             f"{text}({name}=) takes {display(name)}; {value._text} is {display(value._kind)}.",
-            "Give it text, or a parameter of type str." if name == "string" else "Give it a Json value.",
+            _HOW_TO_GIVE.get(name, f"Give it a parameter of type db.{display(name)}."),
         )
     return _constant(value, text, name)
+
+
+_HOW_TO_GIVE = {"string": "Give it text, or a parameter of type str.", "json": "Give it a Json value."}
+
+
+def _cannot_compare(column, index, text, name):
+    kinds = [*([str(column._kind)] if index.hidden is not None else []), *index.embeds]
+    if not kinds:
+        return AppFileError(
+            f"{text}({name}=) needs a function that makes vectors, and the index is on vectors themselves.",
+            f"Write {text}(vector=...).",
+        )
+    otherwise = "" if name == "json" else f", or give the index a function for it: {name}_embed=function"
+    return AppFileError(
+        f"{text}({name}=) is asked of {display(column._kind)}, and the index has no function for {display(name)}.",
+        f"Write {text}({kinds[0]}=...){otherwise}",
+    )
 
 
 def _vector(index, text, value):

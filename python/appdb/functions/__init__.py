@@ -6,7 +6,7 @@ namespace, except where the top level has a function of the same name (`count`).
 
 _NAMESPACES = (
     *("string", "json", "math", "timestamp", "date", "uuid", "array"),
-    *("image", "audio", "video", "vision", "net"),
+    *("image", "audio", "video", "document", "vision", "net"),
 )
 _AT_TOP = ("string", "uuid")  # Namespaces whose functions are available without it, unless _TOP has the same name.
 _TOP = {

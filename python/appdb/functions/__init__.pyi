@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-from . import array as array, audio as audio, date as date, image as image, json as json, math as math, net as net, string as string, timestamp as timestamp, uuid as uuid, video as video, vision as vision
+from . import array as array, audio as audio, date as date, document as document, image as image, json as json, math as math, net as net, string as string, timestamp as timestamp, uuid as uuid, video as video, vision as vision
 from ._aggregates import count as count, make_list as make_list, max as max, mean as mean, min as min, sum as sum
 from ._convert import cast as cast
 from .lists import filter as filter, map as map, sort as sort

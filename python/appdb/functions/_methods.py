@@ -15,6 +15,7 @@ _HOMES = {
     "image": ("image",),
     "audio": ("audio",),
     "video": ("video",),
+    "document": ("document",),
 }
 
 # Other libraries' names of methods.

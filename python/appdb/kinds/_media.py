@@ -86,11 +86,6 @@ def _in_scratch(path):
     return copy
 
 
-def unchecked(type):
-    """Files whose content is not decoded: the engine has compared its first bytes with the kind."""
-    return lambda stored: Checked(stored, {})
-
-
 def stream_check(stream, what):
     """The check of films and sounds: the file has a stream of the kind, and its first part can be decoded."""
 

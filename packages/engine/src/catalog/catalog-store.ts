@@ -253,6 +253,12 @@ export async function insertIndex(
   return Number(rows[0]?.[0]);
 }
 
+/** Writes other functions for values of other kinds. */
+export async function updateIndex(sql: SqlConnection, id: number, { embedding }: PlannedIndex): Promise<void> {
+  const { values: _values, ...options } = embedding ?? { values: null };
+  await sql.query({ text: "update appdb.indexes set embedding = $2 where id = $1", values: [id, jsonOf(options)] });
+}
+
 /** Marks an index over a recreated column as missing until a job has rebuilt it. */
 export async function markBuilding(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "update appdb.indexes set state = 'building' where id = $1", values: [id] });

@@ -90,6 +90,8 @@ export interface EmbeddingOptions {
   readonly dimensions: number;
   /** The hidden column that holds the vectors; null when the indexed column itself does. */
   readonly values: string | null;
+  /** Makes vectors of values of other kinds than the column's, by kind; over a parameter. Null for none. */
+  readonly embeds?: Readonly<Record<string, Expr>> | null;
 }
 
 export interface CatalogFunction {

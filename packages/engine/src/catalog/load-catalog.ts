@@ -50,7 +50,7 @@ select s.version,
         'id', i.id, 'kind', i.kind, 'name', i.name, 'sql_name', i.sql_name, 'columns', to_json(i.columns),
         'state', i.state, 'replaces', i.replaces, 'embedding', case when i.embedding is not null then json_build_object(
           'metric', i.embedding ->> 'metric', 'precision', i.embedding ->> 'precision',
-          'dimensions', i.embedding -> 'dimensions', 'values', v.name) end,
+          'dimensions', i.embedding -> 'dimensions', 'embeds', i.embedding -> 'embeds', 'values', v.name) end,
         'vectors', case when v.id is not null then json_build_object('state', v.state, 'expr', v.computed -> 'expr') end) order by i.id)
       from appdb.indexes i left join appdb.columns v on v.id = i.values_id
       where i.table_id = t.id), '[]'::json)

@@ -72,6 +72,13 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly index: CatalogIndex;
       readonly to: PlannedIndex;
     }
+  /** Other functions for values of other kinds: the vectors of rows stay. */
+  | {
+      readonly kind: "alter_index";
+      readonly table: CatalogTable;
+      readonly index: CatalogIndex;
+      readonly to: PlannedIndex;
+    }
   | {
       readonly kind: "alter_table";
       readonly table: CatalogTable;
@@ -85,8 +92,8 @@ export function declaredIndexes(table: ManifestTable): readonly PlannedIndex[] {
   const declared = table.indexes.map((index): PlannedIndex => {
     const { kind, name, columns } = index;
     if (index.kind === "btree") return { kind, name, columns };
-    const { metric, precision, dimensions, values } = index;
-    return { kind, name, columns, embedding: { metric, precision, dimensions, values } };
+    const { metric, precision, dimensions, values, embeds } = index;
+    return { kind, name, columns, embedding: { metric, precision, dimensions, values, embeds: embeds ?? null } };
   });
   const defaults = table.has_default_idxs
     ? table.columns

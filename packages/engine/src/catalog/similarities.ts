@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr, VectorMetric } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import { mapParts } from "../expressions/tree.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import type { BoundTable } from "./bind-query.ts";
@@ -45,11 +46,15 @@ export function resolveSimilarity(similarity: AskedSimilarity, tables: readonly 
   const found = (table?.indexes ?? []).filter(
     ({ kind, name, columns }) => kind === "embedding" && name === similarity.index && columns[0] === similarity.column,
   );
-  const usable = found.filter(({ vectors }) => vectors == null || vectors.state === "ready");
+  const usable = found.filter(
+    (index) =>
+      (index.vectors == null || index.vectors.state === "ready") && vectorExpr(similarity, index) !== undefined,
+  );
   const worth = (index: CatalogIndex): number =>
     (index.embedding?.metric === similarity.metric ? 2 : 0) + (index.state === "ready" ? 1 : 0);
   const [over] = usable.sort((a, b) => worth(b) - worth(a) || b.id - a.id);
-  if (over?.embedding == null) {
+  const vector = over === undefined ? undefined : vectorExpr(similarity, over);
+  if (over?.embedding == null || vector === undefined) {
     return {
       ...similarity,
       over: null,
@@ -60,7 +65,7 @@ export function resolveSimilarity(similarity: AskedSimilarity, tables: readonly 
     };
   }
   const { dimensions } = over.embedding;
-  return { ...similarity, over, missing: null, vector: vectorExpr(similarity, over), dimensions, label };
+  return { ...similarity, over, missing: null, vector, dimensions, label };
 }
 
 /** SQL of the distance from a row's vector to the requested one. */
@@ -95,15 +100,21 @@ export function isNearestFirst({ metric }: AskedSimilarity, asc: boolean): boole
   return metric === "l2" ? asc : !asc;
 }
 
-/** The index's function applied to the requested value instead of its column. A vector stays the same. */
-function vectorExpr({ value }: AskedSimilarity, { columns, vectors }: CatalogIndex): Expr {
+/**
+ * The index's function applied to the requested value instead of its column, or the one for values of this kind. A vector
+ * stays the same. Undefined for a previous index without a function for the kind.
+ */
+function vectorExpr({ value }: AskedSimilarity, { columns, vectors, embedding }: CatalogIndex): Expr | undefined {
   const [column] = columns;
-  const isVector =
-    value.type.dtype !== undefined || vectors == null || kindOf(vectors.expr, column) !== value.type.kind;
-  return isVector ? value : withValue(vectors.expr, column, value);
+  const { kind, dtype } = value.type;
+  if (vectors != null && dtype === undefined && kindIn(vectors.expr, column) === kind)
+    return withValue(vectors.expr, (node) => node.node === "column" && node.name === column, value);
+  const embed = embedding?.embeds?.[kind];
+  if (embed !== undefined) return withValue(embed, (node) => node.node === "parameter", value);
+  return kindOf(value.type).isVector ? value : undefined;
 }
 
-function kindOf(expr: Expr, column: string | undefined): ColumnType["kind"] | undefined {
+function kindIn(expr: Expr, column: string | undefined): ColumnType["kind"] | undefined {
   let kind: ColumnType["kind"] | undefined;
   const look = (node: Expr): Expr => {
     if (node.node === "column" && node.name === column) kind = node.type.kind;
@@ -113,9 +124,8 @@ function kindOf(expr: Expr, column: string | undefined): ColumnType["kind"] | un
   return kind;
 }
 
-function withValue(expr: Expr, column: string | undefined, value: Expr): Expr {
-  if (expr.node === "column" && expr.name === column) return value;
-  return mapParts(expr, (part) => withValue(part, column, value));
+function withValue(expr: Expr, isPlace: (node: Expr) => boolean, value: Expr): Expr {
+  return isPlace(expr) ? value : mapParts(expr, (part) => withValue(part, isPlace, value));
 }
 
 function notThere(label: string, isComing: boolean): Error {

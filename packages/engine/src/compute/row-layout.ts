@@ -2,7 +2,7 @@ import { type Expr, type Generator, generatorOf } from "@appdb/contract/expressi
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
-import { isDecoded } from "../kinds/media.ts";
+import { isMedia } from "../kinds/media.ts";
 import { literalValue } from "../kinds/values.ts";
 import { computedClosure } from "./plan-compute.ts";
 
@@ -78,10 +78,10 @@ export function neededComputed(layout: RowLayout, outputs: readonly string[]): s
   return layout.computed.filter((name) => closure.has(name));
 }
 
-/** The media columns whose given files are decoded before a row is stored. Of documents, only the first bytes are read. */
+/** The media columns whose given files are decoded before a row is stored. */
 export function checkedMedia({ slots }: RowLayout): string[] {
   return slots
-    .filter(({ origin, type }) => origin === "input" && isDecoded(type.kind) && type.validation === undefined)
+    .filter(({ origin, type }) => origin === "input" && isMedia(type.kind) && type.validation === undefined)
     .map(({ name }) => name);
 }
 

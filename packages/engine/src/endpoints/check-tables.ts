@@ -62,6 +62,7 @@ function hindranceOf(operation: SchemaOperation): string | undefined {
     case "add_index":
     case "drop_index":
     case "replace_index":
+    case "alter_index":
       return undefined;
     case "drop_column": {
       const { computed, name, nullable, default: defaultValue } = operation.column;

@@ -61,6 +61,7 @@ export const array: Kind = {
   isNull: null,
   printed: null,
   isJsonAlike: false,
+  isVector: true,
   aggregates: AGGREGATES,
   changes: { array: (from, to) => (isWiderArray(from, to) ? KEPT : undefined) },
 

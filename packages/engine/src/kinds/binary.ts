@@ -41,6 +41,7 @@ export const binary: Kind = {
   isNull: null,
   printed: null,
   isJsonAlike: false,
+  isVector: false,
   aggregates: { ...AGGREGATES, listed: (sql) => `translate(encode(${sql}, 'base64'), E'\\n', '')` },
   changes: {},
 

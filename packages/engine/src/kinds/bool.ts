@@ -54,6 +54,7 @@ export const bool: Kind = {
   ...PLAIN_NULL,
   printed: (sql) => `CASE ${sql} WHEN true THEN 'True' WHEN false THEN 'False' END`,
   isJsonAlike: true,
+  isVector: false,
   // PostgreSQL has no min or max of Bool.
   aggregates: { ...AGGREGATES, min: (sql) => `bool_and(${sql})`, max: (sql) => `bool_or(${sql})` },
   changes: {},

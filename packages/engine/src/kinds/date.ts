@@ -51,6 +51,7 @@ export const date: Kind = {
   ...PLAIN_NULL,
   printed: isoDate,
   isJsonAlike: true,
+  isVector: false,
   aggregates: AGGREGATES,
   changes: {},
 

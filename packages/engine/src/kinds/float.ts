@@ -45,6 +45,7 @@ export const float: Kind = {
   casts: { int: (sql) => `trunc(${sql})::int8` },
   ...PLAIN_NULL,
   printed: null,
+  isVector: false,
   isJsonAlike: false, // 1 and 1.0 differ.
   aggregates: {
     ...AGGREGATES,

@@ -54,6 +54,7 @@ export const int: Kind = {
   ...PLAIN_NULL,
   printed: (sql) => `${sql}::text`,
   isJsonAlike: true,
+  isVector: false,
   aggregates: {
     ...AGGREGATES,
     sum: (sql) => `sum(${sql})::int8`,

@@ -58,6 +58,7 @@ export const json: Kind = {
   isNull: { is: (sql) => `(${jsonIsNull(sql)})`, isNot: (sql) => `(NOT ${jsonIsNull(sql)})` },
   printed: null,
   isJsonAlike: false,
+  isVector: true,
   aggregates: { ...AGGREGATES, count: (sql) => `count(*) filter (where json_typeof(${sql}) <> 'null')` },
   changes: { json: (_from, to) => ({ ...KEPT, schema: to.schema ?? null }) },
 

@@ -122,6 +122,8 @@ export interface Kind {
   readonly printed: SqlForm | null;
   /** Whether a conversion to Json gives exactly the text of Python. */
   readonly isJsonAlike: boolean;
+  /** Whether a value can be compared with the vectors of an embedding index. */
+  readonly isVector: boolean;
   readonly aggregates: Aggregates;
   /** Lossless changes of a stored column's type, by target kind. */
   readonly changes: Readonly<Partial<Record<TypeKind, (from: ColumnType, to: ColumnType) => TypeChange | undefined>>>;

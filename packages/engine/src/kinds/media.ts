@@ -73,6 +73,7 @@ function mediaKind(kind: MediaKind): Kind {
     ...PLAIN_NULL,
     printed: null,
     isJsonAlike: false,
+    isVector: false,
     aggregates: AGGREGATES,
     changes: {},
 
@@ -125,9 +126,4 @@ function markReference(value: Value): string {
 
 export function isMedia(kind: ColumnType["kind"]): kind is MediaKind {
   return (MEDIA_KINDS as readonly string[]).includes(kind);
-}
-
-/** Whether the whole content of files of the kind can be decoded by a worker. */
-export function isDecoded(kind: ColumnType["kind"]): boolean {
-  return isMedia(kind) && kind !== "document";
 }

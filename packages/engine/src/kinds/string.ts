@@ -72,6 +72,7 @@ export const string: Kind = {
   ...PLAIN_NULL,
   printed: same,
   isJsonAlike: true,
+  isVector: false,
   aggregates: AGGREGATES,
   changes: {},
 

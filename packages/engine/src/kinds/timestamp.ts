@@ -62,6 +62,7 @@ export const timestamp: Kind = {
   ...PLAIN_NULL,
   printed: null,
   isJsonAlike: true,
+  isVector: false,
   aggregates: { ...AGGREGATES, listed: isoTimestamp },
   changes: {},
 

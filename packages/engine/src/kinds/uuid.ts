@@ -49,6 +49,7 @@ export const uuid: Kind = {
   ...PLAIN_NULL,
   printed: (sql) => `${sql}::text`,
   isJsonAlike: true,
+  isVector: false,
   // PostgreSQL has no min or max of UUIDs; a UUID's text sorts like its bytes.
   aggregates: { ...AGGREGATES, min: (sql) => `min(${sql}::text)::uuid`, max: (sql) => `max(${sql}::text)::uuid` },
   changes: {},

@@ -14,6 +14,7 @@ import {
   markFilling,
   type NewJob,
   updateColumn,
+  updateIndex,
   updateTable,
 } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
@@ -258,6 +259,7 @@ function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly
     case "create_table":
     case "add_index":
     case "replace_index":
+    case "alter_index":
     case "rename_table":
     case "rename_column":
     case "refuse_rename":
@@ -292,6 +294,9 @@ async function record(
       return insertIndex(sql, table, operation.index, hasRows ? "building" : "ready");
     case "replace_index":
       return replaceIndex(sql, table, operation, hasRows);
+    case "alter_index":
+      await updateIndex(sql, operation.index.id, operation.to);
+      return operation.index.id;
     case "alter_table":
       await updateTable(sql, table.id, operation.to);
       return table.id;

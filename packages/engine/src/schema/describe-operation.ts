@@ -42,6 +42,11 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         ...indexOp("alter", operation.to),
         description: `${indexLabel(operation.to)} will be rebuilt because its ${changesOf(operation).join(" and ")} changed; until then the previous one is used`,
       };
+    case "alter_index":
+      return {
+        ...indexOp("alter", operation.to),
+        description: `${indexLabel(operation.to)} will use other functions for the values that queries give`,
+      };
     case "drop_column":
       return {
         name: operation.column.name,
@@ -139,7 +144,7 @@ function indexOp(
   op: "add" | "drop" | "alter",
   index: PlannedIndex,
 ): Pick<PlanOp, "name" | "op" | "target" | "details"> {
-  const { values: _values, ...options } = index.embedding ?? { values: null };
+  const { values: _values, embeds: _embeds, ...options } = index.embedding ?? { values: null };
   return {
     name: index.name,
     op,

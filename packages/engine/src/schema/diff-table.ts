@@ -20,7 +20,7 @@ export function diffTable(
   to: ManifestTable,
   recomputed: ReadonlySet<string> = new Set(),
 ): readonly SchemaOperation[] {
-  const { undone, dropped, replaced, added, hidden } = diffIndexes(table, to);
+  const { undone, dropped, replaced, altered, added, hidden } = diffIndexes(table, to);
   const declared = new Map(to.columns.map((column) => [column.name, column]));
   const stored = new Map(table.columns.map((column) => [column.name, column]));
   return [
@@ -38,6 +38,9 @@ export function diffTable(
     ...replaced.map(([index, now]): SchemaOperation => {
       return { kind: "replace_index", severity: "additive", table, index, to: now };
     }),
+    ...altered.map(([index, now]): SchemaOperation => {
+      return { kind: "alter_index", severity: "additive", table, index, to: now };
+    }),
     ...added.map((index): SchemaOperation => ({ kind: "add_index", severity: "additive", table, index })),
     ...alterTable(table, to),
   ];
@@ -48,10 +51,14 @@ interface IndexDiff {
   readonly undone: readonly CatalogIndex[];
   readonly dropped: readonly CatalogIndex[];
   readonly replaced: readonly (readonly [CatalogIndex, PlannedIndex])[];
+  /** Indexes whose vectors stay. */
+  readonly altered: readonly (readonly [CatalogIndex, PlannedIndex])[];
   readonly added: readonly PlannedIndex[];
   /** Hidden columns that stay because a remaining index uses them. */
   readonly hidden: ReadonlySet<string>;
 }
+
+const NO_EMBEDDING = { embeds: null };
 
 /** A retired index stays until its replacement is built. */
 function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
@@ -62,12 +69,14 @@ function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
   const declared = new Map(declaredIndexes(to).map((index) => [indexKey(index), index]));
   const changed = [...declared].flatMap(([key, index]): (readonly [CatalogIndex, PlannedIndex])[] => {
     const before = existing.get(key);
-    return before === undefined || isSameJson(before.embedding, index.embedding) ? [] : [[before, index]];
+    return before === undefined || isSameEmbedding(before, index) ? [] : [[before, index]];
   });
-  const isUndone = ([{ replaces }, { embedding }]: (typeof changed)[number]): boolean =>
-    table.indexes.some((previous) => previous.id === replaces && isSameJson(previous.embedding, embedding));
+  const isUndone = ([{ replaces }, now]: (typeof changed)[number]): boolean =>
+    table.indexes.some((previous) => previous.id === replaces && isSameEmbedding(previous, now));
   const undone = changed.filter(isUndone).map(([index]) => index);
-  const replaced = changed.filter((one) => !isUndone(one));
+  const kept = changed.filter((one) => !isUndone(one));
+  const altered = kept.filter(([before, now]) => hasSameVectors(before, now));
+  const replaced = kept.filter((one) => !altered.includes(one));
   const dropped = [...existing].flatMap(([key, index]) => (declared.has(key) ? [] : [index]));
   // In a chain of changes the first index is used until the last one is built.
   const ended = new Set([
@@ -79,9 +88,22 @@ function diffIndexes(table: CatalogTable, to: ManifestTable): IndexDiff {
     undone,
     dropped: [...dropped, ...table.indexes.filter(({ id }) => retired.has(id) && ended.has(id))],
     replaced,
+    altered,
     added: [...declared].flatMap(([key, index]) => (existing.has(key) ? [] : [index])),
     hidden: hiddenIn(table.indexes.filter(({ id }) => !ended.has(id))),
   };
+}
+
+function isSameEmbedding(a: PlannedIndex, b: PlannedIndex): boolean {
+  return hasSameVectors(a, b) && isSameJson(a.embedding?.embeds, b.embedding?.embeds);
+}
+
+function hasSameVectors(a: PlannedIndex, b: PlannedIndex): boolean {
+  const [{ embeds: _a, ...before }, { embeds: _b, ...now }] = [
+    a.embedding ?? NO_EMBEDDING,
+    b.embedding ?? NO_EMBEDDING,
+  ];
+  return isSameJson(before, now);
 }
 
 function dropColumn(table: CatalogTable, column: CatalogColumn): SchemaOperation {

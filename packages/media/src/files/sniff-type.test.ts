@@ -2,6 +2,12 @@ import { expect, test } from "vitest";
 import { sniffType } from "./sniff-type.ts";
 
 const ftyp = (brand: string) => `\0\0\0\x18ftyp${brand}`;
+const OFFICE = "application/vnd.openxmlformats-officedocument.";
+/** The first bytes of an archive with these entries. */
+const zip = (...names: string[]) =>
+  names
+    .map((name) => `PK\x03\x04${"\0".repeat(22)}${String.fromCharCode(name.length)}${"\0".repeat(3)}${name}data`)
+    .join("");
 const latin = (text: string) => Buffer.from(text, "latin1");
 
 test.each([
@@ -24,12 +30,10 @@ test.each([
   ["fLaC", "a", "audio/flac"],
   ["OggS\0\x02", "a", "audio/ogg"],
   ["%PDF-1.7", "a.txt", "application/pdf"],
-  [
-    "PK\x03\x04\x14\0[Content_Types].xml word/document.xml",
-    "a",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  ],
-  ["PK\x03\x04\x14\0xl/workbook.xml", "a", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
+  [zip("[Content_Types].xml", "word/document.xml"), "a", `${OFFICE}wordprocessingml.document`],
+  [zip("xl/worksheets/sheet1.xml"), "a.docx", `${OFFICE}spreadsheetml.sheet`],
+  [zip("_rels/.rels", "docProps/app.xml", "ppt/presentation.xml"), "a.zip", `${OFFICE}presentationml.presentation`],
+  [zip("[Content_Types].xml"), "a.pptx", `${OFFICE}presentationml.presentation`],
   ["<!DOCTYPE html><p>", "a.txt", "text/html"],
   ["  <html>", "a", "text/html"],
   ["<?xml version='1.0'?>\n<!-- a -->\n<svg xmlns=''>", "a.png", "image/svg+xml"],
@@ -41,7 +45,16 @@ test.each([
   expect(sniffType(latin(head), name)?.type).toBe(type);
 });
 
-test.each(["", "\0\x01\x02\x03", "PK\x03\x04\x14\0other/file", "\x7fELF\x02"])("%j is not a known type", (head) => {
+test.each([
+  "",
+  "\0\x01\x02\x03",
+  "PK\x03\x04",
+  zip("other/file"),
+  zip("mimetype", "word/document.xml"),
+  zip("word/notes.txt"),
+  zip("[Content_Types].xml", "other.xml"),
+  "\x7fELF\x02",
+])("%j is not a known type", (head) => {
   expect(sniffType(latin(head), "a.png")).toBeUndefined();
 });
 

@@ -56,12 +56,15 @@ const BRANDS: readonly [brand: RegExp, found: FoundType][] = [
   [/^/, { kind: "video", type: "video/mp4", extension: "mp4" }],
 ];
 
-/** Names in the first entries of an Office Open XML file, which identify it. */
-const OFFICE: readonly [part: string, found: FoundType][] = [
-  ["word/", office("wordprocessingml.document", "docx")],
-  ["ppt/", office("presentationml.presentation", "pptx")],
-  ["xl/", office("spreadsheetml.sheet", "xlsx")],
+/** Parts of an Office Open XML file (ECMA-376) that identify it. */
+const OFFICE: readonly [part: RegExp, found: FoundType][] = [
+  [/^word\/.*\.(?:xml|rels)$/, office("wordprocessingml.document", "docx")],
+  [/^ppt\/.*\.(?:xml|rels)$/, office("presentationml.presentation", "pptx")],
+  [/^xl\/.*\.(?:xml|rels)$/, office("spreadsheetml.sheet", "xlsx")],
 ];
+/** Folders and parts of every such file. Other archives begin with other names. */
+const OFFICE_FIRST = /^(?:\[Content_Types\]\.xml$|_rels\/|docProps\/|customXml\/|word\/|ppt\/|xl\/)/;
+const [ZIP_ENTRY, ZIP_NAME_LENGTH_AT, ZIP_NAME_AT] = [Buffer.from("PK\x03\x04"), 26, 30];
 
 function office(name: string, extension: string): FoundType {
   return { kind: "document", type: `application/vnd.openxmlformats-officedocument.${name}`, extension };
@@ -86,6 +89,7 @@ export function sniffType(head: Uint8Array, name: string): FoundType | undefined
   const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
   const signed = SIGNATURES.find(({ bytes: wanted, at }) => bytes.subarray(at, at + wanted.length).equals(wanted));
   if (signed !== undefined) return { kind: signed.kind, type: signed.type, extension: signed.extension };
+  if (bytes.subarray(0, ZIP_ENTRY.length).equals(ZIP_ENTRY)) return sniffOffice(bytes, extensionOf(name));
   return sniffContainer(bytes) ?? sniffFrames(bytes) ?? sniffText(bytes, extensionOf(name));
 }
 
@@ -111,8 +115,30 @@ function sniffContainer(bytes: Buffer): FoundType | undefined {
       ? { kind: "video", type: "video/ogg", extension: "ogv" }
       : { kind: "audio", type: "audio/ogg", extension: "ogg" };
   }
-  if (text.startsWith("PK\x03\x04")) return OFFICE.find(([part]) => text.includes(part))?.[1];
   return undefined;
+}
+
+/**
+ * Office files are archives. Without a telling part among the first bytes, the extension says which one it is: the worker
+ * checks that when it opens the file.
+ */
+function sniffOffice(bytes: Buffer, extension: string): FoundType | undefined {
+  const names = zipNames(bytes);
+  if (!OFFICE_FIRST.test(names[0] ?? "")) return undefined;
+  for (const [part, found] of OFFICE) if (names.some((name) => part.test(name))) return found;
+  return names[0] === "[Content_Types].xml"
+    ? OFFICE.find(([, found]) => found.extension === extension)?.[1]
+    : undefined;
+}
+
+/** The names of the archive's entries that stand in the piece. */
+function zipNames(bytes: Buffer): string[] {
+  const names: string[] = [];
+  for (let at = 0; at >= 0 && at + ZIP_NAME_AT <= bytes.length; at = bytes.indexOf(ZIP_ENTRY, at + 1)) {
+    const end = at + ZIP_NAME_AT + bytes.readUInt16LE(at + ZIP_NAME_LENGTH_AT);
+    if (end <= bytes.length) names.push(bytes.toString("utf8", at + ZIP_NAME_AT, end));
+  }
+  return names;
 }
 
 /** Streams without a head: frames of MPEG audio, packets of a transport stream, FLV. */
