@@ -214,6 +214,7 @@ const overRow = {
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
   file_response: fileResponse,
+  uploads,
 };
 
 /** Input: a row. Output: values of the stored row. */
@@ -221,7 +222,6 @@ const insertRouteSchema = z.strictObject({
   kind: z.literal("insert"),
   ...overTable,
   ...overRow,
-  uploads,
   ...answeredByEngine,
 });
 
@@ -230,7 +230,6 @@ const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
   ...overTable,
   ...overRow,
-  uploads,
   ...answeredByEngine,
 });
 

@@ -12,7 +12,7 @@ def uploads_of(kind, table, inputs, uploads, background):
 
     if "uploadfile_inputs" not in kind.option_names:
         raise AppFileError(
-            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.", "Insert and compute routes take uploads."
+            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.", "Insert, update and compute routes take uploads."
         )
     names = names_of("uploadfile_inputs", table, uploads)
     for name in names:
@@ -21,6 +21,10 @@ def uploads_of(kind, table, inputs, uploads, background):
             raise AppFileError(
                 f"uploadfile_inputs= names '{name}', which is {DISPLAY[column.ref._kind]}.",
                 "Name columns of the types Image, Video, Audio and Document.",
+            )
+        if column.value is not None:
+            raise AppFileError(
+                f"uploadfile_inputs= names '{name}', which is computed.", f"Take '{name}' out of uploadfile_inputs."
             )
     both = [] if inputs is None else [name for name in names_of("inputs", table, inputs) if name in names]
     if both:

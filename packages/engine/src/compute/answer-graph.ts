@@ -6,7 +6,7 @@ import type { CatalogFunction } from "../catalog/catalog.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfError } from "../ports.ts";
 import { planPython } from "./plan-compute.ts";
-import { checkedMedia, type RowLayout } from "./row-layout.ts";
+import type { RowLayout } from "./row-layout.ts";
 import { type BoundGraph, bindGraph, cellError, cellErrorCode, describeUdfError } from "./run-graph.ts";
 
 /** The step that makes a response from a row; no column can have this name. */
@@ -21,6 +21,7 @@ export function answerSlot(layout: RowLayout): number {
 
 /**
  * Plans the graph that computes `columns` in Python and then calls an application function to make the response.
+ * `checked` as for planCompute.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planAnswer(
@@ -28,8 +29,8 @@ export function planAnswer(
   functions: ReadonlyMap<string, CatalogFunction>,
   answerer: ManifestAnswerer,
   columns: readonly string[],
+  checked: readonly string[],
 ): BoundGraph {
-  const checked = columns.length === 0 ? [] : checkedMedia(layout);
   const base = planPython(layout.table, functions, columns, checked);
   const own = base?.inputs ?? [];
   const known = new Set([...own, ...(base?.steps ?? [])].map(({ name }) => name));

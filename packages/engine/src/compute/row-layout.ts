@@ -78,8 +78,9 @@ export function neededComputed(layout: RowLayout, outputs: readonly string[]): s
   return layout.computed.filter((name) => closure.has(name));
 }
 
-/** The media columns whose given files are decoded before a row is stored. Of documents, only the first bytes are read. */
-export function checkedMedia({ slots }: RowLayout): string[] {
+/** The media columns among `slots` whose given files are decoded before a row is stored. Of documents, only the first
+ *  bytes are read. */
+export function checkedMedia({ slots }: Pick<RowLayout, "slots">): string[] {
   return slots
     .filter(({ origin, type }) => origin === "input" && isDecoded(type.kind) && type.validation === undefined)
     .map(({ name }) => name);

@@ -48,8 +48,15 @@ export function checkNames(table: ManifestTable, names: readonly string[], refus
 }
 
 /** Refuses impossible inputs and outputs, and a function with parameters that are not outputs. */
-export function checkRow(table: ManifestTable, { inputs, outputs, handler }: OverRow, refuse: Refuse): void {
+export function checkRow(
+  table: ManifestTable,
+  { inputs, outputs, handler, uploads = [] }: OverRow,
+  refuse: Refuse,
+): void {
   checkNames(table, [...inputs, ...outputs], refuse);
+  for (const name of uploads) {
+    if (!inputs.includes(name)) refuse(`Column ${name} takes a file, but is not an input of the route.`);
+  }
   for (const { name, computed } of table.columns) {
     if (computed !== null && inputs.includes(name)) refuse(`Column ${name} is computed and cannot be an input.`);
   }
@@ -109,8 +116,7 @@ function compareRows(before: ManifestRoute, after: OverRow, manifests: Manifests
   compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
   compareAnswers(before, after, into);
   compareFileResponse(before, after, into);
-  const uploadsOf = (route: object): readonly string[] => ("uploads" in route ? (route.uploads as string[]) : []);
-  compareUploads(uploadsOf(before), uploadsOf(after), into);
+  compareUploads(before.uploads ?? [], after.uploads ?? [], into);
   // A URL is a secret, so the text only says that it changed.
   if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
     into.compatible.push(

@@ -11,8 +11,8 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
-import { compileForms, FORM_TYPE, isForm } from "./form-rows.ts";
 import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
+import { compileForms, FORM_TYPE, isForm, rowFields } from "./request-form.ts";
 
 type ReadRow = () => Row | Promise<Row>;
 
@@ -64,7 +64,11 @@ export function compileRowRoute(
     if (exported !== null) await exported.write(row);
     return answerOf(request, row);
   };
-  const receive = compileForms(context, route, layout);
+  const receive = compileForms(context, {
+    uploads: route.uploads,
+    fieldOf: rowFields(layout),
+    isKept: (name) => route.kind === "insert" || route.outputs.includes(name),
+  });
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };

@@ -1,6 +1,6 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
-import { fillGenerated, neededComputed, type RowLayout } from "../compute/row-layout.ts";
+import { checkedMedia, fillGenerated, neededComputed, type RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import { measured } from "../timing.ts";
 import { ComputeStage, type ComputeStageInput, type NewRow } from "./compute-stage.ts";
@@ -114,8 +114,8 @@ export class AnsweredRows implements RowRunner {
     const { layout, functions, answerer, rows } = input;
     const columns = rows === null ? neededComputed(layout, answerer.parameters) : layout.computed;
     this.#stage = new ComputeStage(deps, { layout, functions, columns, only_python: true });
-    this.#graph = planAnswer(layout, functions, answerer, columns);
-    this.#answer = planAnswer(layout, functions, answerer, []);
+    this.#graph = planAnswer(layout, functions, answerer, columns, columns.length === 0 ? [] : checkedMedia(layout));
+    this.#answer = planAnswer(layout, functions, answerer, [], []);
   }
 
   async run(write: NewRow): Promise<void> {

@@ -157,7 +157,10 @@ export class RowUpdater {
     );
     for (const slot of shape.dependents) if (!computed.has(slot.name)) row[slot.at] = null;
     const isOneRun = answerer !== null && onError === "abort";
-    const rest = isOneRun ? planAnswer(layout, functions, answerer, missing) : bindPython(layout, functions, missing);
+    const checked = isDivided ? [] : shape.checked;
+    const rest = isOneRun
+      ? planAnswer(layout, functions, answerer, missing, checked)
+      : bindPython(layout, functions, missing, checked);
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
     if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
     row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
@@ -168,19 +171,23 @@ export class RowUpdater {
   async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
     const { layout } = this.#input;
     const { row, shape, onError, signal, timing } = change;
-    const others = Object.entries(before).filter(([name]) => !shape.dependent_names.has(name));
+    const others = Object.entries(before).filter(
+      ([name]) => !shape.dependent_names.has(name) && !shape.checked.includes(name),
+    );
     // A step that needs the reason for a missing value reads it here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found === null) return errors;
-    if (onError === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
+    // A broken file never replaces the previous one.
+    const isBroken = shape.checked.some((name) => found[name] !== undefined);
+    if (onError === "abort" || isBroken || isOfApplication(found)) throw rowError(layout, change.answerer, found);
     return spreadErrors(layout.table, shape.dependent_names, { ...errors, ...ownErrors(found) });
   }
 
   /** Runs the function that makes the answer of a complete row. @throws as `run` */
   async #answer({ row, signal, timing }: Change, answerer: ManifestAnswerer): Promise<void> {
     const { layout, functions } = this.#input;
-    const graph = planAnswer(layout, functions, answerer, []);
+    const graph = planAnswer(layout, functions, answerer, [], []);
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found !== null) throw rowError(layout, answerer, found);
   }

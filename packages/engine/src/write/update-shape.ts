@@ -1,6 +1,6 @@
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
-import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
+import { checkedMedia, type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 
@@ -10,6 +10,8 @@ export interface UpdateShape {
   /** Computed columns that depend on the sent columns. Only these are recomputed. */
   readonly dependents: readonly Slot[];
   readonly dependent_names: ReadonlySet<string>;
+  /** Sent media columns whose files the graph decodes first. */
+  readonly checked: readonly string[];
   /** Dependents that need Python, with the columns that they read. */
   readonly graph: BoundGraph | null;
   /** The other dependents, computed inside the statement. */
@@ -32,7 +34,9 @@ export function planUpdate(
 ): Omit<UpdateShape, "is_kept"> {
   const { table } = layout;
   const dependents = dependentsOf(layout, sent);
-  const plan = planCompute(table, functions, dependents);
+  const slots = slotsNamed(layout, sent);
+  const checked = checkedMedia({ slots });
+  const plan = planCompute(table, functions, dependents, checked);
   const steps = new Set(plan.sql.map((step) => step.column));
   const computedNames = new Set([...sent, ...dependents]);
   const readBy = (names: Iterable<string>): Set<string> => {
@@ -42,7 +46,8 @@ export function planUpdate(
   const reads = readBy(dependents);
   const computed = new Set(table.columns.filter((column) => column.computed !== null).map((column) => column.name));
   return {
-    sent: slotsNamed(layout, sent),
+    sent: slots,
+    checked,
     dependents: slotsNamed(layout, dependents),
     dependent_names: new Set(dependents),
     graph: plan.graph === null ? null : bindGraph(plan.graph, layout.index),

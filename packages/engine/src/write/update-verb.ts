@@ -157,7 +157,7 @@ function makeStatement(
     inputs,
     steps,
     reads: kind === "given" ? [] : shape.sql_reads,
-    recomputed: shape.dependents.map(({ name }) => name),
+    recomputed: [...shape.checked, ...shape.dependents.map(({ name }) => name)],
     unsure: kind === "given" ? [] : shape.unsure,
     checks_xmin: checksXmin(shape, kind),
     has_errors: kind === "given",

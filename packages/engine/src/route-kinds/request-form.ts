@@ -1,5 +1,5 @@
 import { appError } from "@appdb/contract/errors";
-import type { ManifestRowRoute } from "@appdb/contract/manifest";
+import type { ColumnType } from "@appdb/contract/types";
 import type { RowLayout } from "../compute/row-layout.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { isMedia } from "../kinds/media.ts";
@@ -12,11 +12,21 @@ import { StoredMedia } from "../values/stored-media.ts";
 /** The content type of forms with files. */
 export const FORM_TYPE = "multipart/form-data";
 
-/** A row that came as a form. Disposing removes its files that were not stored. */
-export interface FormRow extends AsyncDisposable {
+/** The fields of a route's forms. */
+export interface FormInput {
+  /** Fields that can be files; none for a route without uploads. */
+  readonly uploads: readonly string[] | undefined;
+  /** What a field holds; undefined for one that the route lacks. */
+  fieldOf(name: string): { readonly type: ColumnType; readonly nullable: boolean } | undefined;
+  /** Whether the file of a field is stored. Otherwise it exists until the request ends. */
+  isKept(name: string): boolean;
+}
+
+/** What came as a form: a row, a change of one, or parameters. Disposing removes its files that were not stored. */
+export interface RequestForm extends AsyncDisposable {
   /** The fields and the hashes of the files: what makes two requests equal. */
   readonly content: string;
-  /** Stores the files. Returns the body for the reader of the row. @throws media_invalid, media_store_full and others */
+  /** Stores the files. Returns the body for the reader of the request. @throws media_invalid, media_store_full and others */
   body(): Promise<ParsedBody>;
 }
 
@@ -29,24 +39,20 @@ export function isForm({ headers, stream }: RouteRequest): boolean {
 /** Receives the forms of a route that takes uploads; undefined for any other route. */
 export function compileForms(
   context: RouteContext,
-  route: ManifestRowRoute,
-  layout: RowLayout,
-): ((request: RouteRequest) => Promise<FormRow>) | undefined {
+  { uploads: files = [], fieldOf, isKept }: FormInput,
+): ((request: RouteRequest) => Promise<RequestForm>) | undefined {
   const { forms, media } = context.deps;
-  const files = route.uploads ?? [];
   if (files.length === 0 || forms === undefined || media === undefined) return undefined;
   const { body_bytes: fieldBytes, upload_bytes: fileBytes } = context.limits;
-  const slotOf = (name: string) => layout.slots[layout.index.get(name) ?? -1];
   const cellOf = (file: UploadedFile, signal: AbortSignal | undefined): Promise<string> => {
-    const kind = slotOf(file.field)?.type.kind;
-    if (kind === undefined || !isMedia(kind)) throw new TypeError(`${file.field} is not a media column.`);
-    const isKept = route.kind === "insert" || route.outputs.includes(file.field);
-    return isKept ? media.receive(file, kind, signal) : media.borrow(file, kind);
+    const kind = fieldOf(file.field)?.type.kind;
+    if (kind === undefined || !isMedia(kind)) throw new TypeError(`${file.field} holds no media.`);
+    return isKept(file.field) ? media.receive(file, kind, signal) : media.borrow(file, kind);
   };
-  /** An empty field is null where its column has no empty text. */
+  /** An empty field is null where its type has no empty text. */
   const memberOf = (name: string, text: string): string | null => {
-    const slot = slotOf(name);
-    return text === "" && slot?.nullable === true && !kindOf(slot.type).hasEmptyText ? null : text;
+    const field = fieldOf(name);
+    return text === "" && field?.nullable === true && !kindOf(field.type).hasEmptyText ? null : text;
   };
   return async (request) => {
     const type = String(request.headers["content-type"]);
@@ -64,6 +70,11 @@ export function compileForms(
       [Symbol.asyncDispose]: () => form[Symbol.asyncDispose](),
     };
   };
+}
+
+/** The fields of forms with values of a row. */
+export function rowFields({ slots, index }: RowLayout): FormInput["fieldOf"] {
+  return (name) => slots[index.get(name) ?? -1];
 }
 
 const EMPTY: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} };
