@@ -149,15 +149,17 @@ class Router:
         inputs: Sequence[str] | None = None,
         one_row: bool = False,
         method: Literal["post", "get"] = "post",
+        uploadfile_inputs: Sequence[Any] | None = None,
         return_fileresponse: bool | None = None,
         background: bool | Background = False,
     ) -> None:
         """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
         `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them.
-        With `one_row=True` the response is the row itself: 404 without a row, 409 for several. With
-        `return_fileresponse=True` it is the file of the selected value. `method` is "post" (parameters in the body) or
-        "get" (in the URL). Raises AppFileError for unknown parameters and paths in use.
+        `uploadfile_inputs` are parameters of media types whose files come as parts of a form. With `one_row=True` the
+        response is the row itself: 404 without a row, 409 for several. With `return_fileresponse=True` it is the file of
+        the selected value. `method` is "post" (parameters in the body) or "get" (in the URL). Raises AppFileError for
+        unknown parameters and paths in use.
         """
     def get(
         self,

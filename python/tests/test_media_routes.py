@@ -13,6 +13,10 @@ class A(Base, name='a'):
     text: db.Document | None
     width = picture.width
 
+@db.query
+def alike(picture: db.Image, n: int = 3):
+    return A.where(A.width >= picture.width).limit(n)
+
 r = Router()
 """
 
@@ -30,7 +34,30 @@ def test_an_update_takes_files(project):
     assert (made["inputs"], made["uploads"]) == (["n", "picture", "text"], ["text"])
 
 
+def test_a_query_takes_files(project):
+    made = route(project, "r.add_query_route(path='/q', query=alike)")
+    assert (made["inputs"], "uploads" in made) == (["picture", "n"], False)
+    made = route(project, "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['picture'])")
+    assert (made["inputs"], made["uploads"], made["method"]) == (["picture", "n"], ["picture"], "post")
+    made = route(project, "r.add_query_route(path='/q', query=alike, inputs=[], uploadfile_inputs=['picture'])")
+    assert made["inputs"] == ["picture"]
+
+
 REFUSED = {
+    "an upload that is no parameter": (
+        "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['pictur'])",
+        ["'pictur'", "Did you mean 'picture'?"],
+    ),
+    "an upload for a number": ("r.add_query_route(path='/q', query=alike, uploadfile_inputs=['n'])", ["which is Int"]),
+    "an upload in the URL": (
+        "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['picture'], method='get')",
+        ['method="get"', 'Write method="post"'],
+    ),
+    "a parameter in both": (
+        "r.add_query_route(path='/q', query=alike, inputs=['picture'], uploadfile_inputs=['picture'])",
+        ["both name 'picture'"],
+    ),
+    "an upload of a delete": ("r.add_delete_route(A, path='/a', uploadfile_inputs=['picture'])", ["no option"]),
     "an upload of another type": ("r.add_update_route(A, path='/a', uploadfile_inputs=['n'])", ["which is Int"]),
     "a computed upload": (
         "class B(Base, name='b'):\n    id = db.Column(type=db.Int, primary_key=True)\n"

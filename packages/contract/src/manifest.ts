@@ -199,7 +199,7 @@ const overTable = {
   table: z.string(),
 };
 
-/** Media columns of `inputs` whose files come as parts of a form (multipart/form-data). */
+/** Media columns or parameters among `inputs` whose files come as parts of a form (multipart/form-data). */
 const uploads = z.array(z.string()).max(MAX_NAMES).optional();
 
 /** True: the response is the file of the only media output. */
@@ -263,6 +263,7 @@ const queryRouteSchema = z.strictObject({
   inputs: z.array(z.string()).max(MAX_NAMES),
   /** The response is the only row itself; no row and several rows are errors. */
   one_row: z.boolean(),
+  uploads,
   /** True: the response is the file of the only selected value of the only row. */
   file_response: fileResponse,
   ...answeredByEngine,

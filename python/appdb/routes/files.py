@@ -12,7 +12,8 @@ def uploads_of(kind, table, inputs, uploads, background):
 
     if "uploadfile_inputs" not in kind.option_names:
         raise AppFileError(
-            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.", "Insert, update and compute routes take uploads."
+            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.",
+            "Insert, update, compute and query routes take uploads.",
         )
     names = names_of("uploadfile_inputs", table, uploads)
     for name in names:
@@ -26,9 +27,28 @@ def uploads_of(kind, table, inputs, uploads, background):
             raise AppFileError(
                 f"uploadfile_inputs= names '{name}', which is computed.", f"Take '{name}' out of uploadfile_inputs."
             )
-    both = [] if inputs is None else [name for name in names_of("inputs", table, inputs) if name in names]
-    if both:
-        raise AppFileError(f"inputs= and uploadfile_inputs= both name {listed(both)}.", "Name each column once.")
+    _refuse_both([] if inputs is None else names_of("inputs", table, inputs), names)
+    _refuse_background("uploadfile_inputs", background)
+    return names
+
+
+def query_uploads_of(query, inputs, uploads, verb, background):
+    """The names of the parameters of `uploadfile_inputs=`, in their order."""
+    from appdb.routes.query import parameters_of
+
+    names = parameters_of("uploadfile_inputs", query, uploads)
+    kinds = {parameter.name: parameter.kind for parameter in query.parameters}
+    for name in names:
+        if rules(kinds[name]).check is None:
+            raise AppFileError(
+                f"uploadfile_inputs= names '{name}', which is {DISPLAY[kinds[name]]}.",
+                f"Declare the parameter as {name}: db.Image, db.Video, db.Audio or db.Document.",
+            )
+    if verb == "get":
+        raise AppFileError(
+            "uploadfile_inputs= needs a request with a body, and the route has method=\"get\".", 'Write method="post"'
+        )
+    _refuse_both([] if inputs is None else parameters_of("inputs", query, inputs), names)
     _refuse_background("uploadfile_inputs", background)
     return names
 
@@ -71,6 +91,12 @@ def checked_query_file(query, wanted, background):
 def is_media(column):
     """Whether a declared column holds media."""
     return rules(column.ref._kind).check is not None
+
+
+def _refuse_both(inputs, uploads):
+    both = [name for name in inputs if name in uploads]
+    if both:
+        raise AppFileError(f"inputs= and uploadfile_inputs= both name {listed(both)}.", "Name each of them once.")
 
 
 def _check_flag(wanted):

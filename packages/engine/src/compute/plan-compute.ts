@@ -155,8 +155,8 @@ function buildGraph(
 /** The worker's function that decodes a given file. Manifests cannot name it. */
 export const CHECK_MEDIA = "op.check_media";
 
-/** A step that decodes the file of a media column and replaces its value, so that later steps read the decoded file. */
-function checkStep({ name, type, nullable }: CatalogColumn): GraphStep {
+/** A step that decodes the file of a media column or parameter and replaces its value, so that later steps read the decoded file. */
+export function checkStep({ name, type, nullable }: Pick<CatalogColumn, "name" | "type" | "nullable">): GraphStep {
   const column: Expr = { node: "column", name, type, nullable };
   return { name, type, nullable, expr: { node: "call", fn: CHECK_MEDIA, args: [column], kwargs: {}, type, nullable } };
 }

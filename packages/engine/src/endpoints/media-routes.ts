@@ -17,9 +17,11 @@ const REVALIDATED = "private, no-cache";
 /** The content types of answers that the engine makes of rows. */
 const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-stream)/;
 
-/** Whether an application has media columns. */
-export function declaresMedia({ tables }: Manifest): boolean {
-  return tables.some(({ columns }) => columns.some(({ type }) => isMedia(type.kind)));
+/** Whether an application has media columns, or queries with files as parameters. */
+export function declaresMedia({ tables, queries }: Manifest): boolean {
+  return [...tables.map(({ columns }) => columns), ...queries.map(({ parameters }) => parameters)].some((places) =>
+    places.some(({ type }) => isMedia(type.kind)),
+  );
 }
 
 /** The route of a service that sends the files of media columns, by the addresses in its answers. */

@@ -1,6 +1,6 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
-import type { Row } from "../compute/row-layout.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readIdempotencyKey } from "../routes/idempotency-key.ts";
@@ -67,7 +67,7 @@ export function compileRowRoute(
   const receive = compileForms(context, {
     uploads: route.uploads,
     fieldOf: rowFields(layout),
-    isKept: (name) => route.kind === "insert" || route.outputs.includes(name),
+    isKept: (name) => route.kind === "insert" || route.outputs.some((output) => sourceOf(layout, output) === name),
   });
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
@@ -101,6 +101,12 @@ export function compileRowRoute(
       }
     },
   };
+}
+
+/** The column that another one repeats, as `shown = picture.fileurl` does. */
+function sourceOf({ table }: Pick<RowLayout, "table">, name: string): string {
+  const expr = table.columns.find((column) => column.name === name)?.computed?.expr;
+  return expr?.node === "column" ? sourceOf({ table }, expr.name) : name;
 }
 
 /** The runner of a row: it stores or only computes. The table or a function makes the response. */
