@@ -43,7 +43,22 @@ def test_a_query_takes_files(project):
     assert made["inputs"] == ["picture"]
 
 
+def test_files_are_taken_in_the_background(project):
+    for line in (
+        "r.add_insert_route(A, path='/a', uploadfile_inputs=['picture'], background=True)",
+        "r.add_update_route(A, path='/a', uploadfile_inputs=['picture'], background=True)",
+        "r.add_compute_route(A, path='/a', uploadfile_inputs=['picture'], background=True)",
+        "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['picture'], background=True)",
+    ):
+        made = route(project, line)
+        assert (made["uploads"], made["background"]) == (["picture"], {"attempts": 1, "expires_s": 86400})
+
+
 REFUSED = {
+    "a file as the response of a job": (
+        "r.add_insert_route(A, path='/a', outputs=['picture'], return_fileresponse=True, background=True)",
+        ["the response is the job", "the job's result has the address"],
+    ),
     "an upload that is no parameter": (
         "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['pictur'])",
         ["'pictur'", "Did you mean 'picture'?"],

@@ -45,7 +45,7 @@ class RowRoute(ModelRoute):
         if uploads:
             from appdb.routes.files import uploads_of
 
-            made.uploads = uploads_of(cls, table, inputs, uploads, background)
+            made.uploads = uploads_of(cls, table, inputs, uploads)
         made.inputs = made._inputs(table, inputs)
         made.answerer, made.outputs = _outputs(model, outputs, function, on_error)
         made.is_file = False

@@ -4,7 +4,7 @@ from appdb.declare.errors import AppFileError, listed
 from appdb.kinds import DISPLAY, rules
 
 
-def uploads_of(kind, table, inputs, uploads, background):
+def uploads_of(kind, table, inputs, uploads):
     """The names of the columns of `uploadfile_inputs=`, in their order."""
     if not uploads:
         return []
@@ -28,11 +28,10 @@ def uploads_of(kind, table, inputs, uploads, background):
                 f"uploadfile_inputs= names '{name}', which is computed.", f"Take '{name}' out of uploadfile_inputs."
             )
     _refuse_both([] if inputs is None else names_of("inputs", table, inputs), names)
-    _refuse_background("uploadfile_inputs", background)
     return names
 
 
-def query_uploads_of(query, inputs, uploads, verb, background):
+def query_uploads_of(query, inputs, uploads, verb):
     """The names of the parameters of `uploadfile_inputs=`, in their order."""
     from appdb.routes.query import parameters_of
 
@@ -49,7 +48,6 @@ def query_uploads_of(query, inputs, uploads, verb, background):
             "uploadfile_inputs= needs a request with a body, and the route has method=\"get\".", 'Write method="post"'
         )
     _refuse_both([] if inputs is None else parameters_of("inputs", query, inputs), names)
-    _refuse_background("uploadfile_inputs", background)
     return names
 
 
@@ -68,7 +66,7 @@ def checked_file_response(table, outputs, wanted, answerer, background):
             f"return_fileresponse= needs exactly one output, a media column; the outputs are {listed(outputs)}.",
             f"Write outputs=[{table.model}.{media[0] if media else 'picture'}]",
         )
-    _refuse_background("return_fileresponse", background)
+    _refuse_background(background)
     return True
 
 
@@ -84,7 +82,7 @@ def checked_query_file(query, wanted, background):
             f"{listed([DISPLAY[kind] for kind in selected])}.",
             "Write select(Model.picture) in the query.",
         )
-    _refuse_background("return_fileresponse", background)
+    _refuse_background(background)
     return True
 
 
@@ -104,6 +102,9 @@ def _check_flag(wanted):
         raise AppFileError(f"return_fileresponse= is True or False, not {wanted!r}.", "Write return_fileresponse=True")
 
 
-def _refuse_background(option, background):
+def _refuse_background(background):
     if background is not None:
-        raise AppFileError(f"{option}= and background= do not go together.", "Leave one of them out.")
+        raise AppFileError(
+            "return_fileresponse= and background= do not go together: the response is the job, which ends later.",
+            "Leave return_fileresponse= out: the job's result has the address of the file.",
+        )

@@ -78,7 +78,7 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
     if uploads:
         from appdb.routes.files import query_uploads_of
 
-        uploads = query_uploads_of(query, inputs, uploads, verb, background)
+        uploads = query_uploads_of(query, inputs, uploads, verb)
     names = _inputs(query, inputs, path, uploads or [])
     _check_path_parameters(query, names, path, background)
     made = QueryRoute(verb, path, query, names, uploads or [], one_row or is_file, is_file, background, caller(1))

@@ -16,7 +16,7 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
-import { withService } from "../roles/with-service.ts";
+import { type WorkingSpec, withService } from "../roles/with-service.ts";
 import { DRAW_PICTURES, MEDIA_APP } from "./media-application.ts";
 
 export type Json = Record<string, unknown>;
@@ -39,9 +39,13 @@ export interface MediaService extends AsyncDisposable {
   objects(): readonly string[];
   /** A form with files of the folder, and fields. */
   formOf(files: Record<string, string>, fields?: Record<string, string>): FormData;
+  /** Stops the service and starts it again on the same database. */
+  restart(limits?: Limits): Promise<void>;
   /** Posts a form or JSON. */
   send(path: string, body: FormData | Json, headers?: Record<string, string>): Promise<Answer>;
 }
+
+type Limits = Partial<WorkingSpec["limits"]>;
 
 /** What a test gives to the service. */
 interface MediaKit {
@@ -54,6 +58,7 @@ interface MediaKit {
 export async function startMediaService(
   { database, runtimeIn, log }: MediaKit,
   app = MEDIA_APP,
+  limits: Limits = {},
 ): Promise<MediaService> {
   const folder = mkdtempSync(join(tmpdir(), "appdb-media-"));
   const mediaFolder = join(folder, "media");
@@ -76,23 +81,17 @@ export async function startMediaService(
     services: ["photos"],
     media: localMediaPlace(mediaFolder, {}),
     runtime,
-    limits: { ...DEFAULT_LIMITS, upload_bytes: 1_000_000 },
   };
-  let stop = (): void => undefined;
-  const serving = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
-  let ended: Promise<void> = Promise.resolve();
-  const base = await new Promise<string>((resolve, reject) => {
-    ended = withService(spec, log, async ({ endpoints }) => {
-      await using server = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes: 1_000_000 });
-      resolve(`http://127.0.0.1:${server.port}`);
-      await serving;
-    });
-    ended.catch(reject);
-  });
+  const open = (own: Limits) => serve({ ...spec, limits: { ...DEFAULT_LIMITS, upload_bytes: 1_000_000, ...own } }, log);
+  let running = await open(limits);
   return {
-    base,
+    get base() {
+      return running.base;
+    },
+    async restart(own = {}) {
+      await running.stop();
+      running = await open(own);
+    },
     folder,
     mediaFolder,
     webPort: (web.address() as AddressInfo).port,
@@ -113,7 +112,7 @@ export async function startMediaService(
       return form;
     },
     async send(path, body, headers = {}) {
-      const answer = await fetch(base + path, {
+      const answer = await fetch(running.base + path, {
         method: "POST",
         headers: body instanceof FormData ? headers : { "content-type": "application/json", ...headers },
         body: body instanceof FormData ? body : JSON.stringify(body),
@@ -121,12 +120,35 @@ export async function startMediaService(
       return { status: answer.status, headers: answer.headers, json: (await answer.json()) as Json };
     },
     async [Symbol.asyncDispose]() {
-      stop();
-      await ended;
+      await running.stop();
       await database.drop();
       web.closeAllConnections();
       await new Promise((resolve) => web.close(resolve));
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Serves until `stop`. */
+async function serve(spec: WorkingSpec, log: Logger): Promise<{ readonly base: string; stop(): Promise<void> }> {
+  let end = (): void => undefined;
+  const serving = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  let ended: Promise<void> = Promise.resolve();
+  const base = await new Promise<string>((resolve, reject) => {
+    ended = withService(spec, log, async ({ endpoints }) => {
+      await using server = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes: 1_000_000 });
+      resolve(`http://127.0.0.1:${server.port}`);
+      await serving;
+    });
+    ended.catch(reject);
+  });
+  return {
+    base,
+    async stop() {
+      end();
+      await ended;
     },
   };
 }

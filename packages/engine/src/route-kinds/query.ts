@@ -22,7 +22,7 @@ import { answerLive, refuseLiveForm, refuseLivePages, wantsEvents } from "./live
 import { checkedTable } from "./over-row.ts";
 import { linkToNext, PAGE_PARAMETERS, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
 import { describeQuery, pathParameters } from "./query-openapi.ts";
-import { compileForms, FORM_TYPE, isForm } from "./request-form.ts";
+import { compileForms, FORM_TYPE, isForm, receiveLater } from "./request-form.ts";
 import { compareFileResponse, compareNames, compareUploads, type RouteChanges } from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
@@ -196,6 +196,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     takes_signal: asker.takes_signal || checkFiles !== undefined,
     takes_address: takesPath,
     check: (request) => void readArguments(request),
+    receiveForm: receiveLater(receive, (form, request) => readArguments(request, form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await answerForm(request, receive);

@@ -12,7 +12,7 @@ import { compileExport } from "../routes/sql-export.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
 import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
-import { compileForms, FORM_TYPE, isForm, rowFields } from "./request-form.ts";
+import { compileForms, FORM_TYPE, isForm, receiveLater, rowFields } from "./request-form.ts";
 
 type ReadRow = () => Row | Promise<Row>;
 
@@ -89,6 +89,7 @@ export function compileRowRoute(
     check: (request) => {
       if (many?.accepts(request) !== true) read(request.body);
     },
+    receiveForm: receiveLater(receive, (form) => read(form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);

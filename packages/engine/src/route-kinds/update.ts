@@ -13,7 +13,7 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileChangeReader, type RowChange } from "../rows/validate-row.ts";
 import { checkedTable, checkRow, describeOverTable, OVER_ROW, readBy, tableParts } from "./over-row.ts";
-import { compileForms, FORM_TYPE, isForm, rowFields } from "./request-form.ts";
+import { compileForms, FORM_TYPE, isForm, receiveLater, rowFields } from "./request-form.ts";
 import type { RouteKind } from "./route-kind.ts";
 import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
 
@@ -120,6 +120,7 @@ function compileUpdateRoute(
     uses_python: usesPython,
     takes_signal: usesPython,
     check: (request) => void read(request.body),
+    receiveForm: receiveLater(receive, (form) => read(form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
