@@ -82,6 +82,8 @@ export const tableSchema = z.strictObject({
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
   columns: z.array(columnSchema).max(MAX_NAMES).min(1),
+  /** Computed columns without values in the table. What reads one has its expression in its place. */
+  unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
   /** Column names in declared order; empty when the table has no key. */
   primary_key: z.array(z.string()).max(MAX_NAMES),
   indexes: z.array(indexSchema).max(MAX_NAMES),

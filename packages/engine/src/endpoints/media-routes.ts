@@ -17,11 +17,12 @@ const REVALIDATED = "private, no-cache";
 /** The content types of answers that the engine makes of rows. */
 const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-stream)/;
 
-/** Whether an application has media columns, or queries with files as parameters. */
+/** Whether an application has media columns, or queries that take or return files. */
 export function declaresMedia({ tables, queries }: Manifest): boolean {
-  return [...tables.map(({ columns }) => columns), ...queries.map(({ parameters }) => parameters)].some((places) =>
-    places.some(({ type }) => isMedia(type.kind)),
-  );
+  const columns = tables.flatMap(({ columns }) => columns);
+  const parameters = queries.flatMap(({ parameters }) => parameters);
+  const selected = queries.flatMap(({ query }) => query.select.map(({ expr }) => expr));
+  return [...columns, ...parameters, ...selected].some(({ type }) => isMedia(type.kind));
 }
 
 /** The route of a service that sends the files of media columns, by the addresses in its answers. */
