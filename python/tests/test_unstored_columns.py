@@ -93,8 +93,22 @@ def test_refused(project, name):
     check(project.error(MODEL + f"class B(Base, name='b'):\n    {body}\n"), "", *words)
 
 
-def test_an_output_of_a_route_is_stored(project):
-    line = "r.add_insert_route(A, path='/a', outputs=['double'])"
-    check(project.error(MODEL + line + "\n"), line, "'double' is not stored and cannot be an output")
-    told = "@r.update_route(A, path='/a')\ndef f(*, double): return double"
-    check(project.error(MODEL + told + "\n"), told.split("\n")[0], "'double' is not stored and cannot be an output")
+def test_routes_return_it_where_they_name_it(project):
+    lines = (
+        "r.add_insert_route(A, path='/a', outputs=['double', A.small])\n"
+        "r.add_compute_route(A, path='/b', inputs=['n'], outputs=['double'])\n"
+        "@r.update_route(A, path='/c')\ndef f(*, double): return double\n"
+        "r.add_update_route(A, path='/d', outputs=['small'], return_fileresponse=True)\n"
+    )
+    routes = project.manifest(MODEL + lines)["services"][0]["routes"]
+    assert [route["outputs"] for route in routes] == [["double", "small"], ["double"], ["double"], ["small"]]
+
+
+def test_a_route_that_returns_it_needs_what_it_reads(project):
+    line = "r.add_compute_route(A, path='/b', inputs=[], outputs=['double'])"
+    check(project.error(MODEL + line + "\n"), line, "lack 'n'")
+
+
+def test_it_is_no_input(project):
+    line = "r.add_insert_route(A, path='/a', inputs=['n', 'picture', 'double'])"
+    check(project.error(MODEL + line + "\n"), line, "'double' is computed")

@@ -146,11 +146,6 @@ def _outputs(model, outputs, function, on_error):
         answerer, names = answerer_of(function, table, names, on_error == "ignore")
     if names is None:
         return None, [c.name for c in table.columns.values() if c.is_stored]
-    for name in names:
-        if not table.columns[name].is_stored:
-            from appdb.declare.unstored import refuse_unstored
-
-            refuse_unstored(table.columns[name], "an output of a route over its model")
     return answerer, names
 
 

@@ -1,7 +1,7 @@
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
 import { testRuntime } from "@appdb/testkit/test-runtime";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Json, type MediaService, startMediaService } from "../testing/media-service.ts";
 
 const APP = `
@@ -73,6 +73,23 @@ def grouped():
 
 photos = Router()
 photos.add_insert_route(Photo, path="/photos", uploadfile_inputs=[Photo.picture])
+named = {"outputs": [Photo.key, Photo.more, Photo.double, Photo.small, Photo.one]}
+photos.add_insert_route(Photo, path="/named", uploadfile_inputs=[Photo.picture], **named)
+photos.add_insert_route(Photo, path="/named/ignore", uploadfile_inputs=[Photo.picture], on_error="ignore", **named)
+photos.add_compute_route(Photo, path="/named/try", inputs=[Photo.n], outputs=[Photo.double, Photo.one])
+photos.add_insert_route(
+    Photo, path="/named/file", uploadfile_inputs=[Photo.picture], outputs=[Photo.small], return_fileresponse=True
+)
+photos.add_update_route(Photo, path="/named/update", inputs=[Photo.n], uploadfile_inputs=[Photo.picture], **named)
+photos.add_update_route(Photo, path="/named/update/ignore", inputs=[Photo.n], on_error="ignore", outputs=[Photo.one, Photo.more])
+photos.add_insert_route(Tag, path="/tags/named", outputs=[Tag.key, Tag.double])
+
+
+@photos.update_route(Photo, path="/named/told", inputs=[Photo.n])
+def told(*, key, double, more):
+    return {"key": key, "sum": double + more}
+
+
 photos.add_insert_route(Tag, path="/tags")
 photos.add_query_route(path="/listed", query=listed, method="get")
 photos.add_query_route(path="/whole", query=whole, method="get")
@@ -97,6 +114,11 @@ beforeAll(async () => {
   }
   await service.send("/tags", { key: "t", n: 2 });
 }, 60_000);
+
+afterEach(async () => {
+  await service.query("delete from photos where key not in ('a', 'b', 'zero')");
+  await service.query("update photos set n = 1, more = 3 where key = 'a'");
+});
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
@@ -139,4 +161,85 @@ test("a value that cannot be computed fails the query that reads it, and no othe
   expect(await read("/inverted?key=b")).toEqual({ one: 0.5 });
   expect(await read("/inverted?key=zero")).toMatchObject({ code: "function_failed" });
   expect(((await read("/whole")) as { rows: Json[] }).rows).toHaveLength(3);
+});
+
+describe("as outputs of a route over its model", () => {
+  const insert = (path: string, fields: Record<string, string>, headers = {}) =>
+    service.send(path, service.formOf({ picture: "whole.png" }, fields), headers);
+  const count = async (key: string) =>
+    (await service.query(`select count(*) from photos where key = '${key}'`))[0]?.[0];
+
+  test("an insert answers with them, once per idempotency key", async () => {
+    const headers = { "idempotency-key": "unstored" };
+    const { status, json } = await insert("/named", { key: "new", n: "4" }, headers);
+    expect({ status, json }).toMatchObject({ status: 200, json: { key: "new", more: 9, double: 8, one: 0.25 } });
+    expect((await fetch(String(json.small))).status).toBe(200);
+    const again = await insert("/named", { key: "new", n: "4" }, headers);
+    expect([again.headers.get("idempotency-replayed"), again.json]).toEqual(["true", json]);
+  });
+
+  test("one that fails refuses the row, or is null and named with on_error='ignore'", async () => {
+    const refused = await insert("/named", { key: "new", n: "0" });
+    expect(refused.json).toMatchObject({ code: "function_failed", detail: expect.stringContaining("photos.one") });
+    expect(await count("new")).toBe("0");
+    const { json, headers } = await insert("/named/ignore", { key: "new", n: "0" });
+    expect(json).toMatchObject({ key: "new", more: 1, double: 0, one: null });
+    expect(headers.get("x-cell-errors")).toContain("one;type=");
+    expect(await service.query("select _errors from photos where key = 'new'")).toEqual([[null]]);
+  });
+
+  test("many rows in one request answer with them", async () => {
+    const answer = await fetch(`${service.base}/tags/named`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify([
+        { key: "x", n: 5 },
+        { key: "y", n: 6 },
+      ]),
+    });
+    expect(await answer.json()).toEqual([
+      { key: "x", double: 10 },
+      { key: "y", double: 12 },
+    ]);
+    expect(await service.query("select key, n from tags where key in ('x', 'y') order by key")).toEqual([
+      ["x", "5"],
+      ["y", "6"],
+    ]);
+  });
+
+  test("a compute route and a file response compute them", async () => {
+    expect((await service.send("/named/try", { n: 4 })).json).toEqual({ double: 8, one: 0.25 });
+    const file = await fetch(`${service.base}/named/file`, {
+      method: "POST",
+      body: service.formOf({ picture: "whole.png" }, { key: "new", n: "0" }),
+    });
+    expect([file.status, file.headers.get("content-type")]).toEqual([200, "image/jpeg"]);
+    expect(await count("new")).toBe("1");
+  });
+
+  test("an update computes them from the new and the unchanged values", async () => {
+    expect((await service.send("/named/update", { key: "a", n: 5 })).json).toMatchObject({
+      key: "a",
+      more: 11,
+      double: 10,
+      one: 0.2,
+    });
+    expect((await service.send("/named/update", { key: "a" })).json).toMatchObject({ more: 11, double: 10, one: 0.2 });
+    expect((await service.send("/named/told", { key: "a", n: 2 })).json).toEqual({ key: "a", sum: 9 });
+    expect(await service.query("select n, more from photos where key = 'a'")).toEqual([["2", "5"]]);
+  });
+
+  test("an update that cannot compute one leaves the row, or answers null with on_error='ignore'", async () => {
+    expect((await service.send("/named/update", { key: "a", n: 0 })).json).toMatchObject({ code: "function_failed" });
+    expect(await service.query("select n from photos where key = 'a'")).toEqual([["1"]]);
+    const { json, headers } = await service.send("/named/update/ignore", { key: "a", n: 0 });
+    expect(json).toEqual({ one: null, more: 1 });
+    expect(headers.get("x-cell-errors")).toContain("one;type=");
+    expect(await service.query("select n, more, _errors from photos where key = 'a'")).toEqual([["0", "1", null]]);
+  });
+
+  test("the description shows them", async () => {
+    const text = JSON.stringify(await read("/openapi.json"));
+    expect(text).toContain('"double":{"type":"integer"');
+  });
 });

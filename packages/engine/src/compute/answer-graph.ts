@@ -31,7 +31,7 @@ export function planAnswer(
   columns: readonly string[],
   checked: readonly string[],
 ): BoundGraph {
-  const base = planPython(layout.table, functions, columns, checked);
+  const base = planPython(layout.whole, functions, columns, checked);
   const own = base?.inputs ?? [];
   const known = new Set([...own, ...(base?.steps ?? [])].map(({ name }) => name));
   const parameters = answerer.parameters.map((name) => parameterOf(layout, name));
@@ -79,7 +79,7 @@ export function rowError(
 ): AppError {
   const failed = errors[STEP];
   const isOwn = failed !== undefined && failed.kind !== "skipped" && Object.keys(errors).length === 1;
-  if (!isOwn || answerer === null) return cellError(layout.table, errors);
+  if (!isOwn || answerer === null) return cellError(layout.whole, errors);
   const { id } = answerer;
   const at = failed.at === null ? "" : ` (${failed.at})`;
   return appError(cellErrorCode(failed), {

@@ -52,12 +52,12 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
 
 /** Binds the graph that computes `columns` in Python, and first decodes `checked`; null for none. @throws as planPython */
 export function bindPython(
-  { table, index }: RowLayout,
+  { whole, index }: Pick<RowLayout, "whole" | "index">,
   functions: ReadonlyMap<string, CatalogFunction>,
   columns: readonly string[],
   checked: readonly string[] = [],
 ): BoundGraph | null {
-  const graph = planPython(table, functions, columns, checked);
+  const graph = planPython(whole, functions, columns, checked);
   return graph === null ? null : bindGraph(graph, index);
 }
 

@@ -8,7 +8,7 @@ import { operationId } from "../openapi/named-schemas.ts";
 import { FILE_SCHEMA, fileContent, type ObjectSchema, objectSchema } from "../openapi/schemas.ts";
 import { CELL_ERRORS_HEADER } from "../routes/cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts";
-import type { OverRow } from "./over-row.ts";
+import { allColumns, type OverRow } from "./over-row.ts";
 import type { OpenApiInput } from "./route-kind.ts";
 
 type Columns = ReadonlyMap<string, ManifestColumn>;
@@ -79,7 +79,7 @@ export function requiredBody(schema: Json): JsonObject {
 /** The table data that descriptions of its routes need. */
 export function tableOf(manifest: Manifest, name: string) {
   const table = manifest.tables.find((candidate) => candidate.name === name);
-  const columns = new Map(table?.columns.map((column) => [column.name, column]));
+  const columns = new Map(table === undefined ? [] : allColumns(table).map((column) => [column.name, column]));
   return { comment: table?.comment, columns };
 }
 

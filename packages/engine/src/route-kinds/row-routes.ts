@@ -105,9 +105,9 @@ export function compileRowRoute(
 }
 
 /** The column that another one repeats, as `shown = picture.fileurl` does. */
-function sourceOf({ table }: Pick<RowLayout, "table">, name: string): string {
-  const expr = table.columns.find((column) => column.name === name)?.computed?.expr;
-  return expr?.node === "column" ? sourceOf({ table }, expr.name) : name;
+function sourceOf(layout: RowLayout, name: string): string {
+  const expr = layout.whole.columns.find((column) => column.name === name)?.computed?.expr;
+  return expr?.node === "column" ? sourceOf(layout, expr.name) : name;
 }
 
 /** The runner of a row: it stores or only computes. The table or a function makes the response. */

@@ -112,7 +112,8 @@ export class AnsweredRows implements RowRunner {
     this.#deps = deps;
     this.#input = input;
     const { layout, functions, answerer, rows } = input;
-    const columns = rows === null ? neededComputed(layout, answerer.parameters) : layout.computed;
+    const needed = neededComputed(layout, answerer.parameters);
+    const columns = rows === null ? needed : [...new Set([...layout.computed, ...needed])];
     this.#stage = new ComputeStage(deps, { layout, functions, columns, only_python: true });
     this.#graph = planAnswer(layout, functions, answerer, columns, columns.length === 0 ? [] : checkedMedia(layout));
     this.#answer = planAnswer(layout, functions, answerer, [], []);
