@@ -1,4 +1,5 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
 import { testRuntime } from "@appdb/testkit/test-runtime";
@@ -15,6 +16,15 @@ Base = db.model_base()
 
 @db.udf
 def light(picture: Image.Image) -> int:
+    return picture.convert("L").resize((1, 1)).getpixel((0, 0))
+
+
+@db.udf
+def counted_light(picture: Image.Image) -> int:
+    if picture.height > 300:
+        raise ValueError("too high")
+    with open("calls", "a") as file:
+        file.write("x")
     return picture.convert("L").resize((1, 1)).getpixel((0, 0))
 
 
@@ -48,6 +58,12 @@ def as_light(picture: db.Image, least: int = 0, hint: db.Image | None = None):
 
 
 @db.query
+def once(picture: db.Image, n: int = 0):
+    light = counted_light(picture)
+    return Photo.where(light > n).order_by(light, Photo.key).select(Photo.key, light=light, small=picture.resize((4, 4)))
+
+
+@db.query
 def shown(picture: db.Image):
     return Photo.limit(1).select(picture=picture)
 
@@ -62,6 +78,7 @@ photos.add_insert_route(Photo, path="/photos", uploadfile_inputs=[Photo.picture]
 photos.add_query_route(path="/as-wide", query=as_wide, uploadfile_inputs=["picture"])
 photos.add_query_route(path="/as-wide", query=as_wide, method="get")
 photos.add_query_route(path="/as-light", query=as_light, uploadfile_inputs=["picture", "hint"], one_row=True)
+photos.add_query_route(path="/once", query=once, uploadfile_inputs=["picture"])
 photos.add_query_route(path="/shown", query=shown, uploadfile_inputs=["picture"], one_row=True)
 photos.add_query_route(path="/shown/file", query=shown, uploadfile_inputs=["picture"], return_fileresponse=True)
 photos.add_query_route(path="/counted", query=counted, uploadfile_inputs=["text"], one_row=True)
@@ -104,6 +121,20 @@ test("functions and properties of an uploaded picture are values of the rows", a
   expect((await fetch(String(json.small))).headers.get("content-type")).toBe("image/jpeg");
   const hinted = await service.send("/as-light", service.formOf({ picture: "whole.png", hint: "turned.jpg" }));
   expect(hinted.json).toMatchObject({ hinted: 240 });
+});
+
+test("what is computed from files alone is computed once, not for each row", async () => {
+  const { json } = await service.send("/once", service.formOf({ picture: "whole.png" }));
+  const rows = json.rows as Json[];
+  expect(rows.map(({ key }) => key)).toEqual(["a", "b", "c"]);
+  expect(new Set(rows.map(({ light }) => light)).size).toBe(1);
+  expect(new Set(rows.map(({ small }) => String(small).split("/").at(-2))).size).toBe(1);
+  expect(readFileSync(join(service.folder, "calls"), "utf8")).toBe("x");
+  const failed = await service.send("/once", service.formOf({ picture: "turned.jpg" }));
+  expect(failed.json).toMatchObject({
+    code: "function_failed",
+    detail: expect.stringContaining("The query once, parameters: app:counted_light raised ValueError: too high"),
+  });
 });
 
 test("an address is taken in JSON, in a form and in the URL", async () => {
