@@ -7,6 +7,7 @@ import { type Json, type MediaService, startMediaService } from "../testing/medi
 const APP = `
 import appdb as db
 from PIL import Image
+from appdb.functions import now, uuid7
 from appdb.serving import Router
 
 Base = db.model_base()
@@ -37,6 +38,19 @@ class Tag(Base, name="tags"):
     key = db.Column(type=db.String, primary_key=True)
     n: db.Int
     double = db.Column(value=n * 2, stored=False)
+
+
+class Odd(Base, name="odd"):
+    n: db.Int
+    at = db.Column(value=now(), stored=False)
+    ident = db.Column(value=uuid7(), stored=False)
+    five = db.Column(value=5, stored=False)
+    doc = db.Column(value={"n": n}, stored=False)
+
+
+@db.query
+def odd():
+    return Odd.select(Odd.n, Odd.at, Odd.ident, Odd.five, Odd.doc)
 
 
 @db.query
@@ -82,6 +96,8 @@ photos.add_insert_route(
 )
 photos.add_update_route(Photo, path="/named/update", inputs=[Photo.n], uploadfile_inputs=[Photo.picture], **named)
 photos.add_update_route(Photo, path="/named/update/ignore", inputs=[Photo.n], on_error="ignore", outputs=[Photo.one, Photo.more])
+photos.add_insert_route(Odd, path="/odd", outputs=["n", "at", "ident", "five", "doc"])
+photos.add_query_route(path="/odd", query=odd, method="get")
 photos.add_insert_route(Tag, path="/tags/named", outputs=[Tag.key, Tag.double])
 
 
@@ -205,6 +221,18 @@ describe("as outputs of a route over its model", () => {
       ["x", "5"],
       ["y", "6"],
     ]);
+  });
+
+  test("times, ids, constants and dicts are values of them", async () => {
+    const values = {
+      n: 1,
+      at: expect.stringMatching(/^20/),
+      ident: expect.stringMatching(/-7/),
+      five: 5,
+      doc: { n: 1 },
+    };
+    expect((await service.send("/odd", { n: 1 })).json).toEqual(values);
+    expect(await read("/odd")).toEqual({ rows: [values] });
   });
 
   test("a compute route and a file response compute them", async () => {
