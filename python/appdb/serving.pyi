@@ -75,6 +75,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        uploadfile_inputs: Sequence[Any] | None = None,
         return_fileresponse: bool | None = None,
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
@@ -82,9 +83,10 @@ class Router:
         """Serves POST `path`: changes the row of a primary key and returns its `outputs`, by default all columns.
 
         A body has the key and any of `inputs`, by default all other columns that are not computed. Omitted fields keep
-        their values; null clears. Dependent columns are recomputed. If that fails the row stays unchanged, or, with
-        `on_error="ignore"`, the cell is null with its error. 404 if the row does not exist. Raises AppFileError for a
-        model without a key, and for inputs of the key or computed ones.
+        their values; null clears. `uploadfile_inputs` are media columns whose files come as parts of a form. Dependent
+        columns are recomputed. If that fails the row stays unchanged, or, with `on_error="ignore"`, the cell is null with
+        its error. 404 if the row does not exist. Raises AppFileError for a model without a key, and for inputs of the key
+        or computed ones.
         """
     def add_delete_route(
         self,
@@ -123,6 +125,7 @@ class Router:
         inputs: Sequence[Any] | None = None,
         outputs: Sequence[Any] | None = None,
         on_error: Literal["abort", "ignore"] = "abort",
+        uploadfile_inputs: Sequence[Any] | None = None,
         return_fileresponse: bool | None = None,
         export_sql: SqlExport | None = None,
         background: bool | Background = False,
@@ -146,15 +149,17 @@ class Router:
         inputs: Sequence[str] | None = None,
         one_row: bool = False,
         method: Literal["post", "get"] = "post",
+        uploadfile_inputs: Sequence[Any] | None = None,
         return_fileresponse: bool | None = None,
         background: bool | Background = False,
     ) -> None:
         """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
         `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them.
-        With `one_row=True` the response is the row itself: 404 without a row, 409 for several. With
-        `return_fileresponse=True` it is the file of the selected value. `method` is "post" (parameters in the body) or
-        "get" (in the URL). Raises AppFileError for unknown parameters and paths in use.
+        `uploadfile_inputs` are parameters of media types whose files come as parts of a form. With `one_row=True` the
+        response is the row itself: 404 without a row, 409 for several. With `return_fileresponse=True` it is the file of
+        the selected value. `method` is "post" (parameters in the body) or "get" (in the URL). Raises AppFileError for
+        unknown parameters and paths in use.
         """
     def get(
         self,

@@ -291,7 +291,6 @@ LATER = [
     "from appdb.functions.video import frame_iterator\n",
     "x = fn.audio.audio_splitter\n",
     "class V(Base, name='v'):\n    x: bytes\n",
-    "class V(Base, name='v'):\n    n: db.Int\n    x = db.Column(value=n, stored=False)\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
     "x = fn.document\n",

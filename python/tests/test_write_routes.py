@@ -90,7 +90,7 @@ REFUSED = {
     "a column of another model": ("r.add_update_route(A, path='/a', inputs=[Free.n])", ["'n' of the model Free"]),
     "another word for on_error": ("r.add_update_route(A, path='/a', on_error='skip')", ["on_error=", "'skip'"]),
     "an unknown option": ("r.add_update_route(A, path='/a', input=[A.n])", ["'input'", "Did you mean 'inputs'?"]),
-    "an upload": ("r.add_update_route(A, path='/a', uploadfile_inputs=[A.s])", ["uploadfile_inputs", "take uploads"]),
+    "an upload": ("r.add_update_route(A, path='/a', uploadfile_inputs=[A.s])", ["uploadfile_inputs", "which is String"]),
     "a path with a parameter": ("r.add_update_route(A, path='/a/{id}')", ["'/a/{id}'", "parameter"]),
     "a path of the service": ("r.add_delete_route(A, path='/openapi.json')", ["/openapi.json"]),
     "a target that is not a model": ("r.add_update_route('a', path='/a')", ["add_update_route takes a model", "str"]),

@@ -84,6 +84,8 @@ export const tableSchema = z.strictObject({
   comment: z.string().nullable(),
   custom_metadata: z.unknown(),
   columns: z.array(columnSchema).max(MAX_NAMES).min(1),
+  /** Computed columns without values in the table. What reads one has its expression in its place. */
+  unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
   /** Column names in declared order; empty when the table has no key. */
   primary_key: z.array(z.string()).max(MAX_NAMES),
   indexes: z.array(indexSchema).max(MAX_NAMES),
@@ -201,7 +203,7 @@ const overTable = {
   table: z.string(),
 };
 
-/** Media columns of `inputs` whose files come as parts of a form (multipart/form-data). */
+/** Media columns or parameters among `inputs` whose files come as parts of a form (multipart/form-data). */
 const uploads = z.array(z.string()).max(MAX_NAMES).optional();
 
 /** True: the response is the file of the only media output. */
@@ -216,6 +218,7 @@ const overRow = {
   handler: answererSchema.nullable().default(null),
   export_sql: sqlExportSchema.nullable().optional(),
   file_response: fileResponse,
+  uploads,
 };
 
 /** Input: a row. Output: values of the stored row. */
@@ -223,7 +226,6 @@ const insertRouteSchema = z.strictObject({
   kind: z.literal("insert"),
   ...overTable,
   ...overRow,
-  uploads,
   ...answeredByEngine,
 });
 
@@ -232,7 +234,6 @@ const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
   ...overTable,
   ...overRow,
-  uploads,
   ...answeredByEngine,
 });
 
@@ -266,6 +267,7 @@ const queryRouteSchema = z.strictObject({
   inputs: z.array(z.string()).max(MAX_NAMES),
   /** The response is the only row itself; no row and several rows are errors. */
   one_row: z.boolean(),
+  uploads,
   /** True: the response is the file of the only selected value of the only row. */
   file_response: fileResponse,
   ...answeredByEngine,

@@ -228,6 +228,9 @@ export interface MediaFiles {
   /** The cell of an uploaded file that is not stored: it exists until the upload is disposed.
    *  @throws media_invalid for content of another kind */
   borrow(file: UploadedFile, kind: MediaKind): Promise<string>;
+  /** The cell of a given file that a function returned: a borrowed one is stored first, others are there already.
+   *  @throws as `store` */
+  keep(cell: string, type: ColumnType, signal?: AbortSignal): Promise<string>;
   /** Opens the file of a cell. @throws as `locate` */
   open(cell: string, signal?: AbortSignal): Promise<MediaFile>;
   /** An address for callers, which expires. `base`: the address of the service, without a slash at its end. */

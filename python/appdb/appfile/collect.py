@@ -239,15 +239,21 @@ def _table(table, places):
         "comment": table.comment,
         "custom_metadata": table.custom_metadata,
         "columns": [
-            *(_column(column, places) for column in table.columns.values()),
+            *(_column(column, places) for column in table.columns.values() if column.is_stored),
             *(_hidden(column, places) for column in table.hidden.values()),
         ],
+        **_unstored(table, places),
         "primary_key": [column.name for column in table.columns.values() if column.primary_key],
         "indexes": [index.document(places) for index in table.indexes],
         "has_default_idxs": table.has_default_idxs,
         "renamed_from": table.renamed_from,
         "source": places.of(table.source),
     }
+
+
+def _unstored(table, places):
+    found = [_column(column, places) for column in table.columns.values() if not column.is_stored]
+    return {"unstored": found} if found else {}
 
 
 def _column(column, places):

@@ -136,6 +136,12 @@ class Body(dict):
             self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, options, source, default)
             return
         expr = self._computed(name, options.value if options else value)
+        if options is not None and not options.is_stored:
+            from appdb.declare.unstored import unstored_column
+
+            _computed_kind(expr._kind, options, name)
+            self._declare(name, unstored_column(self.table, folded, expr, options), expr, options, source)
+            return
         kind = expr._kind if options is None else _computed_kind(expr._kind, options, name)
         self._declare(name, ColumnRef(self.table, folded, kind, expr._nullable, True), expr, options, source)
 

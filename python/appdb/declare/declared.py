@@ -42,8 +42,11 @@ class Column:
                 "A computed column has no default: every row has the value of its expression.",
                 "Write Column(type=..., default=...), or leave default= out.",
             )
-        if stored is False:
-            raise AppFileError("Column(stored=False) is not supported yet.", "Leave stored= out: the value is stored.")
+        if stored is False and type is not None:
+            raise AppFileError(
+                "A column that requests fill is stored: stored=False is for computed columns.",
+                "Leave stored= out, or write Column(value=..., stored=False).",
+            )
         check_validation(media_validation)
         self.media_validation = media_validation
         self.destination = None if destination is None else _checked_destination(destination)
@@ -58,6 +61,7 @@ class Column:
         self.value = value
         self.default = default
         self.primary_key = bool(primary_key)
+        self.is_stored = stored is not False
         self.custom_metadata = custom_metadata
         self.comment = comment
         self.renamed_from = None if renamed_from is None else check_column_name(renamed_from)
@@ -67,7 +71,8 @@ class Declared:
     """A declared column."""
 
     __slots__ = (
-        "name", "ref", "value", "default", "primary_key", "comment", "custom_metadata", "renamed_from", "source"
+        *("name", "ref", "value", "default", "primary_key", "is_stored", "comment", "custom_metadata"),
+        *("renamed_from", "source"),
     )
 
     def __init__(self, name, ref, value, options, source, default=None):
@@ -76,6 +81,7 @@ class Declared:
         self.value = value  # The Expr of a computed column, else None.
         self.default = default  # The Expr of a stored column's default, else None.
         self.primary_key = options.primary_key if options else False
+        self.is_stored = options.is_stored if options else True  # False: computed when it is read.
         self.comment = options.comment if options else None
         self.custom_metadata = options.custom_metadata if options else None
         self.renamed_from = options.renamed_from if options else None

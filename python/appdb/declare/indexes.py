@@ -331,4 +331,8 @@ def _indexed(table, index, column):
             did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
             index.source,
         )
+    if not table.columns[name].is_stored:
+        from appdb.declare.unstored import refuse_unstored
+
+        refuse_unstored(table.columns[name], "indexed", index.source)
     return name

@@ -365,9 +365,10 @@ def taken_names(kind):
 
 
 def _cell_error(column, name):
-    if not getattr(column, "_computed", False) and rules(column._kind).check is None:
+    is_cell = column._node["node"] == "column"
+    if not is_cell or (not getattr(column, "_computed", False) and rules(column._kind).check is None):
         raise AppFileError(
-            f"{column._text}.{name} is available only for computed and media columns; {column._text} is neither.",
+            f"{column._text}.{name} is available only for stored computed and media columns; {column._text} is neither.",
             "Ask it of a computed column.",
         )
     node = {"node": "cell_error", "column": column._name, "part": _CELL_ERRORS[name]}

@@ -244,13 +244,13 @@ class Query:
                 raise AppFileError(
                     "A query with group_by() selects nothing.", "Add .select(Model.column, n=count(Model.column))"
                 )
-            columns = [column.ref for model in self._models for column in model.__appdb_table__.columns.values()]
-            chosen = tuple((None, ref) for ref in columns)
+            columns = [column for model in self._models for column in model.__appdb_table__.columns.values()]
+            chosen = tuple((None, column.ref) for column in columns if column.is_stored)
         aliases = [name for name, _ in chosen if name is not None]
         taken, named = set(aliases), []
         for place, (alias, expr) in enumerate(chosen):
             if alias is None:
-                first = name = default_name(expr._node, place)
+                first = name = expr._name if isinstance(expr, ColumnRef) else default_name(expr._node, place)
                 if name in aliases:
                     raise AppFileError(
                         f"select() names '{name}' twice: once as a column and once as an alias.",

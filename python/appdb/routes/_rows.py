@@ -45,7 +45,7 @@ class RowRoute(ModelRoute):
         if uploads:
             from appdb.routes.files import uploads_of
 
-            made.uploads = uploads_of(cls, table, inputs, uploads, background)
+            made.uploads = uploads_of(cls, table, inputs, uploads)
         made.inputs = made._inputs(table, inputs)
         made.answerer, made.outputs = _outputs(model, outputs, function, on_error)
         made.is_file = False
@@ -139,11 +139,14 @@ def _outputs(model, outputs, function, on_error):
     """The Answerer of a decorated function (None without one) and the names of the outputs. Raises AppFileError."""
     table = model.__appdb_table__
     names = None if outputs is None else names_of("outputs", table, outputs)
-    if function is None:
-        return None, [*table.columns] if names is None else names
-    from appdb.routes.answerers import answerer_of
+    answerer = None
+    if function is not None:
+        from appdb.routes.answerers import answerer_of
 
-    return answerer_of(function, table, names, on_error == "ignore")
+        answerer, names = answerer_of(function, table, names, on_error == "ignore")
+    if names is None:
+        return None, [c.name for c in table.columns.values() if c.is_stored]
+    return answerer, names
 
 
 def _name_of(what, table, column):

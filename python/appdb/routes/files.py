@@ -4,7 +4,7 @@ from appdb.declare.errors import AppFileError, listed
 from appdb.kinds import DISPLAY, rules
 
 
-def uploads_of(kind, table, inputs, uploads, background):
+def uploads_of(kind, table, inputs, uploads):
     """The names of the columns of `uploadfile_inputs=`, in their order."""
     if not uploads:
         return []
@@ -12,7 +12,8 @@ def uploads_of(kind, table, inputs, uploads, background):
 
     if "uploadfile_inputs" not in kind.option_names:
         raise AppFileError(
-            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.", "Insert and compute routes take uploads."
+            f"add_{kind.kind}_route has no option 'uploadfile_inputs'.",
+            "Insert, update, compute and query routes take uploads.",
         )
     names = names_of("uploadfile_inputs", table, uploads)
     for name in names:
@@ -22,10 +23,31 @@ def uploads_of(kind, table, inputs, uploads, background):
                 f"uploadfile_inputs= names '{name}', which is {DISPLAY[column.ref._kind]}.",
                 "Name columns of the types Image, Video, Audio and Document.",
             )
-    both = [] if inputs is None else [name for name in names_of("inputs", table, inputs) if name in names]
-    if both:
-        raise AppFileError(f"inputs= and uploadfile_inputs= both name {listed(both)}.", "Name each column once.")
-    _refuse_background("uploadfile_inputs", background)
+        if column.value is not None:
+            raise AppFileError(
+                f"uploadfile_inputs= names '{name}', which is computed.", f"Take '{name}' out of uploadfile_inputs."
+            )
+    _refuse_both([] if inputs is None else names_of("inputs", table, inputs), names)
+    return names
+
+
+def query_uploads_of(query, inputs, uploads, verb):
+    """The names of the parameters of `uploadfile_inputs=`, in their order."""
+    from appdb.routes.query import parameters_of
+
+    names = parameters_of("uploadfile_inputs", query, uploads)
+    kinds = {parameter.name: parameter.kind for parameter in query.parameters}
+    for name in names:
+        if rules(kinds[name]).check is None:
+            raise AppFileError(
+                f"uploadfile_inputs= names '{name}', which is {DISPLAY[kinds[name]]}.",
+                f"Declare the parameter as {name}: db.Image, db.Video, db.Audio or db.Document.",
+            )
+    if verb == "get":
+        raise AppFileError(
+            "uploadfile_inputs= needs a request with a body, and the route has method=\"get\".", 'Write method="post"'
+        )
+    _refuse_both([] if inputs is None else parameters_of("inputs", query, inputs), names)
     return names
 
 
@@ -44,7 +66,7 @@ def checked_file_response(table, outputs, wanted, answerer, background):
             f"return_fileresponse= needs exactly one output, a media column; the outputs are {listed(outputs)}.",
             f"Write outputs=[{table.model}.{media[0] if media else 'picture'}]",
         )
-    _refuse_background("return_fileresponse", background)
+    _refuse_background(background)
     return True
 
 
@@ -60,7 +82,7 @@ def checked_query_file(query, wanted, background):
             f"{listed([DISPLAY[kind] for kind in selected])}.",
             "Write select(Model.picture) in the query.",
         )
-    _refuse_background("return_fileresponse", background)
+    _refuse_background(background)
     return True
 
 
@@ -69,11 +91,20 @@ def is_media(column):
     return rules(column.ref._kind).check is not None
 
 
+def _refuse_both(inputs, uploads):
+    both = [name for name in inputs if name in uploads]
+    if both:
+        raise AppFileError(f"inputs= and uploadfile_inputs= both name {listed(both)}.", "Name each of them once.")
+
+
 def _check_flag(wanted):
     if wanted not in (True, False, None):
         raise AppFileError(f"return_fileresponse= is True or False, not {wanted!r}.", "Write return_fileresponse=True")
 
 
-def _refuse_background(option, background):
+def _refuse_background(background):
     if background is not None:
-        raise AppFileError(f"{option}= and background= do not go together.", "Leave one of them out.")
+        raise AppFileError(
+            "return_fileresponse= and background= do not go together: the response is the job, which ends later.",
+            "Leave return_fileresponse= out: the job's result has the address of the file.",
+        )

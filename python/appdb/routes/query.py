@@ -1,7 +1,7 @@
 """Routes that return the rows of a query."""
 
 from appdb.declare.declared import caller
-from appdb.declare.errors import AppFileError, did_you_mean, later, listed
+from appdb.declare.errors import AppFileError, did_you_mean, listed
 from appdb.routes._base import Route, checked_options
 from appdb.udfs.calls import NO_DEFAULT
 
@@ -11,15 +11,19 @@ _PAGES = ("page_size", "cursor")
 class QueryRoute(Route):
     """One route over a query: takes values of the parameters `inputs`, returns rows."""
 
-    __slots__ = ("query", "inputs", "one_row", "is_file")
+    __slots__ = ("query", "inputs", "uploads", "one_row", "is_file")
     kind = "query"
-    option_names = ("path", "query", "inputs", "one_row", "method", "return_fileresponse", "background")
+    option_names = (
+        *("path", "query", "inputs", "one_row", "method", "uploadfile_inputs", "return_fileresponse"),
+        "background",
+    )
     in_path = 'Make it a parameter of the query: clients send it in the body, or with method="get" as /path?name=value'
 
-    def __init__(self, method, path, query, inputs, one_row, is_file, background, source):
+    def __init__(self, method, path, query, inputs, uploads, one_row, is_file, background, source):
         super().__init__(method, path, background, source)
         self.query = query
         self.inputs = inputs
+        self.uploads = uploads
         self.one_row = one_row
         self.is_file = is_file
 
@@ -42,6 +46,7 @@ class QueryRoute(Route):
             "query": self.query.id,
             "inputs": self.inputs,
             "one_row": self.one_row,
+            **({"uploads": self.uploads} if self.uploads else {}),
             **({"file_response": True} if self.is_file else {}),
         }
 
@@ -50,13 +55,13 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
     """Serves `path`: runs a function marked @query. Returns `{"rows": [...]}`, or a list for a scalar query.
 
     `inputs` are the parameters that a request can set, by default all. A part `{name}` of the path is one of them.
-    With `one_row=True` the response is the row itself: 404 without a row, 409 for several. With
-    `return_fileresponse=True` it is the file of the selected value. `method` is "post" (parameters in the body) or
-    "get" (in the URL). Raises AppFileError for unknown parameters and paths in use.
+    `uploadfile_inputs` are parameters of media types whose files come as parts of a form. With `one_row=True` the
+    response is the row itself: 404 without a row, 409 for several. With `return_fileresponse=True` it is the file of
+    the selected value. `method` is "post" (parameters in the body) or "get" (in the URL). Raises AppFileError for
+    unknown parameters and paths in use.
     """
     wanted = options.pop("return_fileresponse", None)
-    if options.pop("uploadfile_inputs", None):
-        raise later("uploadfile_inputs= of a query route", "Leave uploadfile_inputs= out.")
+    uploads = options.pop("uploadfile_inputs", None)
     background = checked_options(QueryRoute, options)
     _check_query(query)
     is_file = False
@@ -70,9 +75,14 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
     if one_row is not True and one_row is not False:
         raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
     self._take_path(QueryRoute, path, verb)
-    names = _inputs(query, inputs, path)
+    if uploads:
+        from appdb.routes.files import query_uploads_of
+
+        uploads = query_uploads_of(query, inputs, uploads, verb)
+    names = _inputs(query, inputs, path, uploads or [])
     _check_path_parameters(query, names, path, background)
-    self._routes.append(QueryRoute(verb, path, query, names, one_row or is_file, is_file, background, caller(1)))
+    made = QueryRoute(verb, path, query, names, uploads or [], one_row or is_file, is_file, background, caller(1))
+    self._routes.append(made)
 
 
 def _check_query(query):
@@ -100,7 +110,25 @@ def _check_path_parameters(query, names, path, background):
         raise AppFileError(f"The path '{path}' has parameters, and the route has background=.", "Leave one of them out.")
 
 
-def _inputs(query, inputs, path):
+def parameters_of(what, query, given):
+    """Parameter names of a list of names. Raises AppFileError for unknown and repeated ones."""
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise AppFileError(f"{what}= is a list of parameter names.", f'Write {what}=["name"]')
+    parameters = [parameter.name for parameter in query.parameters]
+    names = []
+    for name in given:
+        if name not in parameters:
+            raise AppFileError(
+                f"{what}= names {name!r}, which is not a parameter of {query.__name__}.",
+                did_you_mean(str(name), parameters, f"Its parameters are {listed(parameters) or 'none'}."),
+            )
+        if name in names:
+            raise AppFileError(f"{what}= names '{name}' twice.", "Name it once.")
+        names.append(name)
+    return names
+
+
+def _inputs(query, inputs, path, uploads):
     """The parameters of `query` that a route takes. Raises AppFileError for unknown, repeated and missing ones."""
     parameters = {parameter.name: parameter for parameter in query.parameters}
     for name in _PAGES:
@@ -111,18 +139,7 @@ def _inputs(query, inputs, path):
             )
     if inputs is None:
         return [*parameters]
-    if isinstance(inputs, str) or not hasattr(inputs, "__iter__"):
-        raise AppFileError("inputs= is a list of parameter names.", 'Write inputs=["name"]')
-    names = []
-    for name in inputs:
-        if name not in parameters:
-            raise AppFileError(
-                f"inputs= names {name!r}, which is not a parameter of {query.__name__}.",
-                did_you_mean(str(name), parameters, f"Its parameters are {listed(parameters) or 'none'}."),
-            )
-        if name in names:
-            raise AppFileError(f"inputs= names '{name}' twice.", "Name it once.")
-        names.append(name)
+    names = [*parameters_of("inputs", query, inputs), *uploads]
     missing = [name for name, p in parameters.items() if name not in names and p.default is NO_DEFAULT]
     if missing:
         raise AppFileError(

@@ -10,7 +10,10 @@ class UpdateRoute(RowRoute):
 
     __slots__ = ("key",)
     kind = "update"
-    option_names = ("path", "inputs", "outputs", "on_error", "return_fileresponse", "export_sql", "background")
+    option_names = (
+        *("path", "inputs", "outputs", "on_error", "uploadfile_inputs", "return_fileresponse"),
+        *("export_sql", "background"),
+    )
 
     def _inputs(self, table, inputs):
         key = self.key = key_of(table)
@@ -22,9 +25,9 @@ class UpdateRoute(RowRoute):
         makes_key = _read_by_key(table, key)
         if inputs is None:
             excluded = {*key, *makes_key}
-            names = [name for name in stored_names(table) if name not in excluded and not _is_media(table, name)]
+            names = [name for name in stored_names(table) if name not in excluded]
         else:
-            names = names_of("inputs", table, inputs)
+            names = [*names_of("inputs", table, inputs), *self.uploads]
             for name in names:
                 _check_input(table, key, makes_key, name, self.path)
         if not names:
@@ -42,9 +45,10 @@ def add_update_route(self, model, path=None, inputs=None, outputs=None, on_error
     """Serves POST `path`: changes the row of a primary key and returns its `outputs`, by default all columns.
 
     A body has the key and any of `inputs`, by default all other columns that are not computed. Omitted fields keep
-    their values; null clears. Dependent columns are recomputed. If that fails the row stays unchanged, or, with
-    `on_error="ignore"`, the cell is null with its error. 404 if the row does not exist. Raises AppFileError for a
-    model without a key, and for inputs of the key or computed ones.
+    their values; null clears. `uploadfile_inputs` are media columns whose files come as parts of a form. Dependent
+    columns are recomputed. If that fails the row stays unchanged, or, with `on_error="ignore"`, the cell is null with
+    its error. 404 if the row does not exist. Raises AppFileError for a model without a key, and for inputs of the key
+    or computed ones.
     """
     UpdateRoute.declare(self, model, path, inputs, outputs, options, caller(1), on_error)
 
@@ -55,18 +59,7 @@ def update_route(self, model, path=None, inputs=None, outputs=None, on_error="ab
     return lambda function: UpdateRoute.declare(self, model, path, inputs, outputs, options, source, on_error, function)
 
 
-def _is_media(table, name):
-    from appdb.routes.files import is_media
-
-    return is_media(table.columns[name])
-
-
 def _check_input(table, key, makes_key, name, path):
-    if _is_media(table, name):
-        raise AppFileError(
-            f"Column '{name}' holds media and cannot be an input of {path}.",
-            f"Take '{name}' out of inputs. To replace a file, insert a new row.",
-        )
     if name in key:
         raise AppFileError(
             f"Column '{name}' is of the primary key and cannot be an input of {path}; a request names its row by it.",

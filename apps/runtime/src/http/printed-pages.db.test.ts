@@ -27,7 +27,7 @@ const PAGES: readonly [page: string, examples: number, refused: number][] = [
   ["indexes.md", 3, 0],
   ["queries-over-http.md", 5, 0],
   ["many-rows.md", 6, 0],
-  ["media.md", 8, 2],
+  ["media.md", 11, 2],
 ];
 /** Pages with Python that no test runs, because an export needs another database. */
 const WITH_MORE_PYTHON = ["many-rows.md"];
@@ -44,9 +44,13 @@ test.each(PAGES)(
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
     await using served = await serveEndpoints(tested.endpoints, options);
     const folder = mkdtempSync(join(tmpdir(), "appdb-printed-"));
+    const ending = new AbortController();
+    const working = tested.endpoints.background("printed")?.run(ending.signal, 0);
     try {
       for (const example of examples) expect(await runPrinted(example, served.port, folder)).toMatch(example.printed);
     } finally {
+      ending.abort();
+      await working;
       rmSync(folder, { recursive: true, force: true });
     }
   },

@@ -69,7 +69,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   tested = await openTestApplication(APP, {}, (media, sql) =>
-    openMedia(localMediaPlace(media, {}), {}, sql, createSilentLog()),
+    openMedia({ place: localMediaPlace(media, {}), env: {}, destinations: [], sql, log: createSilentLog() }),
   );
 }, 60_000);
 

@@ -1,155 +1,26 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { manifestSchema } from "@appdb/contract/manifest";
-import { localMediaPlace } from "@appdb/contract/media-place";
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
-import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { applySchema } from "@appdb/engine/schema/apply-schema";
-import { createPgPool } from "@appdb/postgres/client/pg-pool";
-import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
-import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { serveEndpoints } from "../http/serve-endpoints.ts";
-import { withService } from "../roles/with-service.ts";
-import { DRAW_PICTURES, MEDIA_APP } from "../testing/media-application.ts";
+import { type Json, type MediaService, startMediaService } from "../testing/media-service.ts";
 
 let service: MediaService;
+const formOf: MediaService["formOf"] = (...given) => service.formOf(...given);
+const send: MediaService["send"] = (...given) => service.send(...given);
 
 beforeAll(async () => {
-  service = await startMediaService();
+  service = await startMediaService({
+    database: await createTestDatabase(),
+    runtimeIn: testRuntime,
+    log: createSilentLog(),
+  });
 }, 60_000);
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
 });
-
-/** An application with media columns, served over HTTP, and a web server with the files of its folder. */
-interface MediaService extends AsyncDisposable {
-  readonly base: string;
-  /** Has whole.png, other.jpg, turned.jpg, cut.jpg, page.png, empty.png, a.md, and `kept`, a destination. */
-  readonly folder: string;
-  readonly mediaFolder: string;
-  readonly webPort: number;
-  query(text: string): Promise<readonly (readonly (string | null)[])[]>;
-  /** Names of the objects in the database's own store. */
-  objects(): readonly string[];
-  /** Files on their way. */
-  leftovers(): readonly string[];
-}
-
-async function startMediaService(): Promise<MediaService> {
-  const folder = mkdtempSync(join(tmpdir(), "appdb-media-"));
-  const mediaFolder = join(folder, "media");
-  const runtime = testRuntime(folder);
-  writeFiles(folder, runtime.python);
-  const database = await createTestDatabase();
-  const { dsn } = database;
-  const manifest = manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
-  const log = createSilentLog();
-  await using sql = createPgPool({ dsn, max: 1, application_name: "media test" });
-  await ensureCatalog(sql, readCatalogMigrations());
-  const { version } = await loadCatalog(sql);
-  await applySchema(
-    { sql, clock: { now: Date.now }, log },
-    { manifest, target: "main", catalog_version: version, allow_destructive: false, runtime_id: "r1" },
-  );
-  const web = await serveFiles(folder);
-  const spec = {
-    dsn,
-    target: "main",
-    manifest,
-    services: ["photos"],
-    media: localMediaPlace(mediaFolder, {}),
-    runtime,
-    limits: { ...DEFAULT_LIMITS, upload_bytes: 1_000_000 },
-  };
-  let stop = (): void => undefined;
-  const serving = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
-  let ended: Promise<void> = Promise.resolve();
-  const base = await new Promise<string>((resolve, reject) => {
-    ended = withService(spec, log, async ({ endpoints }) => {
-      await using server = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes: 1_000_000 });
-      resolve(`http://127.0.0.1:${server.port}`);
-      await serving;
-    });
-    ended.catch(reject);
-  });
-  return {
-    base,
-    folder,
-    mediaFolder,
-    webPort: (web.address() as AddressInfo).port,
-    async query(text) {
-      await using reading = createPgPool({ dsn, max: 1, application_name: "media test" });
-      return (await reading.query({ text })).rows;
-    },
-    objects: () => filesIn(join(mediaFolder, "home")),
-    leftovers: () => ["uploads", "scratch"].flatMap((name) => filesIn(join(mediaFolder, name))),
-    async [Symbol.asyncDispose]() {
-      stop();
-      await ended;
-      await database.drop();
-      web.closeAllConnections();
-      await new Promise((resolve) => web.close(resolve));
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-function filesIn(folder: string): string[] {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return entries.flatMap((entry) => (entry.isFile() ? [entry.name] : []));
-}
-
-function writeFiles(folder: string, python: string): void {
-  const kept = join(folder, "kept");
-  mkdirSync(kept);
-  writeFileSync(join(folder, "app.py"), MEDIA_APP.replace("KEPT", kept));
-  execFileSync(python, ["-c", DRAW_PICTURES, folder]);
-  writeFileSync(join(folder, "page.png"), "<!doctype html><script>alert(1)</script>");
-  writeFileSync(join(folder, "empty.png"), "");
-  writeFileSync(join(folder, "a.md"), "# Title\n\ntext");
-}
-
-async function serveFiles(folder: string): Promise<Server> {
-  const web = createServer((request, response) => {
-    const name = (request.url ?? "").slice(1);
-    if (!existsSync(join(folder, name))) response.writeHead(404).end();
-    else response.end(readFileSync(join(folder, name)));
-  });
-  await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
-  return web;
-}
-
-type Json = Record<string, unknown>;
-
-function formOf(files: Record<string, string>, fields: Record<string, string> = {}): FormData {
-  const form = new FormData();
-  for (const [name, text] of Object.entries(fields)) form.append(name, text);
-  for (const [name, file] of Object.entries(files)) {
-    form.append(name, new Blob([readFileSync(join(service.folder, file))], { type: "application/x-lie" }), file);
-  }
-  return form;
-}
-
-async function send(path: string, body: FormData | Json, headers: Record<string, string> = {}) {
-  const answer = await fetch(service.base + path, {
-    method: "POST",
-    headers: body instanceof FormData ? headers : { "content-type": "application/json", ...headers },
-    body: body instanceof FormData ? body : JSON.stringify(body),
-  });
-  return { status: answer.status, headers: answer.headers, json: (await answer.json()) as Json };
-}
 
 describe("uploads", () => {
   test("a file is stored once, decoded once, and answered by an address that works", async () => {

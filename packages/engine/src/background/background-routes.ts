@@ -3,8 +3,9 @@ import { appError, type Problem } from "@appdb/contract/errors";
 import type { ManifestBackground, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
+import { FORM_TYPE, isForm } from "../route-kinds/request-form.ts";
 import { readIdempotencyKey } from "../routes/idempotency-key.ts";
-import { backgroundOf, type CompiledRoute, type RouteRequest } from "../routes/route.ts";
+import { backgroundOf, type CompiledRoute, type ReceiveForm, type RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { folderSchema } from "../target.ts";
 import { type BackgroundState, cancelBackground, queueBackground, readBackground } from "./background-store.ts";
@@ -33,7 +34,7 @@ function toBackground(
   const { deps, input, limits } = context;
   const routeText = `${input.target} ${route.service} ${jobRoute(route)} in the background`;
   const folder = folderSchema(input.target);
-  async function submit(request: RouteRequest, once?: Once): Promise<KeptAnswer> {
+  async function submit(request: RouteRequest, once: Once | undefined, form: string | null): Promise<KeptAnswer> {
     const id = randomUUID();
     const answer = {
       status: 200,
@@ -42,7 +43,7 @@ function toBackground(
     };
     const body = typeof request.body === "string" ? request.body : Buffer.from(request.body).toString("utf8");
     const { search = "" } = request;
-    const queued = { id, folder, service: route.service, route: jobRoute(route), body, search };
+    const queued = { id, folder, service: route.service, route: jobRoute(route), body, search, form };
     const max = limits.background_jobs;
     await deps.sql.transaction(async (connection) => {
       if (!(await queueBackground(connection, queued, { most: max, attempts, expires_s: expiresS })))
@@ -52,16 +53,26 @@ function toBackground(
     });
     return answer;
   }
-  const { streams: _, ...rest } = route;
+  /** The files of a form are stored before its job is accepted. */
+  async function submitForm(request: RouteRequest, receive: ReceiveForm): Promise<KeptAnswer> {
+    await using form = await receive(request);
+    form.check();
+    const once = readIdempotencyKey({ ...request, body: form.content }, routeText);
+    const accept = async () => submit(request, once, await form.store());
+    return once === undefined ? await accept() : await context.once.run(once, false, accept);
+  }
+  const { receiveForm, ...rest } = route;
   return {
     ...rest,
+    streams: receiveForm === undefined ? [] : [FORM_TYPE],
     takes_signal: false,
     async handle(request) {
       try {
+        if (receiveForm !== undefined && isForm(request)) return await submitForm(request, receiveForm);
         route.check(request);
         const once = readIdempotencyKey(request, routeText);
-        if (once === undefined) return await submit(request);
-        return await context.once.run(once, false, () => submit(request, once));
+        if (once === undefined) return await submit(request, undefined, null);
+        return await context.once.run(once, false, () => submit(request, once, null));
       } catch (error) {
         const answer = answerError(error, request.id, deps.log);
         if (answer.status !== 503) return answer;

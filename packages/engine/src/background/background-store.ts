@@ -17,6 +17,8 @@ export interface BackgroundRequest {
   readonly route: string;
   readonly body: string;
   readonly search: string;
+  /** Replaces `body`: a form whose files are stored. */
+  readonly form: string | null;
 }
 
 /** A job leased by this process. */
@@ -47,17 +49,17 @@ export async function queueBackground(
   request: BackgroundRequest,
   limits: { readonly most: number; readonly attempts: number; readonly expires_s: number },
 ): Promise<boolean> {
-  const { id, folder, service, route, body, search } = request;
+  const { id, folder, service, route, body, search, form } = request;
   await sql.query({
     text: "select pg_advisory_xact_lock(hashtextextended($1, 0))",
     values: [`appdb background ${folder} ${service}`],
   });
   const { row_count: rowCount } = await sql.query({
-    text: `insert into appdb.background (id, folder, service, route, body, search, most_attempts, expires_s, incarnation)
-      select $1, $2, $3, $4, $5, $6, $7, $8, s.incarnation from appdb.state s
+    text: `insert into appdb.background (id, folder, service, route, body, search, most_attempts, expires_s, form, incarnation)
+      select $1, $2, $3, $4, $5, $6, $7, $8, $10, s.incarnation from appdb.state s
       where (select count(*) from appdb.background b
         where b.folder = $2 and b.service = $3 and b.state in ('queued', 'running')) < $9::int`,
-    values: [id, folder, service, route, body, search, limits.attempts, limits.expires_s, limits.most],
+    values: [id, folder, service, route, body, search, limits.attempts, limits.expires_s, limits.most, form],
   });
   if (rowCount === 1) await sql.query({ text: "select pg_notify($1, '')", values: [BACKGROUND_CHANNEL] });
   return rowCount === 1;
@@ -84,7 +86,7 @@ export async function leaseBackground(
           and ((b.state = 'queued' and b.not_before <= $5) or (b.state = 'running' and b.lease_until < $5))
         order by b.seq limit $6 for update of b skip locked)
       returning json_build_object('id', id, 'folder', folder, 'service', service, 'route', route, 'body', body,
-        'search', search, 'attempts', attempts, 'most_attempts', most_attempts)`,
+        'search', search, 'form', form, 'attempts', attempts, 'most_attempts', most_attempts)`,
     values: [owner, time(now + LEASE_MS), folder, [...services], time(now), max],
   });
   return rows.map(([text]) => JSON.parse(text ?? "") as BackgroundJob);

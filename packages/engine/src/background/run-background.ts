@@ -119,13 +119,14 @@ export class BackgroundRunner {
 
   async #work(job: BackgroundJob, signal: AbortSignal): Promise<void> {
     const { owner, routes } = this.#input;
-    const { id, body, search } = job;
+    const { id, body, search, form } = job;
     const route = routes.get(jobRouteKey(job.service, job.route));
     if (route === undefined) {
       const error = problem("not_found", `The service no longer has the route ${job.route}.`);
       return endBackground(this.#deps, owner, id, { state: "failed", error });
     }
-    const answer = await route.handle({ body, search, headers: {}, id, once: onceOf("job", id, ""), signal });
+    const request = { body, search, headers: {}, id, once: onceOf("job", id, ""), signal };
+    const answer = await route.handle(form === null ? request : { ...request, form });
     if (answer.status === ABORTED) {
       const isCancelled = this.#running.get(id)?.is_cancelled === true;
       if (isCancelled) return endBackground(this.#deps, owner, id, { state: "cancelled" });

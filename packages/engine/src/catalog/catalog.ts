@@ -55,6 +55,8 @@ export interface CatalogColumn {
   /** `filling`: an update added it and its fill job has not ended. It is nullable in PostgreSQL and hidden from
    *  readers. */
   readonly state: "ready" | "filling";
+  /** The table has no values of it: the application computes it when it is read. Never in a catalog itself. */
+  readonly is_unstored?: boolean;
   /** Its expression changed, but the recompute failed. Some values come from the previous expression. */
   readonly stale?: boolean;
   /** Digests of the code that computed its values, by function id. Null when it calls none, or when they are

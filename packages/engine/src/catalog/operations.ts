@@ -47,7 +47,13 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly reason: string;
     }
   | { readonly kind: "drop_index"; readonly table: CatalogTable; readonly index: CatalogIndex }
-  | { readonly kind: "drop_column"; readonly table: CatalogTable; readonly column: CatalogColumn }
+  | {
+      readonly kind: "drop_column";
+      readonly table: CatalogTable;
+      readonly column: CatalogColumn;
+      /** The application still declares it, as a column that is computed when it is read. */
+      readonly becomes_unstored: boolean;
+    }
   | { readonly kind: "add_column"; readonly table: CatalogTable; readonly to: ManifestColumn }
   | {
       readonly kind: "alter_column";

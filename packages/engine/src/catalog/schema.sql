@@ -118,8 +118,11 @@ CREATE TABLE appdb.background (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     ended_at timestamp with time zone,
     expires_at timestamp with time zone,
+    form text,
     CONSTRAINT background_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
+
+COMMENT ON COLUMN appdb.background.form IS 'Fields and references to stored files, in place of a body; null for other requests.';
 
 ALTER TABLE appdb.background ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME appdb.background_seq_seq

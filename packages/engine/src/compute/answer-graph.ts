@@ -6,7 +6,7 @@ import type { CatalogFunction } from "../catalog/catalog.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfError } from "../ports.ts";
 import { planPython } from "./plan-compute.ts";
-import { checkedMedia, type RowLayout } from "./row-layout.ts";
+import type { RowLayout } from "./row-layout.ts";
 import { type BoundGraph, bindGraph, cellError, cellErrorCode, describeUdfError } from "./run-graph.ts";
 
 /** The step that makes a response from a row; no column can have this name. */
@@ -21,6 +21,7 @@ export function answerSlot(layout: RowLayout): number {
 
 /**
  * Plans the graph that computes `columns` in Python and then calls an application function to make the response.
+ * `checked` as for planCompute.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planAnswer(
@@ -28,9 +29,9 @@ export function planAnswer(
   functions: ReadonlyMap<string, CatalogFunction>,
   answerer: ManifestAnswerer,
   columns: readonly string[],
+  checked: readonly string[],
 ): BoundGraph {
-  const checked = columns.length === 0 ? [] : checkedMedia(layout);
-  const base = planPython(layout.table, functions, columns, checked);
+  const base = planPython(layout.whole, functions, columns, checked);
   const own = base?.inputs ?? [];
   const known = new Set([...own, ...(base?.steps ?? [])].map(({ name }) => name));
   const parameters = answerer.parameters.map((name) => parameterOf(layout, name));
@@ -78,7 +79,7 @@ export function rowError(
 ): AppError {
   const failed = errors[STEP];
   const isOwn = failed !== undefined && failed.kind !== "skipped" && Object.keys(errors).length === 1;
-  if (!isOwn || answerer === null) return cellError(layout.table, errors);
+  if (!isOwn || answerer === null) return cellError(layout.whole, errors);
   const { id } = answerer;
   const at = failed.at === null ? "" : ` (${failed.at})`;
   return appError(cellErrorCode(failed), {

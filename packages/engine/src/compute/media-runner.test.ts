@@ -41,6 +41,7 @@ test("a store that refuses to read or to store names its variables in the cell's
 test("a result that is the given file keeps its cell", async () => {
   const given = JSON.stringify({ path: "/cache/a.png" });
   const runner = createFakeUdfRunner({ thumb: ({ picture = null }) => picture });
-  const { values } = await withMedia(runner, mediaThat({ locate: async () => given })).run(GRAPH, [CELL]);
+  const media = mediaThat({ locate: async () => given, keep: async (cell) => cell });
+  const { values } = await withMedia(runner, media).run(GRAPH, [CELL]);
   expect(values).toEqual([CELL]);
 });

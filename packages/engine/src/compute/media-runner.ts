@@ -195,10 +195,10 @@ async function storeResult(
   const { checked, error, path } = JSON.parse(made) as WorkerFile;
   if (error !== undefined) return { kind: "raised", function: step.name, ...error, at: null };
   const given = givenFile(computed, step.name, path);
-  if (given !== undefined)
-    return checked === undefined ? given : printReference({ ...readReference(given), ...checked });
+  if (given !== undefined && checked !== undefined) return printReference({ ...readReference(given), ...checked });
+  const { media } = computed;
   try {
-    return await computed.media.store(made, step.type, signal);
+    return await (given === undefined ? media.store(made, step.type, signal) : media.keep(given, step.type, signal));
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause;
     return mediaError(cause, step.name);

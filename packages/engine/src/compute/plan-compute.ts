@@ -28,7 +28,8 @@ type ComputedColumn = CatalogColumn & { readonly computed: { readonly text: stri
 /**
  * Divides the computation of `columns` between Python and SQL. The columns that need Python, and those of `columns`
  * that they read, are steps of one graph; the rest is SQL. Computed columns outside `columns` are read as stored.
- * `checked`: media columns whose given files the graph decodes first.
+ * `checked`: media columns whose given files the graph decodes first. An unstored column is always computed in Python,
+ * because no statement writes it.
  * @throws schema_mismatch when an expression names a function that `functions` lacks
  */
 export function planCompute(
@@ -40,6 +41,7 @@ export function planCompute(
   const ordered = inDependencyOrder(table, columns);
   const sqlOf = new Map<string, string>();
   for (const column of ordered) {
+    if (column.is_unstored === true) continue;
     const sql = compileSql(column.computed.expr, ROW_COLUMNS);
     if (sql !== undefined) sqlOf.set(column.name, castToStorage(sql, column.type));
   }
@@ -155,8 +157,8 @@ function buildGraph(
 /** The worker's function that decodes a given file. Manifests cannot name it. */
 export const CHECK_MEDIA = "op.check_media";
 
-/** A step that decodes the file of a media column and replaces its value, so that later steps read the decoded file. */
-function checkStep({ name, type, nullable }: CatalogColumn): GraphStep {
+/** A step that decodes the file of a media column or parameter and replaces its value, so that later steps read the decoded file. */
+export function checkStep({ name, type, nullable }: Pick<CatalogColumn, "name" | "type" | "nullable">): GraphStep {
   const column: Expr = { node: "column", name, type, nullable };
   return { name, type, nullable, expr: { node: "call", fn: CHECK_MEDIA, args: [column], kwargs: {}, type, nullable } };
 }

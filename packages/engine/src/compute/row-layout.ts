@@ -15,8 +15,9 @@ export interface Slot {
   readonly nullable: boolean;
   /** Its index in a row. */
   readonly at: number;
-  /** The source of its value: the request, the engine (ids, times), or computation. */
-  readonly origin: "input" | Generator | "computed";
+  /** The source of its value: the request, the engine (ids, times), or computation. `unstored`: computed for a
+   *  response only. */
+  readonly origin: "input" | Generator | "computed" | "unstored";
   /** The value of an input that a request omits. */
   readonly default?: SlotDefault | undefined;
 }
@@ -29,18 +30,22 @@ export type Generators = Readonly<Record<Generator, () => string>>;
 /** The order of a table's values in a Row. Fixed for the life of a service, even if the table changes. */
 export interface RowLayout {
   readonly table: CatalogTable;
+  /** The table with its unstored columns, for computing. */
+  readonly whole: CatalogTable;
   readonly slots: readonly Slot[];
   readonly index: ReadonlyMap<string, number>;
   /** Slot of the value that identifies the row. */
   readonly identity: number;
   /** Names of the columns that Python or SQL computes, without bare generators (uuid7(), uuid4(), now()). */
   readonly computed: readonly string[];
+  /** Names of the computed columns without values in the table. */
+  readonly unstored: readonly string[];
   /** After the slots: the row's cell errors as JSON text, null for none. */
   readonly errors: number;
 }
 
-/** Lays out all columns of a table, and its row identity if the user declared no column for it. */
-export function layOutRow(table: CatalogTable): RowLayout {
+/** Lays out all columns of a table, its row identity if the user declared no column for it, and unstored columns. */
+export function layOutRow(table: CatalogTable, unstored: readonly CatalogColumn[] = []): RowLayout {
   const slots: Slot[] = table.columns.map((column, at) => ({
     name: column.name,
     type: column.type,
@@ -52,13 +57,18 @@ export function layOutRow(table: CatalogTable): RowLayout {
   if (!slots.some((slot) => slot.name === table.identity)) {
     slots.push({ name: table.identity, type: UUID_TYPE, nullable: false, at: slots.length, origin: "uuid7" });
   }
+  for (const { name, type } of unstored) {
+    slots.push({ name, type, nullable: true, at: slots.length, origin: "unstored" });
+  }
   const index = new Map(slots.map(({ name, at }) => [name, at]));
   return {
     table,
+    whole: unstored.length === 0 ? table : { ...table, columns: [...table.columns, ...unstored] },
     slots,
     index,
     identity: index.get(table.identity) ?? 0,
     computed: slots.filter((slot) => slot.origin === "computed").map((slot) => slot.name),
+    unstored: unstored.map(({ name }) => name),
     errors: slots.length,
   };
 }
@@ -73,13 +83,27 @@ export function slotsNamed({ slots, index, table }: RowLayout, names: readonly s
 }
 
 /** The computed columns that `outputs` depend on, without generated values. */
-export function neededComputed(layout: RowLayout, outputs: readonly string[]): string[] {
-  const closure = computedClosure(layout.table, outputs);
-  return layout.computed.filter((name) => closure.has(name));
+export function neededComputed({ whole, computed, unstored }: RowLayout, outputs: readonly string[]): string[] {
+  const closure = computedClosure(whole, outputs);
+  return [...computed, ...unstored].filter((name) => closure.has(name));
 }
 
-/** The media columns whose given files are decoded before a row is stored. */
-export function checkedMedia({ slots }: RowLayout): string[] {
+/** The slots that the table has columns for. */
+export function storedSlots({ slots }: Pick<RowLayout, "slots">): readonly Slot[] {
+  return slots.filter(({ origin }) => origin !== "unstored");
+}
+
+/** A row's cell errors as they are stored: without those of unstored columns. */
+export function storedErrors({ errors, unstored }: RowLayout, row: Row): string | null {
+  const text = row[errors];
+  if (typeof text !== "string") return null;
+  if (unstored.length === 0) return text;
+  const stored = Object.entries(JSON.parse(text) as object).filter(([name]) => !unstored.includes(name));
+  return stored.length === 0 ? null : JSON.stringify(Object.fromEntries(stored));
+}
+
+/** The media columns among `slots` whose given files are decoded before a row is stored. */
+export function checkedMedia({ slots }: Pick<RowLayout, "slots">): string[] {
   return slots
     .filter(({ origin, type }) => origin === "input" && isMedia(type.kind) && type.validation === undefined)
     .map(({ name }) => name);
@@ -89,7 +113,8 @@ export function checkedMedia({ slots }: RowLayout): string[] {
 export function fillGenerated({ slots }: RowLayout, make: Generators, row: Row): void {
   for (let at = 0; at < slots.length; at++) {
     const origin = slots[at]?.origin;
-    if (origin !== undefined && origin !== "input" && origin !== "computed") row[at] = make[origin]();
+    if (origin === undefined || origin === "input" || origin === "computed" || origin === "unstored") continue;
+    row[at] = make[origin]();
   }
 }
 

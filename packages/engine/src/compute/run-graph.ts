@@ -1,7 +1,7 @@
 import { type AppError, appError, type ErrorCode, isErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
-import type { EngineValue } from "@appdb/contract/types";
-import type { CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
@@ -50,13 +50,14 @@ export function bindGraph(graph: UdfGraph, index: ReadonlyMap<string, number>): 
   };
 }
 
-/** Binds the graph that computes `columns` in Python; null for none. @throws as planPython */
+/** Binds the graph that computes `columns` in Python, and first decodes `checked`; null for none. @throws as planPython */
 export function bindPython(
-  { table, index }: RowLayout,
+  { whole, index }: Pick<RowLayout, "whole" | "index">,
   functions: ReadonlyMap<string, CatalogFunction>,
   columns: readonly string[],
+  checked: readonly string[] = [],
 ): BoundGraph | null {
-  const graph = planPython(table, functions, columns);
+  const graph = planPython(whole, functions, columns, checked);
   return graph === null ? null : bindGraph(graph, index);
 }
 
@@ -109,7 +110,14 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const [column, error] = failed.find(([, candidate]) => candidate.kind !== "skipped") ?? failed[0] ?? [];
   if (column === undefined || error === undefined) throw new TypeError("A failed row came without an error.");
   const own = table.columns.find(({ name }) => name === column);
-  if (own !== undefined && own.computed === null) return invalidFile(table, own, error);
+  if (own !== undefined && own.computed === null) {
+    return fileError(error, {
+      of: `${table.name}.${own.name}`,
+      kind: own.type.kind,
+      hint: `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,
+      meta: { table: table.name, column: own.name },
+    });
+  }
   const storeCode = storeFailure(error);
   if (storeCode !== undefined) {
     return appError(storeCode, {
@@ -149,18 +157,22 @@ function storeHint(code: ErrorCode): string {
     : "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.";
 }
 
-/** The error of a given file that cannot be read, or has other content than its column. */
-function invalidFile(table: CatalogTable, { name, type }: CatalogColumn, error: UdfError): AppError {
+/** What a given file is for, in errors: a column or parameter, and the next step for an invalid file. */
+interface FilePlace {
+  readonly of: string;
+  readonly kind: ColumnType["kind"];
+  readonly hint: string;
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+/** The error of a given file that cannot be read, or has other content than its place. */
+export function fileError(error: UdfError, { of, kind, hint, meta }: FilePlace): AppError {
   const code = isErrorCode(error.type) ? error.type : undefined;
   const isOurs = code !== undefined;
   return appError(code ?? "media_invalid", {
-    detail: isOurs
-      ? error.message
-      : `The file for ${table.name}.${name} is not valid ${type.kind} content: ${error.message}`,
-    hint: isOurs
-      ? storeHint(code)
-      : `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,
-    meta: { table: table.name, column: name },
+    detail: isOurs ? error.message : `The file for ${of} is not valid ${kind} content: ${error.message}`,
+    hint: isOurs ? storeHint(code) : hint,
+    meta,
   });
 }
 

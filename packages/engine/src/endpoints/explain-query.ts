@@ -115,6 +115,7 @@ const CLAUSES = {
   select: "select",
   aggregate: "aggregates",
   vector: "similarity, once per request",
+  file: "files of the request, once per request",
 } as const;
 
 async function planOf(

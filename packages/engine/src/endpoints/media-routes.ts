@@ -21,9 +21,12 @@ const FOR_PAGES = { "cross-origin-resource-policy": "cross-origin", vary: "origi
 /** The content types of answers that the engine makes of rows. */
 const TEXTS = /^(?:application\/(?:json|x-ndjson|jsonl|jsonlines)|text\/event-stream)/;
 
-/** Whether an application has media columns. */
-export function declaresMedia({ tables }: Manifest): boolean {
-  return tables.some(({ columns }) => columns.some(({ type }) => isMedia(type.kind)));
+/** Whether an application has media columns, or queries that take or return files. */
+export function declaresMedia({ tables, queries }: Manifest): boolean {
+  const columns = tables.flatMap(({ columns }) => columns);
+  const parameters = queries.flatMap(({ parameters }) => parameters);
+  const selected = queries.flatMap(({ query }) => query.select.map(({ expr }) => expr));
+  return [...columns, ...parameters, ...selected].some(({ type }) => isMedia(type.kind));
 }
 
 /** The stores that columns of tables name for their files, each once. */

@@ -38,7 +38,8 @@ export function findWatchedColumns(
 function findEquality(table: BoundTable, conditions: readonly Expr[], args: QueryArguments): WatchPoint["only"] {
   for (const condition of conditions) {
     const found = readEquality(table, condition);
-    if (found === undefined) continue;
+    // A value that is computed when the query runs is unknown here.
+    if (found === undefined || (found.input.node === "parameter" && !args.has(found.input.name))) continue;
     const value = watchedValue(found.input.type, inputValue(found.input, args));
     if (value !== undefined) return { column: found.column, value };
   }

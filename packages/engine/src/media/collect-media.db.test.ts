@@ -1,4 +1,4 @@
-import { printReference } from "@appdb/contract/media";
+import { printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
 import { aColumn, aManifest, aTable, aUuid7Key } from "@appdb/testkit/manifest-builder";
 import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -115,6 +115,25 @@ test("nothing is deleted while a job may restore earlier values", async () => {
   });
   expect(await collect()).toBe(0);
   expect(stored.size).toBe(1);
+});
+
+test("files of unfinished background jobs and of results stay", async () => {
+  const [given, made] = ["a", "b"].map((digit) => `${digit}${digit}/${digit.repeat(64)}.png`);
+  for (const key of [given, made]) await put(String(key), 2 * GRACE_MS);
+  const cell = (key: string | undefined) => printReference({ store: "home", key: String(key) });
+  await tested.sql.query({
+    text: `insert into appdb.background (id, folder, service, route, body, search, most_attempts, expires_s, incarnation, form, result, state)
+      values (uuidv7(), 'main', 's', 'POST /a', '', '', 1, 60, uuidv7(), $1, null, 'queued'),
+        (uuidv7(), 'main', 's', 'POST /a', '', '', 1, 60, uuidv7(), null, $2, 'done')`,
+    values: [
+      JSON.stringify({ fields: [], files: [["picture", cell(given)]] }),
+      `{"thumb":${REFERENCE_START + cell(made) + REFERENCE_END}}`,
+    ],
+  });
+  expect(await collect()).toBe(0);
+  await tested.sql.query({ text: "update appdb.background set state = 'done', result = ''" });
+  for (const key of [given, made]) await age(String(key), 2 * GRACE_MS);
+  expect(await collect()).toBe(2);
 });
 
 test("two collections at once delete each object once", async () => {

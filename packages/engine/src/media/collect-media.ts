@@ -71,8 +71,8 @@ async function findUnused(
         where put_at < now() - make_interval(secs => $1)
           and coalesce(checked_at, '-infinity') < now() - make_interval(secs => $2)
         order by checked_at nulls first, store, key limit $3
-      ), unused as (
-        select store, key from candidates c where true ${uses.map((use) => `and not exists (${use})`).join(" ")}
+      ), ${HELD}, unused as (
+        select store, key from candidates c where not exists (select from held where held.key = c.key) ${uses.map((use) => `and not exists (${use})`).join(" ")}
       )
       select c.store, c.key, u.key is null from candidates c left join unused u on c.store = u.store and c.key = u.key`,
     values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED)],
@@ -94,6 +94,14 @@ async function findUnused(
 
 /** The key in a cell. A cell is the text of a reference (contract, media.ts). */
 const KEY_OF = (cell: string): string => `(${cell}::json ->> 'key')`;
+
+/** The keys in the requests of unfinished background jobs, and in results that can still be read. */
+const HELD = `held as materialized (
+        select found[1] as key from (
+          select form as text from appdb.background where form is not null and state in ('queued', 'running')
+          union all select result from appdb.background where position(E'\\x01' in result) > 0
+        ) as job, regexp_matches(job.text, '[0-9a-f]{2}/[0-9a-f]{64}\\.[0-9a-z]+', 'g') as found
+      )`;
 
 /** A file that was given again since it was looked up stays. */
 async function deleteLocked(

@@ -34,12 +34,19 @@ export function fileContent(type: ColumnType | undefined): JsonObject {
 /** The bytes of a file (OpenAPI 3.1: a string whose encoding is not JSON's). */
 export const FILE_SCHEMA: JsonObject = { type: "string", contentMediaType: OCTETS };
 
+/** The schema of an object. */
+export interface ObjectSchema {
+  readonly type: "object";
+  readonly properties: JsonObject;
+  readonly [key: string]: Json;
+}
+
 /** An object with some columns of a table. */
 export function objectSchema(
   columns: ReadonlyMap<string, ManifestColumn>,
   names: readonly string[],
   side: Side,
-): { readonly type: "object"; readonly properties: { readonly [key: string]: Json }; readonly [key: string]: Json } {
+): ObjectSchema {
   const chosen = names.flatMap((name) => columns.get(name) ?? []);
   return {
     type: "object",

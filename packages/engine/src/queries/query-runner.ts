@@ -1,12 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
-import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { EngineValue } from "@appdb/contract/types";
 import { type BoundQuery, bindQuery } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { arrayText, toSqlText } from "../kinds/values.ts";
-import type { SqlConnection, SqlPool, Statement, UdfRunner } from "../ports.ts";
+import type { SqlConnection, SqlPool, Statement, UdfGraph, UdfRunner } from "../ports.ts";
 import { askVectors } from "../query-plans/ask-vectors.ts";
+import { computeFileValues, withFileValues } from "../query-plans/file-values.ts";
 import { planQuery } from "../query-plans/plan-query.ts";
 import {
   bindInputs,
@@ -53,6 +54,8 @@ const FETCHED = 500;
 interface Plans {
   readonly versions: ReadonlyMap<number, number>;
   readonly forms: CompiledPlan;
+  /** Computes values of files before the plan runs; null for none. */
+  readonly files: UdfGraph | null;
   /** The same with marked rows, and with only bare values in SQL; compiled on first use. */
   readonly others: Map<string, CompiledPlan>;
 }
@@ -64,7 +67,6 @@ const SORTED = { clause: "order_by or group_by" };
 export class QueryRunner {
   readonly #deps: QueryRunnerDeps;
   readonly #query: ManifestQuery;
-  readonly #types: ReadonlyMap<string, ColumnType>;
   #plans: Plans;
   #reloading: Promise<void> | undefined;
 
@@ -72,7 +74,6 @@ export class QueryRunner {
   constructor(deps: QueryRunnerDeps, named: ManifestQuery) {
     this.#deps = deps;
     this.#query = named;
-    this.#types = new Map(named.parameters.map(({ name, type }) => [name, type]));
     this.#plans = this.#compile(bindQuery(named, deps.findTable));
   }
 
@@ -88,13 +89,15 @@ export class QueryRunner {
    * @throws schema_changed, function_failed and related codes, result_too_large, query_timeout, invalid_request for a
    * negative limit, not_pageable, database_unavailable, worker_unavailable, overloaded
    */
-  async run(args: QueryArguments, options: RunOptions = {}): Promise<QueryAnswer> {
-    checkBounds(this.#plans.forms.bound.query, args);
+  async run(given: QueryArguments, options: RunOptions = {}): Promise<QueryAnswer> {
+    const { forms, files } = this.#plans;
+    checkBounds(forms.bound.query, given);
+    const more = { ...options, udf: this.#deps.udf };
+    const args = files === null ? given : await computeFileValues(files, this.#query.name, given, more);
     for (let attempt = 1; ; attempt++) {
       const plans = this.#plans;
-      const { vectors } = plans.forms;
       const isCurrent = () => this.#isCurrent(plans, this.#deps.sql);
-      const vectorAnswers = await askVectors(vectors, {
+      const vectorAnswers = await askVectors(plans.forms.vectors, {
         query: this.#query.name,
         args,
         udf: this.#deps.udf,
@@ -117,7 +120,7 @@ export class QueryRunner {
     const { sql, limits } = this.#deps;
     try {
       const plan = this.#planOf(plans, "forms", { by: "identity", isMany: true });
-      if (!isBatchable(plan)) return undefined;
+      if (plans.files !== null || !isBatchable(plan)) return undefined;
       const isCurrent = () => this.#isCurrent(plans, sql);
       const answers = await runMany({ sql, limits, plan, versions: plans.versions, isCurrent }, all);
       return answers?.every(({ count }) => count <= limits.result_rows) ? answers : undefined;
@@ -326,7 +329,7 @@ export class QueryRunner {
       if ("version_of" in placeholder) return plans.versions.get(placeholder.version_of);
       if ("vector" in placeholder) return args.get(placeholder.vector) ?? null;
       const value = args.get(placeholder.parameter) ?? null;
-      const type = this.#types.get(placeholder.parameter);
+      const type = plans.forms.bound.parameters.find(({ name }) => name === placeholder.parameter)?.type;
       return value === null || type === undefined ? null : toSqlText(type, value);
     });
     return { text, name, values };
@@ -369,9 +372,11 @@ export class QueryRunner {
     return this.#compile({ ...bound, tables });
   }
 
-  #compile(bound: BoundQuery): Plans {
+  #compile(declared: BoundQuery): Plans {
+    const { bound, files, reasons } = withFileValues(declared, this.#deps.functions);
     const versions = new Map(bound.tables.map(({ table }) => [table.id, table.version]));
-    return { versions, forms: this.#plan(bound, "forms"), others: new Map() };
+    const forms = this.#plan(bound, "forms");
+    return { versions, forms: { ...forms, reasons: [...reasons, ...forms.reasons] }, files, others: new Map() };
   }
 
   #plan(bound: BoundQuery, mode: SqlMode, marked?: RowMarks): CompiledPlan {

@@ -7,14 +7,14 @@ import { kindOf } from "../kinds/kinds.ts";
 import { literalValue, parseUrlText, parseValue } from "../kinds/values.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { ErrorList } from "../rows/error-list.ts";
-import { parseBody } from "../rows/parse-body.ts";
+import { type ParsedBody, parseBody } from "../rows/parse-body.ts";
 import { ValueError } from "../values/value-error.ts";
 
-/** Reads parameter values from a JSON body or a URL's query string. */
+/** Reads parameter values from a JSON body, a form, or a URL's query string. */
 export interface ParameterReader {
   /** `path`: texts of the address, which take precedence.
    *  @throws invalid_json, invalid_request with one entry per invalid parameter */
-  fromBody(body: Uint8Array | string, path?: PathTexts): QueryArguments;
+  fromBody(body: Uint8Array | string | ParsedBody, path?: PathTexts): QueryArguments;
   /**
    * Converts text to the declared types. Of a repeated parameter the last one counts. A repeated Json parameter becomes
    * a list: `?ks=a&ks=b` is `?ks=["a","b"]`. `path` as in fromBody. @throws invalid_request
@@ -56,11 +56,13 @@ export function compileParameters(
   };
   return {
     fromBody(body, path = {}) {
-      if (body.length === 0) return read(givenBy(path));
-      const parsed = parseBody(body);
-      const given = Object.entries(parsed.members).map(
-        ([name, value]) => [name, fromJson(value, () => parsed.raw(name))] as const,
-      );
+      const isSource = typeof body === "string" || body instanceof Uint8Array;
+      if (isSource && body.length === 0) return read(givenBy(path));
+      const parsed = isSource ? parseBody(body) : body;
+      const given = Object.entries(parsed.members).map(([name, value]) => {
+        const isText = parsed.is_form === true && typeof value === "string";
+        return [name, isText ? fromTexts([value]) : fromJson(value, () => parsed.raw(name))] as const;
+      });
       return read([...given, ...givenBy(path)]);
     },
     fromUrl(search, path = {}) {

@@ -4,7 +4,7 @@ import type { SqlMode } from "./relation.ts";
 
 /** Why Python computes a part of a query, for `cli query explain`. */
 export interface PythonReason {
-  readonly clause: "where" | "value" | "select" | "aggregate" | "vector";
+  readonly clause: "where" | "value" | "select" | "aggregate" | "vector" | "file";
   /** Its inputs: functions and columns. */
   readonly what: string;
   readonly reason: string;

@@ -18,13 +18,16 @@ export const computeKind: RouteKind<ManifestComputeRoute> = {
   },
   compile: compileRowRoute,
   describe: ({ table, inputs, outputs }) => describeOverTable(table, inputs, outputs),
-  openapi: (route, input) =>
-    describeRowRoute(route, input, {
+  openapi(route, input) {
+    const row = objectSchema(tableOf(input.manifest, route.table).columns, route.inputs, "input");
+    return describeRowRoute(route, input, {
       summary: `Compute the columns of a row of ${route.table}, storing nothing`,
       done: "The values.",
-      body: requiredBody(objectSchema(tableOf(input.manifest, route.table).columns, route.inputs, "input")),
+      row,
+      body: requiredBody(row),
       errors: [...BODY, ...PYTHON, ...DATABASE],
       isStored: false,
-    }),
+    });
+  },
   overTable: () => undefined,
 };

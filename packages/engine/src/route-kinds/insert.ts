@@ -24,6 +24,7 @@ export const insertKind: RouteKind<ManifestInsertRoute> = {
     return describeRowRoute(route, input, {
       summary: `Insert a row into ${route.table}`,
       done: "The row was stored.",
+      row,
       body: acceptsManyRows(route) ? describeRowsBody(row) : requiredBody(row),
       ...(acceptsManyRows(route) ? { content: describeRowsAnswer } : {}),
       errors: [...BODY, ...WRITE, ...PYTHON, "request_timeout", "unique_violation", "disk_full"],

@@ -46,6 +46,15 @@ export function refuseLivePages(): never {
   });
 }
 
+/** @throws invalid_request for a live query with files in a form, which end with the request */
+export function refuseLiveForm(): never {
+  throw appError("invalid_request", {
+    detail: "A live query runs again after each change, but the files of a form exist only until the first result.",
+    hint: "Omit the header accept: text/event-stream, or send the address of the file in JSON.",
+    errors: [{ pointer: "", detail: "A live query takes no form." }],
+  });
+}
+
 /** @throws invalid_request for a live query through an application object, which passes whole responses on */
 export function refuseLiveInside(): never {
   throw appError("invalid_request", {

@@ -37,9 +37,14 @@ export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): 
   return manifest.tables.find((candidate) => candidate.name === name) ?? refuse(`Table ${name} does not exist.`);
 }
 
+/** The stored and unstored columns of a table. */
+export function allColumns({ columns, unstored = [] }: Pick<ManifestTable, "columns" | "unstored">) {
+  return unstored.length === 0 ? columns : [...columns, ...unstored];
+}
+
 /** Refuses columns that the table lacks. */
 export function checkNames(table: ManifestTable, names: readonly string[], refuse: Refuse): void {
-  const known = table.columns.map((column) => column.name);
+  const known = allColumns(table).map((column) => column.name);
   for (const name of names) {
     if (known.includes(name)) continue;
     const nearest = nearestName(name, known);
@@ -48,9 +53,16 @@ export function checkNames(table: ManifestTable, names: readonly string[], refus
 }
 
 /** Refuses impossible inputs and outputs, and a function with parameters that are not outputs. */
-export function checkRow(table: ManifestTable, { inputs, outputs, handler }: OverRow, refuse: Refuse): void {
+export function checkRow(
+  table: ManifestTable,
+  { inputs, outputs, handler, uploads = [] }: OverRow,
+  refuse: Refuse,
+): void {
   checkNames(table, [...inputs, ...outputs], refuse);
-  for (const { name, computed } of table.columns) {
+  for (const name of uploads) {
+    if (!inputs.includes(name)) refuse(`Column ${name} takes a file, but is not an input of the route.`);
+  }
+  for (const { name, computed } of allColumns(table)) {
     if (computed !== null && inputs.includes(name)) refuse(`Column ${name} is computed and cannot be an input.`);
   }
   for (const name of handler?.parameters ?? []) {
@@ -73,7 +85,7 @@ export function readBy(table: ManifestTable, outputs: readonly string[]): Set<st
   const visit = (name: string): void => {
     if (read.has(name)) return;
     read.add(name);
-    const expr = table.columns.find((column) => column.name === name)?.computed?.expr;
+    const expr = allColumns(table).find((column) => column.name === name)?.computed?.expr;
     for (const next of expr === undefined ? [] : referencedColumns(expr)) visit(next);
   };
   for (const name of outputs) visit(name);
@@ -109,8 +121,7 @@ function compareRows(before: ManifestRoute, after: OverRow, manifests: Manifests
   compareNames(withAnswer(before), withAnswer(after), isOptionalNow, into);
   compareAnswers(before, after, into);
   compareFileResponse(before, after, into);
-  const uploadsOf = (route: object): readonly string[] => ("uploads" in route ? (route.uploads as string[]) : []);
-  compareUploads(uploadsOf(before), uploadsOf(after), into);
+  compareUploads(before.uploads ?? [], after.uploads ?? [], into);
   // A URL is a secret, so the text only says that it changed.
   if (JSON.stringify(before.export_sql ?? null) !== JSON.stringify(after.export_sql ?? null)) {
     into.compatible.push(

@@ -2,11 +2,13 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { Manifest, ManifestParameter, ManifestQuery, ManifestQueryRoute } from "@appdb/contract/manifest";
 import { visit } from "../expressions/tree.ts";
 import type { Json } from "../kinds/kind.ts";
+import { isMedia } from "../kinds/media.ts";
 import { literalJson } from "../kinds/values.ts";
-import { DATABASE, errorResponses, FILE, JSON_BODY, PYTHON } from "../openapi/errors.ts";
+import { DATABASE, errorResponses, FILE, JSON_BODY, MEDIA, PYTHON, UPLOADS } from "../openapi/errors.ts";
 import { operationId } from "../openapi/named-schemas.ts";
 import { fileContent, valueSchema } from "../openapi/schemas.ts";
 import type { OpenApiInput } from "./route-kind.ts";
+import { withForm } from "./row-openapi.ts";
 
 /** The operation of a query route. */
 export function describeQuery(route: ManifestQueryRoute, { manifest, path, schemas }: OpenApiInput): Json {
@@ -21,6 +23,8 @@ export function describeQuery(route: ManifestQueryRoute, { manifest, path, schem
     ...(["schema_changed", "result_too_large", "overloaded"] as const),
     ...(route.one_row ? (["row_not_found", "several_rows"] as const) : []),
     ...(isFile ? FILE : []),
+    ...(query.parameters.some(({ name, type }) => route.inputs.includes(name) && isMedia(type.kind)) ? MEDIA : []),
+    ...(route.uploads === undefined ? [] : UPLOADS),
     ...(isPaged ? (["invalid_cursor", "not_pageable"] as const) : []),
   ];
   const operation = {
@@ -73,11 +77,15 @@ function describeParameters(route: ManifestQueryRoute, query: ManifestQuery): { 
     properties: Object.fromEntries(members ?? []),
     required: needed,
     additionalProperties: false,
-  };
+  } as const;
   const listed = [...(parts ?? []).map(inUrl), ...pages];
   return {
     ...(listed.length === 0 ? {} : { parameters: listed }),
-    requestBody: { required: needed.length > 0, content: { "application/json": { schema } } },
+    requestBody: withForm(
+      { required: needed.length > 0, content: { "application/json": { schema } } },
+      schema,
+      route.uploads ?? [],
+    ),
   };
 }
 

@@ -9,17 +9,21 @@ import type {
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
+import { isMedia } from "../kinds/media.ts";
+import { compileFileChecks } from "../queries/check-files.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import { writeQueryCursor } from "../queries/query-cursor.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
-import { answerLive, refuseLivePages, wantsEvents } from "./live-answer.ts";
+import type { ParsedBody } from "../rows/parse-body.ts";
+import { answerLive, refuseLiveForm, refuseLivePages, wantsEvents } from "./live-answer.ts";
 import { checkedTable } from "./over-row.ts";
 import { linkToNext, PAGE_PARAMETERS, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
 import { describeQuery, pathParameters } from "./query-openapi.ts";
-import { compareFileResponse, compareNames, type RouteChanges } from "./route-changes.ts";
+import { compileForms, FORM_TYPE, isForm, receiveLater } from "./request-form.ts";
+import { compareFileResponse, compareNames, compareUploads, type RouteChanges } from "./route-changes.ts";
 import type { Manifests, Refuse, RouteKind } from "./route-kind.ts";
 
 /** Clients must revalidate a cached response, and get 304 when nothing has changed. */
@@ -83,6 +87,12 @@ function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: 
   for (const name of pathParameters(route)) {
     if (!route.inputs.includes(name)) refuse(`The path has a parameter ${name}, which is not an input of the route.`);
   }
+  for (const name of route.uploads ?? []) {
+    const isFile = query.parameters.some((known) => known.name === name && isMedia(known.type.kind));
+    if (!isFile || !route.inputs.includes(name) || route.method === "get") {
+      refuse(`Parameter ${name} cannot be a file in the request of this route.`);
+    }
+  }
   for (const parameter of query.parameters) {
     if (route.inputs.includes(parameter.name) || parameter.default !== undefined) continue;
     refuse(`Parameter ${parameter.name} has no default, but is not an input of the route.`);
@@ -99,6 +109,7 @@ function compareQueryRoutes(
   const old = manifests.before.queries.find((query) => query.id === before.query);
   const now = manifests.after.queries.find((query) => query.id === after.query);
   compareFileResponse(before, after, { breaking, compatible });
+  compareUploads(before.uploads ?? [], after.uploads ?? [], { breaking, compatible });
   if (before.one_row !== after.one_row) breaking.push(after.one_row ? "it returns one row" : "it returns many rows");
   if (old === undefined || now === undefined) return;
   if (old.return_scalar !== now.return_scalar) {
@@ -122,6 +133,13 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
   const query = context.queries.open(route.query);
   const { query: named, asker, runner } = query;
   const parameters = compileParameters(named.parameters, route.inputs);
+  const taken = named.parameters.filter(({ name }) => route.inputs.includes(name));
+  const checkFiles = compileFileChecks(named.name, taken, context.deps.udf);
+  const receive = compileForms(context, {
+    uploads: route.uploads,
+    fieldOf: (name) => taken.find((parameter) => parameter.name === name),
+    isKept: (name) => named.query.select.some(({ expr }) => expr.node === "parameter" && expr.name === name),
+  });
   const render = renderer(route, named);
   const { limits, deps } = context;
   /** Invalidates cursors of other queries, and of earlier versions of this query. */
@@ -129,25 +147,25 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
   const isGet = route.method === "get";
   const takesPath = pathParameters(route).length > 0;
 
-  function readArguments(request: RouteRequest) {
+  function readArguments(request: RouteRequest, form?: ParsedBody): ReadRequest {
     const { asked: pageRequest, rest } = splitSearch(request.search ?? "");
     const path = takesPath ? request.route?.params : undefined;
-    const args = isGet ? parameters.fromUrl(rest, path) : parameters.fromBody(request.body, path);
+    const args = isGet ? parameters.fromUrl(rest, path) : parameters.fromBody(form ?? request.body, path);
     return { asked: pageRequest, rest, args };
   }
 
+  /** `key`: equal for equal requests, whose pages continue each other. */
   async function answerList(
-    args: QueryArguments,
-    rest: string,
-    pageRequest: PageRequest | undefined,
+    { args, rest, asked: pageRequest }: ReadRequest,
     request: RouteRequest,
+    key: string,
   ): Promise<TextAnswer> {
     const { signal, timing } = request;
     if (pageRequest === undefined) {
       return { status: 200, headers: JSON_HEADERS, body: render(await asker.ask(args, { signal, timing })) };
     }
     if (route.one_row) refusePages();
-    const scope = `${shape} ${asker.keyOf(args)}`;
+    const scope = `${shape} ${key}`;
     const page = readPage(pageRequest, scope, limits.result_rows);
     const answer = await asker.ask(args, { signal, timing, page });
     const body = render(answer);
@@ -156,29 +174,51 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     return { status: 200, headers: { ...JSON_HEADERS, link }, body };
   }
 
+  /** The arguments with decoded files. */
+  async function checked(read: ReadRequest, request: RouteRequest): Promise<ReadRequest> {
+    return checkFiles === undefined ? read : { ...read, args: await checkFiles(read.args, request) };
+  }
+
+  async function answerForm(request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<RouteAnswer> {
+    if (wantsEvents(request)) refuseLiveForm();
+    await using form = await receiveForm(request);
+    const read = await checked(readArguments(request, await form.body()), request);
+    return await answerList(read, request, form.content);
+  }
+
   return {
     service: service.name,
     has_events: true,
     method: isGet ? "GET" : "POST",
     path: service.prefix + route.path,
-    uses_python: runner.uses_python,
-    takes_signal: asker.takes_signal,
+    streams: receive === undefined ? [] : [FORM_TYPE],
+    uses_python: runner.uses_python || checkFiles !== undefined,
+    takes_signal: asker.takes_signal || checkFiles !== undefined,
     takes_address: takesPath,
     check: (request) => void readArguments(request),
+    receiveForm: receiveLater(receive, (form, request) => readArguments(request, form)),
     async handle(request) {
       try {
-        const { asked: pageRequest, rest, args } = readArguments(request);
-        if (wantsEvents(request)) {
-          if (pageRequest !== undefined) refuseLivePages();
-          return await answerLive(context.live, query, args, request);
-        }
-        const answer = await answerList(args, rest, pageRequest, request);
+        if (receive !== undefined && isForm(request)) return await answerForm(request, receive);
+        const given = readArguments(request);
+        const isLive = wantsEvents(request);
+        if (isLive && given.asked !== undefined) refuseLivePages();
+        const read = await checked(given, request);
+        if (isLive) return await answerLive(context.live, query, read.args, request);
+        const answer = await answerList(read, request, given.asked === undefined ? "" : asker.keyOf(given.args));
         return isGet ? withEtag(answer, request.headers) : answer;
       } catch (error) {
         return answerError(error, request.id, deps.log, request.signal);
       }
     },
   };
+}
+
+/** The arguments of a request, and the rest of its query string without the parameters of pages. */
+interface ReadRequest {
+  readonly args: QueryArguments;
+  readonly asked: PageRequest | undefined;
+  readonly rest: string;
 }
 
 type TextAnswer = RouteAnswer & { readonly body: string };

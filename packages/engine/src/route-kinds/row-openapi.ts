@@ -5,10 +5,10 @@ import { isMedia } from "../kinds/media.ts";
 import { errorResponses, FILE, MEDIA, UPLOADS } from "../openapi/errors.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
 import { operationId } from "../openapi/named-schemas.ts";
-import { FILE_SCHEMA, fileContent, objectSchema } from "../openapi/schemas.ts";
+import { FILE_SCHEMA, fileContent, type ObjectSchema, objectSchema } from "../openapi/schemas.ts";
 import { CELL_ERRORS_HEADER } from "../routes/cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts";
-import type { OverRow } from "./over-row.ts";
+import { allColumns, type OverRow } from "./over-row.ts";
 import type { OpenApiInput } from "./route-kind.ts";
 
 type Columns = ReadonlyMap<string, ManifestColumn>;
@@ -18,6 +18,8 @@ interface RowOperation {
   readonly summary: string;
   /** Describes a successful response. */
   readonly done: string;
+  /** The schema of a request's values. */
+  readonly row: ObjectSchema;
   readonly body: JsonObject;
   /** Content of the response, given the schema of a row. */
   readonly content?: (answer: Json) => JsonObject;
@@ -30,10 +32,10 @@ interface RowOperation {
 export function describeRowRoute(
   route: OverRow,
   { manifest, path, schemas }: OpenApiInput,
-  { summary, done, body, content = jsonContent, errors, isStored }: RowOperation,
+  { summary, done, row, body, content = jsonContent, errors, isStored }: RowOperation,
 ): Json {
   const { comment, columns } = tableOf(manifest, route.table);
-  const uploads = "uploads" in route ? (route.uploads ?? []) : [];
+  const { uploads = [] } = route;
   const isFile = route.file_response === true;
   const operation = {
     operationId: operationId(route, path),
@@ -41,7 +43,7 @@ export function describeRowRoute(
     ...(comment == null ? {} : { description: comment }),
     tags: [route.table],
     ...(isStored ? { parameters: [IDEMPOTENCY_PARAMETER, PREFER_PARAMETER] } : {}),
-    requestBody: withForm(body, route.inputs, uploads, columns),
+    requestBody: withForm(body, row, uploads),
     responses: {
       "200": {
         description: isFile ? "The file." : done,
@@ -61,17 +63,11 @@ export function describeRowRoute(
   return schemas.nameIn(operation, route, path);
 }
 
-/** The body, and the same row as a form whose files are parts. */
-function withForm(
-  body: JsonObject,
-  inputs: readonly string[],
-  uploads: readonly string[],
-  columns: Columns,
-): JsonObject {
+/** The body, and the same values as a form whose files are parts. */
+export function withForm(body: JsonObject, row: ObjectSchema, uploads: readonly string[]): JsonObject {
   if (uploads.length === 0) return body;
-  const { properties, ...row } = objectSchema(columns, inputs, "input");
   const files = Object.fromEntries(uploads.map((name) => [name, FILE_SCHEMA]));
-  const form = { schema: { ...row, properties: { ...properties, ...files } } };
+  const form = { schema: { ...row, properties: { ...row.properties, ...files } } };
   return { ...body, content: { "multipart/form-data": form, ...(body.content as JsonObject) } };
 }
 
@@ -83,7 +79,7 @@ export function requiredBody(schema: Json): JsonObject {
 /** The table data that descriptions of its routes need. */
 export function tableOf(manifest: Manifest, name: string) {
   const table = manifest.tables.find((candidate) => candidate.name === name);
-  const columns = new Map(table?.columns.map((column) => [column.name, column]));
+  const columns = new Map(table === undefined ? [] : allColumns(table).map((column) => [column.name, column]));
   return { comment: table?.comment, columns };
 }
 

@@ -1,6 +1,6 @@
 import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
-import type { Row } from "../compute/row-layout.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readIdempotencyKey } from "../routes/idempotency-key.ts";
@@ -12,8 +12,8 @@ import { compileExport } from "../routes/sql-export.ts";
 import { withMediaSources } from "../rows/media-sources.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
-import { compileForms, FORM_TYPE, isForm } from "./form-rows.ts";
 import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
+import { compileForms, FORM_TYPE, isForm, receiveLater, rowFields } from "./request-form.ts";
 
 type ReadRow = () => Row | Promise<Row>;
 
@@ -66,7 +66,11 @@ export function compileRowRoute(
     if (exported !== null) await exported.write(row);
     return answerOf(request, row);
   };
-  const receive = compileForms(context, route, layout);
+  const receive = compileForms(context, {
+    uploads: route.uploads,
+    fieldOf: rowFields(layout),
+    isKept: (name) => route.kind === "insert" || route.outputs.some((output) => sourceOf(layout, output) === name),
+  });
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
@@ -87,6 +91,7 @@ export function compileRowRoute(
     check: (request) => {
       if (many?.accepts(request) !== true) read(request.body);
     },
+    receiveForm: receiveLater(receive, (form) => read(form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
@@ -99,6 +104,12 @@ export function compileRowRoute(
       }
     },
   };
+}
+
+/** The column that another one repeats, as `shown = picture.fileurl` does. */
+function sourceOf(layout: RowLayout, name: string): string {
+  const expr = layout.whole.columns.find((column) => column.name === name)?.computed?.expr;
+  return expr?.node === "column" ? sourceOf(layout, expr.name) : name;
 }
 
 /** The runner of a row: it stores or only computes. The table or a function makes the response. */

@@ -13,6 +13,7 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
 import { compileChangeReader, type RowChange } from "../rows/validate-row.ts";
 import { checkedTable, checkRow, describeOverTable, OVER_ROW, readBy, tableParts } from "./over-row.ts";
+import { compileForms, FORM_TYPE, isForm, receiveLater, rowFields } from "./request-form.ts";
 import type { RouteKind } from "./route-kind.ts";
 import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
 
@@ -38,10 +39,12 @@ export const updateKind: RouteKind<ManifestUpdateRoute> = {
     const { columns } = tableOf(input.manifest, route.table);
     const key = objectSchema(columns, route.key, "key");
     const { properties } = objectSchema(columns, route.inputs, "change");
+    const change = { ...key, properties: { ...key.properties, ...properties } };
     return describeRowRoute(route, input, {
       summary: `Update a row of ${route.table}`,
       done: "The row was updated.",
-      body: requiredBody({ ...key, properties: { ...key.properties, ...properties } }),
+      row: change,
+      body: requiredBody(change),
       errors: [...BODY, ...WRITE, ...PYTHON, "row_not_found", "disk_full"],
       isStored: true,
     });
@@ -53,6 +56,8 @@ export const updateKind: RouteKind<ManifestUpdateRoute> = {
     return { kind: "update", key, inputs, ...route, ...answer };
   },
 };
+
+type ReadChange = () => RowChange | Promise<RowChange>;
 
 function compileUpdateRoute(
   context: RouteContext,
@@ -77,10 +82,10 @@ function compileUpdateRoute(
   };
   const run = (change: RowChange, { signal, timing }: RouteRequest, request?: IdempotentRequest): Promise<void> =>
     updater.run({ ...change, onError, answerer: route.handler, request, signal, timing });
-  const runOnce = async (request: RouteRequest, once: Once): Promise<KeptAnswer> => {
+  const runOnce = async (request: RouteRequest, once: Once, readChange: ReadChange): Promise<KeptAnswer> => {
     let stored: Row | undefined;
     const answered = await context.once.run(once, usesPython, async () => {
-      const change = read(request.body);
+      const change = await readChange();
       const { row } = change;
       await run(change, request, { ...once, respond: () => answerOf(request, row) });
       stored = row;
@@ -90,21 +95,38 @@ function compileUpdateRoute(
     if (stored !== undefined) await exported?.write(stored);
     return answered;
   };
+  const runNow = async (request: RouteRequest, change: RowChange): Promise<KeptAnswer> => {
+    await run(change, request);
+    if (exported !== null) await exported.write(change.row);
+    return answerOf(request, change.row);
+  };
+  const receive = compileForms(context, {
+    uploads: route.uploads,
+    fieldOf: rowFields(layout),
+    isKept: () => true,
+  });
+  const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
+    await using form = await receiveForm(request);
+    const asked = { ...request, body: form.content };
+    const readChange = async () => read(await form.body());
+    const once = readIdempotencyKey(asked, routeText);
+    return once === undefined ? await runNow(request, await readChange()) : await runOnce(asked, once, readChange);
+  };
   return {
     service: service.name,
     method: "POST",
     path,
+    streams: receive === undefined ? [] : [FORM_TYPE],
     uses_python: usesPython,
     takes_signal: usesPython,
     check: (request) => void read(request.body),
+    receiveForm: receiveLater(receive, (form) => read(form)),
     async handle(request) {
       try {
+        if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         const once = readIdempotencyKey(request, routeText);
-        if (once !== undefined) return await runOnce(request, once);
-        const change = read(request.body);
-        await run(change, request);
-        if (exported !== null) await exported.write(change.row);
-        return answerOf(request, change.row);
+        if (once !== undefined) return await runOnce(request, once, () => read(request.body));
+        return await runNow(request, read(request.body));
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

@@ -34,3 +34,15 @@ export function declaredTable(
   });
   return { ...table, columns };
 }
+
+/** The columns that the application declares for a table without storing them. No catalog knows them. */
+export function unstoredColumns({ manifest }: { readonly manifest: Manifest }, name: string): readonly CatalogColumn[] {
+  const declared = manifest.tables.find((candidate) => candidate.name === name)?.unstored ?? [];
+  return declared.map((column, at) => ({
+    ...column,
+    id: -1 - at,
+    computed: computedWithQueries(manifest, column),
+    state: "ready",
+    is_unstored: true,
+  }));
+}

@@ -36,7 +36,7 @@ import { planTableVersion } from "../write/table-version.ts";
 import { TableVersionGuard } from "../write/table-version-guard.ts";
 import type { WriteDeps } from "../write/write-pipeline.ts";
 import { Admission } from "./admission.ts";
-import { declaredTable } from "./declared-table.ts";
+import { declaredTable, unstoredColumns } from "./declared-table.ts";
 import type { ConnectExport, SqlExport } from "./sql-export.ts";
 
 /** A spool in memory, for callers without a file system. */
@@ -164,15 +164,17 @@ export class RouteContext {
     );
   }
 
-  /** One inserter per table, so that rows of all its routes of this kind share batches. */
+  /** One inserter per table and its unstored outputs, so that rows of all its routes of this kind share batches. */
   inserter(route: ManifestRowRoute): Inserter {
-    const { table: name } = route;
-    const known = this.#inserters.get(name);
+    const { layout, guard } = this.layout(route.table);
+    const unstored = unstoredOutputs(layout, route);
+    const key = [route.table, ...unstored].join("\0");
+    const known = this.#inserters.get(key);
     if (known !== undefined) return known;
-    const { layout, guard } = this.layout(name);
     const routes = this.#alike(route);
     const deps = this.#rowDeps;
-    const stage = new ComputeStage(deps, { layout, functions: this.functions, columns: layout.computed });
+    const columns = [...layout.computed, ...unstored];
+    const stage = new ComputeStage(deps, { layout, functions: this.functions, columns });
     const statements = new TableStatements({
       layout,
       steps: stage.sql,
@@ -183,7 +185,7 @@ export class RouteContext {
     const insertOnly = insertVerb(deps, { statements, guard, computes: false });
     const rows = new NewRows(deps, { layout, stage, guard, computing, insertOnly });
     const opened = { layout, guard, stage, statements, rows };
-    this.#inserters.set(name, opened);
+    this.#inserters.set(key, opened);
     this.#draining.push(rows);
     return opened;
   }
@@ -193,7 +195,7 @@ export class RouteContext {
     const known = this.#layouts.get(name);
     if (known !== undefined) return known;
     const service = { app_file: this.input.manifest.app_file, target: this.input.target };
-    const layout = layOutRow(declaredTable(this.input, this.#catalog, name));
+    const layout = layOutRow(declaredTable(this.input, this.#catalog, name), unstoredColumns(this.input, name));
     const now = planTableVersion(layout, this.#catalog, service);
     const opened = { layout, guard: new TableVersionGuard(this.deps.sql, layout, service, now) };
     this.#layouts.set(name, opened);
@@ -202,16 +204,19 @@ export class RouteContext {
 
   /** One updater per table, so that updates of all its routes of this kind share batches. */
   updater(route: ManifestUpdateRoute): RowUpdater {
-    const { table: name } = route;
-    const known = this.#updaters.get(name);
+    const layout = this.layout(route.table);
+    const unstored = unstoredOutputs(layout.layout, route);
+    const key = [route.table, ...unstored].join("\0");
+    const known = this.#updaters.get(key);
     if (known !== undefined) return known;
     const routes = this.#alike(route);
     const updater = new RowUpdater(this.#rowDeps, {
-      ...this.layout(name),
+      ...layout,
+      unstored,
       functions: this.functions,
       read: new Set(routes.flatMap((route) => route.outputs)),
     });
-    this.#updaters.set(name, updater);
+    this.#updaters.set(key, updater);
     this.#draining.push(updater);
     return updater;
   }
@@ -273,6 +278,11 @@ export class RouteContext {
       .flatMap((service) => service.routes)
       .filter((route): route is Route => route.kind === kind && "table" in route && route.table === table);
   }
+}
+
+/** The unstored columns that a route returns, or that the function of its response takes. */
+function unstoredOutputs({ unstored }: RowLayout, { outputs }: ManifestRowRoute | ManifestUpdateRoute): string[] {
+  return unstored.filter((name) => outputs.includes(name));
 }
 
 /** The writers of a table's new rows. */

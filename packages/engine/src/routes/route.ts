@@ -12,6 +12,8 @@ export interface RouteRequest {
    * stop early. If the stream breaks off it throws; after a disconnect, it throws the signal's reason.
    */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
+  /** Replaces `body`: a form whose files are stored, as `RouteForm.store` returned it. */
+  readonly form?: string;
   /** The query string of the URL, unchanged. */
   readonly search?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -28,6 +30,18 @@ export interface RouteRequest {
   /** Records where the time goes, if the client asked for it. */
   readonly timing?: Timing | undefined;
 }
+
+/** A form that a route received. Disposing removes its files that were not stored. */
+export interface RouteForm extends AsyncDisposable {
+  /** The fields and the hashes of the files: what makes two requests equal. */
+  readonly content: string;
+  /** Throws the error that the route would return for its fields. */
+  check(): void;
+  /** Stores all its files. Returns the form for a later request. @throws media_invalid, media_store_full and others */
+  store(): Promise<string>;
+}
+
+export type ReceiveForm = (request: RouteRequest) => Promise<RouteForm>;
 
 /** The address of a request, and its sender. */
 export interface RouteAddress {
@@ -70,6 +84,8 @@ export interface CompiledRoute {
   readonly cors?: ManifestCors | "own" | null;
   /** Throws the error that the route would return for an invalid request. */
   readonly check?: (request: RouteRequest) => void;
+  /** Receives a form without running it; only for routes that take files. */
+  readonly receiveForm?: ReceiveForm | undefined;
   /** Handles every request; never rejects. */
   handle(request: RouteRequest): Promise<RouteAnswer>;
 }

@@ -16,7 +16,7 @@ export type RowReader = (body: Uint8Array | string | ParsedBody, what?: JsonSour
 
 /** Parses a request body into the key and the new values of a row. Also returns its inputs in the route's order.
  *  @throws as RowReader */
-export type ChangeReader = (body: Uint8Array | string) => RowChange;
+export type ChangeReader = (body: Uint8Array | string | ParsedBody) => RowChange;
 
 export interface RowChange {
   readonly row: Row;
@@ -56,7 +56,7 @@ export function compileRowReader(
   );
   const read = compileReader(layout, fields, blank);
   return (given, what) => {
-    const body = typeof given === "string" || given instanceof Uint8Array ? parseBody(given, what) : given;
+    const body = bodyOf(given, what);
     const row = read(body);
     for (const { name, slot, generator } of made) {
       if (!Object.hasOwn(body.members, name)) row[slot] = make[generator]();
@@ -75,8 +75,8 @@ export function compileChangeReader(
   for (const name of key) fields.set(name, { ...inputOf(layout, name, checks), nullable: false, required: true });
   for (const name of inputs) fields.set(name, { ...inputOf(layout, name, checks), required: false });
   const read = compileReader(layout, fields);
-  return (bytes) => {
-    const body = parseBody(bytes);
+  return (given) => {
+    const body = bodyOf(given);
     const row = read(body);
     return { row, sent: inputs.filter((name) => Object.hasOwn(body.members, name)) };
   };
@@ -92,7 +92,11 @@ export function compileMatchReader(layout: RowLayout, columns: readonly string[]
     fields.set(name, { ...input, nullable: input.nullable || isComputed, required: true });
   }
   const read = compileReader(layout, fields);
-  return (given) => read(typeof given === "string" || given instanceof Uint8Array ? parseBody(given) : given);
+  return (given) => read(bodyOf(given));
+}
+
+function bodyOf(given: Uint8Array | string | ParsedBody, what?: JsonSource): ParsedBody {
+  return typeof given === "string" || given instanceof Uint8Array ? parseBody(given, what) : given;
 }
 
 function inputOf(layout: RowLayout, name: string, checks: JsonChecks): Input {

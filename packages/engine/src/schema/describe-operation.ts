@@ -52,9 +52,7 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         name: operation.column.name,
         op: "drop",
         target: "column",
-        description: operation.column.primary_key
-          ? `key column '${operation.column.name}' would be dropped, but a key cannot change. ${NEW_KEY}`
-          : `column '${operation.column.name}' will be dropped with all its values`,
+        description: describeDrop(operation),
         details: {
           type: displayType(operation.column.type, operation.column.nullable),
           value: operation.column.computed?.text ?? null,
@@ -101,6 +99,15 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
     default:
       return assertNever(operation);
   }
+}
+
+function describeDrop({
+  column: { name, primary_key: isKey },
+  becomes_unstored: isUnstored,
+}: Extract<SchemaOperation, { kind: "drop_column" }>): string {
+  if (isKey) return `key column '${name}' would be dropped, but a key cannot change. ${NEW_KEY}`;
+  if (!isUnstored) return `column '${name}' will be dropped with all its values`;
+  return `column '${name}' will no longer be stored: its values are dropped, and computed whenever they are read`;
 }
 
 function keyText(table: { readonly primary_key: readonly string[] }): string {

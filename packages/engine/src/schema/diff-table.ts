@@ -27,7 +27,7 @@ export function diffTable(
     ...undone.map((index): SchemaOperation => ({ kind: "drop_index", severity: "additive", table, index })),
     ...dropped.map((index): SchemaOperation => ({ kind: "drop_index", severity: "destructive", table, index })),
     ...table.columns.flatMap((column): SchemaOperation[] =>
-      declared.has(column.name) || hidden.has(column.name) ? [] : [dropColumn(table, column)],
+      declared.has(column.name) || hidden.has(column.name) ? [] : [dropColumn(table, column, to)],
     ),
     ...to.columns.flatMap((column): SchemaOperation[] => {
       const before = stored.get(column.name);
@@ -106,9 +106,11 @@ function hasSameVectors(a: PlannedIndex, b: PlannedIndex): boolean {
   return isSameJson(before, now);
 }
 
-function dropColumn(table: CatalogTable, column: CatalogColumn): SchemaOperation {
-  if (column.is_hidden === true) return { kind: "drop_column", severity: "additive", table, column };
-  return { kind: "drop_column", severity: column.primary_key ? "unsupported" : "destructive", table, column };
+function dropColumn(table: CatalogTable, column: CatalogColumn, to: ManifestTable): SchemaOperation {
+  const unstored = to.unstored?.some(({ name }) => name === column.name) ?? false;
+  const operation = { kind: "drop_column", table, column, becomes_unstored: unstored } as const;
+  if (column.is_hidden === true) return { ...operation, severity: "additive" };
+  return { ...operation, severity: column.primary_key ? "unsupported" : "destructive" };
 }
 
 function addColumn(table: CatalogTable, to: ManifestColumn): SchemaOperation {

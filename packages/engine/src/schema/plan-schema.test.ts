@@ -84,6 +84,23 @@ test("a table declared twice is refused with both places", () => {
   expect(() => planOf([BASE, twin], emptyCatalog())).toThrow("by Docs (app.py:1) and by Twin (more.py:9)");
 });
 
+test("a column that is no longer stored loses its values, and gets them when it is stored again", () => {
+  const [up] = BASE.columns.filter((column) => column.computed !== null);
+  if (up === undefined) throw new TypeError("The table has no computed column.");
+  const unstored = { ...BASE, columns: BASE.columns.filter((column) => column !== up), unstored: [up] };
+  const describe = (to: typeof BASE, from: typeof BASE) =>
+    planOf([to], catalogOf([from])).plan.tables[0]?.ops.map((op) => [op.op, op.severity, op.description]);
+  expect(describe(unstored, BASE)).toEqual([
+    [
+      "drop",
+      "destructive",
+      "column 'up' will no longer be stored: its values are dropped, and computed whenever they are read",
+    ],
+  ]);
+  expect(describe(BASE, unstored)).toEqual([["add", "additive", expect.stringContaining("'up' will be added")]]);
+  expect(describe(unstored, unstored)).toEqual([]);
+});
+
 test("operations are plain sentences with a severity", () => {
   const to = aTable(
     "docs",

@@ -20,7 +20,8 @@ export function adviseOnRenames(
     (operation): operation is Added => operation.kind === "add_column" && isOwn(operation.to),
   );
   const dropped = operations.filter(
-    (operation): operation is Dropped => operation.kind === "drop_column" && isOwn(operation.column),
+    (operation): operation is Dropped =>
+      operation.kind === "drop_column" && isOwn(operation.column) && !operation.becomes_unstored,
   );
   return ops.map((op) => {
     if (op.target !== "column") return op;

@@ -112,6 +112,8 @@ test.each([
 
 test.each([
   ["an added input of an update", makeUpdate(), makeUpdate({ inputs: ["note", "author"] }), "additive"],
+  ["an upload of an update", makeUpdate(), makeUpdate({ uploads: ["note"] }), "additive"],
+  ["no upload of an update", makeUpdate({ uploads: ["note"] }), makeUpdate(), "destructive"],
   ["a removed input of an update", makeUpdate(), makeUpdate({ inputs: ["author"] }), "destructive"],
   ["another key of an update", makeUpdate(), makeUpdate({ key: ["title", "author"] }), "destructive"],
   ["an update in the place of an insert", makeRoute(), makeUpdate(), "destructive"],

@@ -23,7 +23,7 @@ export interface UpdateStatementShape extends KeyedTable {
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
   readonly reads: readonly Slot[];
-  /** Columns with recomputed values. Their previous errors are removed. */
+  /** Columns with new values that may have errors: recomputed ones, and given files. Their previous errors are removed. */
   readonly recomputed: readonly string[];
   /** Rows with an error in one of these columns are skipped. */
   readonly unsure: readonly string[];

@@ -1,5 +1,5 @@
 import type { OnError } from "@appdb/contract/jobs";
-import { fillGenerated, type Row, type RowLayout } from "../compute/row-layout.ts";
+import { fillGenerated, type Row, type RowLayout, storedErrors } from "../compute/row-layout.ts";
 import { cellError, runBatch } from "../compute/run-graph.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
@@ -225,7 +225,7 @@ export class BulkWriter {
     const errors = await runBatch(this.#deps.udf(), stage.rest, rows);
     const at = Math.min(...errors.keys());
     const found = errors.get(at);
-    if (found !== undefined) throw withRowLocation(cellError(layout.table, found), placeOf(batch, rows[at]));
+    if (found !== undefined) throw withRowLocation(cellError(layout.whole, found), placeOf(batch, rows[at]));
   }
 
   async #execute({ connection, version }: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
@@ -253,8 +253,8 @@ export class BulkWriter {
     const pending = version.pending.length === 0 ? null : pendingErrors(version);
     const fixed = pending === null ? null : JSON.stringify(pending);
     return copyText(copy.inputs, rows, (row) => {
-      const own = onError === "ignore" ? row[layout.errors] : null;
-      return typeof own !== "string" ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
+      const own = onError === "ignore" ? storedErrors(layout, row) : null;
+      return own === null ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
     });
   }
 

@@ -49,7 +49,7 @@ export class ComputeStage {
     const { layout, functions, columns, only_python: onlyPython = false } = input;
     this.#udf = udf;
     this.#input = input;
-    const plan = planCompute(layout.table, functions, onlyPython ? [] : columns, checkedMedia(layout));
+    const plan = planCompute(layout.whole, functions, onlyPython ? [] : columns, checkedMedia(layout));
     this.graph = plan.graph === null ? null : bindGraph(plan.graph, layout.index);
     this.sql = plan.sql;
     this.#later = onlyPython ? columns : plan.sql.map((step) => step.column);
@@ -72,7 +72,7 @@ export class ComputeStage {
    *  codes */
   accept({ row, onError }: Pick<NewRow, "row" | "onError">, found: UdfResult["errors"]): boolean {
     if (found === null) return true;
-    if (onError === "abort") throw cellError(this.#input.layout.table, found);
+    if (onError === "abort") throw cellError(this.#input.layout.whole, found);
     const errors = this.#note(row, found);
     return !this.#later.some((name) => errors[name] !== undefined);
   }
@@ -91,12 +91,13 @@ export class ComputeStage {
   #note(row: Row, found: Readonly<Record<string, UdfError>>): CellErrors {
     const { layout } = this.#input;
     const before = errorsOf(layout, row);
-    const errors = spreadErrors(layout.table, new Set(layout.computed), { ...before, ...ownErrors(found) });
+    const columns = new Set([...layout.computed, ...this.#input.columns]);
+    const errors = spreadErrors(layout.whole, columns, { ...before, ...ownErrors(found) });
     const hasNoKey = layout.table.primary_key.some((name) => errors[name] !== undefined);
     const lacksGiven = layout.slots.some(
       ({ name, origin, nullable }) => origin === "input" && !nullable && errors[name] !== undefined,
     );
-    if (hasNoKey || lacksGiven || isOfApplication(found)) throw cellError(layout.table, found);
+    if (hasNoKey || lacksGiven || isOfApplication(found)) throw cellError(layout.whole, found);
     row[layout.errors] = JSON.stringify(errors);
     return errors;
   }

@@ -1,6 +1,6 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { DONE } from "../batching/coalescer.ts";
-import { type RowLayout, slotsNamed } from "../compute/row-layout.ts";
+import { type RowLayout, slotsNamed, storedSlots } from "../compute/row-layout.ts";
 import { buildCompute } from "../statements/insert-statement.ts";
 import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
 import type { ComputeStage, NewRow } from "./compute-stage.ts";
@@ -14,7 +14,7 @@ export function computeVerb(
 ): WriteVerb<NewRow, void> | null {
   if (stage.sql.length === 0) return null;
   const bySql = stage.sql.map((step) => step.column);
-  const inputs = layout.slots.filter((slot) => !bySql.includes(slot.name));
+  const inputs = storedSlots(layout).filter((slot) => !bySql.includes(slot.name));
   const computedSlots = slotsNamed(layout, bySql);
   const prepared = buildCompute(inputs, stage.sql);
   return {

@@ -1,6 +1,6 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
-import { fillGenerated, neededComputed, type RowLayout } from "../compute/row-layout.ts";
+import { checkedMedia, fillGenerated, neededComputed, type RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, runCells } from "../compute/run-graph.ts";
 import { measured } from "../timing.ts";
 import { ComputeStage, type ComputeStageInput, type NewRow } from "./compute-stage.ts";
@@ -112,10 +112,11 @@ export class AnsweredRows implements RowRunner {
     this.#deps = deps;
     this.#input = input;
     const { layout, functions, answerer, rows } = input;
-    const columns = rows === null ? neededComputed(layout, answerer.parameters) : layout.computed;
+    const needed = neededComputed(layout, answerer.parameters);
+    const columns = rows === null ? needed : [...new Set([...layout.computed, ...needed])];
     this.#stage = new ComputeStage(deps, { layout, functions, columns, only_python: true });
-    this.#graph = planAnswer(layout, functions, answerer, columns);
-    this.#answer = planAnswer(layout, functions, answerer, []);
+    this.#graph = planAnswer(layout, functions, answerer, columns, columns.length === 0 ? [] : checkedMedia(layout));
+    this.#answer = planAnswer(layout, functions, answerer, [], []);
   }
 
   async run(write: NewRow): Promise<void> {

@@ -5,6 +5,7 @@ import { KeyedMutex } from "../batching/keyed-mutex.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
 import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
+import { storedSlots } from "../compute/row-layout.ts";
 import { type BoundGraph, bindPython, runCells } from "../compute/run-graph.ts";
 import type { IdempotentRequest } from "../idempotency/request-store.ts";
 import type { RowChange } from "../rows/validate-row.ts";
@@ -24,6 +25,8 @@ import { type WriteDeps, WritePipeline } from "./write-pipeline.ts";
 
 export interface RowUpdaterInput extends UpdateInput {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
+  /** The unstored columns of its responses. */
+  readonly unstored: readonly string[];
 }
 
 /** A row to change, with the options of its request. */
@@ -152,12 +155,15 @@ export class RowUpdater {
       }
     }
     const computed = new Set(isDivided ? shape.graph?.graph.steps.map(({ name }) => name) : []);
-    const missing = [...shape.dependent_names].filter(
+    const missing = [...shape.dependent_names, ...shape.unstored].filter(
       (name) => !computed.has(name) && !pending.has(name) && errors[name] === undefined,
     );
     for (const slot of shape.dependents) if (!computed.has(slot.name)) row[slot.at] = null;
     const isOneRun = answerer !== null && onError === "abort";
-    const rest = isOneRun ? planAnswer(layout, functions, answerer, missing) : bindPython(layout, functions, missing);
+    const checked = isDivided ? [] : shape.checked;
+    const rest = isOneRun
+      ? planAnswer(layout, functions, answerer, missing, checked)
+      : bindPython(layout, functions, missing, checked);
     if (rest !== null) errors = await this.#runGraph(change, rest, before, errors);
     if (answerer !== null && !isOneRun) await this.#answer(change, answerer);
     row[layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
@@ -168,19 +174,23 @@ export class RowUpdater {
   async #runGraph(change: Change, graph: BoundGraph, before: CellErrors, errors: CellErrors): Promise<CellErrors> {
     const { layout } = this.#input;
     const { row, shape, onError, signal, timing } = change;
-    const others = Object.entries(before).filter(([name]) => !shape.dependent_names.has(name));
+    const others = Object.entries(before).filter(
+      ([name]) => !shape.dependent_names.has(name) && !shape.checked.includes(name),
+    );
     // A step that needs the reason for a missing value reads it here.
     row[layout.errors] = JSON.stringify({ ...Object.fromEntries(others), ...errors });
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found === null) return errors;
-    if (onError === "abort" || isOfApplication(found)) throw rowError(layout, change.answerer, found);
-    return spreadErrors(layout.table, shape.dependent_names, { ...errors, ...ownErrors(found) });
+    // A broken file never replaces the previous one.
+    const isBroken = shape.checked.some((name) => found[name] !== undefined);
+    if (onError === "abort" || isBroken || isOfApplication(found)) throw rowError(layout, change.answerer, found);
+    return spreadErrors(layout.whole, shape.dependent_names, { ...errors, ...ownErrors(found) });
   }
 
   /** Runs the function that makes the answer of a complete row. @throws as `run` */
   async #answer({ row, signal, timing }: Change, answerer: ManifestAnswerer): Promise<void> {
     const { layout, functions } = this.#input;
-    const graph = planAnswer(layout, functions, answerer, []);
+    const graph = planAnswer(layout, functions, answerer, [], []);
     const found = await measured(timing, "py", runCells(this.#deps.udf(), graph, row, signal), graph.graph.functions);
     if (found !== null) throw rowError(layout, answerer, found);
   }
@@ -208,8 +218,12 @@ export class RowUpdater {
 
   /** Answers a body without changes with the current row. */
   async #look(change: Change): Promise<void> {
-    const { answerer } = change;
-    await this.#readStored(change);
+    const { answerer, shape, row } = change;
+    const { errors: before } = await this.#readStored(change);
+    if (shape.graph !== null) {
+      const errors = await this.#runGraph(change, shape.graph, before, {});
+      row[this.#input.layout.errors] = Object.keys(errors).length === 0 ? null : JSON.stringify(errors);
+    }
     if (answerer !== null) await this.#answer(change, answerer);
   }
 
@@ -217,15 +231,16 @@ export class RowUpdater {
     const key = [...sent, ...(answerer === null ? [] : ["", answerer.id])].join("\0");
     const cached = this.#shapes.get(key);
     if (cached !== undefined) return cached;
-    const { layout, functions, read } = this.#input;
-    const planned = planUpdate(layout, functions, sent);
+    const { layout, functions, read, unstored } = this.#input;
+    const planned = planUpdate(layout, functions, sent, unstored);
     const isKept = this.#shapes.size < KEPT_SHAPES;
     const known = new Set([...sent, ...layout.table.primary_key, ...planned.dependent_names]);
     const returned = (answerer?.parameters ?? []).filter((name) => !known.has(name));
     // A body without changes reads the answered columns only.
     const also = sent.length > 0 ? returned : [...read, ...returned];
     const names = new Set([...planned.reads.map(({ name }) => name), ...also]);
-    const shape = { ...planned, is_kept: isKept, reads: layout.slots.filter(({ name }) => names.has(name)) };
+    const reads = storedSlots(layout).filter(({ name }) => names.has(name));
+    const shape = { ...planned, is_kept: isKept, reads };
     if (isKept) this.#shapes.set(key, shape);
     return shape;
   }

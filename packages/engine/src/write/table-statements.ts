@@ -1,8 +1,8 @@
 import { DONE, type Outcome } from "../batching/coalescer.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
-import type { Row, RowLayout, Slot } from "../compute/row-layout.ts";
+import { type Row, type RowLayout, type Slot, storedErrors, storedSlots } from "../compute/row-layout.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
-import { arrayText } from "../kinds/values.ts";
+import { columnText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
 import { buildCopy, buildInsert, type Prepared } from "../statements/insert-statement.ts";
 import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
@@ -67,7 +67,14 @@ export class TableStatements {
   valuesOf(version: TableVersion, statement: InsertStatement, rows: readonly Row[]): unknown[] {
     const { layout, keeps_errors: keepsErrors } = this.#input;
     const values: unknown[] = arrayParameters(statement.inputs, rows);
-    if (keepsErrors) values.push(arrayText(JSON_TYPE.kind, rows, layout.errors));
+    if (keepsErrors) {
+      values.push(
+        columnText(
+          JSON_TYPE.kind,
+          rows.map((row) => storedErrors(layout, row)),
+        ),
+      );
+    }
     values.push(version.table_id, version.version);
     if (version.pending.length > 0) values.push(pendingIds(version), JSON.stringify(pendingErrors(version)));
     return values;
@@ -92,7 +99,7 @@ export class TableStatements {
   }
 
   #slotsOf(version: TableVersion): readonly Slot[] {
-    return this.#input.layout.slots.filter(({ name }) => !version.dropped.has(name));
+    return storedSlots(this.#input.layout).filter(({ name }) => !version.dropped.has(name));
   }
 
   #make(version: TableVersion, variant: InsertVariant): InsertStatement {

@@ -1,6 +1,6 @@
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
-import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
+import { checkedMedia, type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 
@@ -10,6 +10,10 @@ export interface UpdateShape {
   /** Computed columns that depend on the sent columns. Only these are recomputed. */
   readonly dependents: readonly Slot[];
   readonly dependent_names: ReadonlySet<string>;
+  /** Unstored columns that responses have. They are computed with every update. */
+  readonly unstored: readonly string[];
+  /** Sent media columns whose files the graph decodes first. */
+  readonly checked: readonly string[];
   /** Dependents that need Python, with the columns that they read. */
   readonly graph: BoundGraph | null;
   /** The other dependents, computed inside the statement. */
@@ -29,27 +33,34 @@ export function planUpdate(
   layout: RowLayout,
   functions: ReadonlyMap<string, CatalogFunction>,
   sent: readonly string[],
+  unstored: readonly string[] = [],
 ): Omit<UpdateShape, "is_kept"> {
-  const { table } = layout;
+  const { whole: table } = layout;
   const dependents = dependentsOf(layout, sent);
-  const plan = planCompute(table, functions, dependents);
+  const slots = slotsNamed(layout, sent);
+  const checked = checkedMedia({ slots });
+  const plan = planCompute(table, functions, [...dependents, ...unstored], checked);
   const steps = new Set(plan.sql.map((step) => step.column));
   const computedNames = new Set([...sent, ...dependents]);
   const readBy = (names: Iterable<string>): Set<string> => {
     const read = [...names].flatMap((name) => readsOf(layout, name));
     return new Set(read.filter((name) => !computedNames.has(name)));
   };
-  const reads = readBy(dependents);
+  const dependentReads = readBy(dependents);
+  const reads = new Set([...dependentReads, ...readBy(unstored)]);
   const computed = new Set(table.columns.filter((column) => column.computed !== null).map((column) => column.name));
   return {
-    sent: slotsNamed(layout, sent),
+    sent: slots,
+    checked,
     dependents: slotsNamed(layout, dependents),
     dependent_names: new Set(dependents),
+    unstored,
     graph: plan.graph === null ? null : bindGraph(plan.graph, layout.index),
     sql: plan.sql,
     sql_reads: slotsNamed(layout, [...readBy(steps)]),
     reads: slotsNamed(layout, [...reads]),
-    unsure: [...reads].filter((name) => computed.has(name)),
+    // An unstored column that reads a failed cell has no value either, and does not prevent the update.
+    unsure: [...dependentReads].filter((name) => computed.has(name)),
   };
 }
 
@@ -65,6 +76,6 @@ function dependentsOf(layout: RowLayout, names: readonly string[]): string[] {
 }
 
 function readsOf(layout: RowLayout, name: string): readonly string[] {
-  const expr = layout.table.columns.find((column) => column.name === name)?.computed?.expr;
+  const expr = layout.whole.columns.find((column) => column.name === name)?.computed?.expr;
   return expr === undefined ? [] : referencedColumns(expr);
 }

@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { Outcome } from "../batching/coalescer.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
-import { type RowLayout, type Slot, slotsNamed } from "../compute/row-layout.ts";
+import { type RowLayout, type Slot, slotsNamed, storedErrors, storedSlots } from "../compute/row-layout.ts";
 import type { IdempotentRequest } from "../idempotency/request-store.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { columnText, fromSqlText } from "../kinds/values.ts";
@@ -149,7 +149,7 @@ function makeStatement(
   const computed = shape.dependents.filter(({ name }) => !bySql.has(name) && !version.dropped.has(name));
   const inputs = [...shape.sent, ...computed];
   const known = new Set([...inputs.map(({ name }) => name), ...layout.table.primary_key]);
-  const returned = layout.slots.filter(({ name }) => read.has(name) && !known.has(name));
+  const returned = storedSlots(layout).filter(({ name }) => read.has(name) && !known.has(name));
   const prepared = buildUpdate({
     table: version,
     identity: layout.table.identity,
@@ -157,7 +157,7 @@ function makeStatement(
     inputs,
     steps,
     reads: kind === "given" ? [] : shape.sql_reads,
-    recomputed: shape.dependents.map(({ name }) => name),
+    recomputed: [...shape.checked, ...shape.dependents.map(({ name }) => name)],
     unsure: kind === "given" ? [] : shape.unsure,
     checks_xmin: checksXmin(shape, kind),
     has_errors: kind === "given",
@@ -230,9 +230,9 @@ function pendingOf(layout: RowLayout, version: TableVersion, shape: UpdateShape,
 
 function errorsToStore(layout: RowLayout): (write: Write) => string | null {
   return ({ row, pending }) => {
-    const errors = row[layout.errors];
-    if (pending.length === 0) return typeof errors === "string" ? errors : null;
-    const own = typeof errors === "string" ? (JSON.parse(errors) as CellErrors) : {};
+    const errors = storedErrors(layout, row);
+    if (pending.length === 0) return errors;
+    const own = errors === null ? {} : (JSON.parse(errors) as CellErrors);
     return JSON.stringify({ ...own, ...(JSON.parse(asPending(pending)) as object) });
   };
 }

@@ -91,9 +91,7 @@ export class LocalMediaFiles implements MediaFiles {
     try {
       const found = sniffType(await headOf(source), basename(path));
       if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, found);
-      const { nameOf: nameOfStore, output } = this.#options;
-      const storeName = destination === undefined ? output : nameOfStore(destination);
-      return await this.#add({ ...known, source }, found, storeName, signal);
+      return await this.#add({ ...known, source }, found, this.#outputOf(destination), signal);
     } finally {
       if (typeof source === "string") await rm(source, { force: true });
     }
@@ -114,6 +112,20 @@ export class LocalMediaFiles implements MediaFiles {
     const lent = join(this.#options.lent_folder, basename(path));
     await link(path, lent).catch(() => copyFile(path, lent));
     return printReference({ url: pathToFileURL(lent).href, type, bytes: file.bytes, ...name });
+  }
+
+  async keep(cell: string, { destination }: ColumnType, signal?: AbortSignal): Promise<string> {
+    const { url, width, height, mode, name } = readReference(cell);
+    if (url?.startsWith("file:") !== true) return cell;
+    const path = this.#borrowed(url);
+    const found = sniffType(await readHead(path), basename(path)) ?? UNKNOWN;
+    const own = `${path}-own`;
+    try {
+      await copyFile(path, own);
+      return await this.#add({ source: own, width, height, mode, name }, found, this.#outputOf(destination), signal);
+    } finally {
+      await rm(own, { force: true });
+    }
   }
 
   addressOf(cell: string, base: string): string {
@@ -167,6 +179,11 @@ export class LocalMediaFiles implements MediaFiles {
       etag,
       read: async (start, end) => (end <= start ? Readable.from([]) : createReadStream(path, { start, end: end - 1 })),
     };
+  }
+
+  /** The name of the store of computed media. */
+  #outputOf(destination: string | undefined): string {
+    return destination === undefined ? this.#options.output : this.#options.nameOf(destination);
   }
 
   /** Stores a file under the name of its content; gives the cell. */

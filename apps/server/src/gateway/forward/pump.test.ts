@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
-import { expect, test } from "vitest";
 import { createTurnShares } from "@appdb/system/network/turn-shares";
+import { expect, test } from "vitest";
 import { pump } from "./pump.ts";
 
 const holding = { take: () => true, give: () => undefined };
