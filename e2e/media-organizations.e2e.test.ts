@@ -36,7 +36,7 @@ def loud(document: db.Document) -> db.Document:
 
 @db.udf
 def spy(document: db.Document) -> str:
-    media = os.path.dirname(SCRATCH)
+    media = os.path.dirname(os.path.dirname(SCRATCH))
     found = attempt(lambda: sorted(os.listdir(media)))
     return " ".join([found, attempt(lambda: open(document, "a")), attempt(lambda: os.link(document, SCRATCH + "/link"))])
 
@@ -206,5 +206,7 @@ async function cutUpload({ folder, key, url }: Post): Promise<void> {
 /** Sizes of the files in a folder of the media. */
 function filesIn(folder: string, part: string): number[] {
   const path = join(folder, part);
-  return readdirSync(path).map((name) => statSync(join(path, name), { throwIfNoEntry: false })?.size ?? 0);
+  return readdirSync(path, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? (statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0) : [],
+  );
 }

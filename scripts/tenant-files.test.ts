@@ -97,6 +97,8 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/system/src/files/is-other-folder.ts": "compares the server's own folders",
   "packages/system/src/processes/home-copy.ts": "locks of the server's own, and of a person's home",
   "packages/system/src/processes/run-main.ts": "reads /proc",
+  "packages/system/src/processes/live-marks.ts":
+    "marks of the processes of a database, in a folder that its code does not see",
   "packages/system/src/processes/numbered-lock.ts": "locks of the server's own, and of a person's home",
   "packages/system/src/processes/private-files.ts": "files of the server's own",
   "packages/system/src/processes/process-table.ts": "reads /proc",

@@ -157,18 +157,25 @@ async function open(
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
+  const closeOthers = async () => {
+    await workers[Symbol.asyncDispose]();
+    await media?.[Symbol.asyncDispose]();
+  };
   const endpoints = await openEndpoints(
     { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool, ...mediaDeps(media) },
     { manifest, target, services: [inserts.name], limits },
-  );
+  ).catch(async (error: unknown) => {
+    // each attempt would keep a socket and folders
+    await closeOthers();
+    throw error;
+  });
   const collecting = collectHourly(endpoints, log);
   return {
     endpoints,
     close: async () => {
       collecting[Symbol.dispose]();
       await endpoints[Symbol.asyncDispose]();
-      await workers[Symbol.asyncDispose]();
-      await media?.[Symbol.asyncDispose]();
+      await closeOthers();
     },
   };
 }

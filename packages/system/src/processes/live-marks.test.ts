@@ -60,7 +60,7 @@ test("a mark that its process gives back leaves nothing", async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("other files of the folder are no marks, and a file in the place of a mark is dead", async () => {
+test("other files of the folder are not marks, and a file in the place of a mark is dead", async () => {
   writeFileSync(join(folder, "a.live"), '{"pid":1,"started":"never"}');
   writeFileSync(join(folder, "b"), "");
   expect(await marks()).toEqual([["a", false]]);
