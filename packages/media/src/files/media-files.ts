@@ -7,6 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { type MediaReference, plainAddress, printReference, readReference } from "@appdb/contract/media";
+import { objectKey } from "@appdb/contract/media-uri";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
@@ -21,7 +22,8 @@ import type { FileCache } from "./file-cache.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 
 const READ_BYTES = 1 << 20;
-const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
+/** What is stored for content of no known type. */
+export const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
 export interface MediaFilesOptions {
   /** Opens a store by its name in references: `home`, or an address. The same store for the same name. */
@@ -147,7 +149,7 @@ export class LocalMediaFiles implements MediaFiles {
     const store = await this.#options.openStore(storeName);
     const sha256 = file.sha256 ?? (await hashOf(file.path, signal));
     const content = await fileContent(file.path);
-    const key = `${sha256.slice(0, 2)}/${sha256}.${found.extension}`;
+    const key = objectKey(sha256, found.extension);
     await this.#options.record({ store: storeName, key, bytes: content.bytes });
     await store.put(key, { ...content, is_movable: true }, { content_type: found.type, sha256, signal });
     const { width, height, mode, name } = file;
@@ -296,7 +298,8 @@ async function hashOf(path: string, signal: AbortSignal | undefined): Promise<st
   return hash.digest("hex");
 }
 
-async function readHead(path: string): Promise<Buffer> {
+/** The first bytes of a file, which tell its type. */
+export async function readHead(path: string): Promise<Buffer> {
   await using file = await open(path, "r");
   const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
   return buffer.subarray(0, bytesRead);
