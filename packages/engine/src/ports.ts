@@ -221,6 +221,9 @@ export interface MediaFiles {
   /** Stores an uploaded file for a column of the kind, and gives the cell.
    *  @throws as `store`; media_invalid for content of another kind */
   receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string>;
+  /** The cell of a file in the database's own media store, by its address there. It stays until the row is stored.
+   *  @throws invalid_request, media_invalid for content of another kind */
+  takeOwn(uri: string, kind: MediaKind): Promise<string>;
   /** The cell of an uploaded file that is not stored: it exists until the upload is disposed.
    *  @throws media_invalid for content of another kind */
   borrow(file: UploadedFile, kind: MediaKind): Promise<string>;

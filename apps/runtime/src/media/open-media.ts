@@ -1,9 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
+import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import { withMedia } from "@appdb/engine/compute/media-runner";
+import { MediaNames } from "@appdb/engine/media/media-names";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
@@ -70,6 +72,7 @@ export function openMedia(
     return openStore(address, { environment: env });
   };
   const objects = new MediaObjects(sql);
+  const names = new MediaNames(sql, HOME_STORE);
   let tokens: AddressTokens | undefined;
   const files = new LocalMediaFiles({
     openStore: (name) => {
@@ -78,6 +81,8 @@ export function openMedia(
       opening.catch(() => stores.delete(name));
       return opening;
     },
+    own_uri: place.home_address ?? `${MEDIA_SCHEME}${basename(place.folder)}/${HOME_STORE}`,
+    findOwn: async (name) => (await names.find([name]))[0],
     nameOf: (destination) => nameOf(destination, place),
     input: nameOf(place.input, place),
     output: nameOf(place.output, place),

@@ -9,6 +9,7 @@ import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
+import { compileOwnMedia } from "../rows/own-media.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
 import { compileForms, FORM_TYPE, isForm } from "./form-rows.ts";
@@ -26,6 +27,11 @@ export function compileRowRoute(
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
   const read = compileRowReader(layout, route.inputs, context.checks, context.generators);
+  const takeOwn = compileOwnMedia(layout, context.deps.media);
+  const taken = async (row: Row): Promise<Row> => {
+    await takeOwn?.(row);
+    return row;
+  };
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;
@@ -68,12 +74,12 @@ export function compileRowRoute(
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
-    const readRow = async () => read(await form.body());
+    const readRow = async () => taken(read(await form.body()));
     const once = route.kind === "insert" ? readIdempotencyKey(asked, routeText) : undefined;
     return once === undefined ? await run(request, await readRow()) : await runOnce(asked, once, readRow);
   };
   const many = acceptsManyRows(route)
-    ? new InsertMany(context, { route, layout, read, render: render.text, routeText })
+    ? new InsertMany(context, { route, layout, read, takeOwn, render: render.text, routeText })
     : undefined;
   return {
     service: service.name,
@@ -90,8 +96,11 @@ export function compileRowRoute(
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         if (many?.accepts(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
-        if (once !== undefined) return await runOnce(request, once, () => read(request.body));
-        return await run(request, read(request.body));
+        const readRow = () => (takeOwn === undefined ? read(request.body) : taken(read(request.body)));
+        if (once !== undefined) return await runOnce(request, once, readRow);
+        const row = readRow();
+        // a row without media takes no turn of the event loop
+        return await run(request, row instanceof Promise ? await row : row);
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

@@ -7,8 +7,10 @@ import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { type MediaReference, plainAddress, printReference, readReference } from "@appdb/contract/media";
-import { objectKey } from "@appdb/contract/media-uri";
+import { HOME_STORE } from "@appdb/contract/media-place";
+import { isObjectKey, objectKey, parseMediaUri } from "@appdb/contract/media-uri";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
+import type { NamedFile } from "@appdb/engine/media/media-names";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
@@ -30,6 +32,10 @@ export interface MediaFilesOptions {
   openStore(name: string): Promise<MediaStore>;
   /** The name of the store of a column's destination. @throws config_invalid */
   nameOf(destination: string): string;
+  /** The address of the database's own store for people: `mediafs://acme:main/home`. */
+  readonly own_uri: string;
+  /** A file of the own store by its name there, or by its key. */
+  findOwn(name: string): Promise<Pick<NamedFile, "key" | "bytes"> | undefined>;
   /** The store of given files. */
   readonly input: string;
   /** The store of computed media without a destination of their own. */
@@ -86,6 +92,28 @@ export class LocalMediaFiles implements MediaFiles {
     const { path, name, sha256, bytes } = file;
     const known = { path, sha256, bytes, ...(name === "" ? {} : { name }) };
     return await this.#add(known, await typeOf(file, kind), this.#options.input, signal);
+  }
+
+  async takeOwn(uri: string, kind: MediaKind): Promise<string> {
+    const { findOwn, own_uri: ownUri } = this.#options;
+    const { name, store: storeUri } = parseMediaUri(uri);
+    if (storeUri !== ownUri) throw otherStore(uri, ownUri);
+    const found = await findOwn(name);
+    if (found === undefined) throw notInStore(uri, ownUri);
+    const { bytes, key } = found;
+    await this.#options.record({ store: HOME_STORE, key, bytes });
+    const store = await this.#options.openStore(HOME_STORE);
+    if ((await store.head(key)) === undefined) throw notInStore(uri, ownUri);
+    const { body } = await store.get(key, { range: { start: 0, end: Math.min(bytes, SNIFFED_BYTES) } });
+    const type = sniffType(Buffer.concat(await piecesOf(body)), name);
+    if (type === undefined || !fits(type, kind)) throw wrongKindOfOwn(uri, kind, type);
+    return printReference({
+      store: HOME_STORE,
+      key,
+      type: type.type,
+      bytes,
+      name: isObjectKey(name) ? undefined : basename(name),
+    });
   }
 
   async borrow(file: UploadedFile, kind: MediaKind): Promise<string> {
@@ -236,6 +264,27 @@ function fits(found: FoundType, kind: ColumnType["kind"]): boolean {
   return found.kind === kind || CONTAINERS[found.kind] === kind;
 }
 
+function otherStore(uri: string, ownUri: string): Error {
+  return appError("invalid_request", {
+    detail: `${uri} is in the media store of another database.`,
+    hint: `Copy the file to this machine, and then into this database's store: cli media cp FILE ${ownUri}/`,
+  });
+}
+
+function notInStore(uri: string, ownUri: string): Error {
+  return appError("invalid_request", {
+    detail: `${uri} does not exist.`,
+    hint: `List the files of the store: cli media ls -r ${ownUri}`,
+  });
+}
+
+function wrongKindOfOwn(uri: string, kind: MediaKind, found: FoundType | undefined): Error {
+  return appError("media_invalid", {
+    detail: `${uri} is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
+    hint: "Give a file with the content of this kind. Its name does not matter.",
+  });
+}
+
 /** What else a file of a kind can be. */
 const CONTAINERS: Partial<Record<MediaKind, MediaKind>> = { video: "audio" };
 
@@ -303,4 +352,10 @@ export async function readHead(path: string): Promise<Buffer> {
   await using file = await open(path, "r");
   const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
   return buffer.subarray(0, bytesRead);
+}
+
+async function piecesOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return pieces;
 }
