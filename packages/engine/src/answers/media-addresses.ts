@@ -47,7 +47,12 @@ export function answerWithAddresses(answer: RouteAnswer, addressOf: AddressOf): 
       ? { ...answer, body: Buffer.from(withAddresses(body.toString("utf8"), addressOf)) }
       : answer;
   }
-  return { ...answer, body: piecesWithAddresses(body, addressOf) };
+  return { ...answer, headers: withoutLength(answer.headers), body: piecesWithAddresses(body, addressOf) };
+}
+
+/** Addresses have another length than the references that were counted. */
+function withoutLength(headers: RouteAnswer["headers"]): RouteAnswer["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "content-length"));
 }
 
 /** A reference may be cut by the end of a piece: the rest is kept until its end arrives. */
