@@ -37,5 +37,6 @@ test("a token of another secret or database, a changed or a cut one is refused",
     );
     expect(read(token.slice(0, at))).toContain("did not make it");
   }
+  for (const added of ["x", "=", "\n"]) expect(read(token + added)).toContain("did not make it");
   expect(read("A".repeat(9_000))).toContain("too long");
 });

@@ -50,7 +50,9 @@ export class StoreTokens {
     if (token.length > MAX_TOKEN) throw invalid("It is too long.");
     const bytes = Buffer.from(token, "base64url");
     const rest = bytes.subarray(MAC_BYTES);
-    if (rest.length <= TIME_BYTES || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), this.#mac(rest))) {
+    // decoding passes over characters that are not base64url
+    const isWhole = rest.length > TIME_BYTES && bytes.toString("base64url") === token;
+    if (!isWhole || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), this.#mac(rest))) {
       throw invalid("This store did not make it, or it was changed.");
     }
     if (rest.readUInt32BE(0) * 1_000 < this.#now()) throw invalid("It has expired.");
