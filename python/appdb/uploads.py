@@ -33,7 +33,7 @@ _PASSING = (429, 502, 503, 504)
 
 
 class UploadError(Exception):
-    """An upload that cannot go on. `code` and `hint` are those of the service's error."""
+    """An upload that cannot continue. `code` and `hint` are those of the service's error."""
 
     def __init__(self, message: str, *, code: str = "upload_failed", hint: str | None = None):
         super().__init__(message if hint is None else f"{message} {hint}")
