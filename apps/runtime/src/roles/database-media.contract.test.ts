@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
@@ -30,6 +30,9 @@ let spec: DatabasePodSpec;
 beforeAll(async () => {
   pods = openTestPods();
   spec = await pods.spec();
+  const uploads = join(spec.media.folder, "uploads");
+  mkdirSync(uploads, { recursive: true });
+  writeFileSync(join(uploads, "0123.part"), "of a killed pod");
   pod = pods.start(spec);
   await pod.ready();
 }, TIMEOUT);

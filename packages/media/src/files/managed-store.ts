@@ -21,6 +21,8 @@ import type { StorePermit, StoreTokens } from "./store-tokens.ts";
 const MAX_FILES = 1_000_000;
 /** An upload asks this often whether there is still room. */
 const CHECKED_BYTES = 64_000_000;
+/** The end of the names of files on their way. One process at a time puts files for people into a store. */
+export const UPLOAD_END = ".part";
 /** Content of an address never changes. */
 const CACHED = "private, max-age=3600, immutable";
 
@@ -200,7 +202,7 @@ export class ManagedStore {
     if (length !== undefined && Number(length) !== permit.bytes) throw otherBytes(permit.bytes, Number(length));
     await this.#requireRoom(permit.bytes);
     await this.#requireNames(name === null ? 0 : 1);
-    const path = join(uploads, randomBytes(12).toString("hex"));
+    const path = join(uploads, randomBytes(12).toString("hex") + UPLOAD_END);
     try {
       const sha256 = await this.#receive(path, permit.bytes, request);
       if (permit.sha256 !== null && sha256 !== permit.sha256) throw otherContent(permit.sha256, sha256);

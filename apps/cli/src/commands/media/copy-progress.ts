@@ -1,3 +1,4 @@
+import { count } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { formatBytes } from "../../output/sizes.ts";
 
@@ -51,7 +52,7 @@ export class CopyProgress implements Disposable {
 
   #show(): void {
     if (this.#json) this.#out.note(JSON.stringify({ event: "copy", ...this.result() }));
-    else this.#out.status(`copying: ${this.#copied + this.#skipped} files, ${formatBytes(this.#bytes)}`);
+    else this.#out.status(`copying: ${count(this.#copied + this.#skipped, "file")}, ${formatBytes(this.#bytes)}`);
   }
 }
 
