@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
@@ -116,6 +116,15 @@ if ((await useSandbox()) !== undefined) {
     });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
+
+    const home = "mediafs://acme:main/home/letters";
+    writeFileSync(join(project.folder, "letter.txt"), "a named letter\n");
+    await expectExit(project, 0, "media", "cp", "letter.txt", `${home}/`);
+    const named = await acme.insert("/letters", { text: `${home}/letter.txt` });
+    expect(await textAt(named.json.loud)).toEqual([200, "A NAMED LETTER\n"]);
+    expect((await other.insert("/letters", { text: `${home}/letter.txt` })).status).toBe(422);
+    await expectExit(project, 0, "media", "rm", `${home}/letter.txt`);
+    expect(await textAt(named.json.text)).toEqual([200, "a named letter\n"]);
 
     await cutUpload(acme);
     await eventually(() => expect(filesIn(acme.folder, "uploads")).toEqual([]));

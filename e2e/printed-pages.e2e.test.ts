@@ -32,6 +32,7 @@ const ELSEWHERE = {
   "docs/indexes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/many-rows.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/media.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/media-store.md": "e2e/media-store.e2e.test.ts",
   "docs/queries.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/queries-over-http.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/quickstart.md": "e2e/wheel.e2e.test.ts",

@@ -78,6 +78,7 @@ export function keepPodCompiled(bundle) {
     database_id: "build",
     uri: "cloud://build:build",
     token: "build",
+    link_token: "build",
     notices: [],
     data_folder: dataFolder,
     template_folder: templateFolder,

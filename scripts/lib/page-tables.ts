@@ -112,8 +112,9 @@ function permissionTable(): string[] {
 
 function routeTable(): string[] {
   const routes = (Object.keys(CONTROL_ROUTES) as ControlRouteName[]).map(controlRoute);
-  const rows = routes.map(({ by_grant: byGrant, method, path, permission, summary }) => {
-    return `| \`${method} ${path}\` | ${summary} | \`${permission}\`${byGrant === true ? " or `manage`" : ""} |`;
+  const rows = routes.map(({ by_access: byAccess, by_grant: byGrant, method, path, permission, summary }) => {
+    const grants = [...(byGrant === true ? [" or `manage`"] : []), ...(byAccess === true ? [" or `access`"] : [])];
+    return `| \`${method} ${path}\` | ${summary} | \`${permission}\`${grants.join("")} |`;
   });
   return ["| route | | requires |", "|---|---|---|", ...rows];
 }

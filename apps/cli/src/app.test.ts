@@ -104,6 +104,9 @@ const CONTROL = {
   releaseList: [],
   deployRollbackPlan: { deploy: DEPLOY, ops: [] },
   deployRollback: { deploy: DEPLOY, operations: [] },
+  mediaList: { items: [], next: null },
+  mediaUsage: { files: 1, bytes: 1, entries: [], stored: { objects: 1, bytes: 1 }, room_bytes: null },
+  mediaRemove: { removed: 1, missing: [] },
 };
 
 /** Arguments of each command that takes some. */
@@ -152,13 +155,16 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "service releases": `${URI}/ingest`,
   "service rollback": `${URI}/ingest -f`,
   rollback: `${URI} -f`,
+  "media ls": "mediafs://acme:main/home",
+  "media rm": "mediafs://acme:main/home/a.jpg",
+  "media du": "mediafs://acme:main/home",
 };
 
 const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 describe("every command", () => {
   // These need a folder and have their own tests; run and dev never end on their own.
-  const others = ["init", "db diff", "db update", "db build-image", "service run", "dev", "deploy"];
+  const others = ["init", "db diff", "db update", "db build-image", "service run", "dev", "deploy", "media cp"];
   test.each(COMMANDS.filter((command) => !others.includes(command)))(
     "cli %s --json prints exactly one JSON document",
     async (command) => {

@@ -8,7 +8,8 @@ import {
   type RouteMap,
   run,
 } from "@stricli/core";
-import { LEAVES, type Leaf, NOUNS, type Noun } from "./command-table.ts";
+import type { Leaf, Noun } from "./command-entry.ts";
+import { LEAVES, NOUNS } from "./command-table.ts";
 import type { Context, World } from "./context.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
 import { exitCodeOf } from "./output/exit-codes.ts";

@@ -1,18 +1,4 @@
-import type { Command } from "@stricli/core";
-import type { Context } from "./context.ts";
-
-/** A command's entry in lists, and the file that implements it, loaded on demand. */
-export interface Leaf {
-  readonly brief: string;
-  load(): Promise<Command<Context>>;
-}
-
-export interface Noun {
-  readonly brief: string;
-  /** Whether its verbs have plans: 2 then means "something is pending", and a usage error is 1. */
-  readonly has_plan: boolean;
-  readonly verbs: Readonly<Record<string, Leaf>>;
-}
+import type { Leaf, Noun } from "./command-entry.ts";
 
 /** Every command in the order of the help. */
 export const LEAVES: Readonly<Record<string, Leaf>> = {
@@ -336,6 +322,28 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       cancel: {
         brief: "Cancel an operation",
         load: async () => (await import("./commands/operations/cancel.ts")).cancel,
+      },
+    },
+  },
+  media: {
+    brief: "Files in the media store of a database",
+    has_plan: false,
+    verbs: {
+      ls: {
+        brief: "List files of a media store",
+        load: async () => (await import("./commands/media/ls.ts")).ls,
+      },
+      cp: {
+        brief: "Copy files into a media store, out of it, or within it",
+        load: async () => (await import("./commands/media/cp.ts")).cp,
+      },
+      rm: {
+        brief: "Remove files of a media store",
+        load: async () => (await import("./commands/media/rm.ts")).rm,
+      },
+      du: {
+        brief: "Show the size of a media store and of its folders",
+        load: async () => (await import("./commands/media/du.ts")).du,
       },
     },
   },

@@ -25,6 +25,7 @@ import { addInvitationRoutes } from "./control-plane/invitations/invitations-rou
 import { addKeyRoutes } from "./control-plane/keys/keys-routes.ts";
 import { createVerifyKey } from "./control-plane/keys/verify-key.ts";
 import { addLogRoutes } from "./control-plane/logs/logs-routes.ts";
+import { addMediaRoutes } from "./control-plane/media/media-routes.ts";
 import { addMemberRoutes } from "./control-plane/members/members-routes.ts";
 import { addOperationRoutes } from "./control-plane/operations/operations-routes.ts";
 import { addOrganizationRoutes } from "./control-plane/organizations/organizations-routes.ts";
@@ -210,6 +211,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addServiceRoutes(routes, { ...deps, line_streams: lineStreams });
   addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);
+  addMediaRoutes(routes, deps);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });
   addWebhookRoutes(routes, { ...deps, allow_private: deps.config.webhook_private });

@@ -44,6 +44,8 @@ export const ERRORS = {
   media_store_not_found: { status: 502, title: "The media store does not exist" },
   media_source_not_allowed: { status: 422, title: "The database does not read files of this store" },
   media_store_full: { status: 507, title: "The media store is full" },
+  media_in_use: { status: 409, title: "A row needs the media file" },
+  media_exists: { status: 412, title: "A media file of this name exists" },
   media_address_invalid: { status: 403, title: "The media address is not valid" },
   invalid_form: { status: 400, title: "The request body is not a form" },
   media_unavailable: { status: 503, title: "The media store does not answer" },

@@ -29,13 +29,15 @@ export const databasePodSpecSchema = z.strictObject({
   /** A prepared cluster, which a new database copies. Created on demand when it is missing. */
   template_folder: z.string(),
   postgres_bin: z.string(),
-  /** Short enough for sockets; contains `pod.sock` and PostgreSQL's. */
+  /** Short enough for sockets; contains `pod.sock`, `link.sock` and PostgreSQL's. */
   run_folder: z.string(),
   log_folder: z.string(),
   /** Logs and scratch files of its services. They count as the database's disk. */
   services_folder: z.string(),
   /** The bearer token of callers; the application's code never sees it. */
   token: z.string(),
+  /** Of the gateway: for its link, and for the addresses of files in the media store. */
+  link_token: z.string(),
   resources: resourcesSchema,
   limits: serviceSpecSchema.shape.limits,
   /** The application's Python with the secrets in `env`; the project root is a tree of `files_folder`. */

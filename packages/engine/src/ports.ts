@@ -225,6 +225,10 @@ export interface MediaFiles {
   /** Stores an uploaded file for a column of the kind, and gives the cell.
    *  @throws as `store`; media_invalid for content of another kind */
   receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string>;
+  /** The cell of a file of the database: by its address in the media store, or by one that a response had. It stays until
+   *  the row is stored. Undefined for an address of another service.
+   *  @throws invalid_request, media_invalid for content of another kind */
+  takeOwn(address: string, kind: MediaKind): Promise<string | undefined>;
   /** The cell of an uploaded file that is not stored: it exists until the upload is disposed.
    *  @throws media_invalid for content of another kind */
   borrow(file: UploadedFile, kind: MediaKind): Promise<string>;

@@ -1,4 +1,6 @@
+import { Readable } from "node:stream";
 import type { OutdatedService, RecomputeResult } from "@appdb/contract/jobs";
+import { MEDIA_STORE_PATH } from "@appdb/contract/media-uri";
 import { parseLocalTarget, parseTablePath } from "@appdb/contract/names";
 import { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
@@ -6,16 +8,18 @@ import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { folderSchema } from "@appdb/engine/target";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import { endOf } from "@appdb/http/mount-api";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
+import { mediaHandlers } from "../media/store-handlers.ts";
 import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
-import { createJsonApi, type Handlers, mountApi } from "./json-api.ts";
+import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
@@ -131,7 +135,9 @@ async function findOutdated(deps: DaemonDeps, result: RecomputeResult): Promise<
  * The daemon's API (contract/routes/local-api.ts). Every request must send the home's token and the client's version.
  */
 export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
-  const authorize = ({ headers }: FastifyRequest) => {
+  const authorize = ({ headers, routeOptions }: FastifyRequest) => {
+    // its token says what it may do
+    if (routeOptions.url === STORE_ADDRESS) return;
     checkToken(headers.authorization, deps.token);
     checkClientVersion(header(headers[CLIENT_VERSION_HEADER]));
   };
@@ -139,10 +145,39 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
   mountApi(app, deps, LOCAL_API, {
     ...daemonHandlers(app, deps),
     ...jobHandlers(deps),
+    ...mediaHandlers(
+      ({ db }: { readonly db: string }) => deps.openManagedStore(db),
+      ({ db }) => `${MEDIA_STORE_PATH}/${db}`,
+    ),
     ...schemaHandlers(deps),
     ...serviceHandlers(deps),
   });
+  addUnread(app, {
+    method: ["GET", "HEAD", "PUT"],
+    url: STORE_ADDRESS,
+    handler: (request, reply) => answerAddress(deps, request, reply),
+  });
   return app;
+}
+
+/** Addresses of media stores: `/_media/main/holiday.jpg?<token>`. */
+const STORE_ADDRESS = `${MEDIA_STORE_PATH}/:db/:name`;
+
+async function answerAddress(deps: DaemonDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const store = await deps.openManagedStore((request.params as { readonly db: string }).db);
+  const { body, headers, status } = await store.handle({
+    method: request.method,
+    token: request.url.slice(request.url.indexOf("?") + 1),
+    headers: request.headers,
+    body: request.raw,
+    id: request.id,
+    signal: endOf(reply),
+  });
+  const isWhole = typeof body === "string" || Buffer.isBuffer(body);
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(isWhole ? body : Readable.from(body));
 }
 
 function header(value: string | string[] | undefined): string | undefined {

@@ -5,7 +5,7 @@ import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
 import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { type Call, endOf, mountRoute } from "@appdb/http/mount-api";
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from "fastify";
 import type { z } from "zod";
 import { NO_SCHEMAS } from "../http/no-schemas.ts";
 
@@ -152,8 +152,13 @@ export function mountApi<A extends Api>(
     const handler = handlers[name] as (call: Call<CheckedRoute, FastifyRequest, FastifyReply>) => unknown;
     const mounted = mountRoute(route, { parse: parseRequest, finish }, handler);
     if (route.streams === undefined) app.route(mounted);
-    else void app.register(async (scope) => void takeBodies(scope).route(mounted));
+    else addUnread(app, mounted);
   }
+}
+
+/** Adds a route whose handler reads the body itself, of any type. */
+export function addUnread(app: FastifyInstance, route: RouteOptions): void {
+  void app.register(async (scope) => void takeBodies(scope).route(route));
 }
 
 /** Leaves bodies unread, because the route is known only after its table is found. */

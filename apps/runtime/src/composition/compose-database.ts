@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
-import { type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
+import type { ManagedStore } from "@appdb/media/files/managed-store";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { refuseWrites } from "@appdb/postgres/client/refuse-writes";
 import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
@@ -19,6 +20,7 @@ import { TableInserts } from "../databases/table-inserts.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
+import { openManagedStore } from "../media/open-managed-store.ts";
 
 /** Timeout for PostgreSQL's list of connections. */
 const HEALTH_MS = 1_500;
@@ -54,6 +56,8 @@ export interface DatabasePodDeps {
   readonly inserts: TableInserts;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
+  /** The media store of the database, for people. @throws as `ready` */
+  managedStore(): Promise<ManagedStore>;
   readonly lifecycle: Lifecycle;
   readonly createRunner: CreateFillRunner;
   readonly query_limits: QueryLimits;
@@ -150,6 +154,25 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     services: SERVICE_CONNECTIONS,
   });
   let prepared: Promise<void> | undefined;
+  const ready = () => {
+    prepared ??= postgres.start().then(() => {
+      // opens the connection early; if this fails, the next health check reports it
+      watching.query({ text: "select 1" }).catch(() => undefined);
+      return upgradeCatalog(sql, migrations);
+    });
+    return prepared;
+  };
+  let managedStore: ManagedStore | undefined;
+  const openStore = () =>
+    openManagedStore({
+      sql,
+      folder: spec.media.folder,
+      uri: spec.media.home_address ?? spec.uri,
+      secret: spec.link_token,
+      database: spec.database_id,
+      log,
+      room: () => disk.room(),
+    });
   return {
     spec,
     database,
@@ -158,13 +181,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     meter: new UseMeter(steady),
     log,
     postgres,
-    ready() {
-      prepared ??= postgres.start().then(() => {
-        // opens the connection early; if this fails, the next health check reports it
-        watching.query({ text: "select 1" }).catch(() => undefined);
-        return upgradeCatalog(sql, migrations);
-      });
-      return prepared;
+    ready,
+    async managedStore() {
+      await ready();
+      // files can be put before the first table
+      await ensureCatalog(sql, migrations);
+      managedStore ??= openStore();
+      return managedStore;
     },
     sql,
     superuser,

@@ -3,15 +3,19 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { localMediaPlace } from "@appdb/contract/media-place";
+import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
-import type { Clock, Logger } from "@appdb/engine/ports";
+import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
+import type { ManagedStore } from "@appdb/media/files/managed-store";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { DaemonConfig } from "../config/config.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { openKnown } from "../databases/open-known.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { openManagedStore } from "../media/open-managed-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
 import { Services } from "../services/service-processes.ts";
 import { createServiceStore, type StoredService } from "../services/service-store.ts";
@@ -27,6 +31,8 @@ export interface DaemonDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
   readonly services: Services;
+  /** The media store of a database, for people. @throws table_not_found, invalid_target */
+  openManagedStore(database: string): Promise<ManagedStore>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
@@ -89,6 +95,17 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       });
     },
   });
+  const managedStores = new WeakMap<SqlPool, ManagedStore>();
+  const openStore = (name: string, sql: SqlPool) =>
+    openManagedStore({
+      sql,
+      folder: join(home, HOME_PATHS.media, name),
+      uri: `${MEDIA_SCHEME}${name}/home`,
+      secret: input.token,
+      database: name,
+      log,
+      room: async () => undefined,
+    });
   return {
     home,
     token: input.token,
@@ -99,6 +116,12 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     databases,
     runtimes,
     services,
+    async openManagedStore(text) {
+      const { name, sql } = await openKnown({ databases }, text);
+      const opened = managedStores.get(sql) ?? openStore(name, sql);
+      managedStores.set(sql, opened);
+      return opened;
+    },
     createRunner,
     query_limits: config.limits,
     requestStop: input.requestStop,

@@ -1,9 +1,11 @@
 import { appError } from "@appdb/contract/errors";
+import { MEDIA_STORE_PATH } from "@appdb/contract/media-uri";
 import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
@@ -21,6 +23,10 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
     },
   });
   mountApi(app, deps, POD_API, {
+    ...mediaHandlers(
+      () => deps.managedStore(),
+      () => MEDIA_STORE_PATH,
+    ),
     ...podHandlers(app, deps),
     ...rowHandlers(app, deps),
     ...schemaHandlers(deps),

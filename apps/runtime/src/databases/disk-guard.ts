@@ -148,6 +148,12 @@ export class DiskGuard implements Disposable {
     }
   }
 
+  /** Bytes that may still be written. */
+  async room(): Promise<number> {
+    await this.watch();
+    return roomOf(this.#use, this.#limits);
+  }
+
   /** Checks by the last result that a write may continue. @throws disk_full */
   check(): void {
     if (!this.#isFull) return;

@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { basename } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import {
   HOME_STORE,
@@ -7,7 +8,9 @@ import {
   type MediaPlace,
   OUTPUT_DESTINATION,
 } from "@appdb/contract/media-place";
+import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import { withMedia } from "@appdb/engine/compute/media-runner";
+import { MediaNames } from "@appdb/engine/media/media-names";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
@@ -76,6 +79,7 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
     return openStore(address, { environment: env });
   };
   const objects = new MediaObjects(sql);
+  const names = new MediaNames(sql, HOME_STORE);
   let tokens: AddressTokens | undefined;
   const files = new LocalMediaFiles({
     openStore: (name) => {
@@ -84,6 +88,8 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
       opening.catch(() => stores.delete(name));
       return opening;
     },
+    own_uri: place.home_address ?? `${MEDIA_SCHEME}${basename(place.folder)}/${HOME_STORE}`,
+    findOwn: async (name) => (await names.find([name]))[0],
     nameOf: (destination) => nameOf(destination, place),
     input,
     output,

@@ -42,13 +42,18 @@ export function mediaFolders({ folder }: Pick<MediaPlace, "folder">): MediaFolde
   };
 }
 
+/** A new name for drafts of this process in shared folders, which live as long as its mark. */
+export function markOwner(uploads: string): { readonly owner: string; readonly mark: Disposable } {
+  const owner = randomBytes(OWNER_DIGITS / 2).toString("hex");
+  return { owner, mark: markAlive(uploads, owner) };
+}
+
 /**
  * Makes folders of this process. Its mark comes first, so that files without a living owner are always left behind. Only
  * processes that code cannot write for see the mark: it is with the uploads.
  */
 export function openOwnFolders({ uploads, scratch }: MediaFolders): OwnFolders {
-  const owner = randomBytes(OWNER_DIGITS / 2).toString("hex");
-  const mark = markAlive(uploads, owner);
+  const { mark, owner } = markOwner(uploads);
   const own = { uploads: join(uploads, owner), scratch: join(scratch, owner) };
   for (const folder of Object.values(own)) mkdirSync(folder, { mode: 0o700 });
   return {

@@ -14,10 +14,11 @@ import { SOLE_DATABASE } from "@appdb/postgres/cluster/cluster-template";
 import { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
 import { postgresSettings } from "@appdb/postgres/cluster/postgres-settings";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
+import { Secret } from "@appdb/system/secret";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { listenForStop } from "../daemon/listen-for-stop.ts";
 import { runPodWork } from "./pod-work.ts";
-import { listenToPod, runPod } from "./run-pod.ts";
+import { listenToGateway, listenToPod, runPod } from "./run-pod.ts";
 
 /**
  * Runs until it is stopped by its API, SIGTERM, SIGINT or SIGHUP.
@@ -46,9 +47,10 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
   // the slowest step: it runs while the rest of the program is loaded
   const starting = postgres.start();
   starting.catch(() => undefined);
-  const [{ composeDatabase }, { createDatabaseApi }] = await Promise.all([
+  const [{ composeDatabase }, { createDatabaseApi }, { carryMedia }] = await Promise.all([
     import("../composition/compose-database.ts"),
     import("../database-api/server.ts"),
+    import("../database-api/media-link.ts"),
   ]);
   await using deps = composeDatabase({
     spec,
@@ -60,6 +62,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
   });
   await using _api = await listenToPod(createDatabaseApi(deps), spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri }, "the pod listens");
+  await using _link = await listenToGateway(spec.run_folder, new Secret(spec.link_token), carryMedia(deps), log);
   // the pod cannot work without PostgreSQL: it ends with the reason, and its owner restarts it
   await Promise.race([deps.ready().then(() => setReady(deps)), stop.requested]);
   await using _work = runPodWork(deps);

@@ -5,12 +5,13 @@ import type { DatabasePodDeps } from "../composition/compose-database.ts";
 /** Delay of background work after a wake-up, so that the first request is fast. */
 const FIRST_MS = 1_000;
 const EVERY_MS = 30_000;
+const COLLECT_EVERY_MS = 3_600_000;
 /** Resources opened for updates or jobs are released after this time without use. */
 const IDLE_MS = 60_000;
 
 type WorkDeps = Pick<
   DatabasePodDeps,
-  "databases" | "database" | "disk" | "use" | "steady" | "log" | "manifests" | "sql"
+  "databases" | "database" | "disk" | "managedStore" | "use" | "steady" | "log" | "manifests" | "sql"
 >;
 
 /**
@@ -20,6 +21,7 @@ type WorkDeps = Pick<
 export function runPodWork(deps: WorkDeps): AsyncDisposable {
   let isEnded = false;
   let isTidy = false;
+  let collectAt = 0;
   let working = Promise.resolve();
   let timer = setTimeout(next, FIRST_MS);
   function next(): void {
@@ -37,6 +39,9 @@ export function runPodWork(deps: WorkDeps): AsyncDisposable {
     await work(deps);
     if (!isTidy) await cleanUp(deps);
     isTidy = true;
+    if (deps.steady.now() < collectAt) return;
+    collectAt = deps.steady.now() + COLLECT_EVERY_MS;
+    if (await hasCatalog(deps.sql)) await (await deps.managedStore()).collect();
   }
   return {
     async [Symbol.asyncDispose]() {

@@ -4,6 +4,8 @@ import { text } from "node:stream/consumers";
 import { appError, toProblem } from "@appdb/contract/errors";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Logger } from "@appdb/engine/ports";
+import { type LinkServer, type ServeLinkInput, serveLink } from "@appdb/pods/link/serve-link";
+import type { Secret } from "@appdb/system/secret";
 import type { FastifyInstance } from "fastify";
 import type { ZodType } from "zod";
 import { readPodLauncher } from "../config/config.ts";
@@ -75,6 +77,19 @@ export async function listenToPod(api: FastifyInstance, runFolder: string): Prom
       rmSync(socket, { force: true });
     },
   };
+}
+
+/** Accepts links of the gateway, which sends the token. */
+export async function listenToGateway(
+  runFolder: string,
+  token: Secret,
+  handle: ServeLinkInput["handle"],
+  log: Logger,
+): Promise<LinkServer> {
+  const socket = join(runFolder, "link.sock");
+  // left by a killed pod
+  rmSync(socket, { force: true });
+  return await serveLink({ socket, token, log, handle });
 }
 
 function readSpec<Spec extends AnyPodSpec>(schema: ZodType<Spec>, input: string): Spec {

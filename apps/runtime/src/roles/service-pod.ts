@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { type ServicePodHealth, type ServicePodSpec, servicePodSpecSchema } from "@appdb/contract/pod-spec";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
-import { type LinkServer, serveLink } from "@appdb/pods/link/serve-link";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { Secret } from "@appdb/system/secret";
@@ -23,7 +22,7 @@ import { createServiceApi } from "../service-api/server.ts";
 import { TrafficCounter } from "../service-api/traffic-counter.ts";
 import { watchRequests } from "../service-api/watch-requests.ts";
 import { awaitCatalog } from "./await-catalog.ts";
-import { listenToPod, runPod } from "./run-pod.ts";
+import { listenToGateway, listenToPod, runPod } from "./run-pod.ts";
 import { type WorkingService, type WorkingSpec, withService } from "./with-service.ts";
 
 /** A gateway that does not know the other instance yet sends its next request within this time. */
@@ -88,7 +87,12 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       prefix: `/${spec.service}`,
       listen: http.listen,
     });
-    await using link = await listenToGateway(spec, carrier, log);
+    await using link = await listenToGateway(
+      spec.run_folder,
+      new Secret(spec.token),
+      (...args) => carrier.handle(...args),
+      log,
+    );
     await Promise.race([service.startPython(), stop.requested]);
     lifecycle.state = "ready";
     log.info({ uri: spec.uri, instance: spec.instance }, "service listens");
@@ -106,15 +110,6 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
     }, STOP_MS).unref();
     await link.whenIdle();
   });
-}
-
-/** Accepts links of the gateway, which sends the pod's token. */
-async function listenToGateway(spec: ServicePodSpec, carrier: LinkCarrier, log: Logger): Promise<LinkServer> {
-  const socket = join(spec.run_folder, "link.sock");
-  // left by a killed pod
-  rmSync(socket, { force: true });
-  const token = new Secret(spec.token);
-  return await serveLink({ socket, token, log, handle: (...args) => carrier.handle(...args) });
 }
 
 /** Answers requests until none arrive. */

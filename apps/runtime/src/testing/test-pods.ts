@@ -101,6 +101,7 @@ export function openTestPods(): TestPods {
       log_folder: join(folder, "log"),
       services_folder: join(folder, "services"),
       token,
+      link_token: `link of ${token}`,
       resources: { cpu: 1, memory_mb: 512, disk_gb: 1, workers: 1 },
       limits: DEFAULT_LIMITS,
       runtime,

@@ -13,15 +13,24 @@ const HTTPS_PORT = 443;
  * `http://127.0.0.1:<port>/<service>`. Null until the database has a port. `service` is the name within the database.
  */
 export function serviceEndpoint(
+  config: Pick<ServerConfig, "gateway">,
+  address: GatewayAddress,
+  service: string,
+): string | null {
+  const origin = databaseOrigin(config, address);
+  return origin === null ? null : `${origin}/${service}`;
+}
+
+/** The address of a database: `https://<label>.<domain>`, or without a domain `http://127.0.0.1:<port>`. */
+export function databaseOrigin(
   { gateway }: Pick<ServerConfig, "gateway">,
   { gateway_label: gatewayLabel, gateway_port: gatewayPort }: GatewayAddress,
-  service: string,
 ): string | null {
   if (gateway.domain !== undefined) {
     const port = gateway.port === HTTPS_PORT ? "" : `:${gateway.port}`;
-    return `https://${gatewayLabel}.${gateway.domain}${port}/${service}`;
+    return `https://${gatewayLabel}.${gateway.domain}${port}`;
   }
   if (gatewayPort === null) return null;
   const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host;
-  return `http://${host}:${gatewayPort}/${service}`;
+  return `http://${host}:${gatewayPort}`;
 }

@@ -39,6 +39,7 @@ import { type KeptState, openKeptState } from "./routing/kept-state.ts";
 import { createKnownEndpoints } from "./routing/pod-endpoints.ts";
 import { createFindPodToken } from "./routing/pod-tokens.ts";
 import { createRoutingTable, type RoutingTable } from "./routing/routing-table.ts";
+import { createStorePermits } from "./routing/store-permits.ts";
 import { createAccept, createPlainServer } from "./serve-requests.ts";
 export interface GatewayDeps extends PodTokenDeps {
   readonly config: GatewayConfig;
@@ -84,7 +85,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const keys = createDatabaseKeys({ ...deps, stored });
   const keyUses = createKeyUses(db, log);
   const budget = createByteBudget(config.limits.memory_bytes);
-  const links = createPodLinks({ log, budget, findToken: createFindPodToken(deps, stored) });
+  const findToken = createFindPodToken(deps, stored);
+  const links = createPodLinks({ log, budget, findToken });
   const endpoints = createKnownEndpoints(deps.pod_access);
   const counts = createRequestCounts(config.limits);
   const metrics = createGatewayMetrics(deps.metrics, () => counts.total);
@@ -93,6 +95,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     log,
     table,
     keys,
+    permits: createStorePermits(findToken),
     key_uses: keyUses,
     links,
     counts,

@@ -25,11 +25,14 @@ import type { DatabaseKeys } from "./routing/database-keys.ts";
 import type { KnownEndpoints } from "./routing/pod-endpoints.ts";
 import {
   type FoundService,
+  findServiceById,
+  MEDIA_STORE,
   type RoutedDatabase,
   type RoutedService,
   type RoutingTable,
   servingInstance,
 } from "./routing/routing-table.ts";
+import type { StorePermits } from "./routing/store-permits.ts";
 import { HSTS } from "./serve-requests.ts";
 export interface HandleDeps {
   readonly log: Logger;
@@ -37,6 +40,7 @@ export interface HandleDeps {
   readonly limits: GatewayLimits;
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
+  readonly permits: StorePermits;
   readonly key_uses: Pick<KeyUses, "note">;
   readonly links: PodLinks;
   readonly rates: RateLimits;
@@ -91,6 +95,7 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
   const query = url.indexOf("?");
   const path = query < 0 ? url : url.slice(0, query);
   const found = deps.table.find(database, path);
+  if (found?.service.name === MEDIA_STORE) return await answerStore(deps, exchange, database, found);
   exchange.cors = found !== undefined && isSignedPath(found.rest) ? MEDIA_CORS : found?.service.cors;
   const is_open = found !== undefined && isOpen(exchange, found);
   if (!is_open) {
@@ -115,6 +120,33 @@ async function routeRequest(deps: HandleDeps, exchange: Exchange): Promise<Sent>
     return await sendOn(deps, exchange, found.service, bodyBytes);
   } finally {
     deps.counts.end(database, found.service);
+    releaseBody(exchange, deps.budget);
+  }
+}
+
+/** Sends a request to the media store of the database, whose signed address takes the place of a key. */
+async function answerStore(
+  deps: HandleDeps,
+  exchange: Exchange,
+  database: RoutedDatabase,
+  { rest, service }: FoundService,
+): Promise<Sent> {
+  const { req } = exchange;
+  const search = (req.url ?? "").slice((req.url ?? "").indexOf("?") + 1);
+  const permit = await deps.permits.read(database, search);
+  if (database.is_suspended) throw refusals.suspended(database);
+  exchange.service = service.name;
+  exchange.path = `${rest}?${search}`;
+  exchange.caller = { id: database.id, name: permit.action };
+  const bodyBytes = permit.action === "put" ? permit.bytes : 0;
+  if (Number(req.headers["content-length"] ?? 0) > bodyBytes) throw refusals.tooLarge(bodyBytes);
+  const rate = deps.rates.take(database.id, database.id);
+  if (rate?.is_allowed === false) throw refusals.rateLimited(deps.limits.key_rate, rate.wait_s);
+  deps.counts.begin(database, service);
+  try {
+    return await sendOn(deps, exchange, service, bodyBytes);
+  } finally {
+    deps.counts.end(database, service);
     releaseBody(exchange, deps.budget);
   }
 }
@@ -356,7 +388,7 @@ async function holdBodyDuring({ budget }: HandleDeps, exchange: Exchange, wait: 
 /** The current state of the service. @throws service_not_found if it was removed meanwhile */
 function reloadService({ table }: HandleDeps, exchange: Exchange, { id, name }: RoutedService): RoutedService {
   exchange.database = exchange.database && table.byId(exchange.database.id);
-  const found = exchange.database?.services.find((service) => service.id === id);
+  const found = exchange.database && findServiceById(exchange.database, id);
   if (found === undefined) throw refusals.noService(`/${name}`);
   return found;
 }

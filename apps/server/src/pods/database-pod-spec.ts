@@ -8,6 +8,7 @@ import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
 import { MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
+import { mediaLinkToken } from "./service-token.ts";
 
 export interface DatabasePodInput {
   readonly database: { readonly id: string; readonly org_id: string; readonly uri: string };
@@ -44,6 +45,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     log_folder: volumes.logs.target,
     services_folder: volumes.services.target,
     token: input.token.reveal(),
+    link_token: mediaLinkToken(input.token, database.id).reveal(),
     resources,
     limits: {
       ...input.limits,
@@ -67,7 +69,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     input: new Secret(JSON.stringify(spec)),
     image: desired.environment,
     volumes: Object.values(volumes),
-    ports: ["api", "postgres"],
+    ports: ["api", "link", "postgres"],
     limits: {
       cpu: resources.cpu,
       memory_mb: resources.memory_mb,

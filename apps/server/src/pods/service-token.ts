@@ -18,3 +18,11 @@ export function serviceTokenOf(databaseToken: Secret, serviceId: string, instanc
   const hmac = createHmac("sha256", databaseToken.reveal());
   return new Secret(hmac.update(servicePodId(serviceId, instance)).digest("base64url"));
 }
+
+/** Of the link of the database's own pod, which serves its media store like a service whose id is the database's. */
+export function mediaLinkToken(databaseToken: Secret, databaseId: string): Secret {
+  return serviceTokenOf(databaseToken, databaseId, MEDIA_INSTANCE);
+}
+
+/** The only instance of a media store. */
+export const MEDIA_INSTANCE = 0;

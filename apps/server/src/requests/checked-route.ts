@@ -17,7 +17,7 @@ import { sql } from "kysely";
 import type { CallClient, Principal, PrincipalOrg } from "../audit/principal.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
 import { type AnswerSeal, changeOnce } from "./idempotency.ts";
-import { hasManageGrant, mayManageSome, notGranted } from "./manage-grants.ts";
+import { hasManageGrant, mayAccessDatabase, mayManageSome, notGranted } from "./manage-grants.ts";
 import { parseInput } from "./problems.ts";
 
 type ControlApi = typeof CONTROL_API;
@@ -229,11 +229,17 @@ function refuseSuspended({ name, suspension }: Pick<CallOrg, "name" | "suspensio
   });
 }
 
-/** Allows a key with grants to use routes of services that it may manage, as a member of its organization. */
+/** Allows a key with grants to use routes of services that it may manage, and of media stores, as a member of its organization. */
 function byGrant(principal: Principal, { db, org, service }: PathNames, route: ControlRouteName | undefined): CallOrg {
   const { organization } = principal;
-  const isForGrants = route !== undefined && controlRoute(route).by_grant === true;
+  const { by_access: byAccess, by_grant: byManage } = route === undefined ? {} : controlRoute(route);
+  const isForGrants = byManage === true;
   const isOwn = org !== undefined && organization?.name === org;
+  if (isOwn && byAccess === true) {
+    if (!mayAccessDatabase(principal, db)) throw notGranted(principal);
+    refuseSuspended(organization);
+    return { ...organization, role: "member" };
+  }
   if (org !== undefined && !(isOwn && isForGrants && hasManageGrant(principal))) throw orgNotFound(org);
   if (!isOwn || !mayManageSome(principal, db, service)) throw notGranted(principal);
   refuseSuspended(organization);

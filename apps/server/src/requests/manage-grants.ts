@@ -23,6 +23,14 @@ export function mayManageSome(
   return grants === "all" || grants.some((grant) => covers(grant, database, service));
 }
 
+/** Whether a key's grants cover the database itself and not only services: `access:cloud://acme:main`. */
+export function mayAccessDatabase({ key }: Principal, database: string | undefined): boolean {
+  return (key?.grants ?? []).some((text) => {
+    const grant = parseGrant(text);
+    return grant.verb === "access" && grant.scope === "database" && grant.database === database;
+  });
+}
+
 /** @throws forbidden if the caller may not manage one of the services, by their names within the database */
 export function requireManageGrant(principal: Principal, database: string, services: readonly string[]): void {
   if (!services.every((service) => mayManageSome(principal, database, service))) throw notGranted(principal);

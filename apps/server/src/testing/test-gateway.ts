@@ -11,6 +11,7 @@ import { Registry } from "prom-client";
 import { expect } from "vitest";
 import type { GatewayConfig, GatewayLimits } from "../config/config-gateway.ts";
 import { type Gateway, type GatewayDeps, startGateway } from "../gateway/gateway.ts";
+import { databasePod } from "../pods/database-paths.ts";
 import { createLocateVolume } from "../pods/locate-volume.ts";
 import { ensurePodToken } from "../pods/pod-token.ts";
 import { type ServiceLocation, servicePod } from "../pods/service-paths.ts";
@@ -84,7 +85,10 @@ export async function openTestGateway(
       .where("id", "=", service.database_id)
       .executeTakeFirstOrThrow();
     const token = await ensurePodToken(server.deps, { id: service.database_id, org_id: orgId });
-    const folder = locate({ kind: "sockets", pod: servicePod(service, instance) });
+    // a media store is served by the database's own pod
+    const isStore = service.id === service.database_id;
+    const pod = isStore ? databasePod(service.database_id) : servicePod(service, instance);
+    const folder = locate({ kind: "sockets", pod });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     folders.add(folder);
     return { folder, link_socket: join(folder, "link.sock"), token: serviceTokenOf(token, service.id, instance) };

@@ -16,6 +16,8 @@ export interface ControlRoute extends Route, More {
 interface More extends Pick<Route, "answers" | "streams"> {
   /** Keys with `manage` grants may also call it, for their granted services. */
   readonly by_grant?: true;
+  /** Keys with an `access` grant for the whole database may also call it. */
+  readonly by_access?: true;
   /** Maximum body size, where it is more than `BODY_BYTES`. */
   readonly body_bytes?: number;
 }
@@ -25,6 +27,7 @@ const DATABASE = `${ORG}/databases/:db` as const;
 const SERVICE = `${DATABASE}/services/:service` as const;
 const TREE = { body_bytes: TREE_BODY_BYTES } as const;
 const GRANT = { by_grant: true } as const;
+const ACCESS = { by_access: true } as const;
 const GRANT_AND_TREE = { by_grant: true, body_bytes: TREE_BODY_BYTES } as const;
 
 const [get, post, put, patch, remove] = [line("GET"), line("POST"), line("PUT"), line("PATCH"), line("DELETE")];
@@ -148,6 +151,19 @@ export const CONTROL_ROUTES = {
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
+
+  mediaList: get(`${DATABASE}/media`, "data.read", "List files of the media store", ACCESS),
+  mediaUsage: get(
+    `${DATABASE}/media/usage`,
+    "data.read",
+    "Show the size of the media store and of its folders",
+    ACCESS,
+  ),
+  /** Removes names; content stays while a row or another name refers to it. */
+  mediaRemove: post(`${DATABASE}/media/remove`, "data.write", "Remove files of the media store", ACCESS),
+  /** Addresses need no credential until they expire. */
+  mediaRead: post(`${DATABASE}/media/read`, "data.read", "Make addresses that files can be read from", ACCESS),
+  mediaWrite: post(`${DATABASE}/media/write`, "data.write", "Make addresses that files can be put to", ACCESS),
 
   /** For all databases, or for `?database=`. */
   serviceList: get(`${ORG}/services`, "org.read", "List services", GRANT),

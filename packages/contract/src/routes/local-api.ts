@@ -5,6 +5,7 @@ import { defineApi } from "./api.ts";
 import { MAX_ERRORS } from "./control-work.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
+import { MEDIA_SCHEMAS } from "./media-files.ts";
 
 /** Maximum number of initial log lines in a response. */
 const MAX_LINES = 100_000;
@@ -46,6 +47,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
     body: z.strictObject({ target: z.string(), id: z.string() }),
     answer: z.object({ id: z.string() }),
   },
+  ...MEDIA_SCHEMAS,
   /** Services of one target; default: of every target. */
   serviceList: {
     query: z.strictObject({ target: z.string().optional() }),

@@ -23,6 +23,12 @@ export const LOCAL_ROUTES = {
   errors: get("/v1/errors"),
   jobList: get("/v1/jobs"),
   jobCancel: post("/v1/jobs/cancel"),
+  /** `:db` is a local database. Addresses begin with a path of the daemon's. */
+  mediaList: get("/v1/media/:db"),
+  mediaUsage: get("/v1/media/:db/usage"),
+  mediaRemove: post("/v1/media/:db/remove"),
+  mediaRead: post("/v1/media/:db/read"),
+  mediaWrite: post("/v1/media/:db/write"),
   serviceList: get("/v1/services"),
   serviceRestart: post("/v1/services/restart"),
   serviceStop: post("/v1/services/stop"),

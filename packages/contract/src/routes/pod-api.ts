@@ -5,6 +5,7 @@ import { schemaPlanSchema } from "../plan.ts";
 import { podHealthSchema, servicePodHealthSchema } from "../pod-spec.ts";
 import { defineApi } from "./api.ts";
 import * as work from "./control-work.ts";
+import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
 
@@ -32,6 +33,7 @@ export const POD_API = defineApi(POD_ROUTES, {
     answer: pod.rowPageSchema,
   },
   rowInsert: {},
+  ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
   recompute: { body: pod.podRecomputeRequestSchema, answer: z.object({ result: recomputeResultSchema }) },

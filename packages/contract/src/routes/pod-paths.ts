@@ -19,6 +19,12 @@ export const POD_ROUTES = {
   rowList: get("/v1/tables/:table/rows"),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
+  /** Addresses begin with a path of the gateway's. */
+  mediaList: get("/v1/media"),
+  mediaUsage: get("/v1/media/usage"),
+  mediaRemove: post("/v1/media/remove"),
+  mediaRead: post("/v1/media/read"),
+  mediaWrite: post("/v1/media/write"),
   /** Failed cells of a table, a folder, or the whole database. */
   errorList: get("/v1/errors"),
   /** Its table is a path within the database. */

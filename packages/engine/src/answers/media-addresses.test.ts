@@ -61,3 +61,9 @@ test("a buffer is rewritten, one without references is passed on", () => {
   const { body } = answerWithAddresses({ status: 200, headers: {}, body: Buffer.from(`[${MARKED}]`) }, addressOf);
   expect(String(body)).toBe(withAddresses(`[${MARKED}]`, addressOf));
 });
+
+test("a stream loses the length that its references had", () => {
+  const headers = { ...JSON_HEADERS, "content-length": "7" };
+  const answer = answerWithAddresses({ status: 200, headers, body: inPieces(MARKED, 10) }, addressOf);
+  expect(answer.headers).toEqual(JSON_HEADERS);
+});

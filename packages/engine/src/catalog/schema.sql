@@ -259,6 +259,16 @@ CREATE TABLE appdb.live_watches (
     until timestamp with time zone NOT NULL
 );
 
+CREATE TABLE appdb.media_files (
+    name text NOT NULL COLLATE pg_catalog."C",
+    store text NOT NULL,
+    key text NOT NULL,
+    type text NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+
+COMMENT ON TABLE appdb.media_files IS 'Names of objects. A name keeps its object; another put under the name gives it another object.';
+
 CREATE TABLE appdb.media_objects (
     store text NOT NULL,
     key text NOT NULL,
@@ -326,6 +336,9 @@ ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+ALTER TABLE ONLY appdb.media_files
+    ADD CONSTRAINT "appdb.media_files.name" PRIMARY KEY (name);
+
 ALTER TABLE ONLY appdb.media_objects
     ADD CONSTRAINT "appdb.media_objects.key" PRIMARY KEY (store, key);
 
@@ -374,6 +387,8 @@ ALTER TABLE ONLY appdb.tables
 ALTER TABLE ONLY appdb.tables
     ADD CONSTRAINT tables_pkey PRIMARY KEY (id);
 
+CREATE INDEX "appdb.media_files.by_object" ON appdb.media_files USING btree (store, key);
+
 CREATE INDEX background_expiry ON appdb.background USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX background_open ON appdb.background USING btree (folder, service, seq) WHERE (state = ANY (ARRAY['queued'::text, 'running'::text]));
@@ -387,6 +402,9 @@ CREATE INDEX jobs_open ON appdb.jobs USING btree (seq) WHERE (state = ANY (ARRAY
 CREATE UNIQUE INDEX jobs_pending ON appdb.jobs USING btree (table_id) WHERE ((kind = 'close_pending'::text) AND (state = 'queued'::text));
 
 CREATE INDEX requests_expiry ON appdb.requests USING brin (expires_at);
+
+ALTER TABLE ONLY appdb.media_files
+    ADD CONSTRAINT "appdb.media_files.object" FOREIGN KEY (store, key) REFERENCES appdb.media_objects(store, key);
 
 ALTER TABLE ONLY appdb.columns
     ADD CONSTRAINT columns_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;

@@ -21,6 +21,8 @@ import { hashOfText } from "./string.ts";
 
 /** Schemes of addresses that stay where they are. A request cannot name files of a server. */
 const OUTSIDE = /^(?:https?|s3|gs|wasbs?|abfss?):\/\/[^\s]+$/;
+/** Addresses in the database's own media store, which a route replaces by the files (rows, own-media.ts). */
+const OWN = /^mediafs:\/\/[^/\s]+\/home\/./;
 const MAX_ADDRESS = 4_096;
 const EXAMPLES = { image: "image.png", video: "video.mp4", audio: "audio.mp3", document: "document.pdf" } as const;
 /** OpenAPI's media types of what an address leads to. */
@@ -106,6 +108,7 @@ function parseMedia(value: unknown): EngineValue | ValueError {
     return new ValueError(`The address has ${value.length} characters; at most ${MAX_ADDRESS} are allowed.`);
   const text = parseText(value);
   if (text instanceof ValueError) return text;
+  if (OWN.test(value)) return printReference({ url: value });
   if (!OUTSIDE.test(value) || !URL.canParse(value)) {
     return typeMismatch(
       "an address that begins with https://, http://, s3://, gs:// or wasbs://; upload other files",

@@ -4,6 +4,7 @@ import { countOpenJobs } from "../jobs/count-jobs.ts";
 import { isMedia } from "../kinds/media.ts";
 import type { MediaFiles, SqlConnection, SqlPool } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { findNameOf, USED_BY_NAME } from "./media-names.ts";
 
 /** An object without a row stays for this time after it was last given: responses to retries may still name it. */
 export const MEDIA_GRACE_MS = 2 * 86_400_000;
@@ -14,6 +15,9 @@ const MAX_CHECKED = 10_000;
 /** Objects that are deleted in one transaction. */
 const BATCH = 100;
 
+/** A request that gave an object so long ago has stored its row, or has failed. A process records an object again after ten minutes. */
+const SETTLED_MS = 3_600_000;
+
 interface StoredKey {
   readonly store: string;
   readonly key: string;
@@ -23,23 +27,55 @@ interface StoredKey {
  * Deletes media objects that no row has referred to since the grace period. It may be interrupted at any time and run
  * in several processes at once. While jobs run, whose undo tables hold earlier values, it deletes nothing. An object is
  * deleted while its record is locked: a process that gives the same file meanwhile waits, and stores it again.
- * Returns the number of deleted objects.
+ * Returns the number of deleted objects. `onlyStore`: of this store alone.
  * @throws database_unavailable, media_unavailable, media_denied
  */
 export async function collectMedia(
   sql: SqlPool,
   media: Pick<MediaFiles, "remove">,
   graceMs = MEDIA_GRACE_MS,
+  onlyStore?: string,
 ): Promise<number> {
   if (!(await hasCatalog(sql)) || (await countOpenJobs(sql)) > 0) return 0;
   const { tables } = await loadCatalog(sql);
-  const unused = await sql.transaction((connection) => findUnused(connection, tables, graceMs));
+  const unused = await sql.transaction((connection) => findUnused(connection, tables, graceMs, onlyStore));
   let deleted = 0;
   for (let at = 0; at < unused.length; at += BATCH) {
     const batch = unused.slice(at, at + BATCH);
     deleted += await sql.transaction((connection) => deleteLocked(connection, media, batch, graceMs));
   }
   return deleted;
+}
+
+/** Why an object stays. */
+export type KeptBecause =
+  | { readonly reason: "row"; readonly table: string; readonly column: string }
+  | { readonly reason: "name"; readonly name: string }
+  /** A request gave it a moment ago, whose row may follow; or a job runs, which could be undone. */
+  | { readonly reason: "recent" | "jobs" };
+
+/**
+ * Deletes one object unless a row or a name refers to it, or soon may. Returns why it stays, or undefined.
+ * @throws database_unavailable, media_unavailable
+ */
+export async function removeUnused(
+  sql: SqlPool,
+  media: Pick<MediaFiles, "remove">,
+  object: StoredKey,
+): Promise<KeptBecause | undefined> {
+  if ((await countOpenJobs(sql)) > 0) return { reason: "jobs" };
+  const { tables } = await loadCatalog(sql);
+  const name = await findNameOf(sql, object.store, object.key);
+  if (name !== undefined) return { reason: "name", name };
+  for (const { column, table, used } of usesOf(tables)) {
+    const { row_count: count } = await sql.query({
+      text: `select from (select $1::text as key) as c where exists (${used})`,
+      values: [object.key],
+    });
+    if (count > 0) return { reason: "row", table: table.name, column };
+  }
+  const deleted = await sql.transaction((connection) => deleteLocked(connection, media, [object], SETTLED_MS));
+  return deleted > 0 ? undefined : { reason: "recent" };
 }
 
 /** Bytes and number of the objects that a database has written, as far as they were not deleted. */
@@ -56,26 +92,22 @@ async function findUnused(
   sql: SqlConnection,
   tables: readonly CatalogTable[],
   graceMs: number,
+  onlyStore: string | undefined,
 ): Promise<readonly StoredKey[]> {
-  const uses = tables.flatMap((table) =>
-    table.columns
-      .filter(({ type }) => isMedia(type.kind))
-      .map(
-        ({ name }) => `select from ${quoteTable(table)} as used where ${KEY_OF(`used.${quoteIdent(name)}`)} = c.key`,
-      ),
-  );
+  const uses = [USED_BY_NAME, ...usesOf(tables).map(({ used }) => used)];
   await sql.query({ text: "set local statement_timeout = 0" });
   const { rows } = await sql.query({
     text: `with candidates as materialized (
         select store, key from appdb.media_objects
         where put_at < now() - make_interval(secs => $1)
           and coalesce(checked_at, '-infinity') < now() - make_interval(secs => $2)
+          and ($4::text is null or store = $4)
         order by checked_at nulls first, store, key limit $3
       ), ${HELD}, unused as (
         select store, key from candidates c where not exists (select from held where held.key = c.key) ${uses.map((use) => `and not exists (${use})`).join(" ")}
       )
       select c.store, c.key, u.key is null from candidates c left join unused u on c.store = u.store and c.key = u.key`,
-    values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED)],
+    values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED), onlyStore ?? null],
   });
   const found = rows.map(([store, key, isUsed]) => ({
     store: String(store),
@@ -90,6 +122,18 @@ async function findUnused(
     values: [used.map(({ store }) => store), used.map(({ key }) => key)],
   });
   return found.filter(({ isUsed }) => !isUsed);
+}
+
+/** The columns whose cells refer to objects, each with a query for those of the object `c`. */
+function usesOf(tables: readonly CatalogTable[]) {
+  return tables.flatMap((table) =>
+    table.columns
+      .filter(({ type }) => isMedia(type.kind))
+      .map(({ name: column }) => {
+        const cell = `used.${quoteIdent(column)}`;
+        return { table, column, used: `select from ${quoteTable(table)} as used where ${KEY_OF(cell)} = c.key` };
+      }),
+  );
 }
 
 /** The key in a cell. A cell is the text of a reference (contract, media.ts). */

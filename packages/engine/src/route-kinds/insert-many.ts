@@ -11,6 +11,7 @@ import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import { wantsMinimal } from "../routes/minimal-answer.ts";
 import type { RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
+import { type GivenMedia, takenInBatches } from "../rows/given-media.ts";
 import { type RowTexts, readRows } from "../rows/many-rows.ts";
 import { isArrayText, splitArray } from "../rows/split-array.ts";
 import { splitLines } from "../rows/split-lines.ts";
@@ -30,6 +31,7 @@ export interface InsertManyInput {
   readonly route: ManifestRowRoute;
   readonly layout: RowLayout;
   readonly read: RowReader;
+  readonly given: GivenMedia<Row> | undefined;
   readonly render: (row: Row) => string;
   /** The route, as the scope of idempotency keys. */
   readonly routeText: string;
@@ -83,7 +85,7 @@ export class InsertMany {
     stream: AsyncIterable<Uint8Array> | undefined,
     once?: Once,
   ): Promise<RouteAnswer> {
-    const { read, route, layout, render } = this.#input;
+    const { read, route, layout, render, given } = this.#input;
     const { admission } = this.#context;
     const limits = { ...this.#context.limits, batch_rows: this.#writer.batch_rows };
     const signal = request.signal ?? new AbortController().signal;
@@ -91,6 +93,7 @@ export class InsertMany {
       stream === undefined
         ? { kind: "list", texts: splitArray(arrayOf(request) ?? "[]") }
         : { kind: "lines", texts: splitLines(stream, limits.body_bytes) };
+    const rows = takenInBatches(readRows(source, read, limits), given);
     const failed = new FailedCells(layout);
     const form = {
       kind: source.kind,
@@ -112,7 +115,7 @@ export class InsertMany {
       },
     };
     try {
-      await admission.run(signal, () => this.#writer.store(readRows(source, read, limits), steps, signal));
+      await admission.run(signal, () => this.#writer.store(rows, steps, signal));
       return storedAnswer ?? (await answer.finish(failed.headers()));
     } catch (error) {
       await answer[Symbol.asyncDispose]();

@@ -17,6 +17,7 @@ import { compileParameters } from "../queries/read-parameters.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
+import { givenInArguments } from "../rows/given-media.ts";
 import type { ParsedBody } from "../rows/parse-body.ts";
 import { answerLive, refuseLiveForm, refuseLivePages, wantsEvents } from "./live-answer.ts";
 import { checkedTable } from "./over-row.ts";
@@ -134,6 +135,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
   const { query: named, asker, runner } = query;
   const parameters = compileParameters(named.parameters, route.inputs);
   const taken = named.parameters.filter(({ name }) => route.inputs.includes(name));
+  const given = givenInArguments(taken, context.deps.media);
   const checkFiles = compileFileChecks(named.name, taken, context.deps.udf);
   const receive = compileForms(context, {
     uploads: route.uploads,
@@ -151,6 +153,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     const { asked: pageRequest, rest } = splitSearch(request.search ?? "");
     const path = takesPath ? request.route?.params : undefined;
     const args = isGet ? parameters.fromUrl(rest, path) : parameters.fromBody(form ?? request.body, path);
+    given?.require(args);
     return { asked: pageRequest, rest, args };
   }
 
@@ -176,7 +179,9 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
 
   /** The arguments with decoded files. */
   async function checked(read: ReadRequest, request: RouteRequest): Promise<ReadRequest> {
-    return checkFiles === undefined ? read : { ...read, args: await checkFiles(read.args, request) };
+    if (checkFiles === undefined) return read;
+    const args = (await given?.take(read.args)) ?? read.args;
+    return { ...read, args: await checkFiles(args, request) };
   }
 
   async function answerForm(request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<RouteAnswer> {

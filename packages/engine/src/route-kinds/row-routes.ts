@@ -9,7 +9,7 @@ import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
-import { withMediaSources } from "../rows/media-sources.ts";
+import { givenInRows, requiring } from "../rows/given-media.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
 import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
@@ -26,8 +26,8 @@ export function compileRowRoute(
   route: ManifestRowRoute,
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
-  const reader = compileRowReader(layout, route.inputs, context.checks, context.generators);
-  const read = withMediaSources(reader, layout, context.deps.media);
+  const given = givenInRows(layout, context.deps.media);
+  const read = requiring(compileRowReader(layout, route.inputs, context.checks, context.generators), given);
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;
@@ -74,12 +74,15 @@ export function compileRowRoute(
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
-    const readRow = async () => read(await form.body());
+    const readRow = async () => {
+      const row = read(await form.body());
+      return (await given?.take(row)) ?? row;
+    };
     const once = route.kind === "insert" ? readIdempotencyKey(asked, routeText) : undefined;
     return once === undefined ? await run(request, await readRow()) : await runOnce(asked, once, readRow);
   };
   const many = acceptsManyRows(route)
-    ? new InsertMany(context, { route, layout, read, render: render.text, routeText })
+    ? new InsertMany(context, { route, layout, read, given, render: render.text, routeText })
     : undefined;
   return {
     service: service.name,
@@ -97,8 +100,11 @@ export function compileRowRoute(
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         if (many?.accepts(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
-        if (once !== undefined) return await runOnce(request, once, () => read(request.body));
-        return await run(request, read(request.body));
+        const readRow = () => (given === undefined ? read(request.body) : given.take(read(request.body)));
+        if (once !== undefined) return await runOnce(request, once, readRow);
+        const row = readRow();
+        // a row without media takes no turn of the event loop
+        return await run(request, row instanceof Promise ? await row : row);
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

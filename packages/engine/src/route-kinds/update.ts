@@ -11,6 +11,7 @@ import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
 import { compileExport } from "../routes/sql-export.ts";
+import { givenInRows, requiring } from "../rows/given-media.ts";
 import { compileChangeReader, type RowChange } from "../rows/validate-row.ts";
 import { checkedTable, checkRow, describeOverTable, OVER_ROW, readBy, tableParts } from "./over-row.ts";
 import { compileForms, FORM_TYPE, isForm, receiveLater, rowFields } from "./request-form.ts";
@@ -66,7 +67,13 @@ function compileUpdateRoute(
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
   const updater = context.updater(route);
-  const read = compileChangeReader(layout, route, context.checks);
+  const given = givenInRows(layout, context.deps.media);
+  const changed = given && { require: ({ row }: RowChange) => given.require(row) };
+  const read = requiring(compileChangeReader(layout, route, context.checks), changed);
+  const taken = async (change: RowChange): Promise<RowChange> => {
+    await given?.take(change.row);
+    return change;
+  };
   const render = compileAnswer(layout, route);
   const { log } = context.deps;
   const { on_error: onError } = route;
@@ -108,7 +115,7 @@ function compileUpdateRoute(
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
-    const readChange = async () => read(await form.body());
+    const readChange = async () => taken(read(await form.body()));
     const once = readIdempotencyKey(asked, routeText);
     return once === undefined ? await runNow(request, await readChange()) : await runOnce(asked, once, readChange);
   };
@@ -125,8 +132,10 @@ function compileUpdateRoute(
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         const once = readIdempotencyKey(request, routeText);
-        if (once !== undefined) return await runOnce(request, once, () => read(request.body));
-        return await runNow(request, read(request.body));
+        const readChange = () => (given === undefined ? read(request.body) : taken(read(request.body)));
+        if (once !== undefined) return await runOnce(request, once, readChange);
+        const change = readChange();
+        return await runNow(request, change instanceof Promise ? await change : change);
       } catch (error) {
         return answerError(error, request.id, log, request.signal);
       }

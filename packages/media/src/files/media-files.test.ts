@@ -33,6 +33,8 @@ function openFiles(): LocalMediaFiles {
       return { ...store, address: name, pathOf: () => undefined };
     },
     nameOf: (destination) => destination,
+    own_uri: "mediafs://main/home",
+    findOwn: async () => undefined,
     input: "s3://given",
     output: "home",
     sources: new MediaSources(["s3://given"], (store) => `SOURCES=${store}`),

@@ -1,40 +1,46 @@
-import { createHash, randomBytes } from "node:crypto";
-import { closeSync, constants, createReadStream, createWriteStream, fstatSync, openSync } from "node:fs";
-import { chmod, copyFile, link, lstat, open, rename, rm, stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { copyFile, link, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { type MediaReference, plainAddress, printReference, readReference } from "@appdb/contract/media";
+import { HOME_STORE } from "@appdb/contract/media-place";
+import { isObjectKey, MEDIA_SCHEME, objectKey, parseMediaUri } from "@appdb/contract/media-uri";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
+import type { NamedFile } from "@appdb/engine/media/media-names";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
-import { readStart, removeFile } from "@appdb/system/files/descriptors";
-import { isDiskFull } from "@appdb/system/files/is-disk-full";
-import { removeFolder } from "@appdb/system/files/remove-folder";
-import { bytesContent, fileContent } from "../stores/content.ts";
 import { parseStoreAddress } from "../stores/media-address.ts";
-import type { MediaContent, MediaStore } from "../stores/media-store.ts";
+import type { MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
 import { tooLarge } from "./download.ts";
 import type { CountBytes, Downloads } from "./downloads.ts";
 import type { FetchCurrent, FileCache } from "./file-cache.ts";
+import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.ts";
+import { fits, madeWrongKind, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
 import type { MediaSources } from "./media-sources.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
+import { takeWorkerFile } from "./worker-files.ts";
 
-const READ_BYTES = 1 << 20;
-/** A file that a worker made is held in memory up to this size. */
-const SMALL_BYTES = 128 * 1_024;
+/** The token of an address that a response had. */
+const SIGNED = /^https?:\/\/[^?#]*\/_media\/([A-Za-z0-9_-]+)\//;
 /** Addresses that need no credentials of ours. */
-const OTHER_SCHEMES = /^(?:https?|file):/;
-const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
+const OTHER_SCHEMES = /^(?:https?|file|mediafs):/;
+/** What is stored for content of no known type. */
+export const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
 export interface MediaFilesOptions {
   /** Opens a store by its name in references: `home`, or an address. The same store for the same name. */
   openStore(name: string): Promise<MediaStore>;
   /** The name of the store of a column's destination. @throws config_invalid */
   nameOf(destination: string): string;
+  /** The address of the database's own store for people: `mediafs://acme:main/home`. */
+  readonly own_uri: string;
+  /** A file of the own store by its name there, or by its key. */
+  findOwn(name: string): Promise<Pick<NamedFile, "key" | "bytes"> | undefined>;
   /** The store of given files. */
   readonly input: string;
   /** The store of computed media without a destination of their own. */
@@ -54,9 +60,6 @@ export interface MediaFilesOptions {
   /** Records an object before it is written (engine, MediaObjects). */
   record(object: StoredObject): Promise<void>;
 }
-
-/** The path of a file that a store may take, or the bytes of a small one. */
-type Source = string | Uint8Array;
 
 /** A file with what is known of it. */
 interface KnownFile extends Pick<MediaReference, "width" | "height" | "mode" | "name"> {
@@ -87,7 +90,7 @@ export class LocalMediaFiles implements MediaFiles {
 
   async store(made: string, { kind, destination }: ColumnType, signal?: AbortSignal): Promise<string> {
     const { path, ...known } = JSON.parse(made) as MadeFile;
-    const source = await this.#take(path);
+    const source = await takeWorkerFile(path, this.#options);
     try {
       const found = sniffType(await headOf(source), basename(path));
       if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, found);
@@ -102,6 +105,66 @@ export class LocalMediaFiles implements MediaFiles {
     const found = await typeOf(file, kind);
     const known = { source: file.content ?? (await file.path()), sha256, ...(name === "" ? {} : { name }) };
     return await this.#add(known, found, this.#options.input, signal);
+  }
+
+  async takeOwn(address: string, kind: MediaKind): Promise<string | undefined> {
+    return address.startsWith(MEDIA_SCHEME)
+      ? await this.#takeNamed(address, kind)
+      : await this.#takeSigned(address, kind);
+  }
+
+  /** The object of a signed address. */
+  async #takeSigned(address: string, kind: MediaKind): Promise<string | undefined> {
+    const cell = this.#cellOfSigned(address);
+    if (cell === undefined) return undefined;
+    const { key, name, store } = readReference(cell);
+    if (key === undefined || store === undefined) return undefined;
+    const shown = name ?? basename(key);
+    const head = await (await this.#options.openStore(store)).head(key);
+    if (head === undefined) throw notFound(shown);
+    return await this.#takeObject({ store, key, bytes: head.bytes, name }, kind, (found) =>
+      found === "missing" ? notFound(shown) : wrongKindOfOwn(shown, kind, found),
+    );
+  }
+
+  async #takeNamed(uri: string, kind: MediaKind): Promise<string> {
+    const { findOwn, own_uri: ownUri } = this.#options;
+    const { name, store: storeUri } = parseMediaUri(uri);
+    if (storeUri !== ownUri) throw otherStore(uri, ownUri);
+    const named = await findOwn(name);
+    if (named === undefined) throw notInStore(uri, ownUri);
+    const object = { ...named, store: HOME_STORE, name: isObjectKey(name) ? undefined : basename(name) };
+    return await this.#takeObject(object, kind, (found) =>
+      found === "missing" ? notInStore(uri, ownUri) : wrongKindOfOwn(uri, kind, found),
+    );
+  }
+
+  /** The cell of an object that stays until the row is stored. @throws what `refusal` returns */
+  async #takeObject(
+    { bytes, key, name, store: storeName }: StoredObject & Pick<MediaReference, "name">,
+    kind: MediaKind,
+    refusal: (found: FoundType | undefined | "missing") => Error,
+  ): Promise<string> {
+    await this.#options.record({ store: storeName, key, bytes });
+    const store = await this.#options.openStore(storeName);
+    if ((await store.head(key)) === undefined) throw refusal("missing");
+    const { body } = await store.get(key, { range: { start: 0, end: Math.min(bytes, SNIFFED_BYTES) } });
+    const found = sniffType(Buffer.concat(await piecesOf(body)), name ?? key);
+    if (found === undefined || !fits(found, kind)) throw refusal(found);
+    return printReference({ store: storeName, key, type: found.type, bytes, name });
+  }
+
+  /** The cell of an address that this database has signed; undefined for any other, and for one that has expired. */
+  #cellOfSigned(address: string): string | undefined {
+    const [, token] = SIGNED.exec(address) ?? [];
+    const tokens = this.#options.tokens();
+    if (token === undefined || tokens === undefined) return undefined;
+    try {
+      return tokens.read(token);
+    } catch (error) {
+      if (error instanceof AppError && error.code === "media_address_invalid") return undefined;
+      throw error;
+    }
   }
 
   async borrow(file: UploadedFile, kind: MediaKind): Promise<string> {
@@ -191,8 +254,8 @@ export class LocalMediaFiles implements MediaFiles {
     const store = await this.#options.openStore(storeName);
     const { source, width, height, mode, name } = file;
     const sha256 = file.sha256 ?? (await hashOf(source, signal));
-    const content = typeof source === "string" ? await movableContent(source) : bytesContent(source);
-    const key = `${sha256.slice(0, 2)}/${sha256}.${found.extension}`;
+    const content = await contentOf(source);
+    const key = objectKey(sha256, found.extension);
     await this.#options.record({ store: storeName, key, bytes: content.bytes });
     await store.put(key, content, { content_type: found.type, sha256, signal });
     return printReference({ store: storeName, key, type: found.type, bytes: content.bytes, width, height, mode, name });
@@ -221,42 +284,6 @@ export class LocalMediaFiles implements MediaFiles {
     const path = fileURLToPath(url);
     if (dirname(path) !== this.#options.lent_folder) throw notFound(basename(path));
     return path;
-  }
-
-  /**
-   * Takes a file that a worker has made: a small one is read, any other moved to where no worker can change it. A link of
-   * the worker's is not followed. @throws media_invalid
-   */
-  async #take(path: string): Promise<Source> {
-    try {
-      if (dirname(path) !== this.#options.scratch_folder) throw new Error("it is not in the worker's folder");
-      return (await takeSmall(path)) ?? (await this.#takeLarge(path));
-    } catch (cause) {
-      if (isDiskFull(cause)) throw diskFull(cause);
-      throw appError("media_invalid", {
-        detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
-        hint: "Return the path of a file that exists until the row is stored.",
-        cause,
-      });
-    }
-  }
-
-  /** It becomes another file, because the worker may still have the first one open or by another name. */
-  async #takeLarge(path: string): Promise<string> {
-    const moved = join(this.#options.uploads_folder, randomBytes(12).toString("hex"));
-    const taken = `${moved}-own`;
-    try {
-      await rename(path, moved);
-      if (!(await lstat(moved)).isFile()) throw new Error("it is not a regular file");
-      await copyFile(moved, taken, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
-      await chmod(taken, 0o600);
-      return taken;
-    } catch (cause) {
-      await rm(taken, { force: true });
-      throw cause;
-    } finally {
-      await removeFolder(moved);
-    }
   }
 
   #fetchObject(store: MediaStore, key: string, signal: AbortSignal | undefined): Promise<string> {
@@ -299,49 +326,17 @@ export function storeNameOf(address: string): string {
   return address.replace(/\/$/, "");
 }
 
-/** The type of an upload by its content. @throws media_invalid for another kind than the column's */
-async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
-  if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
-  const found = sniffType(await headOf(file.content ?? (await file.path())), file.name);
-  if (found === undefined) throw wrongKind(file, kind, "its type is not known");
-  if (!fits(found, kind)) throw wrongKind(file, kind, `it is ${found.type}`);
-  return found;
-}
-
-/** Whether content is of a kind. Containers of films may hold sound alone; the check of the whole content decides. */
-function fits(found: FoundType, kind: ColumnType["kind"]): boolean {
-  return found.kind === kind || CONTAINERS[found.kind] === kind;
-}
-
-/** What else a file of a kind can be. */
-const CONTAINERS: Partial<Record<MediaKind, MediaKind>> = { video: "audio" };
-
-function madeWrongKind(kind: ColumnType["kind"], found: FoundType | undefined): Error {
-  return appError("media_invalid", {
-    detail: `The file that the function returned is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
-    hint: "Return a file of the column's type.",
+function otherStore(uri: string, ownUri: string): Error {
+  return appError("invalid_request", {
+    detail: `${uri} is in the media store of another database.`,
+    hint: `Copy the file to this machine, and then into this database's store: cli media cp FILE ${ownUri}/`,
   });
 }
 
-function wrongKind({ field, name }: UploadedFile, kind: MediaKind, reason: string): Error {
-  const shown = name === "" ? "The file" : `The file ${JSON.stringify(name)}`;
-  return appError("media_invalid", {
-    detail: `${shown} for "${field}" is not valid ${kind} content: ${reason}.`,
-    hint: `Send a file with the content of this kind. Its name and its content type do not matter.`,
-    errors: [{ pointer: `/${field}`, detail: `This file is not valid ${kind} content.` }],
-  });
-}
-
-function describe(cause: unknown): string {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  return code ?? message;
-}
-
-function diskFull(cause: unknown): AppError {
-  return appError("disk_full", {
-    detail: "The disk has no room for the file that a function has made.",
-    hint: "Free space on the disk, and send the request again.",
-    cause,
+function notInStore(uri: string, ownUri: string): Error {
+  return appError("invalid_request", {
+    detail: `${uri} does not exist.`,
+    hint: `List the files of the store: cli media ls -r ${ownUri}`,
   });
 }
 
@@ -367,40 +362,8 @@ async function statOf(path: string, name: string) {
   }
 }
 
-/** Reads a small file and removes its name; undefined for a larger one, which stays. Neither a link nor a pipe is opened. */
-async function takeSmall(path: string): Promise<Uint8Array | undefined> {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    const found = fstatSync(file);
-    if (!found.isFile()) throw new Error("it is not a regular file");
-    if (found.size > SMALL_BYTES) return undefined;
-    const content = readStart(file, found.size);
-    await removeFile(path);
-    return content;
-  } finally {
-    closeSync(file);
-  }
-}
-
-async function movableContent(path: string): Promise<MediaContent> {
-  return { ...(await fileContent(path)), is_movable: true };
-}
-
-async function hashOf(source: Source, signal: AbortSignal | undefined): Promise<string> {
-  const hash = createHash("sha256");
-  if (typeof source !== "string") return hash.update(source).digest("hex");
-  const ended = signal === undefined ? {} : { signal };
-  for await (const piece of createReadStream(source, { highWaterMark: READ_BYTES, ...ended }))
-    hash.update(piece as Buffer);
-  return hash.digest("hex");
-}
-
-async function headOf(source: Source): Promise<Uint8Array> {
-  return typeof source === "string" ? await readHead(source) : source.subarray(0, SNIFFED_BYTES);
-}
-
-async function readHead(path: string): Promise<Buffer> {
-  await using file = await open(path, "r");
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
-  return buffer.subarray(0, bytesRead);
+async function piecesOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return pieces;
 }

@@ -79,7 +79,7 @@ export interface VolumeOwner {
   readonly made_at: Date;
 }
 
-/** `api`: the pod's own API, with its token. `link`: a service's routes. `postgres`: PostgreSQL. */
+/** `api`: the pod's own API, with its token. `link`: the gateway's requests. `postgres`: PostgreSQL. */
 export type PodPort = "api" | "link" | "postgres";
 
 /** How a port is reached: by the server and the gateway, and by other pods of the same database. */

@@ -8,6 +8,7 @@ import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 import * as refusals from "../exchange/refusals.ts";
 import {
+  findServiceById,
   type RoutedDatabase,
   type RoutedService,
   type RoutingTable,
@@ -62,7 +63,7 @@ export function createWaking(deps: WakingDeps): Waking {
       try {
         for (;;) {
           const now = deps.table.byId(database.id);
-          const service = now?.services.find((service) => service.id === id);
+          const service = now && findServiceById(now, id);
           if (now === undefined || service === undefined) throw refusals.noService(`/${name}`);
           if (servingInstance(service) !== undefined || isDisconnected(exchange)) return;
           const maxMs = waitTime(now, service);

@@ -1,4 +1,5 @@
 import type { PodAccess, PodEndpoints } from "@appdb/pods/driver/pod-driver";
+import { databasePod } from "../../pods/database-paths.ts";
 import { servicePod } from "../../pods/service-paths.ts";
 import { type RoutingTable, servingInstance } from "./routing-table.ts";
 
@@ -21,7 +22,10 @@ export function createKnownEndpoints(access: Pick<PodAccess, "endpoints">): Know
   const ask = (databaseId: string, id: string, instance: number): Known => {
     const found = known.get(id);
     if (found?.instance === instance) return found;
-    const endpoints = access.endpoints(servicePod({ id, database_id: databaseId }, instance));
+    const isMedia = id === databaseId;
+    const endpoints = access.endpoints(
+      isMedia ? databasePod(databaseId) : servicePod({ id, database_id: databaseId }, instance),
+    );
     const asked: Known = { instance, endpoints };
     endpoints.then(
       (answer) => {
@@ -43,6 +47,8 @@ export function createKnownEndpoints(access: Pick<PodAccess, "endpoints">): Know
     follow(table) {
       const serving = new Map<string, Known>();
       for (const database of table.all()) {
+        const media = known.get(database.id);
+        if (media !== undefined) serving.set(database.id, media);
         for (const service of database.services) {
           const instance = servingInstance(service);
           if (instance === undefined) continue;

@@ -1,6 +1,8 @@
 import type { ManifestCors } from "@appdb/contract/manifest";
+import { MEDIA_STORE_PATH } from "@appdb/contract/media-uri";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
+import { MEDIA_INSTANCE } from "../../pods/service-token.ts";
 
 /** A service in the routing table. */
 export interface RoutedService {
@@ -125,8 +127,9 @@ interface Entry {
 }
 
 function toEntry(database: RoutedDatabase, text: string): Entry {
-  const services = new Map(database.services.map((service) => [service.name, service]));
-  const parts = Math.max(0, ...database.services.map(({ name }) => name.split("/").length));
+  const served = [...database.services, mediaStoreOf(database)];
+  const services = new Map(served.map((service) => [service.name, service]));
+  const parts = Math.max(...served.map(({ name }) => name.split("/").length));
   return { database, text, services, parts };
 }
 
@@ -143,6 +146,20 @@ function findService(entry: Entry | undefined, path: string): FoundService | und
     from = slash + 1;
   }
   return found;
+}
+
+/** The media store of a database in the form of a service. Its own pod serves it, by the database's id. */
+function mediaStoreOf({ id, state }: RoutedDatabase): RoutedService {
+  const isAwake = state === "AVAILABLE" || state === "UPDATING";
+  return { id, name: MEDIA_STORE, state: isAwake ? "AVAILABLE" : "STOPPED", instance: MEDIA_INSTANCE, is_wanted: true };
+}
+
+/** The name of media stores among the services of their database. */
+export const MEDIA_STORE = MEDIA_STORE_PATH.slice(1);
+
+/** A service of the database by its id, or its media store. */
+export function findServiceById(database: RoutedDatabase, id: string): RoutedService | undefined {
+  return id === database.id ? mediaStoreOf(database) : database.services.find((service) => service.id === id);
 }
 
 /** The serving instance, or undefined. */

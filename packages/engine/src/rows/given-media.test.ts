@@ -1,11 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import { readReference } from "@appdb/contract/media";
 import { aColumn, aTable } from "@appdb/testkit/manifest-builder";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { layOutRow } from "../compute/row-layout.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import type { MediaFiles } from "../ports.ts";
-import { withMediaSources } from "./media-sources.ts";
+import { givenInArguments, givenInRows, requiring } from "./given-media.ts";
 import { compileRowReader } from "./validate-row.ts";
 
 const MEDIA = {
@@ -14,7 +14,9 @@ const MEDIA = {
     if (url.startsWith("s3://other/"))
       throw appError("media_source_not_allowed", { detail: `No ${url}.`, hint: "Ask." });
   },
-} as MediaFiles;
+  takeOwn: async (address: string) =>
+    address.includes("/_media/own/") ? '{"store":"home","key":"aa/b.png"}' : undefined,
+} satisfies Partial<MediaFiles> as unknown as MediaFiles;
 
 async function reader() {
   const columns = [aColumn("title", "string"), { ...aColumn("picture", "image"), nullable: true }];
@@ -26,7 +28,7 @@ async function reader() {
   };
   const checks = await compileJsonChecks([]);
   const read = compileRowReader(layout, ["title", "picture"], checks, { uuid7: never, uuid4: never, now: never });
-  return withMediaSources(read, layout, MEDIA);
+  return requiring(read, givenInRows(layout, MEDIA));
 }
 
 test("an address of a store that the database does not read is refused with its column", async () => {
@@ -66,3 +68,31 @@ test.each(["https://user:hidden@host/a", "http://hidden@host/a"])(
     expect((refused as Error).message + JSON.stringify(refused)).not.toContain("hidden");
   },
 );
+
+describe("the arguments of a query", () => {
+  const given = givenInArguments([aColumn("picture", "image"), aColumn("word", "string")], MEDIA);
+  const args = (picture: string) =>
+    new Map([
+      ["picture", picture],
+      ["word", "https://host/_media/own/a"],
+    ]);
+
+  test("are refused like columns of a row", () => {
+    expect(() => given?.require(args('{"url":"s3://other/b.png"}'))).toThrow("picture: No s3://other/b.png.");
+    expect(() => given?.require(args('{"url":"s3://own/b.png"}'))).not.toThrow();
+  });
+
+  test("name a file of the database by an address that it gave", async () => {
+    const taken = await given?.take(args('{"url":"https://host/_media/own/a.png"}'));
+    expect([...(taken ?? [])]).toEqual([
+      ["picture", '{"store":"home","key":"aa/b.png"}'],
+      ["word", "https://host/_media/own/a"],
+    ]);
+    const other = '{"url":"https://host/_media/other/a.png"}';
+    expect((await given?.take(args(other)))?.get("picture")).toBe(other);
+  });
+
+  test("of a query without files take no step", () => {
+    expect(givenInArguments([aColumn("word", "string")], MEDIA)).toBeUndefined();
+  });
+});

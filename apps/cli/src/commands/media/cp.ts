@@ -1,0 +1,54 @@
+import { appError } from "@appdb/contract/errors";
+import { isMediaUri } from "@appdb/contract/media-uri";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
+import { formatBytes } from "../../output/sizes.ts";
+import { text } from "../parameters.ts";
+import { copyDown } from "./copy-down.ts";
+import { type Copied, CopyProgress } from "./copy-progress.ts";
+import { copyUp } from "./copy-up.ts";
+import { copyWithin } from "./copy-within.ts";
+import { openMedia, RECURSIVE_FLAG } from "./media-target.ts";
+
+interface Flags extends JsonFlag {
+  readonly recursive: boolean;
+}
+
+const PLACE = { brief: "A path, or mediafs://acme:main/home/pictures", parse: text } as const;
+
+export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
+  brief: "Copy files into a media store, out of it, or within it",
+  examples: [
+    ["cli media cp holiday.jpg mediafs://acme:main/home/pictures/", "a file into a folder"],
+    ["cli media cp -r pictures mediafs://main/home/pictures", "the files of a folder, into a local database"],
+    ["cli media cp -r mediafs://acme:main/home/pictures copies", "files of a folder into a folder of this machine"],
+  ],
+  parameters: {
+    positional: {
+      kind: "tuple",
+      parameters: [
+        { ...PLACE, placeholder: "SOURCE" },
+        { ...PLACE, placeholder: "DESTINATION" },
+      ],
+    },
+    flags: { recursive: RECURSIVE_FLAG },
+    aliases: { r: "recursive" },
+  },
+  run: async (ctx, { json, recursive }, from, to) => {
+    using progress = new CopyProgress(ctx.out, json);
+    if (isMediaUri(from) && isMediaUri(to)) {
+      const source = await openMedia(ctx, from);
+      return await copyWithin(source, await openMedia(ctx, to), recursive, progress);
+    }
+    if (isMediaUri(to)) return await copyUp(ctx, from, await openMedia(ctx, to), recursive, progress);
+    if (isMediaUri(from)) return await copyDown(ctx, await openMedia(ctx, from), to, recursive, progress);
+    throw appError("usage", {
+      detail: `Neither ${from} nor ${to} is in a media store.`,
+      hint: `Write for example: cli media cp ${from} mediafs://acme:main/home/`,
+    });
+  },
+  render: ({ bytes, copied, skipped }, out) => {
+    const kept = skipped === 0 ? "" : `, ${skipped} had the same content`;
+    out.line(`Copied ${count(copied, "file")} (${formatBytes(bytes)})${kept}.`);
+  },
+});

@@ -1,0 +1,86 @@
+import type { AnswerOf, InputOf } from "@appdb/contract/clients/client";
+import { appError } from "@appdb/contract/errors";
+import { isMediaUri, MEDIA_SCHEME, type MediaUri, parseMediaUri } from "@appdb/contract/media-uri";
+import { HOSTED_SCHEME } from "@appdb/contract/names";
+import type { MediaEntry, ReadableFile } from "@appdb/contract/routes/media-files";
+import type { POD_API } from "@appdb/contract/routes/pod-api";
+import type { Context } from "../../context.ts";
+import { text } from "../parameters.ts";
+
+type Api = Pick<typeof POD_API, "mediaList" | "mediaUsage" | "mediaRemove" | "mediaRead" | "mediaWrite">;
+
+/** The media store of a local or hosted database. Addresses are complete. */
+export interface MediaTarget extends MediaUri {
+  call<Name extends keyof Api>(name: Name, input: InputOf<Api[Name]>): Promise<AnswerOf<Api[Name]>>;
+  /** The address of a file as a request takes it. */
+  resolve(address: string): string;
+}
+
+export const URI = { brief: "The place: mediafs://acme:main/home/pictures", placeholder: "URI", parse: text } as const;
+export const RECURSIVE_FLAG = { kind: "boolean", brief: "Also everything in folders", default: false } as const;
+
+/** Opens the store of a typed address. @throws invalid_target; errors of finding the daemon or the server */
+export async function openMedia(ctx: Context, typed: string): Promise<MediaTarget> {
+  const uri = parseTyped(typed);
+  const { database } = uri;
+  const options = { signal: ctx.signal };
+  if ("organization" in database) {
+    const { client } = await (await ctx.control()).open();
+    const params = { org: database.organization, db: database.database };
+    return {
+      ...uri,
+      call: (name, input) => client.call(name, { ...input, params } as never, options) as never,
+      resolve: (address) => address,
+    };
+  }
+  if (database.folders.length > 0) throw oneStore(uri);
+  const client = await ctx.daemon.ensure();
+  const daemon = await ctx.daemon.find();
+  return {
+    ...uri,
+    call: (name, input) =>
+      client.call(name, { ...input, params: { db: database.database } } as never, options) as never,
+    resolve: (address) => `http://127.0.0.1:${daemon?.file.port}${address}`,
+  };
+}
+
+/** Every file in a folder, or the file itself. */
+export async function* eachFile(target: MediaTarget, name: string): AsyncGenerator<MediaEntry> {
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { name, deep: "1", limit: 1_000, cursor };
+    const page: AnswerOf<Api["mediaList"]> = await target.call("mediaList", { query });
+    yield* page.items;
+    cursor = page.next;
+  }
+}
+
+/** Addresses of files, in their order. @throws media_not_found */
+export async function readable(target: MediaTarget, names: readonly string[]): Promise<ReadableFile[]> {
+  const { files } = await target.call("mediaRead", { body: { names: [...names], expires_s: EXPIRES_S } });
+  return files.map((file) => ({ ...file, address: target.resolve(file.address) }));
+}
+
+/** Long enough for the files of one request. */
+export const EXPIRES_S = 14_400;
+
+/** The complete address of a name. */
+export function uriOf({ store }: Pick<MediaUri, "store">, name: string): string {
+  return name === "" ? store : `${store}/${name}`;
+}
+
+function parseTyped(typed: string): MediaUri {
+  if (isMediaUri(typed)) return parseMediaUri(typed);
+  const place = typed.startsWith(HOSTED_SCHEME) ? typed.slice(HOSTED_SCHEME.length) : "acme:main";
+  throw appError("invalid_target", {
+    detail: `${JSON.stringify(typed.slice(0, 200))} is not the address of a media store.`,
+    hint: `Write: ${MEDIA_SCHEME}${place}/home`,
+    meta: { target: typed.slice(0, 200) },
+  });
+}
+
+function oneStore({ database, store }: MediaUri): Error {
+  return appError("invalid_target", {
+    detail: `${store} names a folder of tables. A database has one media store for all of them.`,
+    hint: `Write: ${MEDIA_SCHEME}${database.database}/home`,
+  });
+}

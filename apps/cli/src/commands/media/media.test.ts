@@ -1,0 +1,229 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { AppError, appError } from "@appdb/contract/errors";
+import { objectKey } from "@appdb/contract/media-uri";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ControlAccess } from "../../context.ts";
+import { type FakeContext, runCli } from "../../testing/fake-context.ts";
+
+const HOME = "mediafs://acme:main/home";
+
+let folder: string;
+/** Names with their content. */
+let store: Map<string, Buffer>;
+let puts: string[];
+/** Statuses that the next requests to addresses get. */
+let failures: number[];
+let server: Server;
+let origin: string;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-cp-"));
+  [store, puts, failures] = [new Map(), [], []];
+  server = createServer(async (request, response) => {
+    const name = decodeURIComponent((request.url ?? "").slice(1));
+    const failure = failures.shift();
+    if (failure !== undefined) {
+      request.resume();
+      return void response.writeHead(failure).end();
+    }
+    if (request.method === "PUT") {
+      const content = await buffer(request);
+      puts.push(`${name} ${request.headers["content-length"]}`);
+      store.set(name, content);
+      return void response.writeHead(201).end("{}");
+    }
+    response.writeHead(200).end(store.get(name));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  origin = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const hashOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
+
+function entryOf(name: string, content: Buffer) {
+  return {
+    name,
+    is_folder: false,
+    files: 1,
+    bytes: content.length,
+    type: "image/jpeg",
+    sha256: hashOf(content),
+    updated_at: "2026-11-26T05:00:00.000Z",
+  };
+}
+
+const below = (name: string) => [...store].filter(([key]) => name === "" || key === name || key.startsWith(`${name}/`));
+
+// biome-ignore lint/suspicious/noExplicitAny: the answers of the test's own routes
+const ANSWERS: Readonly<Record<string, (input: any) => unknown>> = {
+  mediaList: ({ query }) => ({ items: below(query.name).map(([name, content]) => entryOf(name, content)), next: null }),
+  mediaUsage: ({ query }) => {
+    const files = below(query.name).map(([name, content]) => entryOf(name, content));
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    return { files: files.length, bytes, entries: files, stored: { objects: 9, bytes: 2048 }, room_bytes: 1024 ** 3 };
+  },
+  mediaRemove: ({ body }) => {
+    const gone = [...body.names, ...(body.folder === undefined ? [] : below(body.folder).map(([name]) => name))];
+    const missing = gone.filter((name) => !store.delete(name));
+    return { removed: gone.length - missing.length, missing };
+  },
+  mediaRead: ({ body }) => ({
+    files: body.names.map((name: string) => {
+      const content = store.get(name);
+      if (content === undefined) throw appError("media_not_found", { detail: `${HOME} has no file "${name}".` });
+      const { bytes, sha256, type } = entryOf(name, content);
+      return {
+        name,
+        bytes,
+        sha256,
+        type,
+        key: objectKey(sha256, "jpg"),
+        address: `${origin}/${encodeURIComponent(name)}`,
+      };
+    }),
+  }),
+  mediaWrite: ({ body }) => ({
+    files: body.files.map(({ bytes, name, sha256 }: { name: string; bytes: number; sha256: string }) => {
+      const same = [...store].find(([, content]) => hashOf(content) === sha256);
+      if (same === undefined) return { stored: null, is_same: false, address: `${origin}/${encodeURIComponent(name)}` };
+      const isSame = store.get(name) !== undefined && hashOf(store.get(name) as Buffer) === sha256;
+      store.set(name, same[1]);
+      return { stored: { name, bytes, sha256, type: "image/jpeg", key: "k" }, is_same: isSame, address: null };
+    }),
+  }),
+};
+
+const control = async () =>
+  ({
+    open: async () => ({ client: { call: async (name: string, input: object) => ANSWERS[name]?.(input) } }),
+  }) as unknown as ControlAccess;
+
+const media = (words: readonly string[], given: FakeContext = {}) =>
+  runCli(["media", ...words], { cwd: folder, ...given, context: { control, ...given.context } });
+
+function write(path: string, content: string): void {
+  mkdirSync(join(folder, path, ".."), { recursive: true });
+  writeFileSync(join(folder, path), content);
+}
+
+test("cp copies a file into a folder or under a name, and sends equal content once", async () => {
+  write("holiday.jpg", "sea");
+  expect((await media(["cp", "holiday.jpg", `${HOME}/pictures/`])).stdout).toBe("Copied 1 file (3 B).\n");
+  expect((await media(["cp", "holiday.jpg", `${HOME}/写真 1.jpg`])).exit).toBe(0);
+  expect([...store.keys()]).toEqual(["pictures/holiday.jpg", "写真 1.jpg"]);
+  expect(puts).toEqual(["pictures/holiday.jpg 3"]);
+  const again = await media(["cp", "holiday.jpg", `${HOME}/pictures/`, "--json"]);
+  expect(JSON.parse(again.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0 });
+});
+
+test("cp -r copies folders up and down, and skips what is there", async () => {
+  for (const [path, content] of [
+    ["a/1.jpg", "one"],
+    ["a/b/2.jpg", "two"],
+    ["a/.hidden", "three"],
+  ])
+    write(path as string, content as string);
+  symlinkSync("/etc/passwd", join(folder, "a", "link"));
+  const up = await media(["cp", "-r", "a", `${HOME}/pictures`]);
+  expect(up.stdout).toBe("Copied 3 files (11 B).\n");
+  expect(up.stderr).toContain("1 entries are neither files nor folders, and were left out");
+  expect([...store.keys()].sort()).toEqual(["pictures/.hidden", "pictures/1.jpg", "pictures/b/2.jpg"]);
+  write("down/1.jpg", "one");
+  const down = await media(["cp", "-r", `${HOME}/pictures`, "down"]);
+  expect(down.stdout).toBe("Copied 2 files (8 B), 1 had the same content.\n");
+  expect(readFileSync(join(folder, "down", "b", "2.jpg"), "utf8")).toBe("two");
+  expect(readdirSync(join(folder, "down")).sort()).toEqual([".hidden", "1.jpg", "b"]);
+});
+
+test("cp tries again after a busy server, and leaves no draft after a refusal", async () => {
+  write("a.jpg", "sea");
+  failures = [503];
+  expect((await media(["cp", "a.jpg", `${HOME}/a.jpg`])).stdout).toBe("Copied 1 file (3 B).\n");
+  failures = [403];
+  const refused = await media(["cp", `${HOME}/a.jpg`, "copies/"]);
+  expect([refused.exit, refused.stderr]).toEqual([1, expect.stringContaining("answered 403")]);
+  expect(readdirSync(join(folder, "copies"))).toEqual([]);
+});
+
+test("cp within a store moves no bytes, and between stores it names the way", async () => {
+  store.set("a.jpg", Buffer.from("sea"));
+  expect((await media(["cp", `${HOME}/a.jpg`, `${HOME}/b/`])).exit).toBe(0);
+  expect([[...store.keys()], puts]).toEqual([["a.jpg", "b/a.jpg"], []]);
+  const other = await media(["cp", `${HOME}/a.jpg`, "mediafs://acme:other/home/"]);
+  expect([other.exit, other.stderr]).toEqual([
+    2,
+    expect.stringContaining(`hint: Copy to this machine first: cli media cp ${HOME}/a.jpg copies/`),
+  ]);
+});
+
+test("cp names the next step for a missing file, a folder, and two paths of this machine", async () => {
+  write("a/1.jpg", "one");
+  const of = async (...words: string[]) => {
+    const { exit, stderr } = await media(["cp", ...words]);
+    return `${exit} ${stderr}`;
+  };
+  expect(await of("none.jpg", `${HOME}/`)).toContain("1 error: There is no file none.jpg on this machine.");
+  expect(await of("a", `${HOME}/b`)).toContain(
+    `2 error: a is a folder.\nhint: Copy all of its files: cli media cp -r a ${HOME}/b`,
+  );
+  expect(await of(`${HOME}/b/`, "x")).toContain("2 error: mediafs://acme:main/home/b is a folder.");
+  expect(await of(`${HOME}/none.jpg`, "x")).toContain('1 error: mediafs://acme:main/home has no file "none.jpg".');
+  expect(await of("-r", `${HOME}/none`, "x")).toContain("1 error: mediafs://acme:main/home/none does not exist.");
+  expect(await of("a", "b")).toContain("2 error: Neither a nor b is in a media store.");
+  expect(await of("a/1.jpg", `${HOME}/../x`)).toContain("1 error:");
+});
+
+test("ls and du print files, and JSON for programs", async () => {
+  store.set("a.jpg", Buffer.alloc(2048));
+  expect((await media(["ls", HOME])).stdout).toBe("2.0 KiB  2026-11-26 05:00  image/jpeg  a.jpg\n");
+  expect(JSON.parse((await media(["ls", "-r", HOME, "--json"])).stdout)).toMatchObject([
+    { name: "a.jpg", bytes: 2048 },
+  ]);
+  expect((await media(["ls", `${HOME}/none`])).stderr).toContain(
+    "hint: List the store: cli media ls mediafs://acme:main/home",
+  );
+  expect((await media(["du", HOME])).stdout).toContain("The store holds 2.0 KiB in 9 objects, room for 1.0 GiB.");
+  expect((await media(["ls", "cloud://acme:main"])).stderr).toContain("hint: Write: mediafs://acme:main/home");
+  expect((await media(["ls", "mediafs://main/reports/home"])).stderr).toContain("expected mediafs://");
+});
+
+test("rm asks before it removes a folder, and names what is missing", async () => {
+  for (const name of ["a.jpg", "b/1.jpg", "b/2.jpg"]) store.set(name, Buffer.from(name));
+  expect((await media(["rm", `${HOME}/a.jpg`])).stdout).toBe("Removed 1 file.\n");
+  expect((await media(["rm", `${HOME}/a.jpg`])).stderr).toContain("does not exist");
+  expect((await media(["rm", `${HOME}/b`])).stderr).toContain(
+    `hint: Remove it with everything in it: cli media rm -r --yes ${HOME}/b`,
+  );
+  const asked = await media(["rm", "-r", `${HOME}/b`]);
+  expect([asked.exit, asked.stderr]).toEqual([3, expect.stringContaining("Remove 2 files (14 B)")]);
+  expect((await media(["rm", "-r", `${HOME}/b`], { answer: true })).stdout).toBe("Removed 2 files.\n");
+  expect(store.size).toBe(0);
+});
+
+test("a store that the caller may not see gives the server's error", async () => {
+  const refuse = async () =>
+    ({
+      open: async () => ({
+        client: {
+          call: () =>
+            Promise.reject(
+              new AppError("organization_not_found", { detail: 'You do not belong to an organization "other".' }),
+            ),
+        },
+      }),
+    }) as unknown as ControlAccess;
+  const { exit, stderr } = await media(["ls", "mediafs://other:main/home"], { context: { control: refuse } });
+  expect([exit, stderr]).toEqual([1, expect.stringContaining('You do not belong to an organization "other".')]);
+});

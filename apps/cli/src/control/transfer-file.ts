@@ -1,0 +1,150 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdir, rename, rm, stat } from "node:fs/promises";
+import type { IncomingMessage, RequestOptions } from "node:http";
+import { dirname } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contract/errors";
+
+/** Maximum silence of the other side. */
+const SILENCE_MS = 60_000;
+const READ_BYTES = 1 << 20;
+/** Pauses before a transfer is tried again. */
+const RETRY_S = [1, 2, 4, 8, 16] as const;
+const PASSING = [429, 502, 503, 504];
+
+export interface Transfer {
+  readonly signal: AbortSignal;
+  /** Called with the bytes of each piece. */
+  onBytes(bytes: number): void;
+}
+
+/** A broken connection, or a server that is busy: the transfer may be tried again. */
+class Passing extends Error {}
+
+/** Puts a file to an address with constant memory. Returns what the server answered. @throws the server's error */
+export async function putFile(address: string, path: string, bytes: number, transfer: Transfer): Promise<string> {
+  return await retried(transfer, async (counted) => {
+    const headers = { "content-type": "application/octet-stream", "content-length": String(bytes) };
+    const { request } = address.startsWith("https:") ? await import("node:https") : await import("node:http");
+    const sent = request(address, { ...optionsOf(transfer), method: "PUT", headers });
+    const answered = answerOf(sent);
+    const sending = pipeline(createReadStream(path, { highWaterMark: READ_BYTES }), counted, sent, {
+      signal: transfer.signal,
+    });
+    // the server may answer before it has read everything
+    sending.catch(() => undefined);
+    const answer = await answered;
+    const text = await textOf(answer);
+    if (answer.statusCode === 201) return text;
+    sent.destroy();
+    throw refusal(answer, text);
+  });
+}
+
+/** Gets a file of this content from an address: its name appears when it is complete. @throws media_invalid, the server's error */
+export async function getFile(address: string, path: string, sha256: string, transfer: Transfer): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
+  try {
+    await retried(transfer, async (counted) => {
+      const { get } = address.startsWith("https:") ? await import("node:https") : await import("node:http");
+      const answer = await answerOf(get(address, optionsOf(transfer)));
+      if (answer.statusCode !== 200) throw refusal(answer, await textOf(answer));
+      const hash = createHash("sha256");
+      counted.on("data", (piece: Buffer) => hash.update(piece));
+      try {
+        await pipeline(answer, counted, createWriteStream(draft), { signal: transfer.signal });
+      } catch (error) {
+        throw isOfConnection(error) ? new Passing(String(error)) : error;
+      }
+      if (hash.digest("hex") !== sha256) throw new Passing("other bytes arrived than the store has");
+    });
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** The size and SHA-256 of a file; undefined if there is none. */
+export async function hashOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string } | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isFile() !== true) return undefined;
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const piece of createReadStream(path, { highWaterMark: READ_BYTES })) {
+    hash.update(piece as Buffer);
+    bytes += (piece as Buffer).length;
+  }
+  return { bytes, sha256: hash.digest("hex") };
+}
+
+async function retried<T>(transfer: Transfer, work: (counted: Transform) => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries += 1) {
+    let bytes = 0;
+    const counted = new Transform({
+      transform(piece: Buffer, _encoding, done) {
+        bytes += piece.length;
+        transfer.onBytes(piece.length);
+        done(null, piece);
+      },
+    });
+    try {
+      return await work(counted);
+    } catch (error) {
+      if (transfer.signal.aborted)
+        throw appError("interrupted", { detail: "The command was interrupted. Files that were copied stay." });
+      const pauseS = RETRY_S[tries];
+      if (!(error instanceof Passing)) throw error;
+      if (pauseS === undefined) throw lost(error);
+      transfer.onBytes(-bytes);
+      await sleep(pauseS * 1_000, undefined, { signal: transfer.signal }).catch(() => undefined);
+    }
+  }
+}
+
+function optionsOf({ signal }: Transfer): RequestOptions {
+  return { signal, timeout: SILENCE_MS };
+}
+
+function answerOf(sent: import("node:http").ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    sent.on("response", resolve);
+    sent.on("timeout", () => sent.destroy(new Passing(`nothing was sent for ${SILENCE_MS / 1_000} s`)));
+    sent.on("error", (error) => reject(isOfConnection(error) ? new Passing(error.message) : error));
+  });
+}
+
+const OF_CONNECTION = ["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN", "ECONNABORTED"];
+
+function isOfConnection(error: unknown): boolean {
+  const { code } = error as { readonly code?: string };
+  return code !== undefined && OF_CONNECTION.includes(code);
+}
+
+function refusal({ statusCode = 0 }: IncomingMessage, text: string): Error {
+  const problem = parseProblem(text);
+  const detail = problem?.detail ?? `The media store answered ${statusCode}.`;
+  if (PASSING.includes(statusCode)) return new Passing(detail);
+  return problem === undefined
+    ? appError("server_failed", { detail, hint: "Run the command again." })
+    : fromProblem(problem);
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  try {
+    return Buffer.concat(await answer.toArray()).toString("utf8");
+  } catch (error) {
+    throw new Passing(String(error));
+  }
+}
+
+function lost(cause: Error): AppError {
+  return appError("server_unreachable", {
+    detail: `A file could not be copied after several attempts: ${cause.message}.`,
+    hint: "Run the command again: it skips the files that were copied.",
+    cause,
+  });
+}

@@ -1,0 +1,49 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { HOME_STORE, MEDIA_FOLDERS } from "@appdb/contract/media-place";
+import { MediaNames } from "@appdb/engine/media/media-names";
+import { MediaObjects } from "@appdb/engine/media/media-objects";
+import type { Logger, SqlPool } from "@appdb/engine/ports";
+import { ManagedStore, UPLOAD_END } from "@appdb/media/files/managed-store";
+import { StoreTokens } from "@appdb/media/files/store-tokens";
+import { openDiskStore } from "@appdb/media/stores/disk-store";
+import { markOwner } from "./own-folders.ts";
+
+interface ManagedStorePlace {
+  readonly sql: SqlPool;
+  /** The folder of the database's media. */
+  readonly folder: string;
+  /** `mediafs://acme:main/home` */
+  readonly uri: string;
+  /** Signs addresses, together with the database's id or name. */
+  readonly secret: string;
+  readonly database: string;
+  readonly log: Logger;
+  room(): Promise<number | undefined>;
+}
+
+/**
+ * Opens the media store of a database for people. Its catalog exists. Only the database's pod or the home's daemon opens
+ * it, one at a time: what a killed one was receiving is removed.
+ */
+export function openManagedStore({ database, folder, log, room, secret, sql, uri }: ManagedStorePlace): ManagedStore {
+  const [home, uploads] = [MEDIA_FOLDERS.home, MEDIA_FOLDERS.uploads].map((name) => join(folder, name)) as [
+    string,
+    string,
+  ];
+  for (const own of [home, uploads]) mkdirSync(own, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(uploads)) if (name.endsWith(UPLOAD_END)) rmSync(join(uploads, name), { force: true });
+  return new ManagedStore({
+    sql,
+    names: new MediaNames(sql, HOME_STORE),
+    objects: new MediaObjects(sql),
+    store_name: HOME_STORE,
+    // the mark ends with the process
+    store: openDiskStore(home, markOwner(uploads).owner),
+    uri,
+    uploads_folder: uploads,
+    tokens: new StoreTokens(secret, database),
+    room,
+    log,
+  });
+}

@@ -1,0 +1,57 @@
+import { endOf } from "@appdb/http/mount-api";
+import { doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { ServerConfig } from "../../config/config.ts";
+import { databaseOrigin } from "../../edge/address.ts";
+import { podClient, podUnreachable } from "../../pods/pod-client.ts";
+import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { type FindPodDeps, type FoundPod, findPod } from "../databases/find-pod.ts";
+
+export interface MediaRouteDeps extends FindPodDeps {
+  readonly config: Pick<ServerConfig, "gateway">;
+  readonly recordEvent: RecordEvent;
+}
+
+/** Passes on requests for the media store of a database to its pod. Files go by the gateway, to addresses that the pod signs. */
+export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): void {
+  routes.add("mediaList", async ({ org, params, query, reply }) => {
+    const { pod } = await findPod(deps, org, params.db, "read");
+    return await podClient(pod).call("mediaList", { query }, { signal: endOf(reply) });
+  });
+  routes.add("mediaUsage", async ({ org, params, query, reply }) => {
+    const { pod } = await findPod(deps, org, params.db, "read");
+    return await podClient(pod).call("mediaUsage", { query }, { signal: endOf(reply) });
+  });
+  routes.add("mediaRemove", async ({ body, client, org, params, principal, reply }) => {
+    const { pod } = await findPod(deps, org, params.db, "written");
+    const answer = await podClient(pod).call("mediaRemove", { body }, { signal: endOf(reply) });
+    await deps.recordEvent(deps.db, {
+      ...doneBy({ org, principal, client }),
+      action: "media.remove",
+      target: pod.uri,
+      detail: { files: answer.removed, folder: body.folder ?? null },
+    });
+    return answer;
+  });
+  routes.add("mediaRead", async ({ body, org, params, reply }) => {
+    const found = await findPod(deps, org, params.db, "read");
+    const { files } = await podClient(found.pod).call("mediaRead", { body }, { signal: endOf(reply) });
+    return { files: files.map((file) => ({ ...file, address: whole(deps, found, file.address) })) };
+  });
+  routes.add("mediaWrite", async ({ body, org, params, reply }) => {
+    const found = await findPod(deps, org, params.db, "written");
+    const { files } = await podClient(found.pod).call("mediaWrite", { body }, { signal: endOf(reply) });
+    return {
+      files: files.map((file) => ({
+        ...file,
+        address: file.address === null ? null : whole(deps, found, file.address),
+      })),
+    };
+  });
+}
+
+/** The address at the gateway. @throws database_not_reached before the gateway serves the database */
+function whole({ config }: MediaRouteDeps, { pod, row }: FoundPod, address: string): string {
+  const origin = databaseOrigin(config, row);
+  if (origin === null) throw podUnreachable(pod.uri);
+  return origin + address;
+}

@@ -1,0 +1,124 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "@appdb/testkit/eventually";
+import { ROOT, type TestProject } from "@appdb/testkit/test-project";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
+import { expectExit, expectProblem, makeProject } from "./support/served.ts";
+import { readTypedLines } from "./support/typed-lines.ts";
+
+/** Its commands run here. */
+const PAGE = "docs/media-store.md";
+const HOME = "mediafs://acme:main/home";
+const APP = `import appdb as db
+from appdb.functions import uuid7
+
+Base = db.model_base()
+
+
+class Photo(Base, name="photos"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    picture: db.Image
+`;
+const TIMEOUT = 180_000;
+/** The smallest image: one pixel. */
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+let project: TestProject;
+let hosted: Hosted;
+
+beforeAll(async () => {
+  project = await makeProject(APP);
+  mkdirSync(join(project.folder, "pictures"));
+  writeFileSync(join(project.folder, "holiday.jpg"), "holiday");
+  for (const name of ["sea", "hill"]) {
+    writeFileSync(join(project.folder, "pictures", `${name}.jpg`), Buffer.concat([PNG, Buffer.from(name)]));
+  }
+  hosted = await startHosted(project);
+  await hosted.setUp("ann@example.com");
+  const { code, login } = await startLogin(project);
+  await hosted.browse("GET", `/v1/devices/${code}`);
+  await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
+  expect(await ended(login), login.output()).toBe(0);
+  await expectExit(project, 0, "org", "create", "acme");
+  await eventually(
+    async () => {
+      const { stdout } = await expectExit(project, 0, "db", "status", "cloud://acme:main", "--json");
+      expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
+    },
+    { timeout_ms: 60_000 },
+  );
+}, TIMEOUT);
+afterAll(async () => {
+  await project[Symbol.asyncDispose]();
+}, TIMEOUT);
+
+const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
+
+test("the commands of the page copy, list, measure and remove files", { timeout: TIMEOUT }, async () => {
+  const lines = readTypedLines(PAGE);
+  expect(lines.length).toBeGreaterThan(8);
+  for (const { place, text } of lines) {
+    const done = await project.type(text);
+    expect(done.code, `${place} ${text}\n${done.stdout}${done.stderr}`).toBe(0);
+  }
+  expect(readFileSync(join(project.folder, "copy.jpg"), "utf8")).toBe("holiday");
+  expect(readdirSync(join(project.folder, "copies")).sort()).toEqual(["hill.jpg", "sea.jpg"]);
+  const names = async (uri: string) => (await json("media", "ls", "-r", uri)).map(({ name }: { name: string }) => name);
+  expect(await names(HOME)).toEqual(["best.jpg", "pictures/hill.jpg", "pictures/sea.jpg"]);
+  expect(await names("mediafs://main/home")).toEqual(["pictures/hill.jpg", "pictures/sea.jpg"]);
+  expect(await json("media", "cp", "-r", "pictures", `${HOME}/pictures`)).toEqual({ copied: 0, skipped: 2, bytes: 0 });
+  expect(await json("media", "du", HOME)).toMatchObject({
+    files: 3,
+    stored: { objects: 3 },
+    room_bytes: expect.any(Number),
+  });
+});
+
+test("the page's Python uploads files by a key with access to the database, and its row names a file of the store", { timeout: TIMEOUT }, async () => {
+  const page = readFileSync(join(ROOT, PAGE), "utf8");
+  const row = /<!-- row -->\n```json\n(.*)\n```/.exec(page)?.[1] ?? "";
+  const python = /<!-- python -->\n```python\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+  const { api_key: key } = await json(
+    "key",
+    "create",
+    "caller",
+    "--org",
+    "acme",
+    "--grant",
+    "access:cloud://acme:main",
+  );
+  writeFileSync(join(project.folder, "upload.py"), python);
+  const ran = await project.type(
+    `SERVICE_API_KEY=${key} SERVICE_API_URL=${hosted.url} PYTHONPATH='${join(ROOT, "python")}' '${join(ROOT, ".tools", "bin", "python")}' upload.py`,
+  );
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stdout).toMatch(/Progress\(files_done=2, files=2/);
+  expect(ran.stdout.trim().split("\n").at(-1)).toMatch(/^mediafs:\/\/acme:main\/home\/[0-9a-f]{2}\/[0-9a-f]{64}\.png$/);
+  expect(JSON.parse(row).picture).toBe(`${HOME}/pictures/sea.jpg`);
+});
+
+test("a key of a service, another organization and no sign-in are refused with a next step", {
+  timeout: TIMEOUT,
+}, async () => {
+  const { api_key: key } = await json(
+    "key",
+    "create",
+    "narrow",
+    "--org",
+    "acme",
+    "--grant",
+    "access:cloud://acme:main/services",
+  );
+  const refused = await project.type(`SERVICE_API_KEY=${key} cli media ls ${HOME}`);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("can do only what its grants allow")]);
+  const foreign = await expectProblem(project, 1, "media", "ls", "mediafs://nobodys:main/home");
+  expect(foreign).toMatchObject({ code: "organization_not_found", hint: expect.stringContaining("cli org list") });
+  expect((await expectProblem(project, 1, "media", "ls", "mediafs://none/home")).code).toBe("table_not_found");
+  await expectExit(project, 0, "logout");
+  expect((await expectProblem(project, 1, "media", "ls", HOME)).code).toBe("not_signed_in");
+});

@@ -1,0 +1,125 @@
+import { AppError } from "@appdb/contract/errors";
+import { readReference } from "@appdb/contract/media";
+import type { ColumnType, EngineValue, MediaKind } from "@appdb/contract/types";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { isMedia } from "../kinds/media.ts";
+import type { MediaFiles } from "../ports.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
+import { type RowBatch, withRowLocation } from "./many-rows.ts";
+
+/** Files that a request names by addresses, as columns of a row or as parameters of a query. */
+export interface GivenMedia<Cells> {
+  /**
+   * Refuses addresses that the database must not read with its credentials. A row would otherwise be stored whose files
+   * nothing can read. @throws media_source_not_allowed
+   */
+  require(cells: Cells): void;
+  /** The same cells, with the files of the database in place of their addresses. @throws as `MediaFiles.takeOwn` */
+  take(cells: Cells): Promise<Cells>;
+}
+
+/** The given files of rows that were read; undefined for a table without media columns. `take` changes the row. */
+export function givenInRows(layout: RowLayout, media: MediaFiles | undefined): GivenMedia<Row> | undefined {
+  const places = layout.slots.flatMap(({ at, name, origin, type: { kind } }) =>
+    origin === "input" && isMedia(kind) ? [{ at, name, kind }] : [],
+  );
+  if (media === undefined || places.length === 0) return undefined;
+  return {
+    require(row) {
+      for (const { at, name } of places) requireSource(media, name, row[at]);
+    },
+    async take(row) {
+      for (const { at, kind, name } of places) {
+        const cell = row[at];
+        if (isOwn(cell)) row[at] = await take(media, name, cell, kind);
+      }
+      return row;
+    },
+  };
+}
+
+/** The given files of a query's parameters; undefined for a query without any. */
+export function givenInArguments(
+  parameters: readonly { readonly name: string; readonly type: ColumnType }[],
+  media: MediaFiles | undefined,
+): GivenMedia<QueryArguments> | undefined {
+  const places = parameters.flatMap(({ name, type: { kind } }) => (isMedia(kind) ? [{ name, kind }] : []));
+  if (media === undefined || places.length === 0) return undefined;
+  return {
+    require(args) {
+      for (const { name } of places) requireSource(media, name, args.get(name));
+    },
+    async take(args) {
+      const taken = new Map(args);
+      for (const { kind, name } of places) {
+        const cell = args.get(name);
+        if (isOwn(cell)) taken.set(name, await take(media, name, cell, kind));
+      }
+      return taken;
+    },
+  };
+}
+
+/** The reader, which also refuses addresses as `require` does. */
+export function requiring<A extends unknown[], Cells>(
+  read: (...args: A) => Cells,
+  given: Pick<GivenMedia<Cells>, "require"> | undefined,
+): (...args: A) => Cells {
+  if (given === undefined) return read;
+  return (...args) => {
+    const cells = read(...args);
+    given.require(cells);
+    return cells;
+  };
+}
+
+/** The same batches, with the files in place of their addresses. @throws as `take`, with the row's location */
+export async function* takenInBatches(
+  batches: AsyncIterable<RowBatch>,
+  given: GivenMedia<Row> | undefined,
+): AsyncGenerator<RowBatch> {
+  for await (const batch of batches) {
+    if (given !== undefined) {
+      for (const [at, row] of batch.rows.entries()) {
+        await given.take(row).catch((error: unknown) => {
+          throw withRowLocation(error, batch.locationOf(at));
+        });
+      }
+    }
+    yield batch;
+  }
+}
+
+/** Whether a cell may name a file of the database: by its store's address, or by one that a response had. */
+function isOwn(cell: EngineValue | undefined): cell is string {
+  return typeof cell === "string" && (cell.startsWith('{"url":"mediafs://') || cell.includes("/_media/"));
+}
+
+function requireSource(media: MediaFiles, name: string, cell: EngineValue | undefined): void {
+  if (typeof cell !== "string") return;
+  try {
+    media.requireSource(cell);
+  } catch (error) {
+    throw explained(name, error);
+  }
+}
+
+async function take(media: MediaFiles, name: string, cell: string, kind: MediaKind): Promise<string> {
+  try {
+    return (await media.takeOwn(readReference(cell).url ?? "", kind)) ?? cell;
+  } catch (error) {
+    throw explained(name, error);
+  }
+}
+
+function explained(name: string, error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, hint, message, meta } = error;
+  return new AppError(code, {
+    detail: `${name}: ${message}`,
+    ...(hint === undefined ? {} : { hint }),
+    meta: { ...meta, column: name },
+    errors: [{ pointer: `/${name}`, detail: message }],
+    cause: error,
+  });
+}

@@ -1,0 +1,45 @@
+import { appError } from "@appdb/contract/errors";
+import type { ColumnType, MediaKind } from "@appdb/contract/types";
+import type { UploadedFile } from "@appdb/engine/ports";
+import { headOf } from "./file-source.ts";
+import { type FoundType, sniffType } from "./sniff-type.ts";
+
+/** The type of an upload by its content. @throws media_invalid for another kind than the column's */
+export async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
+  if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
+  const found = sniffType(await headOf(file.content ?? (await file.path())), file.name);
+  if (found === undefined) throw wrongKind(file, kind, "its type is not known");
+  if (!fits(found, kind)) throw wrongKind(file, kind, `it is ${found.type}`);
+  return found;
+}
+
+/** Whether content is of a kind. Containers of films may hold sound alone; the check of the whole content decides. */
+export function fits(found: FoundType, kind: ColumnType["kind"]): boolean {
+  return found.kind === kind || CONTAINERS[found.kind] === kind;
+}
+
+/** What else a file of a kind can be. */
+const CONTAINERS: Partial<Record<MediaKind, MediaKind>> = { video: "audio" };
+
+export function wrongKindOfOwn(uri: string, kind: MediaKind, found: FoundType | undefined): Error {
+  return appError("media_invalid", {
+    detail: `${uri} is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
+    hint: "Give a file with the content of this kind. Its name does not matter.",
+  });
+}
+
+export function madeWrongKind(kind: ColumnType["kind"], found: FoundType | undefined): Error {
+  return appError("media_invalid", {
+    detail: `The file that the function returned is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
+    hint: "Return a file of the column's type.",
+  });
+}
+
+function wrongKind({ field, name }: UploadedFile, kind: MediaKind, reason: string): Error {
+  const shown = name === "" ? "The file" : `The file ${JSON.stringify(name)}`;
+  return appError("media_invalid", {
+    detail: `${shown} for "${field}" is not valid ${kind} content: ${reason}.`,
+    hint: `Send a file with the content of this kind. Its name and its content type do not matter.`,
+    errors: [{ pointer: `/${field}`, detail: `This file is not valid ${kind} content.` }],
+  });
+}

@@ -1,0 +1,221 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MediaNames } from "@appdb/engine/media/media-names";
+import { MediaObjects } from "@appdb/engine/media/media-objects";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openDiskStore } from "../stores/disk-store.ts";
+import { ManagedStore } from "./managed-store.ts";
+import { StoreTokens } from "./store-tokens.ts";
+
+const URI = "mediafs://acme:main/home";
+const PNG = Buffer.from("89504e470d0a1a0a0000", "hex");
+
+let folder: string;
+let tested: TestCatalog;
+let store: ManagedStore;
+let room: number | undefined;
+let now: number;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-managed-"));
+  for (const name of ["home", "uploads"]) mkdirSync(join(folder, name));
+  tested = await openTestCatalog();
+  room = undefined;
+  now = Date.now();
+  store = new ManagedStore({
+    sql: tested.sql,
+    names: new MediaNames(tested.sql, "home"),
+    objects: new MediaObjects(tested.sql),
+    store_name: "home",
+    store: openDiskStore(join(folder, "home")),
+    uri: URI,
+    uploads_folder: join(folder, "uploads"),
+    tokens: new StoreTokens("secret", "main", () => now),
+    room: async () => room,
+    log: createSilentLog(),
+  });
+});
+afterEach(async () => {
+  await tested[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const hashOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
+
+async function* inPieces(content: Buffer, cut?: Error): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < content.length; at += 4) yield content.subarray(at, at + 4);
+  if (cut !== undefined) throw cut;
+}
+
+interface Given {
+  readonly method?: string;
+  readonly body?: Buffer;
+  readonly cut?: Error;
+  readonly headers?: Record<string, string>;
+}
+
+async function ask(
+  address: string | null | undefined,
+  { body = Buffer.alloc(0), cut, headers = {}, method = "GET" }: Given = {},
+) {
+  const token = address?.slice(address.indexOf("?") + 1) ?? "";
+  const signal = new AbortController().signal;
+  const answer = await store.handle({ method, token, headers, body: inPieces(body, cut), id: "r1", signal });
+  const pieces: Buffer[] = [];
+  if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) pieces.push(Buffer.from(answer.body));
+  else for await (const piece of answer.body) pieces.push(Buffer.from(piece as Uint8Array));
+  const bytes = Buffer.concat(pieces);
+  const isJson = answer.headers["content-type"]?.includes("json") === true;
+  return { ...answer, bytes, json: isJson ? JSON.parse(bytes.toString()) : undefined };
+}
+
+async function putAddress(name: string | null, content: Buffer, sha256?: string): Promise<string | null | undefined> {
+  const { address } = (await store.write([{ name, bytes: content.length, sha256 }], 60))[0] ?? {};
+  return address;
+}
+
+async function put(name: string | null, content: Buffer) {
+  return await ask(await putAddress(name, content, hashOf(content)), { method: "PUT", body: content });
+}
+
+async function get(name: string, given: Given = {}) {
+  return await ask((await store.read([name], 60))[0]?.address, given);
+}
+
+const namesOf = async () =>
+  (await store.list({ name: "", is_deep: true, objects: false, after: "", limit: 100 })).items.map(({ name }) => name);
+
+test("a file is put and read by its name, whole and in parts", async () => {
+  const stored = await put("写真/東京.png", PNG);
+  expect(stored).toMatchObject({
+    status: 201,
+    json: { name: "写真/東京.png", bytes: 10, type: "image/png", sha256: hashOf(PNG) },
+  });
+  const whole = await get("写真/東京.png");
+  expect([whole.status, whole.bytes]).toEqual([200, PNG]);
+  expect(whole.headers).toMatchObject({
+    "content-type": "image/png",
+    "content-length": "10",
+    "accept-ranges": "bytes",
+  });
+  const part = await get("写真/東京.png", { headers: { range: "bytes=2-4" } });
+  expect([part.status, part.bytes]).toEqual([206, PNG.subarray(2, 5)]);
+  expect((await get("写真/東京.png", { method: "HEAD" })).bytes).toHaveLength(0);
+  expect((await get("写真/東京.png", { headers: { "if-none-match": String(whole.headers["etag"]) } })).status).toBe(
+    304,
+  );
+  expect(readdirSync(join(folder, "uploads"))).toEqual([]);
+});
+
+test("equal content is stored once, and needs no second upload", async () => {
+  await put("a.png", PNG);
+  const [second] = await store.write([{ name: "b.png", bytes: PNG.length, sha256: hashOf(PNG) }], 60);
+  expect(second).toMatchObject({ address: null, is_same: false, stored: { name: "b.png", type: "image/png" } });
+  expect((await store.write([{ name: "b.png", bytes: PNG.length, sha256: hashOf(PNG) }], 60))[0]?.is_same).toBe(true);
+  expect(await store.usage("")).toMatchObject({ files: 2, bytes: 20, stored: { objects: 1 } });
+  expect((await get("b.png")).bytes).toEqual(PNG);
+});
+
+test("another put under a name replaces it for the next readers, and not for addresses that were given", async () => {
+  await put("a.png", PNG);
+  const before = (await store.read(["a.png"], 60))[0]?.address;
+  const other = Buffer.from("a text");
+  await put("a.png", other);
+  expect((await get("a.png")).bytes).toEqual(other);
+  expect((await ask(before)).bytes).toEqual(PNG);
+});
+
+test("with if-none-match: * a put replaces nothing", async () => {
+  const address = await putAddress("a.txt", Buffer.from("two!"));
+  await put("a.txt", Buffer.from("one"));
+  const headers = { "if-none-match": "*" };
+  const refused = await ask(address, { method: "PUT", body: Buffer.from("two!"), headers });
+  expect(refused).toMatchObject({ status: 412, json: { code: "media_exists" } });
+  expect((await get("a.txt")).bytes.toString()).toBe("one");
+});
+
+test.each([
+  ["more bytes than announced", Buffer.from("12345"), undefined, "media_invalid"],
+  ["fewer bytes than announced", Buffer.from("123"), undefined, "media_invalid"],
+  ["other content than announced", Buffer.from("4321"), undefined, "media_invalid"],
+  ["a body that breaks off", Buffer.from("1234"), new Error("the connection broke"), "internal_error"],
+])("%s leaves nothing behind", async (_what, body, cut, code) => {
+  const content = Buffer.from("1234");
+  const address = await putAddress("a.txt", content, hashOf(content));
+  const refused = await ask(address, { method: "PUT", body, ...(cut === undefined ? {} : { cut }) });
+  expect(refused.json.code).toBe(code);
+  expect(await namesOf()).toEqual([]);
+  expect(readdirSync(join(folder, "uploads"))).toEqual([]);
+  expect(readdirSync(join(folder, "home"))).toEqual([]);
+});
+
+test("an announced length is compared before the body is read", async () => {
+  const address = await putAddress("a.txt", Buffer.from("1234"));
+  const headers = { "content-length": "5" };
+  expect(await ask(address, { method: "PUT", body: Buffer.from("12345"), headers })).toMatchObject({ status: 422 });
+});
+
+test("an address is for its method and its time", async () => {
+  await put("a.png", PNG);
+  const putting = await putAddress("b.png", Buffer.from("text"));
+  const reading = (await store.read(["a.png"], 60))[0]?.address;
+  expect(await ask(putting)).toMatchObject({ status: 405 });
+  expect(await ask(reading, { method: "PUT", body: PNG })).toMatchObject({ status: 405 });
+  now += 62_000;
+  expect(await ask(reading)).toMatchObject({ status: 403, json: { code: "media_address_invalid" } });
+  expect(await ask("/a?forged")).toMatchObject({ status: 403 });
+});
+
+test("a put is refused before the store is full", async () => {
+  room = 100;
+  await expect(putAddress("a.bin", Buffer.alloc(101))).rejects.toMatchObject({ code: "media_store_full" });
+  const two = [60, 60].map((bytes, at) => ({ name: `${at}.bin`, bytes }));
+  await expect(store.write(two, 60)).rejects.toMatchObject({ code: "media_store_full" });
+  const content = Buffer.alloc(80);
+  const address = await putAddress("a.bin", content);
+  room = 79;
+  const refused = await ask(address, { method: "PUT", body: content });
+  expect(refused).toMatchObject({ status: 507, json: { code: "media_store_full" } });
+  expect(refused.json.hint).toContain(`cli media du ${URI}`);
+  room = 80;
+  expect((await ask(address, { method: "PUT", body: content })).status).toBe(201);
+});
+
+test("names that the store keeps for itself, and missing ones, are refused by name", async () => {
+  await expect(putAddress("5f/mine.jpg", PNG)).rejects.toMatchObject({ code: "invalid_name" });
+  await expect(putAddress("../a", PNG)).rejects.toMatchObject({ code: "invalid_name" });
+  await expect(store.read(["none.jpg"], 60)).rejects.toMatchObject({
+    code: "media_not_found",
+    message: expect.stringContaining("none.jpg"),
+  });
+});
+
+test("an object without a name is read by its key, and removed by hand only when it was given long ago", async () => {
+  const { key } = (await put(null, PNG)).json;
+  expect((await get(key)).bytes).toEqual(PNG);
+  await expect(store.remove([key], undefined)).rejects.toMatchObject({
+    code: "media_in_use",
+    message: expect.stringContaining("within the last hour"),
+  });
+  await put("a.png", PNG);
+  await tested.sql.query({ text: "update appdb.media_objects set put_at = now() - interval '3 days'" });
+  await expect(store.remove([key], undefined)).rejects.toMatchObject({
+    message: expect.stringContaining('it is the file "a.png"'),
+  });
+  expect(await store.remove(["a.png", "none"], undefined)).toEqual({ removed: 1, missing: ["none"] });
+  // its content went with its last name, because it was given long ago
+  await expect(store.read([key], 60)).rejects.toMatchObject({ code: "media_not_found" });
+  expect(await store.usage("")).toMatchObject({ stored: { objects: 0, bytes: 0 } });
+});
+
+test("puts of one content at once all succeed", async () => {
+  const content = Buffer.alloc(100_000, 7);
+  const addresses = await Promise.all(Array.from({ length: 8 }, (_, at) => putAddress(`${at}.bin`, content)));
+  const answers = await Promise.all(addresses.map((address) => ask(address, { method: "PUT", body: content })));
+  expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(201));
+  expect(await store.usage("")).toMatchObject({ files: 8, stored: { objects: 1 } });
+});

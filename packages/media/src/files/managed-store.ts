@@ -1,0 +1,356 @@
+import { createHash, randomBytes } from "node:crypto";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { checkMediaName, hashOfKey, isObjectFolder, isObjectKey, objectKey } from "@appdb/contract/media-uri";
+import type { ReadableFile, StoredFile, WritableFile } from "@appdb/contract/routes/media-files";
+import { answerError, JSON_HEADERS, type RouteAnswer } from "@appdb/engine/answers/answers";
+import { fileAnswer } from "@appdb/engine/answers/file-answer";
+import { collectMedia, type KeptBecause, MEDIA_GRACE_MS, removeUnused } from "@appdb/engine/media/collect-media";
+import type { ListNames, MediaNames, NamedFile } from "@appdb/engine/media/media-names";
+import type { MediaObjects } from "@appdb/engine/media/media-objects";
+import type { Logger, MediaFiles, SqlPool } from "@appdb/engine/ports";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { fileContent } from "../stores/content.ts";
+import type { MediaStore } from "../stores/media-store.ts";
+import { readHead } from "./file-source.ts";
+import { UNKNOWN } from "./media-files.ts";
+import { SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
+import type { StorePermit, StoreTokens } from "./store-tokens.ts";
+
+/** Maximum names in a store. */
+const MAX_FILES = 1_000_000;
+/** An upload asks this often whether there is still room. */
+const CHECKED_BYTES = 64_000_000;
+/** The end of the names of files on their way. One process at a time puts files for people into a store. */
+export const UPLOAD_END = ".part";
+/** Content of an address never changes. */
+const CACHED = "private, max-age=3600, immutable";
+
+export interface ManagedStoreOptions {
+  readonly sql: SqlPool;
+  readonly names: MediaNames;
+  readonly objects: Pick<MediaObjects, "record" | "requireWritable">;
+  /** The store's name in cells. */
+  readonly store_name: string;
+  readonly store: MediaStore;
+  /** For messages: `mediafs://acme:main/home`. */
+  readonly uri: string;
+  /** A private folder on the disk of the store. */
+  readonly uploads_folder: string;
+  readonly tokens: StoreTokens;
+  /** Bytes that can still be stored; undefined: only the disk sets a limit. */
+  room(): Promise<number | undefined>;
+  readonly log: Logger;
+}
+
+/** A request to an address of the store. */
+export interface StoreRequest {
+  readonly method: string;
+  /** The query of its address. */
+  readonly token: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly id: string;
+  readonly signal: AbortSignal;
+}
+
+type Wanted = { readonly name: string | null; readonly bytes: number; readonly sha256?: string | undefined };
+
+/** The media store of a database for people: files by names, and addresses that read and take them. */
+export class ManagedStore {
+  readonly #options: ManagedStoreOptions;
+  readonly #remover: Pick<MediaFiles, "remove">;
+
+  constructor(options: ManagedStoreOptions) {
+    this.#options = options;
+    this.#remover = { remove: (_name, keys) => options.store.delete(keys) };
+  }
+
+  /** @throws database_unavailable */
+  async list(given: Omit<ListNames, "objects"> & { readonly objects: boolean }) {
+    return await this.#options.names.list({ ...given, objects: given.objects || isObjectFolder(given.name) });
+  }
+
+  /** @throws database_unavailable */
+  async usage(name: string) {
+    const { names, room } = this.#options;
+    const entries: Awaited<ReturnType<MediaNames["list"]>>["items"] = [];
+    for (let after: string | null = ""; after !== null; ) {
+      const page = await names.list({ name, is_deep: false, objects: false, after, limit: 1_000 });
+      entries.push(...page.items);
+      after = entries.length < MAX_ENTRIES ? page.next : null;
+    }
+    const { bytes, objects } = await names.stored();
+    return { ...(await names.usage(name)), entries, stored: { bytes, objects }, room_bytes: (await room()) ?? null };
+  }
+
+  /**
+   * Removes names, and those of a folder. An object is removed only if nothing refers to it.
+   * @throws media_in_use
+   */
+  async remove(given: readonly string[], folder: string | undefined) {
+    const { names, sql, store_name: storeName } = this.#options;
+    const removed = await names.remove(
+      given.filter((name) => !isObjectKey(name)),
+      folder,
+    );
+    const gone = new Set(removed.map(({ name }) => name));
+    const found = await names.find(given.filter(isObjectKey));
+    for (const { key } of found) {
+      const kept = await removeUnused(sql, this.#remover, { store: storeName, key });
+      if (kept !== undefined) throw this.#inUse(key, kept);
+      gone.add(key);
+    }
+    if (removed.length > 0) await this.#collectNow();
+    return { removed: gone.size, missing: given.filter((name) => !gone.has(name)) };
+  }
+
+  /** Deletes content that lost its last name or row, as `collectMedia` does. @throws database_unavailable */
+  async collect(): Promise<number> {
+    const { sql, store_name: storeName } = this.#options;
+    return await collectMedia(sql, this.#remover, MEDIA_GRACE_MS, storeName);
+  }
+
+  async #collectNow(): Promise<void> {
+    try {
+      await this.collect();
+    } catch (error) {
+      // the names are gone, and the next collection finds their content
+      this.#options.log.warn({ err: error }, "the content of removed files could not be collected");
+    }
+  }
+
+  /** Makes addresses that files can be read from. @throws media_not_found */
+  async read(given: readonly string[], expiresS: number): Promise<ReadableFile[]> {
+    const { names, tokens } = this.#options;
+    const found = new Map((await names.find(given)).map((file) => [file.name, file]));
+    const files: ReadableFile[] = [];
+    for (const name of given) {
+      const file = found.get(name);
+      if (file === undefined) throw this.#notFound(name);
+      const { bytes, key } = file;
+      const type = await this.#typeOf(file);
+      const token = tokens.make({ action: "get", key, type, name: lastOf(name) }, expiresS);
+      files.push({ name, key, bytes, type, sha256: hashOfKey(key), address: addressOf(token, name) });
+    }
+    return files;
+  }
+
+  /**
+   * Makes addresses that take files. A file whose content the store has gets its name at once.
+   * @throws invalid_name, media_store_full
+   */
+  async write(given: readonly Wanted[], expiresS: number): Promise<WritableFile[]> {
+    const { names, tokens } = this.#options;
+    const checked = given.map((file) => ({ ...file, name: file.name === null ? null : checkMediaName(file.name) }));
+    await this.#requireNames(checked.filter(({ name }) => name !== null).length);
+    const before = await names.find(checked.flatMap(({ name }) => name ?? []));
+    const keys = new Map(before.map(({ key, name }) => [name, key]));
+    const files: WritableFile[] = [];
+    let bytes = 0;
+    for (const file of checked) {
+      const stored = await this.#findStored(file);
+      if (stored === undefined) bytes += file.bytes;
+      await this.#requireRoom(bytes);
+      const permit: StorePermit = { action: "put", name: file.name, bytes: file.bytes, sha256: file.sha256 ?? null };
+      const address = stored === undefined ? addressOf(tokens.make(permit, expiresS), file.name ?? "file") : null;
+      const isSame = stored !== undefined && file.name !== null && keys.get(file.name) === stored.key;
+      if (stored !== undefined && !isSame) await this.#give(stored, false);
+      files.push({ stored: stored ?? null, is_same: isSame, address });
+    }
+    return files;
+  }
+
+  /** Answers a request to an address. Never rejects. */
+  async handle(request: StoreRequest): Promise<RouteAnswer> {
+    try {
+      const permit = this.#options.tokens.read(request.token);
+      if (permit.action === "get" && (request.method === "GET" || request.method === "HEAD")) {
+        return await this.#send(permit, request);
+      }
+      if (permit.action === "put" && request.method === "PUT") {
+        const stored = await this.#take(permit, request);
+        return { status: 201, headers: JSON_HEADERS, body: JSON.stringify(stored) };
+      }
+      throw appError("method_not_allowed", {
+        detail: `The address is for ${permit.action.toUpperCase()} and not for ${request.method}.`,
+      });
+    } catch (error) {
+      return answerError(error, request.id, this.#options.log, request.signal);
+    }
+  }
+
+  async #send({ key, name, type }: StorePermit & { action: "get" }, request: StoreRequest): Promise<RouteAnswer> {
+    const { store } = this.#options;
+    const found = await store.head(key);
+    if (found === undefined) throw this.#notFound(name);
+    const file = {
+      bytes: found.bytes,
+      type,
+      name,
+      is_fixed: true,
+      etag: `"${hashOfKey(key).slice(0, 32)}"`,
+      read: async (start: number, end: number, signal?: AbortSignal) =>
+        (await store.get(key, { range: { start, end }, signal })).body,
+    };
+    return await fileAnswer(file, request, CACHED);
+  }
+
+  async #take(permit: StorePermit & { action: "put" }, request: StoreRequest): Promise<StoredFile> {
+    const { name } = permit;
+    const { objects, store, store_name: storeName, uploads_folder: uploads } = this.#options;
+    const length = request.headers["content-length"];
+    if (length !== undefined && Number(length) !== permit.bytes) throw otherBytes(permit.bytes, Number(length));
+    await this.#requireRoom(permit.bytes);
+    await this.#requireNames(name === null ? 0 : 1);
+    const path = join(uploads, randomBytes(12).toString("hex") + UPLOAD_END);
+    try {
+      const sha256 = await this.#receive(path, permit.bytes, request);
+      if (permit.sha256 !== null && sha256 !== permit.sha256) throw otherContent(permit.sha256, sha256);
+      const { extension, type } = sniffType(await readHead(path), name ?? "") ?? UNKNOWN;
+      const key = objectKey(sha256, extension);
+      await objects.record({ store: storeName, key, bytes: permit.bytes });
+      const content = { ...(await fileContent(path)), is_movable: true };
+      await store.put(key, content, { content_type: type, sha256, signal: request.signal });
+      await this.#give({ name, key, type }, request.headers["if-none-match"] === "*");
+      return { name, key, bytes: permit.bytes, type, sha256 };
+    } catch (error) {
+      throw isDiskFull(error) ? this.#full("the disk is full", error) : error;
+    } finally {
+      await rm(path, { force: true });
+    }
+  }
+
+  /** Writes a body to a file of its announced length. Returns its SHA-256. */
+  async #receive(path: string, bytes: number, { body, signal }: StoreRequest): Promise<string> {
+    const hash = createHash("sha256");
+    await using file = await open(path, "wx", 0o600);
+    let received = 0;
+    let checked = 0;
+    for await (const piece of body) {
+      signal.throwIfAborted();
+      received += piece.length;
+      if (received > bytes) throw otherBytes(bytes, received);
+      if (received - checked >= CHECKED_BYTES) {
+        await this.#options.objects.requireWritable();
+        checked = received;
+      }
+      hash.update(piece);
+      for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
+    }
+    if (received !== bytes) throw otherBytes(bytes, received);
+    return hash.digest("hex");
+  }
+
+  /** A file that the store has already; its record keeps it from being collected. */
+  async #findStored({ bytes, name, sha256 }: Wanted): Promise<StoredFile | undefined> {
+    const { names, objects, store, store_name: storeName } = this.#options;
+    const found = sha256 === undefined ? undefined : await names.findContent(sha256);
+    if (found === undefined || sha256 === undefined || found.bytes !== bytes) return undefined;
+    await objects.record({ store: storeName, key: found.key, bytes });
+    if ((await store.head(found.key))?.bytes !== bytes) return undefined;
+    const type = await this.#typeOf({ key: found.key, type: "" });
+    return { name, key: found.key, bytes, type, sha256 };
+  }
+
+  /** @throws media_exists */
+  async #give({ key, name, type }: Omit<StoredFile, "bytes" | "sha256">, onlyNew: boolean): Promise<void> {
+    if (name === null || (await this.#options.names.give({ name, key, type }, onlyNew))) return;
+    throw appError("media_exists", {
+      detail: `${this.#options.uri} has a file ${JSON.stringify(name)} already.`,
+      hint: "Choose another name, or send the request without the header if-none-match.",
+    });
+  }
+
+  /** The type that a name has, or that the content of an object shows. */
+  async #typeOf({ key, type }: Pick<NamedFile, "key" | "type">): Promise<string> {
+    if (type !== "") return type;
+    const { store } = this.#options;
+    const found = await store.head(key);
+    if (found === undefined) return UNKNOWN.type;
+    const { body } = await store.get(key, { range: { start: 0, end: Math.min(found.bytes, SNIFFED_BYTES) } });
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body) pieces.push(piece);
+    return (sniffType(Buffer.concat(pieces), key) ?? UNKNOWN).type;
+  }
+
+  /** @throws media_store_full */
+  async #requireRoom(bytes: number): Promise<void> {
+    const room = await this.#options.room();
+    if (bytes === 0 || room === undefined || bytes <= room) return;
+    throw this.#full(`${bytes} bytes are to be stored, and there is room for ${Math.max(0, Math.floor(room))}`);
+  }
+
+  /** @throws media_store_full */
+  async #requireNames(count: number): Promise<void> {
+    if (count === 0 || (await this.#options.names.count()) + count <= MAX_FILES) return;
+    throw this.#full(`it has ${MAX_FILES} files, which is the maximum`);
+  }
+
+  #full(reason: string, cause?: unknown): Error {
+    const { uri } = this.#options;
+    return appError("media_store_full", {
+      detail: `The media store ${uri} has no room: ${reason}.`,
+      hint: `See what uses it: cli media du ${uri}. Remove files, or raise disk_gb. Nothing was stored.`,
+      meta: { store: uri },
+      cause,
+    });
+  }
+
+  #notFound(name: string): Error {
+    const { uri } = this.#options;
+    return appError("media_not_found", {
+      detail: `${uri} has no file ${JSON.stringify(name)}.`,
+      hint: `List its files: cli media ls -r ${uri}`,
+      meta: { store: uri, name },
+    });
+  }
+
+  #inUse(key: string, kept: KeptBecause): Error {
+    const [reason, hint] = WHY[kept.reason](kept as never);
+    return appError("media_in_use", {
+      detail: `${this.#options.uri}/${key} stays: ${reason}.`,
+      hint,
+      meta: { store: this.#options.uri, key },
+    });
+  }
+}
+
+/** Maximum entries of a folder whose sizes are listed. */
+const MAX_ENTRIES = 10_000;
+
+type Why = { readonly [Reason in KeptBecause["reason"]]: (kept: KeptBecause & { reason: Reason }) => [string, string] };
+
+const WHY: Why = {
+  row: ({ column, table }) => [
+    `a row of ${table} refers to it in ${column}`,
+    "Delete the row: its files are deleted two days after they were given last.",
+  ],
+  name: ({ name }) => [`it is the file ${JSON.stringify(name)}`, "Remove this name. Its content follows."],
+  recent: () => ["it was given within the last hour, and a row may follow", "Try again in an hour."],
+  jobs: () => ["jobs are running that could be undone", "Try again when they have ended: cli jobs list"],
+};
+
+function lastOf(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
+
+/** An address, below the store's. The token is its query, which logs leave out. */
+function addressOf(token: string, name: string): string {
+  return `/${encodeURIComponent(lastOf(name))}?${token}`;
+}
+
+function otherBytes(announced: number, received: number): Error {
+  return appError("media_invalid", {
+    detail: `The address takes a file of ${announced} bytes; ${received} were sent.`,
+    hint: "Ask for an address with the number of bytes that the file has now.",
+  });
+}
+
+function otherContent(announced: string, received: string): Error {
+  return appError("media_invalid", {
+    detail: `The address takes the content with the SHA-256 ${announced}; ${received} was sent.`,
+    hint: "The file changed while it was sent. Ask for an address for its present content.",
+  });
+}

@@ -1,0 +1,83 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { chmod, copyFile, lstat, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { type AppError, appError } from "@appdb/contract/errors";
+import { readStart, removeFile } from "@appdb/system/files/descriptors";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { removeFolder } from "@appdb/system/files/remove-folder";
+import type { Source } from "./file-source.ts";
+
+/** A file that a worker made is held in memory up to this size. */
+const SMALL_BYTES = 128 * 1_024;
+
+export interface WorkerFolders {
+  /** The folder in which workers write what they make. */
+  readonly scratch_folder: string;
+  /** A folder that no worker can write. */
+  readonly uploads_folder: string;
+}
+
+/**
+ * Takes a file that a worker has made: a small one is read, any other moved to where no worker can change it. A link of
+ * the worker's is not followed. @throws media_invalid
+ */
+export async function takeWorkerFile(path: string, folders: WorkerFolders): Promise<Source> {
+  try {
+    if (dirname(path) !== folders.scratch_folder) throw new Error("it is not in the worker's folder");
+    return (await takeSmall(path)) ?? (await takeLarge(path, folders.uploads_folder));
+  } catch (cause) {
+    if (isDiskFull(cause)) throw diskFull(cause);
+    throw appError("media_invalid", {
+      detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
+      hint: "Return the path of a file that exists until the row is stored.",
+      cause,
+    });
+  }
+}
+
+/** It becomes another file, because the worker may still have the first one open or by another name. */
+async function takeLarge(path: string, uploadsFolder: string): Promise<string> {
+  const moved = join(uploadsFolder, randomBytes(12).toString("hex"));
+  const taken = `${moved}-own`;
+  try {
+    await rename(path, moved);
+    if (!(await lstat(moved)).isFile()) throw new Error("it is not a regular file");
+    await copyFile(moved, taken, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    await chmod(taken, 0o600);
+    return taken;
+  } catch (cause) {
+    await rm(taken, { force: true });
+    throw cause;
+  } finally {
+    await removeFolder(moved);
+  }
+}
+
+/** Reads a small file and removes its name; undefined for a larger one, which stays. Neither a link nor a pipe is opened. */
+async function takeSmall(path: string): Promise<Uint8Array | undefined> {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    if (found.size > SMALL_BYTES) return undefined;
+    const content = readStart(file, found.size);
+    await removeFile(path);
+    return content;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function describe(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return code ?? message;
+}
+
+function diskFull(cause: unknown): AppError {
+  return appError("disk_full", {
+    detail: "The disk has no room for the file that a function has made.",
+    hint: "Free space on the disk, and send the request again.",
+    cause,
+  });
+}

@@ -1,0 +1,294 @@
+"""Uploads of local files into the media store of a database, for rows that refer to them.
+
+    addresses = upload("cloud://acme:main", ["holiday.jpg", "sea.jpg"])
+
+Each address (`mediafs://acme:main/home/5f/5f2d....jpg`) goes into a media column of a row. Content that the store has is
+not sent again, so that an interrupted upload continues where it ended. Without a row, a file is deleted after two days.
+"""
+
+import hashlib
+import http.client
+import json
+import os
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from appdb import __version__
+
+_VERSION_HEADER = "x-client-version"
+#: Files of one request for addresses.
+_GROUP = 50
+_BLOCK_BYTES = 1 << 20
+_SILENCE_S = 60
+#: An address is valid for so long, also for the last file of a group.
+_EXPIRES_S = 14_400
+#: Pauses before a request is sent again.
+_RETRY_S = (1, 2, 4, 8, 16)
+_PASSING = (429, 502, 503, 504)
+
+
+class UploadError(Exception):
+    """An upload that cannot continue. `code` and `hint` are those of the service's error."""
+
+    def __init__(self, message: str, *, code: str = "upload_failed", hint: str | None = None):
+        super().__init__(message if hint is None else f"{message} {hint}")
+        self.code = code
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an upload is."""
+
+    files_done: int
+    files: int
+    #: Of files that were sent, or that the store had already.
+    bytes_done: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """A media store as its client reaches it."""
+
+    #: Of the daemon or of the control plane: `https://cloud.example.com`.
+    url: str
+    #: The path of its routes: `/v1/orgs/acme/databases/main/media`.
+    path: str
+    #: With the credential.
+    headers: dict[str, str]
+    #: `mediafs://acme:main/home`
+    uri: str
+
+
+def upload(
+    target: str,
+    paths: Iterable[str | os.PathLike],
+    *,
+    at_once: int = 4,
+    progress: Callable[[Progress], None] | None = None,
+    store: Store | None = None,
+) -> list[str]:
+    """Uploads files, several at once, and gives their addresses in the same order.
+
+    `target` is `cloud://acme:main`, or the name of a local database. Files of equal content are sent once. `progress` is
+    called after each file, by one thread at a time. `store` replaces the search for the server and the credential.
+    """
+    place = store if store is not None else find_store(target)
+    files = [Path(path) for path in paths]
+    for path in files:
+        if not path.is_file():
+            raise UploadError(f"There is no file {path}.", code="media_not_found", hint="Check its path.")
+    done = _Done(len(files), progress)
+    addresses: list[str] = []
+    with ThreadPoolExecutor(max_workers=at_once) as pool:
+        for group in _groups(files):
+            contents = list(pool.map(_content_of, group))
+            keys = _send_group(pool, place, contents, done)
+            addresses.extend(f"{place.uri}/{keys[content.sha256]}" for content in contents)
+    return addresses
+
+
+@dataclass(frozen=True)
+class _Content:
+    path: Path
+    bytes: int
+    sha256: str
+
+
+def _content_of(path: Path) -> _Content:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return _Content(path, file.tell(), digest.hexdigest())
+
+
+def _send_group(pool: ThreadPoolExecutor, store: Store, contents: list[_Content], done: "_Done") -> dict[str, str]:
+    unique = {content.sha256: content for content in contents}
+    wanted = [{"name": None, "bytes": one.bytes, "sha256": one.sha256} for one in unique.values()]
+    body = json.dumps({"files": wanted, "expires_s": _EXPIRES_S}).encode()
+    answer = _ask(store, "POST", f"{store.path}/write", body)
+    counts = {sha256: [content.sha256 for content in contents].count(sha256) for sha256 in unique}
+
+    def send(pair: tuple[_Content, dict]) -> tuple[str, str]:
+        content, found = pair
+        stored = found["stored"]
+        if stored is None:
+            stored = _put(store, found["address"], content)
+        done.count(counts[content.sha256], content.bytes)
+        return content.sha256, stored["key"]
+
+    return dict(pool.map(send, zip(unique.values(), answer["files"], strict=True)))
+
+
+def _put(store: Store, address: str, content: _Content) -> dict:
+    """Streams a file to its signed address, which needs no credential."""
+    headers = {"content-type": "application/octet-stream", "content-length": str(content.bytes)}
+
+    def once() -> tuple[int, bytes]:
+        with content.path.open("rb") as file:
+            return _request("PUT", urllib.parse.urljoin(store.url, address), file, headers)
+
+    return _retried(once)
+
+
+def _ask(store: Store, method: str, path: str, body: bytes) -> dict:
+    headers = {**store.headers, "content-type": "application/json"}
+    return _retried(lambda: _request(method, store.url.rstrip("/") + path, body, headers))
+
+
+def _retried(once: Callable[[], tuple[int, bytes]]) -> dict:
+    for pause in (*_RETRY_S, None):
+        try:
+            status, text = once()
+        except (OSError, http.client.HTTPException) as error:
+            if pause is None:
+                raise UploadError(
+                    f"The server does not answer: {error}.",
+                    code="server_unreachable",
+                    hint="Run it again: files that were sent are not sent again.",
+                ) from error
+        else:
+            if status < 300:
+                return json.loads(text)
+            if status not in _PASSING or pause is None:
+                raise _refusal(status, text)
+        time.sleep(pause)
+    raise AssertionError
+
+
+def _refusal(status: int, text: bytes) -> UploadError:
+    try:
+        problem = json.loads(text)
+        return UploadError(problem["detail"], code=problem["code"], hint=problem.get("hint"))
+    except (ValueError, KeyError, TypeError):
+        return UploadError(f"The server answered with the status {status}.", code="server_failed")
+
+
+def _request(method: str, url: str, body, headers: dict[str, str]) -> tuple[int, bytes]:
+    parts = urllib.parse.urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_SILENCE_S, blocksize=_BLOCK_BYTES)
+    path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+    try:
+        try:
+            connection.request(method, path, body, headers)
+        except BrokenPipeError:
+            # the server answered before it had read everything
+            pass
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+class _Done:
+    def __init__(self, files: int, progress: Callable[[Progress], None] | None):
+        self._files = files
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._done = 0
+        self._bytes = 0
+
+    def count(self, files: int, size: int) -> None:
+        with self._lock:
+            self._done += files
+            self._bytes += size
+            if self._progress is not None:
+                self._progress(Progress(self._done, self._files, self._bytes))
+
+
+def _groups(files: list[Path]) -> Iterator[list[Path]]:
+    for at in range(0, len(files), _GROUP):
+        yield files[at : at + _GROUP]
+
+
+def find_store(target: str, *, home: str | os.PathLike | None = None) -> Store:
+    """Finds the store of a target as the command does: the server and the credential of a hosted database, or the daemon
+    of the home."""
+    folder = Path(home or os.environ.get("SERVICE_HOME") or Path.home() / ".service")
+    if not target.startswith("cloud://"):
+        return _local_store(target, folder)
+    organization, _, database = target.removeprefix("cloud://").partition(":")
+    if not organization or not database or "/" in database:
+        raise UploadError(f"{target!r} is not a hosted database.", code="invalid_target", hint="Write: cloud://acme:main")
+    url = _server_url(folder)
+    quoted = [urllib.parse.quote(part, safe="") for part in (organization, database)]
+    return Store(
+        url=url,
+        path=f"/v1/orgs/{quoted[0]}/databases/{quoted[1]}/media",
+        headers={_VERSION_HEADER: __version__, **_credential(folder, url)},
+        uri=f"mediafs://{organization}:{database}/home",
+    )
+
+
+def _local_store(target: str, home: Path) -> Store:
+    database = target.split("/")[0].lower()
+    try:
+        daemon = json.loads((home / "daemon.json").read_text("utf-8"))
+        token = (home / "daemon.token").read_text("utf-8").strip()
+    except FileNotFoundError as error:
+        raise UploadError(
+            f"No daemon runs on {home}.", code="daemon_not_running", hint="Start it: cli daemon start"
+        ) from error
+    return Store(
+        url=f"http://127.0.0.1:{daemon['port']}",
+        path=f"/v1/media/{urllib.parse.quote(database, safe='')}",
+        headers={_VERSION_HEADER: __version__, "authorization": f"Bearer {token}"},
+        uri=f"mediafs://{database}/home",
+    )
+
+
+def _server_url(home: Path) -> str:
+    url = os.environ.get("SERVICE_API_URL") or _home_config(home).get("api_url")
+    if url is None and (home / "server.json").exists():
+        url = json.loads((home / "server.json").read_text("utf-8"))["url"]
+    if url is None:
+        raise UploadError(
+            f"No server is known: SERVICE_API_URL is not set, and {home} names none.",
+            code="server_unreachable",
+            hint="Set yours: cli login --server https://...",
+        )
+    return url.rstrip("/")
+
+
+def _credential(home: Path, url: str) -> dict[str, str]:
+    key = os.environ.get("SERVICE_API_KEY") or _project_key(Path.cwd()) or _home_config(home).get("api_key")
+    if key is not None:
+        return {"x-api-key": key}
+    try:
+        sessions = json.loads((home / "sessions.json").read_text("utf-8"))["sessions"]
+        return {"authorization": f"Bearer {sessions[url]['token']}"}
+    except (FileNotFoundError, KeyError, ValueError) as error:
+        raise UploadError(
+            f"You are not signed in at {url}.", code="not_signed_in", hint="Sign in: cli login. Or set SERVICE_API_KEY."
+        ) from error
+
+
+def _home_config(home: Path) -> dict:
+    return _toml(home / "config.toml").get("service", {})
+
+
+def _project_key(folder: Path) -> str | None:
+    """`api_key` of the nearest project, as the command reads it."""
+    for place in (folder, *folder.parents):
+        if (place / "service.toml").exists():
+            return _toml(place / "service.toml").get("service", {}).get("api_key")
+        service = _toml(place / "pyproject.toml").get("tool", {}).get("service")
+        if service is not None:
+            return service.get("api_key")
+    return None
+
+
+def _toml(path: Path) -> dict:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise UploadError(f"{path} is not valid TOML: {error}.", code="config_invalid", hint="Correct it.") from error

@@ -1,0 +1,193 @@
+"""Uploads against a server that answers as the control plane and the gateway do."""
+
+import hashlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from appdb import uploads
+from appdb.uploads import Progress, Store, UploadError, find_store, upload
+
+WRITE = "/v1/orgs/acme/databases/main/media/write"
+
+
+class Service(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.contents = {}
+        self.puts = []
+        self.headers = []
+        self.failures = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, document):
+        text = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def body(self):
+        return self.rfile.read(int(self.headers["content-length"]))
+
+    def key_of(self, digest):
+        return f"{digest[:2]}/{digest}.bin"
+
+    def do_POST(self):
+        body = json.loads(self.body())
+        self.server.headers.append(dict(self.headers))
+        if self.path != WRITE:
+            problem = {"code": "organization_not_found", "detail": "You do not belong to it.", "hint": "cli org list"}
+            return self.answer(404, problem)
+        files = []
+        for file in body["files"]:
+            assert file["name"] is None
+            known = file["sha256"] in self.server.contents
+            stored = {"key": self.key_of(file["sha256"])} if known else None
+            address = None if known else f"{self.server.url}/_media/file?{file['sha256']}"
+            files.append({"stored": stored, "is_same": False, "address": address})
+        return self.answer(200, {"files": files})
+
+    def do_PUT(self):
+        content = self.body()
+        if self.server.failures:
+            return self.answer(self.server.failures.pop(), {})
+        digest = hashlib.sha256(content).hexdigest()
+        self.server.contents[digest] = content
+        self.server.puts.append(len(content))
+        return self.answer(201, {"key": self.key_of(digest)})
+
+
+@pytest.fixture
+def service(monkeypatch):
+    server = Service()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    monkeypatch.setattr(uploads, "_RETRY_S", (0, 0))
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def store(service):
+    return Store(url=service.url, path=WRITE.removesuffix("/write"), headers={"x-api-key": "sk_1"}, uri="mediafs://acme:main/home")
+
+
+def files(folder, **contents):
+    paths = []
+    for name, content in contents.items():
+        path = folder / name
+        path.write_bytes(content)
+        paths.append(path)
+    return paths
+
+
+def test_addresses_come_in_the_order_of_the_paths_and_equal_content_is_sent_once(service, store, tmp_path):
+    paths = files(tmp_path, a=b"sea", b=b"hill", c=b"sea")
+    seen = []
+    found = upload("cloud://acme:main", paths, store=store, progress=seen.append)
+    digests = [hashlib.sha256(content).hexdigest() for content in (b"sea", b"hill", b"sea")]
+    assert found == [f"mediafs://acme:main/home/{digest[:2]}/{digest}.bin" for digest in digests]
+    assert sorted(service.puts) == [3, 4]
+    assert seen[-1] == Progress(files_done=3, files=3, bytes_done=7)
+    assert service.headers[0]["x-api-key"] == "sk_1"
+
+
+def test_a_second_upload_sends_nothing(service, store, tmp_path):
+    paths = files(tmp_path, a=b"sea", b=b"")
+    first = upload("cloud://acme:main", map(str, paths), store=store)
+    sent = len(service.puts)
+    assert upload("cloud://acme:main", paths, store=store) == first
+    assert len(service.puts) == sent
+
+
+def test_many_files_go_in_groups(service, store, tmp_path):
+    paths = files(tmp_path, **{f"n{n}": str(n).encode() for n in range(120)})
+    assert len(set(upload("cloud://acme:main", paths, store=store))) == 120
+    assert len(service.headers) == 3
+
+
+def test_a_busy_server_is_asked_again_and_one_that_stays_busy_gives_its_status(service, store, tmp_path):
+    paths = files(tmp_path, a=b"sea")
+    service.failures = [503]
+    assert len(upload("cloud://acme:main", paths, store=store)) == 1
+    service.failures = [503] * 3
+    with pytest.raises(UploadError, match="status 503"):
+        upload("cloud://acme:main", files(tmp_path, b=b"hill"), store=store)
+
+
+def test_refusals_have_the_code_and_the_hint_of_the_service(store, tmp_path):
+    foreign = Store(url=store.url, path="/v1/orgs/other/databases/main/media", headers={}, uri="mediafs://other:main/home")
+    with pytest.raises(UploadError, match="You do not belong to it. cli org list") as caught:
+        upload("cloud://other:main", files(tmp_path, a=b"sea"), store=foreign)
+    assert caught.value.code == "organization_not_found"
+
+
+def test_a_missing_file_is_named_before_anything_is_sent(service, store, tmp_path):
+    with pytest.raises(UploadError, match="There is no file .*none"):
+        upload("cloud://acme:main", [*files(tmp_path, a=b"sea"), tmp_path / "none"], store=store)
+    assert service.headers == []
+
+
+def test_a_server_that_is_gone_says_what_to_do(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_RETRY_S", ())
+    gone = Store(url="http://127.0.0.1:9", path=store.path, headers={}, uri=store.uri)
+    with pytest.raises(UploadError, match="Run it again: files that were sent are not sent again"):
+        upload("cloud://acme:main", files(tmp_path, a=b"sea"), store=gone)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    for name in ("SERVICE_API_KEY", "SERVICE_API_URL", "SERVICE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_hosted_store_is_found_with_the_precedence_of_the_command(home, monkeypatch):
+    (home / "config.toml").write_text('[service]\napi_url = "https://cloud.example.com/"\n')
+    session = {"version": 1, "sessions": {"https://cloud.example.com": {"token": "t1"}}}
+    (home / "sessions.json").write_text(json.dumps(session))
+    found = find_store("cloud://acme:main", home=home)
+    assert (found.url, found.path, found.uri) == ("https://cloud.example.com", WRITE.removesuffix("/write"), "mediafs://acme:main/home")
+    assert found.headers["authorization"] == "Bearer t1"
+    (home / "service.toml").write_text('[service]\napi_key = "sk_project"\n')
+    assert find_store("cloud://acme:main", home=home).headers["x-api-key"] == "sk_project"
+    monkeypatch.setenv("SERVICE_API_KEY", "sk_env")
+    assert find_store("cloud://acme:main", home=home).headers["x-api-key"] == "sk_env"
+
+
+def test_a_local_store_is_the_daemons(home):
+    (home / "daemon.json").write_text('{"port": 4711}')
+    (home / "daemon.token").write_text("secret\n")
+    found = find_store("main", home=home)
+    assert (found.url, found.path, found.uri) == ("http://127.0.0.1:4711", "/v1/media/main", "mediafs://main/home")
+    assert found.headers["authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("cloud://acme", "Write: cloud://acme:main"),
+        ("cloud://acme:main", "cli login --server"),
+        ("main", "cli daemon start"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_next_step(home, target, message):
+    with pytest.raises(UploadError, match=message):
+        find_store(target, home=home)
+
+
+def test_without_a_sign_in_the_error_says_so(home, monkeypatch):
+    monkeypatch.setenv("SERVICE_API_URL", "https://cloud.example.com")
+    with pytest.raises(UploadError, match="You are not signed in at https://cloud.example.com"):
+        find_store("cloud://acme:main", home=home)
