@@ -79,7 +79,9 @@ test("the commands of the page copy, list, measure and remove files", { timeout:
   });
 });
 
-test("the page's Python uploads files by a key with access to the database, and its row names a file of the store", { timeout: TIMEOUT }, async () => {
+test("the page's Python uploads files by a key with access to the database, and its row names a file of the store", {
+  timeout: TIMEOUT,
+}, async () => {
   const page = readFileSync(join(ROOT, PAGE), "utf8");
   const row = /<!-- row -->\n```json\n(.*)\n```/.exec(page)?.[1] ?? "";
   const python = /<!-- python -->\n```python\n([\s\S]*?)```/.exec(page)?.[1] ?? "";

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { openLink } from "@appdb/pods/link/open-link";
 import { Secret } from "@appdb/system/secret";
+import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
@@ -62,6 +63,8 @@ async function send(method: string, address: string, body?: AsyncIterable<Uint8A
     client_address: "",
     is_secure: false,
   });
+  // the test sees it below, also when it comes while the body is being sent
+  call.answer.catch(() => undefined);
   if (body !== undefined) {
     for await (const piece of body) {
       await new Promise((resolve) => call.body?.write(piece, resolve));
@@ -171,3 +174,36 @@ test("a row takes a file of the store by its address, and keeps the content", { 
   const inRow = await pod.ask("POST", "/v1/media/remove", { names: [key] });
   expect(inRow.json().detail).toContain("a row of papers refers to it in text");
 });
+
+test("a pod that is killed during a put leaves no file, and the put works again", { timeout: TIMEOUT }, async () => {
+  const answer = await pod.ask("POST", "/v1/media/write", { files: [{ name: "cut.bin", bytes: BYTES }] });
+  const { files } = answer.json<{ files: { address: string }[] }>();
+  const address = files[0]?.address ?? "";
+  let release = () => {};
+  const killed = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const cut = send("PUT", address, half(killed));
+  const outcome = cut.then(
+    ({ status }) => status,
+    () => "broken",
+  );
+  const uploads = join(spec.media.folder, "uploads");
+  await eventually(() => expect(readdirSync(uploads)).toHaveLength(1));
+  const objects = (await pod.ask("GET", "/v1/media/usage")).json<{ stored: object }>().stored;
+  pod.child.kill("SIGKILL");
+  await pod.ended();
+  release();
+  expect(await outcome).toBe("broken");
+  pod = pods.start(spec);
+  await pod.ready();
+  expect((await pod.ask("GET", "/v1/media/usage?name=cut.bin")).json()).toMatchObject({ files: 0, stored: objects });
+  expect(readdirSync(uploads)).toEqual([]);
+  expect((await send("PUT", address, generated(BYTES))).status).toBe(201);
+});
+
+/** A body of which a half is sent, and nothing more. */
+async function* half(ended: Promise<void>): AsyncGenerator<Uint8Array> {
+  yield* generated(BYTES / 100);
+  await ended;
+}
