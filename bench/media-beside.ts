@@ -1,4 +1,4 @@
-// Media beside other work: rows whose files are at addresses, compared with the downloads alone, and inserts beside uploads.
+// Rows whose files are at addresses, compared with the downloads alone, and inserts while files are uploaded.
 import { execFile, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";

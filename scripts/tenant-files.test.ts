@@ -55,6 +55,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/system/src/files/move-file.ts": "renames files of the caller's own",
   "packages/system/src/processes/systems/linux.ts": "reads /proc",
   "packages/system/src/files/deleted-files.ts": "reads /proc",
+  "packages/system/src/files/descriptors.ts": "small files of stores and forms, in the pod",
   "packages/system/src/files/file-spool.ts": "scratch files of a pod, in the pod",
   "packages/system/src/files/folder-size.ts": "counts by lstat, and reads no file",
   "packages/system/src/files/remove-folder.ts": "removes by descriptor",

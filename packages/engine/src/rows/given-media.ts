@@ -4,8 +4,10 @@ import type { ColumnType, EngineValue, MediaKind } from "@appdb/contract/types";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { isMedia } from "../kinds/media.ts";
 import type { MediaFiles } from "../ports.ts";
-import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { type RowBatch, withRowLocation } from "./many-rows.ts";
+
+/** Values of a query's parameters by their names. */
+type Arguments = ReadonlyMap<string, EngineValue>;
 
 /** Files that a request names by addresses, as columns of a row or as parameters of a query. */
 export interface GivenMedia<Cells> {
@@ -42,7 +44,7 @@ export function givenInRows(layout: RowLayout, media: MediaFiles | undefined): G
 export function givenInArguments(
   parameters: readonly { readonly name: string; readonly type: ColumnType }[],
   media: MediaFiles | undefined,
-): GivenMedia<QueryArguments> | undefined {
+): GivenMedia<Arguments> | undefined {
   const places = parameters.flatMap(({ name, type: { kind } }) => (isMedia(kind) ? [{ name, kind }] : []));
   if (media === undefined || places.length === 0) return undefined;
   return {
