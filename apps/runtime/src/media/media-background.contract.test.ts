@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -74,7 +74,7 @@ test("a job stores a row with its file, and its result has addresses", async () 
   const sent = Buffer.from(await (await fetch(picture)).arrayBuffer());
   expect(sent.equals(readFileSync(join(service.folder, "whole.png")))).toBe(true);
   expect((await fetch(thumb)).headers.get("content-type")).toBe("image/jpeg");
-  expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
+  expect(service.leftovers()).toEqual([]);
 });
 
 test("jobs update, compute and query with a file", async () => {
@@ -102,7 +102,7 @@ test.each([
     expect((await service.send("/photos", service.formOf(files, fields))).json).toMatchObject({ code });
     expect(await service.query("select count(*) from appdb.background")).toEqual(before);
     expect(service.objects()).toEqual(objects);
-    expect(readdirSync(join(service.mediaFolder, "uploads"))).toEqual([]);
+    expect(service.leftovers()).toEqual([]);
   },
 );
 

@@ -110,7 +110,7 @@ test("files are put before the first table, listed, read and removed, and count 
     entries: [{ name: "films", is_folder: true }],
     stored: { objects: 1 },
   });
-  expect(readdirSync(join(spec.media.folder, "uploads"))).toEqual([]);
+  expect(partsIn(join(spec.media.folder, "uploads"))).toEqual([]);
   const full = await pod.ask("POST", "/v1/media/write", { files: [{ name: "x", bytes: 10 ** 12 }] });
   expect([full.status, full.json().code]).toEqual([507, "media_store_full"]);
   expect((await pod.ask("POST", "/v1/media/remove", { names: ["films/long.bin"] })).json()).toEqual({
@@ -189,7 +189,7 @@ test("a pod that is killed during a put leaves no file, and the put works again"
     () => "broken",
   );
   const uploads = join(spec.media.folder, "uploads");
-  await eventually(() => expect(readdirSync(uploads)).toHaveLength(1));
+  await eventually(() => expect(partsIn(uploads)).toHaveLength(1));
   const objects = (await pod.ask("GET", "/v1/media/usage")).json<{ stored: object }>().stored;
   pod.child.kill("SIGKILL");
   await pod.ended();
@@ -198,7 +198,7 @@ test("a pod that is killed during a put leaves no file, and the put works again"
   pod = pods.start(spec);
   await pod.ready();
   expect((await pod.ask("GET", "/v1/media/usage?name=cut.bin")).json()).toMatchObject({ files: 0, stored: objects });
-  expect(readdirSync(uploads)).toEqual([]);
+  expect(partsIn(uploads)).toEqual([]);
   expect((await send("PUT", address, generated(BYTES))).status).toBe(201);
 });
 
@@ -206,4 +206,9 @@ test("a pod that is killed during a put leaves no file, and the put works again"
 async function* half(ended: Promise<void>): AsyncGenerator<Uint8Array> {
   yield* generated(BYTES / 100);
   await ended;
+}
+
+/** Files that are being received. */
+function partsIn(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) => name.endsWith(".part"));
 }

@@ -98,7 +98,8 @@ function isOwn(cell: EngineValue | undefined): cell is string {
 }
 
 function requireSource(media: MediaFiles, name: string, cell: EngineValue | undefined): void {
-  if (typeof cell !== "string") return;
+  // empty: a file of a form that is checked before its files are stored
+  if (typeof cell !== "string" || cell === "") return;
   try {
     media.requireSource(cell);
   } catch (error) {
