@@ -128,6 +128,24 @@ export async function markMissingPodsLost<S extends Snapshot, Event extends stri
   return lost;
 }
 
+/**
+ * Marks a resource as lost whose pod ended between its first answer and the record that it serves. The watch over the pods
+ * takes such an end for a part of the start, and does not report it again.
+ */
+export async function markEndedAtStart<S extends Snapshot, Event extends string>(
+  resource: Resource<S, Event>,
+  deps: LossDeps & Pick<ReconcileDeps, "machine">,
+  { id, pod_id: podId }: { readonly id: string; readonly pod_id: string },
+  podOf: (snapshot: S) => string,
+): Promise<void> {
+  const found = await deps.machine.driver.inspect(podId);
+  if (found?.state === "running") return;
+  const snapshot = await resource.loadSnapshot(deps.db, id);
+  // a later operation may have begun, or have ended
+  if (snapshot?.row.state !== "AVAILABLE" || podOf(snapshot) !== podId) return;
+  await markPodLost(resource, deps, snapshot, { pod_id: podId, reason: "its pod ended as it started", pause_ms: 0 });
+}
+
 interface JudgedHealth {
   readonly state: string;
   readonly version: string;

@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { databasePod } from "../../pods/database-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
+import { markEndedAtStart } from "../core/lost-pods.ts";
 import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, currentOperation } from "../core/resource.ts";
@@ -101,6 +102,7 @@ export async function runDatabase(
       await recordRecovery(deps, tx, "database", snapshot);
     },
   });
+  await markEndedAtStart(DATABASES, deps, { id: row.id, pod_id: spec.id }, () => spec.id);
   await done("ended");
   return "moved";
 }

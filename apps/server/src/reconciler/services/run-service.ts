@@ -1,6 +1,8 @@
 import { markServed } from "../../control-plane/services/releases.ts";
 import type { ObservedService } from "../../database/service-tables.ts";
+import { servicePodId } from "../../pods/service-paths.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
+import { markEndedAtStart } from "../core/lost-pods.ts";
 import { upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, isUnchanged } from "../core/resource.ts";
@@ -78,6 +80,10 @@ export async function runService(
       await recordRecovery(deps, tx, "service", snapshot);
     },
   });
+  const { id: podId } = prepared.spec;
+  await markEndedAtStart(SERVICES, deps, { id: row.id, pod_id: podId }, (now) =>
+    servicePodId(now.row.id, now.row.observed?.instance ?? 0),
+  );
   await done("service switched");
   return "moved";
 }
