@@ -42,9 +42,9 @@ test("updates with open streams occupy no worker, and instances serve until thei
     await eventually(async () => expect(await service.see()).toMatchObject({ observed: { instance: 2 }, open: 0 }));
     await eventually(() => expect(pods.isDraining(service.pod(1))).toBe(true));
   }
-  // all streams are open, and no job waits for one
+  // all streams are open, and no job waits for one; a busy machine takes longer for the last jobs
   expect(pods.running()).toEqual(expect.arrayContaining(streaming.map((service) => service.pod(1))));
-  await eventually(async () => expect(await countLocked()).toBe(0));
+  await eventually(async () => expect(await countLocked()).toBe(0), { timeout_ms: 20_000 });
   await other.ask("update");
   await other.settles("AVAILABLE");
   expect(pods.running()).toEqual(expect.arrayContaining(streaming.map((service) => service.pod(1))));
