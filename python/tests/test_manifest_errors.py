@@ -293,7 +293,7 @@ LATER = [
     "class V(Base, name='v'):\n    x: bytes\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
-    "x = fn.document\n",
+    "x = fn.document.document_splitter\n",
     "t = db.get_table('a')\n",
 ]
 
