@@ -15,6 +15,7 @@ import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableInserts } from "../databases/table-inserts.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
@@ -52,6 +53,8 @@ export interface DatabasePodDeps {
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
   readonly inserts: TableInserts;
+  /** The files of media cells, for people. */
+  readonly row_files: RowFiles;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   readonly lifecycle: Lifecycle;
@@ -127,7 +130,18 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     status_command: `cli db status ${spec.uri}`,
   });
-  const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests, media: spec.media });
+  const printAddress = printFileAddress(spec.uri);
+  const inserts = new TableInserts({
+    sql,
+    clock: steady,
+    log,
+    limits,
+    runtimes,
+    manifests,
+    media: spec.media,
+    printAddress,
+  });
+  const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -172,6 +186,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     runtimes,
     manifests,
     inserts,
+    row_files: rowFiles,
     use,
     disk,
     lifecycle: { is_ready: false, is_stopping: false },
@@ -182,6 +197,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
       await inserts[Symbol.asyncDispose]();
+      await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
     },

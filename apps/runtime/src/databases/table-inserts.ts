@@ -28,6 +28,8 @@ export interface TableInsertsDeps {
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
   readonly media: MediaPlace;
+  /** The address of a token. */
+  readonly printAddress: (base: string, token: string) => string;
 }
 
 /**
@@ -140,7 +142,7 @@ class OpenedTables {
 }
 
 async function open(
-  { sql, clock, log, limits, runtimes, manifests, media: place }: TableInsertsDeps,
+  { sql, clock, log, limits, runtimes, manifests, media: place, printAddress }: TableInsertsDeps,
   runtimeId: string,
   target: string,
 ): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
@@ -152,7 +154,8 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql, log) : undefined;
+  const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql, log, printAddress) : undefined;
+  await media?.serve();
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));

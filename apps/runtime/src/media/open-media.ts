@@ -2,13 +2,16 @@ import { mkdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { readReference } from "@appdb/contract/media";
 import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
+import type { FileCell } from "@appdb/contract/routes/pod";
 import { withMedia } from "@appdb/engine/compute/media-runner";
+import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { FileCache } from "@appdb/media/files/file-cache";
-import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
+import { LocalMediaFiles, type MediaFilesOptions, storeNameOf } from "@appdb/media/files/media-files";
 import { createFormReader } from "@appdb/media/forms/read-form";
 import { openDiskStore } from "@appdb/media/stores/disk-store";
 import { parseStoreAddress } from "@appdb/media/stores/media-address";
@@ -35,6 +38,8 @@ export interface OpenMedia extends AsyncDisposable {
   readonly forms: FormReader;
   /** The environment of workers, with the folder for the files that they make, temporary ones included. */
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
+  /** What people are shown of a cell. @throws TypeError before `serve` */
+  describe(cell: string): FileCell;
   /** The same runner for graphs that read and make media. */
   wrap(runner: UdfRunner): UdfRunner;
   /**
@@ -42,6 +47,11 @@ export interface OpenMedia extends AsyncDisposable {
    * it answers name files by store and key. @throws database_unavailable
    */
   serve(): Promise<void>;
+}
+
+/** The address of a token below a service. */
+function serviceAddress(base: string, token: string, name: string): string {
+  return `${base}${MEDIA_PATH}/${token}/${encodeURIComponent(name)}`;
 }
 
 /**
@@ -53,6 +63,7 @@ export function openMedia(
   env: Readonly<Record<string, string | undefined>>,
   sql: SqlPool,
   log: Logger,
+  printAddress: MediaFilesOptions["printAddress"] = serviceAddress,
 ): OpenMedia {
   const folders = {
     home: join(place.folder, MEDIA_FOLDERS.home),
@@ -87,6 +98,7 @@ export function openMedia(
     scratch_folder: folders.scratch,
     downloads: { allows_private: place.may_reach_private, max_bytes: DOWNLOAD_BYTES, total_ms: DOWNLOAD_MS },
     tokens: () => tokens,
+    printAddress,
     record: (object) => objects.record(object),
   });
   const { scratch_bytes: scratchBytes } = place;
@@ -97,6 +109,11 @@ export function openMedia(
     files,
     forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
     workerEnv: (own) => ({ ...own, ...Object.fromEntries(SCRATCH.map((name) => [name, folders.scratch])) }),
+    describe(cell) {
+      if (tokens === undefined) throw new TypeError("Files have no addresses before they are served.");
+      const { store: _store, key: _key, ...shown } = readReference(cell);
+      return { address: printAddress("", tokens.make(readReference(cell)), shown.name ?? ""), ...shown };
+    },
     wrap: (runner) => withMedia(runner, files),
     async serve() {
       for (const folder of [folders.uploads, folders.scratch]) await removeAbandoned(folder);

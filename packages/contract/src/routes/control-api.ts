@@ -9,7 +9,7 @@ import * as deploys from "./control-deploys.ts";
 import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
-import { dataTableSchema, rowPageSchema } from "./pod.ts";
+import { dataTableSchema, fileQuerySchema, rowPageSchema } from "./pod.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
   query: bodies.pageQuerySchema,
@@ -85,6 +85,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   tableShow: { answer: dataTableSchema },
   rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
   rowInsert: {},
+  fileShow: { query: fileQuerySchema },
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
   recompute: { body: work.recomputeBodySchema, answer: z.object({ result: recomputeResultSchema }) },

@@ -148,6 +148,8 @@ export const CONTROL_ROUTES = {
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
+  /** By the address in a row. HTML, SVG and documents are downloaded, never shown. */
+  fileShow: get(`${DATABASE}/file`, "data.read", "Read the file of a media cell", { answers: "file" }),
 
   /** For all databases, or for `?database=`. */
   serviceList: get(`${ORG}/services`, "org.read", "List services", GRANT),

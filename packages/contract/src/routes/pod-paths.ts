@@ -19,6 +19,8 @@ export const POD_ROUTES = {
   rowList: get("/v1/tables/:table/rows"),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
+  /** The content of a media cell, by the token in its address. Also takes a range. */
+  fileShow: get("/v1/file", { answers: "file" }),
   /** Failed cells of a table, a folder, or the whole database. */
   errorList: get("/v1/errors"),
   /** Its table is a path within the database. */
