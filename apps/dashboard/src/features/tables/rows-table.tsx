@@ -6,8 +6,9 @@ import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Empty, Loading } from "../../ui/table.tsx";
+import { FileCellView } from "../files/file-view.tsx";
 import type { ExactObject } from "./exact-json.ts";
-import { cellFailure } from "./read-rows.ts";
+import { cellFailure, cellFile } from "./read-rows.ts";
 import { RowDialog } from "./row-dialog.tsx";
 import { useRows } from "./use-tables.ts";
 import { CellValue, shortText } from "./value.tsx";
@@ -128,7 +129,7 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
                       isNumeric(type) && "text-right",
                     )}
                   >
-                    <Cell row={row} column={name} />
+                    <Cell row={row} column={name} type={type} />
                   </td>
                 ))}
               </tr>
@@ -164,11 +165,18 @@ function Head({ title, type, is_first: isFirst = false }: HeadProps) {
   );
 }
 
-function Cell({ row, column }: { readonly row: ExactObject; readonly column: string }) {
+interface CellProps {
+  readonly row: ExactObject;
+  readonly column: string;
+  readonly type: string;
+}
+
+function Cell({ row, column, type }: CellProps) {
   const failure = cellFailure(row, column);
   if (failure === "pending") return <Badge tone="accent">pending</Badge>;
   if (failure !== undefined) return <Badge tone="danger">failed</Badge>;
-  return <CellValue value={row.get(column)} />;
+  const file = cellFile(row, column, type);
+  return file === undefined ? <CellValue value={row.get(column)} /> : <FileCellView file={file} />;
 }
 
 function isNumeric(type: string): boolean {
