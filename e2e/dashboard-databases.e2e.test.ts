@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, findBarriersInBoth, load, openWindow, takePicture } from "./support/browser.ts";
 import { type Dashboard, makeFirstAccount, makeKey, NO_BROWSER, openDashboard, signIn } from "./support/dashboard.ts";
@@ -18,8 +19,22 @@ class Docs(Base, name="docs"):
     shout = title.upper() + "!"
 
 
+class Photos(Base, name="photos", media_validation="on_read"):
+    id = db.Column(type=db.Int, primary_key=True)
+    picture: db.Image
+    sound: db.Audio | None
+    paper: db.Document | None
+
+
+@db.query
+def picture_of(id: int):
+    return Photos.where(Photos.id == id).select(Photos.picture)
+
+
 ingest = Router()
 ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.id, Docs.title, Docs.meta], outputs=[Docs.id, Docs.shout])
+ingest.add_insert_route(Photos, path="/photos", uploadfile_inputs=[Photos.picture, Photos.sound, Photos.paper])
+ingest.add_query_route(path="/photos/{id}", query=picture_of, method="get", return_fileresponse=True)
 `;
 
 /** One journey; each test continues from the previous one. */
@@ -179,6 +194,53 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.setViewportSize({ width: 1200, height: 760 });
   });
 
+  test("sends files by a form, shows files of the answer and of rows, and says why one is not shown", async () => {
+    const { page, open, button, server, ann } = dashboard;
+    await open("/orgs/acme/databases/main/services/ingest/call?route=POST%20%2Fphotos");
+    await button("Create a key for one hour").click();
+    await page.getByText("may call only this service").waitFor();
+    await page.getByLabel("id", { exact: true }).fill("1");
+    await button("Call").click();
+    await page.getByText("Choose a file.").waitFor();
+    await page.getByLabel("picture", { exact: true }).setInputFiles({ name: "dot.png", ...PNG });
+    await page.getByLabel("paper", { exact: true }).setInputFiles({ name: "page.html", ...HTML });
+    await page.getByText(`-F 'picture=@"dot.png"'`).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await button("Call").click();
+    const answer = page.getByRole("region", { name: "Answer" });
+    await answer.getByText("Status 200").waitFor();
+    const files = answer.getByRole("region", { name: "Files of the answer" });
+    await expect.poll(() => widthOf(files.getByRole("img", { name: "dot.png" }))).toBe(2);
+    await files.getByRole("link", { name: "page.html" }).waitFor();
+    expect(await findBarriersInBoth(page)).toEqual([]);
+
+    await page.getByLabel("Route").selectOption("GET /photos/{id}");
+    await page.getByLabel("id", { exact: true }).fill("1");
+    await button("Call").click();
+    await expect.poll(() => widthOf(answer.getByRole("img", { name: "dot.png" }))).toBe(2);
+
+    const rows = `${server.url}/v1/orgs/acme/databases/main/tables/photos/rows`;
+    const data = { id: 2, picture: "http://127.0.0.1:1/lost.png" };
+    await ann.context.request.post(rows, { headers: { origin: server.url }, data });
+    await open("/orgs/acme/databases/main/tables/photos");
+    const table = page.getByRole("region", { name: "Rows of photos" });
+    await expect.poll(() => widthOf(table.getByRole("img", { name: /^dot\.png, image\/png/ }))).toBe(2);
+    await table.getByText("not shown").waitFor();
+    await table.getByText(/lost\.png: .*127\.0\.0\.1/).waitFor();
+    const [stored] = await Promise.all([
+      page.waitForEvent("download"),
+      table.getByRole("link", { name: "page.html" }).click(),
+    ]);
+    expect(stored.suggestedFilename()).toBe("page.html");
+    await takePicture(page, "files");
+    expect(await findBarriersInBoth(page)).toEqual([]);
+    await table.getByRole("button", { name: "Open row 1" }).click();
+    const whole = page.getByRole("dialog", { name: "A row of photos" });
+    await expect.poll(() => widthOf(whole.getByRole("img", { name: /^dot\.png/ }))).toBe(2);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+  });
+
   test("rolls a service back to a previous release", async () => {
     const { page, project, open, button } = dashboard;
     writeFile(project, "app.py", `${APP}ingest.add_delete_route(Docs, path="/docs/delete", match_columns=[Docs.id])\n`);
@@ -275,6 +337,20 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(dashboard.ann.complaints).toEqual([]);
   });
 });
+
+const PNG = {
+  mimeType: "image/png",
+  buffer: Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mP438MARAwQCgAvPgYtcKLbpgAAAABJRU5ErkJggg==",
+    "base64",
+  ),
+};
+const HTML = { mimeType: "text/html", buffer: Buffer.from("<!doctype html><title>a</title><script>alert(1)</script>") };
+
+/** The width of a picture that the browser has decoded; 0 before. */
+async function widthOf(picture: Locator): Promise<number> {
+  return await picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth);
+}
 
 /** Pictures that the documents use. */
 const PICTURES: Readonly<Record<string, { readonly light?: string; readonly dark?: string }>> = {
