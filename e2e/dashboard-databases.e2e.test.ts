@@ -202,8 +202,8 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await page.getByLabel("id", { exact: true }).fill("1");
     await button("Call").click();
     await page.getByText("Choose a file.").waitFor();
-    await page.getByLabel("picture", { exact: true }).setInputFiles({ name: "dot.png", ...PNG });
-    await page.getByLabel("paper", { exact: true }).setInputFiles({ name: "page.html", ...HTML });
+    await page.getByLabel("picture", { exact: true }).setInputFiles(PNG);
+    await page.getByLabel("paper", { exact: true }).setInputFiles(HTML);
     await page.getByText(`-F 'picture=@"dot.png"'`).waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await button("Call").click();
@@ -232,13 +232,38 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
       table.getByRole("link", { name: "page.html" }).click(),
     ]);
     expect(stored.suggestedFilename()).toBe("page.html");
-    await takePicture(page, "files");
     expect(await findBarriersInBoth(page)).toEqual([]);
     await table.getByRole("button", { name: "Open row 1" }).click();
     const whole = page.getByRole("dialog", { name: "A row of photos" });
     await expect.poll(() => widthOf(whole.getByRole("img", { name: /^dot\.png/ }))).toBe(2);
     expect(await findBarriers(page)).toEqual([]);
     await page.keyboard.press("Escape");
+  });
+
+  test("the docs page of a service sends files by a form and shows the file of a response", async () => {
+    const { browser, server, ann, project } = dashboard;
+    const shown = await ann.context.request.get(`${server.url}/v1/orgs/acme/databases/main/services/ingest`);
+    const { endpoint } = (await shown.json()) as { endpoint: string };
+    await using window = await openWindow(browser);
+    const { page, complaints } = window;
+    await page.goto(`${endpoint}/docs`);
+    await page.getByLabel("API key").fill(project.env.SERVICE_API_KEY ?? "");
+    await page.getByRole("button", { name: "Show the routes" }).click();
+    const insert = page.locator(".opblock-post", { hasText: "/photos" });
+    await insert.locator(".opblock-summary-control").click();
+    await insert.locator("[data-property-name=id] input").fill("3");
+    for (const [name, file] of Object.entries({ picture: PNG, paper: HTML })) {
+      await insert.locator(`[data-property-name=${name}] input[type=file]`).setInputFiles(file);
+    }
+    await insert.getByRole("button", { name: "Execute" }).click();
+    const answer = insert.locator(".live-responses-table .microlight").first();
+    await expect.poll(() => answer.textContent()).toMatch(/"sound": null,\s+"paper": "http.*page\.html"/);
+    const read = page.locator(".opblock-get", { hasText: "/photos/{id}" });
+    await read.locator(".opblock-summary-control").click();
+    await read.getByPlaceholder("id").fill("3");
+    await read.getByRole("button", { name: "Execute" }).click();
+    await expect.poll(() => widthOf(read.locator(".live-responses-table img"))).toBe(2);
+    expect(complaints).toEqual([]);
   });
 
   test("rolls a service back to a previous release", async () => {
@@ -338,14 +363,13 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
   });
 });
 
-const PNG = {
-  mimeType: "image/png",
-  buffer: Buffer.from(
-    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mP438MARAwQCgAvPgYtcKLbpgAAAABJRU5ErkJggg==",
-    "base64",
-  ),
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mP438MARAwQCgAvPgYtcKLbpgAAAABJRU5ErkJggg==";
+const PNG = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(DOT, "base64") };
+const HTML = {
+  name: "page.html",
+  mimeType: "text/html",
+  buffer: Buffer.from("<!doctype html><script>alert(1)</script>"),
 };
-const HTML = { mimeType: "text/html", buffer: Buffer.from("<!doctype html><title>a</title><script>alert(1)</script>") };
 
 /** The width of a picture that the browser has decoded; 0 before. */
 async function widthOf(picture: Locator): Promise<number> {

@@ -1,6 +1,6 @@
 import type { FileCell } from "@appdb/contract/routes/pod";
+import { type ExactJson, ExactNumber, type ExactObject, isArray, isObject } from "../../api/exact-json.ts";
 import { formatBytes } from "../../ui/format.ts";
-import { type ExactJson, ExactNumber, type ExactObject, isArray, isObject } from "../tables/exact-json.ts";
 
 export type FileKind = "image" | "video" | "audio" | "document";
 

@@ -1,6 +1,6 @@
 import { CALL_FILE_BYTES } from "@appdb/contract/routes/control-paths";
 import type { ServiceCall } from "@appdb/contract/routes/control-services";
-import { parseExact } from "../tables/exact-json.ts";
+import { parseExact } from "../../api/exact-json.ts";
 import type { RouteField, RouteForm } from "./route-form.ts";
 
 /** A request without its key. */

@@ -3,6 +3,7 @@ import type { DataTable } from "@appdb/contract/routes/pod";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api.tsx";
+import { type ExactObject, isObject, parseExact } from "../../api/exact-json.ts";
 import { KEYS, serviceQuery } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,7 +12,6 @@ import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextLink } from "../../ui/text-link.tsx";
-import { type ExactObject, isObject, parseExact } from "./exact-json.ts";
 import { readRow } from "./read-rows.ts";
 import { curlCommand, sampleRow } from "./sample-row.ts";
 

@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
+import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "../../api/exact-json.ts";
 import { fileKind, readFileCell, type ShownFile } from "../files/shown-file.ts";
-import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "./exact-json.ts";
 
 export interface ExactPage {
   readonly rows: readonly ExactObject[];

@@ -1,4 +1,5 @@
 import type { DataTable } from "@appdb/contract/routes/pod";
+import { type ExactObject, printExact } from "../../api/exact-json.ts";
 import { Alert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -6,7 +7,6 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { FullFile } from "../files/file-view.tsx";
 import { fileAddress } from "../files/shown-file.ts";
-import { type ExactObject, printExact } from "./exact-json.ts";
 import { cellFailure, cellFile } from "./read-rows.ts";
 import { FullValue } from "./value.tsx";
 

@@ -1,13 +1,13 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
 import type { DataTable } from "@appdb/contract/routes/pod";
 import { type ReactNode, useState } from "react";
+import type { ExactObject } from "../../api/exact-json.ts";
 import { ProblemAlert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Empty, Loading } from "../../ui/table.tsx";
 import { FileCellView } from "../files/file-view.tsx";
-import type { ExactObject } from "./exact-json.ts";
 import { cellFailure, cellFile } from "./read-rows.ts";
 import { RowDialog } from "./row-dialog.tsx";
 import { useRows } from "./use-tables.ts";
