@@ -7,9 +7,13 @@ interface FileProps {
   readonly file: ShownFile;
 }
 
+/** A page of rows does not load larger pictures. */
+const MAX_SMALL_BYTES = 10_000_000;
+
 /** A file in a cell: a small picture, a player, or a link with what is known of it. */
 export function FileCellView({ file }: FileProps) {
-  if (!isPlayable(file)) return <FileLink file={file} />;
+  const isLarge = file.kind === "image" && (file.bytes ?? 0) > MAX_SMALL_BYTES;
+  if (isLarge || !isPlayable(file)) return <FileLink file={file} />;
   return <Player file={file} />;
 }
 

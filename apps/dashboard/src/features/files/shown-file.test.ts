@@ -33,7 +33,7 @@ test("a listed cell says what is known of its file", () => {
   expect(file && [fileName(file), fileFacts(file)]).toEqual(["a.png", "640x480 RGB, image/png, 12 KiB"]);
 });
 
-test("an inserted cell is an address, and other values are no file", () => {
+test("an inserted cell is an address, and other values have no file", () => {
   const file = readFileCell(ADDRESS, "video");
   expect(file).toEqual({ kind: "video", address: ADDRESS });
   expect(file && [fileName(file), fileFacts(file)]).toEqual(["video", ""]);
