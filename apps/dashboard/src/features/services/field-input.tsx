@@ -29,7 +29,7 @@ export function FieldInput({ field, value, problem, onChange, onFile }: FieldInp
       <Field
         {...described}
         type="file"
-        className="py-1.5 pl-1.5 text-sm file:mr-3 file:h-6.5 file:rounded file:border-0 file:bg-sunken file:px-2.5 file:font-medium file:text-ink"
+        className="read-only:bg-surface! py-1.5 pl-1.5 text-sm file:mr-3 file:h-6.5 file:rounded file:border-0 file:bg-sunken file:px-2.5 file:font-medium file:text-ink"
         onChange={(event) => onFile(event.target.files?.[0])}
       />
     );

@@ -91,7 +91,8 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
       aria-label={`Rows of ${path}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
       tabIndex={0}
-      className="max-h-[max(24rem,calc(100dvh-12rem))] overflow-auto rounded-lg border border-line bg-surface"
+      // contains elements for screen readers, which must not widen the page
+      className="relative max-h-[max(24rem,calc(100dvh-12rem))] overflow-auto rounded-lg border border-line bg-surface"
     >
       <table className="w-full border-separate border-spacing-0 text-sm">
         <caption className="sr-only">Rows of {path}</caption>
