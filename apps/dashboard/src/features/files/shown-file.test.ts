@@ -37,6 +37,8 @@ test("an inserted cell is an address, and other values have no file", () => {
   const file = readFileCell(ADDRESS, "video");
   expect(file).toEqual({ kind: "video", address: ADDRESS });
   expect(file && [fileName(file), fileFacts(file)]).toEqual(["video", ""]);
+  const elsewhere = readFileCell("https://example.com/cat.png", "image");
+  expect(elsewhere && [fileName(elsewhere), isPlayable(elsewhere)]).toEqual(["cat.png", false]);
   for (const value of ["null", "7", "[]", '{"url":"https://a/b.png"}']) {
     expect(readFileCell(parseExact(value), "image")).toBeUndefined();
   }

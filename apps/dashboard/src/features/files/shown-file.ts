@@ -17,7 +17,8 @@ export function fileKind(type: string): FileKind | undefined {
 
 /** Reads a cell of a column of files: a description in a list of rows, an address in an inserted row. */
 export function readFileCell(value: ExactJson | undefined, kind: FileKind): ShownFile | undefined {
-  if (typeof value === "string") return { kind, address: value };
+  // the page's policy allows no element to load an address of another site
+  if (typeof value === "string") return { kind: value.startsWith("/") ? kind : "document", address: value };
   if (!isObject(value) || typeof value.get("address") !== "string") return undefined;
   const [text, number] = [textOf(value), numberOf(value)];
   return {
