@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBarriers, findBarriersInBoth, load, openWindow, takePicture, widthOnPhone } from "./support/browser.ts";
 import { type Dashboard, makeFirstAccount, makeKey, NO_BROWSER, openDashboard, signIn } from "./support/dashboard.ts";
+import { HTML, LOAD_SOUND, PNG, WAV, widthOf } from "./support/page-files.ts";
 import { expectExit, writeFile } from "./support/served.ts";
 
 const APP = `
@@ -200,6 +200,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await button("Call").click();
     await page.getByText("Choose a file.").waitFor();
     await page.getByLabel("picture", { exact: true }).setInputFiles(PNG);
+    await page.getByLabel("sound", { exact: true }).setInputFiles(WAV);
     await page.getByLabel("paper", { exact: true }).setInputFiles(HTML);
     await page.getByText(`-F 'picture=@"dot.png"'`).waitFor();
     expect(await findBarriers(page)).toEqual([]);
@@ -224,6 +225,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     const table = page.getByRole("region", { name: "Rows of photos" });
     await expect.poll(() => widthOf(table.getByRole("img", { name: /^dot\.png, image\/png/ }))).toBe(2);
     await table.getByText(/lost\.png: .*127\.0\.0\.1/).waitFor();
+    expect(await page.evaluate<number>(LOAD_SOUND)).toBe(0.01);
     const [stored] = await Promise.all([
       page.waitForEvent("download"),
       table.getByRole("link", { name: "page.html" }).click(),
@@ -360,19 +362,6 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(dashboard.ann.complaints).toEqual([]);
   });
 });
-
-const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mP438MARAwQCgAvPgYtcKLbpgAAAABJRU5ErkJggg==";
-const PNG = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(DOT, "base64") };
-const HTML = {
-  name: "page.html",
-  mimeType: "text/html",
-  buffer: Buffer.from("<!doctype html><script>alert(1)</script>"),
-};
-
-/** The width of a picture that the browser has decoded; 0 before. */
-async function widthOf(picture: Locator): Promise<number> {
-  return await picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth);
-}
 
 /** Pictures that the documents use. */
 const PICTURES: Readonly<Record<string, { readonly light?: string; readonly dark?: string }>> = {
