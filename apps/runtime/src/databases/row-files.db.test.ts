@@ -66,6 +66,26 @@ test("no token is valid in a database without tables", async () => {
   await ensureCatalog(sql, readCatalogMigrations());
 });
 
+test("a failure to open is not kept", async () => {
+  const place = localMediaPlace(folder, {});
+  const lost = createPgPool({ dsn: database.dsn, max: 1, application_name: "row files test" });
+  let isLost = true;
+  const query: typeof lost.query = (input) => (isLost ? Promise.reject(new Error("lost")) : lost.query(input));
+  const own = new RowFiles({
+    sql: Object.assign(Object.create(lost) as typeof lost, { query }),
+    log: createSilentLog(),
+    place,
+    env: {},
+    printAddress: printFileAddress("cloud://acme:main"),
+  });
+  const row = `[${REFERENCE_START}${storedCell()}${REFERENCE_END}]`;
+  await expect(own.describe(row)).rejects.toThrow("lost");
+  isLost = false;
+  expect(await own.describe(row)).toContain("/file?token=");
+  await own[Symbol.asyncDispose]();
+  await lost[Symbol.asyncDispose]();
+});
+
 test("rows without files stay as they are", async () => {
   expect(await files.describe('[{"a":1.50}]')).toBe('[{"a":1.50}]');
 });
@@ -81,6 +101,19 @@ test("a cell is shown with an address that gives its content", async () => {
   const pieces: Uint8Array[] = [];
   for await (const piece of answer.body as AsyncIterable<Uint8Array>) pieces.push(piece);
   expect(Buffer.concat(pieces).toString()).toBe("not");
+});
+
+test("a file is shown while the database refuses writes", async () => {
+  const row = `[${REFERENCE_START}${storedCell()}${REFERENCE_END}]`;
+  await files.describe(row);
+  const dsn = new URL(database.dsn);
+  dsn.searchParams.set("options", "-c default_transaction_read_only=on");
+  await using reading = createPgPool({ dsn: dsn.href, max: 1, application_name: "row files test" });
+  await expect(reading.query({ text: "create table refused ()" })).rejects.toMatchObject({ code: expect.any(String) });
+  const place = localMediaPlace(folder, {});
+  const printAddress = printFileAddress("cloud://acme:main");
+  await using own = new RowFiles({ sql: reading, log: createSilentLog(), place, env: {}, printAddress });
+  expect(await own.describe(row)).toContain("/file?token=");
 });
 
 test("a range behind the end gives the whole file", async () => {

@@ -74,8 +74,13 @@ export class RowFiles implements AsyncDisposable {
     const { env, log, place, printAddress, sql } = this.#deps;
     // nothing is stored, so an invalid destination must not prevent reading
     const media = openMedia({ ...place, input: HOME_STORE, output: HOME_STORE }, env, sql, log, printAddress);
-    await media.serve();
-    return media;
+    try {
+      await media.serve();
+      return media;
+    } catch (error) {
+      await media[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 }
 

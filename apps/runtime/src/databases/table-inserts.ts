@@ -155,7 +155,10 @@ async function open(
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
   const media = declaresMedia(manifest) ? openMedia(place, runtime.env, sql, log, printAddress) : undefined;
-  await media?.serve();
+  await media?.serve().catch(async (error: unknown) => {
+    await media[Symbol.asyncDispose]();
+    throw error;
+  });
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
