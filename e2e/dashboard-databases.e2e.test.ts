@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBarriers, findBarriersInBoth, load, openWindow, takePicture } from "./support/browser.ts";
+import { findBarriers, findBarriersInBoth, load, openWindow, takePicture, widthOnPhone } from "./support/browser.ts";
 import { type Dashboard, makeFirstAccount, makeKey, NO_BROWSER, openDashboard, signIn } from "./support/dashboard.ts";
+import { HTML, LOAD_SOUND, PNG, WAV, widthOf } from "./support/page-files.ts";
 import { expectExit, writeFile } from "./support/served.ts";
 
 const APP = `
@@ -18,8 +19,22 @@ class Docs(Base, name="docs"):
     shout = title.upper() + "!"
 
 
+class Photos(Base, name="photos", media_validation="on_read"):
+    id = db.Column(type=db.Int, primary_key=True)
+    picture: db.Image
+    sound: db.Audio | None
+    paper: db.Document | None
+
+
+@db.query
+def picture_of(id: int):
+    return Photos.where(Photos.id == id).select(Photos.picture)
+
+
 ingest = Router()
 ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.id, Docs.title, Docs.meta], outputs=[Docs.id, Docs.shout])
+ingest.add_insert_route(Photos, path="/photos", uploadfile_inputs=[Photos.picture, Photos.sound, Photos.paper])
+ingest.add_query_route(path="/photos/{id}", query=picture_of, method="get", return_fileresponse=True)
 `;
 
 /** One journey; each test continues from the previous one. */
@@ -173,10 +188,82 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
       .waitFor();
     await page.evaluate("scrollTo(0, 0)");
     await takePicture(page, "service");
-    await page.setViewportSize({ width: 390, height: 760 });
-    // no page is wider than its window: tables scroll within their frames
-    expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(390);
-    await page.setViewportSize({ width: 1200, height: 760 });
+    expect(await widthOnPhone(page)).toBe(390);
+  });
+
+  test("sends files by a form, shows files of the answer and of rows, and says why one is not shown", async () => {
+    const { page, open, button, server, ann } = dashboard;
+    await open("/orgs/acme/databases/main/services/ingest/call?route=POST%20%2Fphotos");
+    await button("Create a key for one hour").click();
+    await page.getByText("may call only this service").waitFor();
+    await page.getByLabel("id", { exact: true }).fill("1");
+    await button("Call").click();
+    await page.getByText("Choose a file.").waitFor();
+    await page.getByLabel("picture", { exact: true }).setInputFiles(PNG);
+    await page.getByLabel("sound", { exact: true }).setInputFiles(WAV);
+    await page.getByLabel("paper", { exact: true }).setInputFiles(HTML);
+    await page.getByText(`-F 'picture=@"dot.png"'`).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await button("Call").click();
+    const answer = page.getByRole("region", { name: "Answer" });
+    await answer.getByText("Status 200").waitFor();
+    const files = answer.getByRole("region", { name: "Files of the answer" });
+    await expect.poll(() => widthOf(files.getByRole("img", { name: "dot.png" }))).toBe(2);
+    await files.getByRole("link", { name: "page.html" }).waitFor();
+    expect(await widthOnPhone(page)).toBe(390);
+    expect(await findBarriersInBoth(page)).toEqual([]);
+
+    await page.getByLabel("Route").selectOption("GET /photos/{id}");
+    await page.getByLabel("id", { exact: true }).fill("1");
+    await button("Call").click();
+    await expect.poll(() => widthOf(answer.getByRole("img", { name: "dot.png" }))).toBe(2);
+
+    const rows = `${server.url}/v1/orgs/acme/databases/main/tables/photos/rows`;
+    const data = { id: 2, picture: "http://127.0.0.1:1/lost.png" };
+    await ann.context.request.post(rows, { headers: { origin: server.url }, data });
+    await open("/orgs/acme/databases/main/tables/photos");
+    const table = page.getByRole("region", { name: "Rows of photos" });
+    await expect.poll(() => widthOf(table.getByRole("img", { name: /^dot\.png, image\/png/ }))).toBe(2);
+    await table.getByText(/lost\.png: .*127\.0\.0\.1/).waitFor();
+    expect(await page.evaluate<number>(LOAD_SOUND)).toBe(0.01);
+    const [stored] = await Promise.all([
+      page.waitForEvent("download"),
+      table.getByRole("link", { name: "page.html" }).click(),
+    ]);
+    expect(stored.suggestedFilename()).toBe("page.html");
+    expect(await widthOnPhone(page)).toBe(390);
+    expect(await findBarriersInBoth(page)).toEqual([]);
+    await table.getByRole("button", { name: "Open row 1" }).click();
+    const whole = page.getByRole("dialog", { name: "A row of photos" });
+    await expect.poll(() => widthOf(whole.getByRole("img", { name: /^dot\.png/ }))).toBe(2);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+  });
+
+  test("the docs page of a service sends files by a form and shows the file of a response", async () => {
+    const { browser, server, ann, project } = dashboard;
+    const shown = await ann.context.request.get(`${server.url}/v1/orgs/acme/databases/main/services/ingest`);
+    const { endpoint } = (await shown.json()) as { endpoint: string };
+    await using window = await openWindow(browser);
+    const { page, complaints } = window;
+    await page.goto(`${endpoint}/docs`);
+    await page.getByLabel("API key").fill(project.env.SERVICE_API_KEY ?? "");
+    await page.getByRole("button", { name: "Show the routes" }).click();
+    const insert = page.locator(".opblock-post", { hasText: "/photos" });
+    await insert.locator(".opblock-summary-control").click();
+    await insert.locator("[data-property-name=id] input").fill("3");
+    for (const [name, file] of Object.entries({ picture: PNG, paper: HTML })) {
+      await insert.locator(`[data-property-name=${name}] input[type=file]`).setInputFiles(file);
+    }
+    await insert.getByRole("button", { name: "Execute" }).click();
+    const answer = insert.locator(".live-responses-table .microlight").first();
+    await expect.poll(() => answer.textContent()).toMatch(/"sound": null,\s+"paper": "http.*page\.html"/);
+    const read = page.locator(".opblock-get", { hasText: "/photos/{id}" });
+    await read.locator(".opblock-summary-control").click();
+    await read.getByPlaceholder("id").fill("3");
+    await read.getByRole("button", { name: "Execute" }).click();
+    await expect.poll(() => widthOf(read.locator(".live-responses-table img"))).toBe(2);
+    expect(complaints).toEqual([]);
   });
 
   test("rolls a service back to a previous release", async () => {

@@ -98,3 +98,12 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   const folder = process.env.PICTURES;
   if (folder !== undefined) await page.screenshot({ path: join(folder, `dashboard-${name}.png`) });
 }
+
+/** The width of the page in a window of 390 pixels. It equals them if wide tables scroll within their frames. */
+export async function widthOnPhone(page: Page): Promise<number> {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 390, height: 760 });
+  const width = await page.evaluate<number>("document.documentElement.scrollWidth");
+  if (before !== null) await page.setViewportSize(before);
+  return width;
+}

@@ -38,6 +38,7 @@ import { addWebhookRoutes } from "./control-plane/webhooks/webhooks-routes.ts";
 import { addWorkRoutes } from "./control-plane/work/work-routes.ts";
 import { createNotifications, type Notifications } from "./database/notifications.ts";
 import type { ControlDatabase } from "./database/pool.ts";
+import { gatewaySource } from "./edge/address.ts";
 import { createKeySnapshots, type KeySnapshots } from "./edge/key-snapshots.ts";
 import { createKeyUses, type KeyUses } from "./edge/key-uses.ts";
 import { checkDatabase, checkDisk } from "./health/checks.ts";
@@ -189,7 +190,7 @@ export function composeServer(input: ServerInput): ComposedServer {
   addAccountRoutes(routes, deps);
   addOrganizationRoutes(routes, deps);
   addResourceRoutes(app, routes, deps);
-  addDashboard(app, input.dashboard);
+  addDashboard(app, input.dashboard, gatewaySource(config));
   addMemberRoutes(routes, deps);
   addInvitationRoutes(routes, deps);
   return { deps, app, routes };

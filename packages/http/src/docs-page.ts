@@ -46,7 +46,21 @@ export const DOCS_SCRIPT = `"use strict";
   const KEPT = "api key of " + location.pathname;
   const find = (id) => document.getElementById(id);
 
+  // A route that takes files begins with its form. The page makes a file of every other type of content, also of addresses.
+  function putFormsFirst(paths) {
+    for (const { requestBody } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+      const content = requestBody && requestBody.content;
+      const form = content && content["multipart/form-data"];
+      if (!form) continue;
+      requestBody.content = Object.assign({ "multipart/form-data": form }, content);
+      for (const field of Object.values((form.schema && form.schema.properties) || {})) {
+        if (field.format === "uri") delete field.contentMediaType;
+      }
+    }
+  }
+
   function show(description, key) {
+    putFormsFirst(description.paths || {});
     find("ask").hidden = true;
     find("forget").hidden = key === "";
     document.title = description.info.title;

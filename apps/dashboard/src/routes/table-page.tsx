@@ -1,11 +1,11 @@
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import type { ExactObject } from "../api/exact-json.ts";
 import { DatabaseFrame } from "../features/databases/database-frame.tsx";
 import { useDatabase } from "../features/databases/use-database.ts";
 import { may, useOrg } from "../features/organizations/use-org.ts";
 import { Asleep } from "../features/tables/asleep.tsx";
 import { ColumnsTable } from "../features/tables/columns-table.tsx";
-import type { ExactObject } from "../features/tables/exact-json.ts";
 import { InsertDialog } from "../features/tables/insert-dialog.tsx";
 import { RowDialog } from "../features/tables/row-dialog.tsx";
 import { RowsTable } from "../features/tables/rows-table.tsx";

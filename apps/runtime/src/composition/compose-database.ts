@@ -16,6 +16,7 @@ import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableInserts } from "../databases/table-inserts.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
@@ -54,6 +55,8 @@ export interface DatabasePodDeps {
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
   readonly inserts: TableInserts;
+  /** The files of media cells, for people. */
+  readonly row_files: RowFiles;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   /** The media store of the database, for people. @throws as `ready` */
@@ -131,7 +134,18 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     status_command: `cli db status ${spec.uri}`,
   });
-  const inserts = new TableInserts({ sql, clock: steady, log, limits, runtimes, manifests, media: spec.media });
+  const printAddress = printFileAddress(spec.uri);
+  const inserts = new TableInserts({
+    sql,
+    clock: steady,
+    log,
+    limits,
+    runtimes,
+    manifests,
+    media: spec.media,
+    printAddress,
+  });
+  const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -195,6 +209,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     runtimes,
     manifests,
     inserts,
+    row_files: rowFiles,
     use,
     disk,
     lifecycle: { is_ready: false, is_stopping: false },
@@ -205,6 +220,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
       await inserts[Symbol.asyncDispose]();
+      await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
     },

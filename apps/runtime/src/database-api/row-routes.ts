@@ -1,9 +1,10 @@
+import { Readable } from "node:stream";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
-import { withPlainAddresses } from "@appdb/engine/answers/media-addresses";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { findTable, listRows } from "@appdb/engine/queries/list-rows";
 import { folderSchema } from "@appdb/engine/target";
+import { endOf } from "@appdb/http/mount-api";
 import type { FastifyInstance } from "fastify";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
@@ -15,7 +16,7 @@ import { carryRequest } from "./carry-request.ts";
 export function rowHandlers(
   app: FastifyInstance,
   deps: DatabasePodDeps,
-): Pick<Handlers<typeof POD_API>, "rowInsert" | "rowList" | "tableList" | "tableShow"> {
+): Pick<Handlers<typeof POD_API>, "fileShow" | "rowInsert" | "rowList" | "tableList" | "tableShow"> {
   const { sql } = deps;
   const connections = new Connections(app.server);
   return {
@@ -32,9 +33,19 @@ export function rowHandlers(
       const page = await listRows(sql, table, { limit, cursor: cursor ?? null });
       // sent as text, because JSON numbers would lose digits
       reply.type("application/json; charset=utf-8");
-      const rows = withPlainAddresses(page.rows.join(","));
+      const rows = await deps.row_files.describe(page.rows.join(","));
       await reply.send(`{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`);
       return undefined;
+    },
+    fileShow: async ({ query: { token }, reply, request }) => {
+      await deps.ready();
+      const { headers, method } = request;
+      const file = await deps.row_files.read(token, { method, headers, signal: endOf(reply) });
+      const isWhole = typeof file.body === "string" || Buffer.isBuffer(file.body);
+      await reply
+        .code(file.status)
+        .headers(file.headers)
+        .send(isWhole ? file.body : Readable.from(file.body));
     },
     rowInsert: async ({ params, reply, request }) => {
       await deps.disk.admit();

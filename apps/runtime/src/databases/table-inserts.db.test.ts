@@ -25,6 +25,7 @@ test("an attempt that fails leaves no folder of its process behind", async () =>
       runtimes: { find: () => ({ runtime: testRuntime(folder) }) } as never,
       manifests: { applied: async () => applied } as never,
       media: localMediaPlace(join(folder, "media"), {}),
+      printAddress: (base, token) => base + token,
     });
     const [table] = (await loadCatalog(catalog.sql)).tables;
     if (table === undefined) throw new Error("The table is missing.");

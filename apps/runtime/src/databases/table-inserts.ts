@@ -28,6 +28,8 @@ export interface TableInsertsDeps {
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
   readonly media: MediaPlace;
+  /** The address of a token. */
+  readonly printAddress: (base: string, token: string) => string;
 }
 
 /**
@@ -140,7 +142,7 @@ class OpenedTables {
 }
 
 async function open(
-  { sql, clock, log, limits, runtimes, manifests, media: place }: TableInsertsDeps,
+  { sql, clock, log, limits, runtimes, manifests, media: place, printAddress }: TableInsertsDeps,
   runtimeId: string,
   target: string,
 ): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
@@ -152,8 +154,14 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const mediaInput = { place, env: runtime.env, destinations: destinationsOf(applied.tables), sql, log };
-  const media = declaresMedia(manifest) ? openMedia(mediaInput) : undefined;
+  const destinations = destinationsOf(applied.tables);
+  const media = declaresMedia(manifest)
+    ? openMedia({ place, env: runtime.env, destinations, sql, log, print_address: printAddress })
+    : undefined;
+  await media?.serve().catch(async (error: unknown) => {
+    await media[Symbol.asyncDispose]();
+    throw error;
+  });
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { basename } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { readReference } from "@appdb/contract/media";
 import {
   HOME_STORE,
   INPUT_DESTINATION,
@@ -9,14 +10,16 @@ import {
   OUTPUT_DESTINATION,
 } from "@appdb/contract/media-place";
 import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
+import type { FileCell } from "@appdb/contract/routes/pod";
 import { withMedia } from "@appdb/engine/compute/media-runner";
+import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import { MediaNames } from "@appdb/engine/media/media-names";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { Downloads } from "@appdb/media/files/downloads";
 import { FileCache } from "@appdb/media/files/file-cache";
-import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
+import { LocalMediaFiles, type MediaFilesOptions, storeNameOf } from "@appdb/media/files/media-files";
 import { MediaSources } from "@appdb/media/files/media-sources";
 import { createFormReader } from "@appdb/media/forms/read-form";
 import { openDiskStore } from "@appdb/media/stores/disk-store";
@@ -41,6 +44,8 @@ export interface OpenMedia extends AsyncDisposable {
   readonly forms: FormReader;
   /** The environment of workers, with the folder for the files that they make, temporary ones included. */
   workerEnv(env: Readonly<Record<string, string>>): Record<string, string>;
+  /** What people are shown of a cell. @throws TypeError before `serve` */
+  describe(cell: string): FileCell;
   /** The same runner for graphs that read and make media. */
   wrap(runner: UdfRunner): UdfRunner;
   /**
@@ -58,13 +63,27 @@ export interface MediaInput {
   readonly destinations: readonly string[];
   readonly sql: SqlPool;
   readonly log: Logger;
+  /** Defaults to addresses below a service. */
+  readonly print_address?: MediaFilesOptions["printAddress"];
+}
+
+/** The address of a token below a service. */
+function serviceAddress(base: string, token: string, name: string): string {
+  return `${base}${MEDIA_PATH}/${token}/${encodeURIComponent(name)}`;
 }
 
 /**
  * Opens the media of a database. Stores of clouds are opened on first use, with the credentials of `env`.
  * @throws config_invalid for a destination or a source that is not an address
  */
-export function openMedia({ place, env, destinations, sql, log }: MediaInput): OpenMedia {
+export function openMedia({
+  place,
+  env,
+  destinations,
+  sql,
+  log,
+  print_address: printAddress = serviceAddress,
+}: MediaInput): OpenMedia {
   const [input, output] = [configuredStore(place, "input"), configuredStore(place, "output")];
   const sources = openSources(place, destinations);
   const folders = mediaFolders(place);
@@ -106,6 +125,7 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
       requireWritable: () => objects.requireWritable(),
     }),
     tokens: () => tokens,
+    printAddress,
     record: (object) => objects.record(object),
   });
   const { scratch_bytes: scratchBytes } = place;
@@ -116,6 +136,11 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
     files,
     forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
     workerEnv: (given) => ({ ...given, ...Object.fromEntries(SCRATCH.map((name) => [name, own.scratch])) }),
+    describe(cell) {
+      if (tokens === undefined) throw new TypeError("Files have no addresses before they are served.");
+      const { store: _store, key: _key, ...shown } = readReference(cell);
+      return { address: printAddress("", tokens.make(readReference(cell)), shown.name ?? ""), ...shown };
+    },
     wrap: (runner) => withMedia(runner, files),
     async serve() {
       await removeLeftovers(folders);

@@ -34,3 +34,14 @@ export function databaseOrigin(
   const host = gateway.host.includes(":") ? `[${gateway.host}]` : gateway.host;
   return `http://${host}:${gatewayPort}`;
 }
+
+/**
+ * All addresses of services, as a content security policy names them: `https://*.<domain>` or `http://127.0.0.1:*`.
+ * Undefined for an IPv6 address, which policies cannot name.
+ */
+export function gatewaySource({ gateway }: Pick<ServerConfig, "gateway">): string | undefined {
+  if (gateway.domain !== undefined) {
+    return `https://*.${gateway.domain}${gateway.port === HTTPS_PORT ? "" : `:${gateway.port}`}`;
+  }
+  return gateway.host.includes(":") ? undefined : `http://${gateway.host}:*`;
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readServerConfig } from "../config/config.ts";
-import { serviceEndpoint } from "../edge/address.ts";
+import { gatewaySource, serviceEndpoint } from "../edge/address.ts";
 
 const TLS = { SERVICE_TLS_CERT: "/cert.pem", SERVICE_TLS_KEY: "/key.pem" };
 
@@ -20,4 +20,13 @@ test.each([
   ],
 ] as const)("with the settings %j, a service of %j is at %s", (env, place, endpoint) => {
   expect(serviceEndpoint(readServerConfig(env), place, "reports/ingest")).toBe(endpoint);
+});
+
+test.each([
+  [{}, "http://127.0.0.1:*"],
+  [{ SERVICE_GATEWAY_HOST: "::1" }, undefined],
+  [{ SERVICE_DOMAIN: "Apps.example.com", ...TLS }, "https://*.apps.example.com"],
+  [{ SERVICE_DOMAIN: "localhost", SERVICE_GATEWAY_PORT: "8443", ...TLS }, "https://*.localhost:8443"],
+] as const)("with the settings %j, pages show files of %s", (env, source) => {
+  expect(gatewaySource(readServerConfig(env))).toBe(source);
 });

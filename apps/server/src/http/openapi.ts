@@ -64,7 +64,12 @@ interface Components {
 }
 
 /** Content types of answers other than JSON. */
-const TYPES = { lines: "application/x-ndjson", events: "application/x-ndjson", text: "text/plain" } as const;
+const TYPES = {
+  lines: "application/x-ndjson",
+  events: "application/x-ndjson",
+  text: "text/plain",
+  file: "application/octet-stream",
+} as const;
 
 function writeOperation(name: ControlRouteName, components: Components): Json {
   const route: ControlRoute & Omit<RouteSchemas, "query"> & { readonly query?: z.ZodObject } = CONTROL_API[name];

@@ -26,7 +26,7 @@ describe("the dashboard's files", () => {
       const problem = toProblem(appError("not_found", { detail: "Nothing here." }));
       void reply.code(404).type("application/problem+json").send(JSON.stringify(problem));
     });
-    addDashboard(app, readDashboard(folder));
+    addDashboard(app, readDashboard(folder), "https://*.apps.example.com");
   });
   afterAll(async () => {
     await app.close();
@@ -55,10 +55,10 @@ describe("the dashboard's files", () => {
     }
   });
 
-  test("the page allows no inline code, no foreign sources and no frames", async () => {
+  test("the page allows no inline code, no foreign sources and no frames, and files of the gateway", async () => {
     const { headers } = await get("/");
     expect(headers["content-security-policy"]).toBe(
-      "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+      "default-src 'self'; img-src 'self' blob: https://*.apps.example.com; media-src 'self' blob: https://*.apps.example.com; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
     );
     expect(headers).toMatchObject({
       "x-content-type-options": "nosniff",
@@ -107,7 +107,7 @@ describe("the dashboard's files", () => {
 
 test("a server without a built dashboard explains how to build it", async () => {
   const app = fastify();
-  addDashboard(app, undefined);
+  addDashboard(app, undefined, undefined);
   const { statusCode, body } = await app.inject("/");
   expect({ statusCode, body }).toEqual({
     statusCode: 503,

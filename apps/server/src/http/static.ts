@@ -31,10 +31,16 @@ const TYPES: Readonly<Record<string, string>> = {
 const HASHED = "public, max-age=31536000, immutable";
 const ASKED_EACH_TIME = "no-cache";
 
-/** No inline code, no foreign sources, no frames. */
+/**
+ * No inline code, no foreign sources, no frames. Pictures, video and audio of services come from the gateway, and
+ * `blob:` are those that a called route has sent.
+ */
+function pagePolicy(gateway: string | undefined): string {
+  const files = ["'self'", "blob:", ...(gateway === undefined ? [] : [gateway])].join(" ");
+  return `default-src 'self'; img-src ${files}; media-src ${files}; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'`;
+}
+
 const PAGE_HEADERS = {
-  "content-security-policy":
-    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -73,8 +79,16 @@ function readPacked(path: string): Buffer | undefined {
   return existsSync(path) ? readFileSync(path) : undefined;
 }
 
-/** Serves the dashboard's files. Serves its page at all other paths, except those of the API and of missing files. */
-export function addDashboard(app: FastifyInstance, dashboard: Dashboard | undefined): void {
+/**
+ * Serves the dashboard's files. Serves its page at all other paths, except those of the API and of missing files.
+ * `gateway`: the source of files of services, as policies name it.
+ */
+export function addDashboard(
+  app: FastifyInstance,
+  dashboard: Dashboard | undefined,
+  gateway: string | undefined,
+): void {
+  const policy = pagePolicy(gateway);
   app.get("/*", { config: { permission: "public" } }, (request, reply) => {
     const path = request.url.split("?")[0] ?? "/";
     if (path === "/v1" || path.startsWith("/v1/")) return reply.callNotFound();
@@ -85,14 +99,20 @@ export function addDashboard(app: FastifyInstance, dashboard: Dashboard | undefi
         .send("The dashboard is not built. Build it with: npm run build\n");
     }
     const file = path === "/index.html" ? dashboard.page : dashboard.files.get(path);
-    if (file !== undefined) return sendFile(request, reply, file);
+    if (file !== undefined) return sendFile(request, reply, file, policy);
     const isPage = !path.slice(path.lastIndexOf("/")).includes(".");
-    return isPage ? sendFile(request, reply, dashboard.page) : reply.callNotFound();
+    return isPage ? sendFile(request, reply, dashboard.page, policy) : reply.callNotFound();
   });
 }
 
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: ServedFile): FastifyReply {
-  reply.headers({ ...PAGE_HEADERS, "cache-control": file.cache, etag: file.etag, vary: "accept-encoding" });
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: ServedFile, policy: string): FastifyReply {
+  reply.headers({
+    ...PAGE_HEADERS,
+    "content-security-policy": policy,
+    "cache-control": file.cache,
+    etag: file.etag,
+    vary: "accept-encoding",
+  });
   if (request.headers["if-none-match"] === file.etag && file.cache !== "no-store") return reply.code(304).send();
   const encodings = acceptedEncodings(request.headers["accept-encoding"]);
   reply.type(file.type);

@@ -10,7 +10,7 @@ import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
-import { dataTableSchema, rowPageSchema } from "./pod.ts";
+import { dataTableSchema, fileQuerySchema, rowPageSchema } from "./pod.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
   query: bodies.pageQuerySchema,
@@ -87,6 +87,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
   rowInsert: {},
   ...MEDIA_SCHEMAS,
+  fileShow: { query: fileQuerySchema },
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
   recompute: { body: work.recomputeBodySchema, answer: z.object({ result: recomputeResultSchema }) },

@@ -6,6 +6,11 @@ export const BODY_BYTES = 300_000;
 /** For routes that take a list of a project's files. */
 export const TREE_BODY_BYTES = 32_000_000;
 
+/** Maximum bytes of files in a call of a service, and of a file in its response. */
+export const CALL_FILE_BYTES = 8_000_000;
+/** These in base64, with the rest of their request. */
+const CALL_BODY_BYTES = 12_000_000;
+
 /** An entry of the table of routes. */
 export interface ControlRoute extends Route, More {
   readonly permission: RoutePermission;
@@ -151,6 +156,8 @@ export const CONTROL_ROUTES = {
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
+  /** By the address in a row. HTML, SVG and documents are downloaded, never shown. */
+  fileShow: get(`${DATABASE}/file`, "data.read", "Read the file of a media cell", { answers: "file" }),
 
   mediaList: get(`${DATABASE}/media`, "data.read", "List files of the media store", ACCESS),
   mediaUsage: get(
@@ -237,6 +244,7 @@ export const CONTROL_ROUTES = {
     `${SERVICE}/call`,
     "data.write",
     "Call a route of a service with an API key, and show the response",
+    { body_bytes: CALL_BODY_BYTES },
   ),
   serviceTraffic: get(`${SERVICE}/traffic`, "data.read", "Read a service's request counts, statuses and latencies"),
 

@@ -181,6 +181,9 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const NOT_SENT =
   /^(host|connection|keep-alive|content-length|transfer-encoding|expect|te|trailer|upgrade|proxy-.*|authorization|x-api-key|cookie|forwarded|x-forwarded-.*|x-real-ip)$/;
 
+/** Maximum characters of a body: its files in base64, with the rest of their form. */
+const MAX_CALL_BODY = 11_000_000;
+
 /** A request to a route like that of any client, through the gateway. It has exactly the permissions of the key. */
 export const serviceCallSchema = z.strictObject({
   method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]),
@@ -206,8 +209,9 @@ export const serviceCallSchema = z.strictObject({
     )
     .refine((headers) => Object.keys(headers).length <= 20, "has more than 20 headers")
     .default({}),
-  /** Sent unchanged. */
-  body: z.string().max(200_000).nullable().default(null),
+  /** Sent unchanged, or as the bytes of its base64. */
+  body: z.string().max(MAX_CALL_BODY).nullable().default(null),
+  encoding: z.enum(["text", "base64"]).default("text"),
 });
 export type ServiceCall = z.input<typeof serviceCallSchema>;
 
@@ -221,6 +225,8 @@ export const serviceCallAnswerSchema = z.object({
   headers: z.array(z.object({ name: z.string(), value: z.string() })),
   /** Null for bytes that are not text. */
   body: z.string().nullable(),
+  /** Those bytes in base64, unless they are cut. */
+  content: z.string().nullable(),
   bytes: z.int(),
   /** The response was longer or took longer than the limits of this call. */
   is_cut: z.boolean(),

@@ -34,6 +34,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   },
   rowInsert: {},
   ...MEDIA_SCHEMAS,
+  fileShow: { query: pod.fileQuerySchema },
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
   recompute: { body: pod.podRecomputeRequestSchema, answer: z.object({ result: recomputeResultSchema }) },

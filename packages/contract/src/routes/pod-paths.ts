@@ -25,6 +25,8 @@ export const POD_ROUTES = {
   mediaRemove: post("/v1/media/remove"),
   mediaRead: post("/v1/media/read"),
   mediaWrite: post("/v1/media/write"),
+  /** The content of a media cell, by the token in its address. Also takes a range. */
+  fileShow: get("/v1/file", { answers: "file" }),
   /** Failed cells of a table, a folder, or the whole database. */
   errorList: get("/v1/errors"),
   /** Its table is a path within the database. */

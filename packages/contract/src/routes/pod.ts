@@ -92,3 +92,21 @@ export const rowPageSchema = z.object({
   next: z.string().nullable(),
 });
 export type RowPage = z.infer<typeof rowPageSchema>;
+
+/** The token names the file and expires. */
+export const fileQuerySchema = z.strictObject({ token: z.string().max(8_000) });
+
+/** A cell of a media column in a page of rows: its file, as far as it has been read. */
+export const fileCellSchema = z.object({
+  /** A path of the control plane, which needs the caller's credential, for an hour at least. */
+  address: z.string(),
+  /** Where the content is, if a request gave its address. */
+  url: z.string().optional(),
+  type: z.string().optional(),
+  bytes: z.int().optional(),
+  width: z.int().optional(),
+  height: z.int().optional(),
+  mode: z.string().optional(),
+  name: z.string().optional(),
+});
+export type FileCell = z.infer<typeof fileCellSchema>;

@@ -9,6 +9,11 @@ const END = REFERENCE_END.charCodeAt(0);
 
 /** The text with an address in place of each marked reference. */
 export function withAddresses(text: string, addressOf: AddressOf): string {
+  return withReferences(text, (cell) => JSON.stringify(addressOf(cell)));
+}
+
+/** The text with the JSON of `print` in place of each marked reference. */
+export function withReferences(text: string, print: (cell: string) => string): string {
   let from = text.indexOf(REFERENCE_START);
   if (from < 0) return text;
   const parts: string[] = [];
@@ -16,7 +21,7 @@ export function withAddresses(text: string, addressOf: AddressOf): string {
   for (; from >= 0; from = text.indexOf(REFERENCE_START, at)) {
     const to = text.indexOf(REFERENCE_END, from);
     if (to < 0) throw new TypeError("A media reference in an answer has no end.");
-    parts.push(text.slice(at, from), JSON.stringify(addressOf(text.slice(from + 1, to))));
+    parts.push(text.slice(at, from), print(text.slice(from + 1, to)));
     at = to + 1;
   }
   parts.push(text.slice(at));

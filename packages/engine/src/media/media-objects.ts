@@ -76,14 +76,15 @@ export class MediaObjects {
 
   /** The secret that signs addresses; the first process makes it. @throws database_unavailable */
   async readSecret(): Promise<Buffer> {
-    const { rows } = await this.#sql.query({
-      text: `with made as (insert into appdb.media_secret (secret) values ($1) on conflict do nothing returning secret)
-        select encode(secret, 'hex') from made union all select encode(secret, 'hex') from appdb.media_secret`,
+    const { rows } = await this.#sql.query({ text: "select encode(secret, 'hex') from appdb.media_secret" });
+    const secret = rows[0]?.[0];
+    if (typeof secret === "string") return Buffer.from(secret, "hex");
+    // refused while the disk is full, when files that exist can still be read
+    await this.#sql.query({
+      text: "insert into appdb.media_secret (secret) values ($1) on conflict do nothing",
       values: [`\\x${randomBytes(SECRET_BYTES).toString("hex")}`],
     });
-    const secret = rows[0]?.[0];
-    // Another process has inserted it between the two parts of the statement.
-    return typeof secret === "string" ? Buffer.from(secret, "hex") : await this.readSecret();
+    return await this.readSecret();
   }
 
   /** One statement needs each object once, in one order for all processes, so that none waits in a circle. */

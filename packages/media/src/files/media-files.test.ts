@@ -50,6 +50,7 @@ function openFiles(): LocalMediaFiles {
       within: (_signal, work) => work(() => undefined),
     },
     tokens: () => undefined,
+    printAddress: (base, token) => `${base}/${token}`,
     record: async () => undefined,
   });
 }

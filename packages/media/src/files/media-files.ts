@@ -57,6 +57,8 @@ export interface MediaFilesOptions {
   readonly downloads: Pick<Downloads, "run" | "within" | "max_bytes">;
   /** Tokens of addresses; undefined where no service answers them. */
   tokens(): AddressTokens | undefined;
+  /** The address of a token below a base. `name`: for people. */
+  printAddress(base: string, token: string, name: string): string;
   /** Records an object before it is written (engine, MediaObjects). */
   record(object: StoredObject): Promise<void>;
 }
@@ -197,7 +199,7 @@ export class LocalMediaFiles implements MediaFiles {
     if (url?.startsWith("http") === true) return url;
     const tokens = this.#options.tokens();
     if (tokens === undefined) return plainAddress(cell);
-    return `${base}/_media/${tokens.make(reference)}/${encodeURIComponent(nameOf(reference))}`;
+    return this.#options.printAddress(base, tokens.make(reference), nameOf(reference));
   }
 
   async remove(storeName: string, keys: readonly string[]): Promise<void> {

@@ -46,9 +46,37 @@ function useCall(service: HostedService): Action<CallInput, Called> {
   });
 }
 
-async function send(api: Api, service: HostedService, call: BuiltCall, key: CallKey): Promise<ServiceCallAnswer> {
+async function send(
+  api: Api,
+  service: HostedService,
+  { form, ...call }: BuiltCall,
+  key: CallKey,
+): Promise<ServiceCallAnswer> {
   const params = { org: service.organization, db: service.database, service: service.name };
-  return await api.control.call("serviceCall", { params, body: { ...call, api_key: key.text } });
+  return await api.control.call("serviceCall", {
+    params,
+    body: { ...call, ...(await encodeForm(call, form)), api_key: key.text },
+  });
+}
+
+/** The form as the bytes that a browser would send, in base64. */
+async function encodeForm({ headers }: Pick<BuiltCall, "headers">, form: BuiltCall["form"]) {
+  if (form === null) return {};
+  const data = new FormData();
+  for (const { name, value } of form) data.append(name, value);
+  const sent = new Response(data);
+  const type = sent.headers.get("content-type") ?? "";
+  const body = await toBase64(await sent.blob());
+  return { headers: { ...headers, "content-type": type }, body, encoding: "base64" as const };
+}
+
+function toBase64(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.onerror = () => reject(new Error("The file could not be read. Choose it again.", { cause: reader.error }));
+    reader.readAsDataURL(blob);
+  });
 }
 
 interface CallFormProps {
@@ -60,11 +88,16 @@ interface CallFormProps {
 /** Sends a request from the form's fields and shows the answer. */
 export function CallForm({ service, endpoint, form }: CallFormProps) {
   const [values, setValues] = useState<Readonly<Record<string, string>>>({});
+  const [files, setFiles] = useState<Readonly<Record<string, File | undefined>>>({});
   const [body, setBody] = useState<string | undefined>(undefined);
   const [isTried, setTried] = useState(false);
   const key = useCallKey(service);
   const sending = useCall(service);
-  const { call, problems } = buildCall(form, { valueOf: (field) => values[fieldKey(field)] ?? "", body });
+  const { call, problems } = buildCall(form, {
+    valueOf: (field) => values[fieldKey(field)] ?? "",
+    fileOf: (field) => files[fieldKey(field)],
+    body,
+  });
   const answer = sending.result?.answer;
   const refusal = answer && readRefusal(answer);
   const shown = form.fields.filter(({ place }) => place !== "body" || body === undefined);
@@ -93,6 +126,7 @@ export function CallForm({ service, endpoint, form }: CallFormProps) {
                 value={values[fieldKey(field)] ?? ""}
                 problem={(isTried ? problems.get(fieldKey(field)) : undefined) ?? problemOf(refusal, field.name)}
                 onChange={(value) => setValues({ ...values, [fieldKey(field)]: value })}
+                onFile={(file) => setFiles({ ...files, [fieldKey(field)]: file })}
               />
             ))}
             {isWhole && (
@@ -117,7 +151,13 @@ export function CallForm({ service, endpoint, form }: CallFormProps) {
                 Call
               </Button>
               {hasFields && (
-                <Button onClick={() => setBody(body === undefined ? (call.body ?? "{}") : undefined)}>
+                <Button
+                  onClick={() => {
+                    // the inputs of files are made again, and are empty then
+                    setFiles({});
+                    setBody(body === undefined ? (call.body ?? "{}") : undefined);
+                  }}
+                >
                   {body === undefined ? "Write the body as JSON" : "Back to the fields"}
                 </Button>
               )}
@@ -128,7 +168,7 @@ export function CallForm({ service, endpoint, form }: CallFormProps) {
       {answer && (
         <Section title="Answer">
           <Card>
-            <AnswerView service={service} answer={answer} refusal={refusal} />
+            <AnswerView service={service} endpoint={endpoint} answer={answer} refusal={refusal} />
           </Card>
         </Section>
       )}

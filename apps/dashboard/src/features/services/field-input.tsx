@@ -7,12 +7,13 @@ interface FieldInputProps {
   readonly value: string;
   readonly problem: string | undefined;
   readonly onChange: (value: string) => void;
+  readonly onFile: (file: File | undefined) => void;
 }
 
 const PLACES = { path: "in the path", query: "in the address", header: "a header", body: "" } as const;
 
 /** The input of one value. Invalid values are accepted, because the service explains them better. */
-export function FieldInput({ field, value, problem, onChange }: FieldInputProps) {
+export function FieldInput({ field, value, problem, onChange, onFile }: FieldInputProps) {
   const { choices, is_nullable: isNullable, is_required: isRequired, kind, name, place } = field;
   const notes = [PLACES[place], field.help, isRequired ? "" : "optional", isNullable ? "may be null" : ""];
   const shared = {
@@ -22,6 +23,17 @@ export function FieldInput({ field, value, problem, onChange }: FieldInputProps)
     problem,
     help: notes.filter((part) => part !== "").join(", "),
   };
+  if (kind === "file") {
+    const { value: _value, ...described } = shared;
+    return (
+      <Field
+        {...described}
+        type="file"
+        className="read-only:bg-surface! py-1.5 pl-1.5 text-sm file:mr-3 file:h-6.5 file:rounded file:border-0 file:bg-sunken file:px-2.5 file:font-medium file:text-ink"
+        onChange={(event) => onFile(event.target.files?.[0])}
+      />
+    );
+  }
   if (kind === "boolean" || kind === "choice") {
     return (
       <Select {...shared} onChange={(event) => onChange(event.target.value)}>

@@ -1,6 +1,7 @@
 import { type FieldError, type Problem, parseProblem } from "@appdb/contract/errors";
 import type { ServiceCallAnswer } from "@appdb/contract/routes/control-services";
-import { parseExact, printExact } from "../tables/exact-json.ts";
+import { parseExact, printExact } from "../../api/exact-json.ts";
+import { decodeName, filesInAnswer, kindOfType, type ShownFile } from "../files/shown-file.ts";
 
 /** The body for people: indented JSON with all digits, anything else unchanged. */
 export function printBody({
@@ -15,6 +16,25 @@ export function printBody({
   } catch {
     return body;
   }
+}
+
+/** The files that a body of JSON names. */
+export function filesOf(body: string, endpoint: string): readonly ShownFile[] {
+  try {
+    return filesInAnswer(parseExact(body), endpoint);
+  } catch {
+    return [];
+  }
+}
+
+/** What the headers of an answer say of its file. */
+export function describeFile({ bytes, headers }: Pick<ServiceCallAnswer, "bytes" | "headers">) {
+  const header = (name: string) => headers.find((one) => one.name === name)?.value ?? "";
+  const [type = ""] = header("content-type").split(";");
+  const [, encoded] = /filename\*=UTF-8''([^;]+)/i.exec(header("content-disposition")) ?? [];
+  const [, plain] = /filename="([^"]*)"/.exec(header("content-disposition")) ?? [];
+  const name = (encoded === undefined ? undefined : decodeName(encoded)) ?? plain ?? "file";
+  return { kind: kindOfType(type), type, bytes, name };
 }
 
 /** A service's reasons for refusing a request. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { buildCall } from "./build-call.ts";
-import { fieldOf, printBody, problemOf, readRefusal } from "./read-answer.ts";
+import { describeFile, fieldOf, printBody, problemOf, readRefusal } from "./read-answer.ts";
 import { readRouteForm } from "./route-form.ts";
 
 const DOC = {
@@ -20,6 +20,31 @@ const DOC = {
           { name: "X-Language", in: "header", schema: { enum: ["en", "de"] } },
         ],
         requestBody: { content: { "application/json": { schema: { type: "object", additionalProperties: true } } } },
+      },
+    },
+    "/photos": {
+      post: {
+        requestBody: {
+          content: {
+            "multipart/form-data": {
+              schema: {
+                type: "object",
+                required: ["title", "picture"],
+                properties: {
+                  title: { type: "string" },
+                  note: { type: ["string", "null"] },
+                  n: { type: ["integer", "null"] },
+                  picture: { type: "string", contentMediaType: "application/octet-stream" },
+                  second: { type: "string", format: "binary" },
+                  third: { type: "string", format: "uri", contentMediaType: "image/*" },
+                },
+              },
+            },
+            "application/json": {
+              schema: { type: "object", properties: { picture: { type: "string", format: "uri" } } },
+            },
+          },
+        },
       },
     },
     "/photo": { post: { requestBody: { content: { "multipart/form-data": {} } } } },
@@ -70,14 +95,22 @@ test("path, query and header parameters are fields; a body of unknown shape is w
     ["X-Language", "header", "choice"],
   ]);
   const values: Record<string, string> = { id: "a/b", loud: "true", "X-Language": "de" };
-  const built = buildCall(form, { valueOf: ({ name }) => values[name] ?? "", body: '{"host": 1}' });
+  const built = buildCall(form, {
+    valueOf: ({ name }) => values[name] ?? "",
+    fileOf: () => undefined,
+    body: '{"host": 1}',
+  });
   expect(built.call).toEqual({
     method: "PUT",
     path: "/visits/a%2Fb?loud=true",
     headers: { "x-language": "de" },
     body: '{"host": 1}',
+    form: null,
   });
-  expect([...buildCall(form, { valueOf: () => "", body: "{" }).problems.keys()]).toEqual(["path id", "body"]);
+  expect([...buildCall(form, { valueOf: () => "", fileOf: () => undefined, body: "{" }).problems.keys()]).toEqual([
+    "path id",
+    "body",
+  ]);
 });
 
 test("an undescribed route has the parameters of its path; a file upload is marked", () => {
@@ -92,7 +125,7 @@ test("an undescribed route has the parameters of its path; a file upload is mark
 test("a body keeps all digits, and empty values are omitted, null or empty text", () => {
   const form = readRouteForm(DOC, { method: "POST", path: "/docs" });
   const build = (values: Record<string, string>) =>
-    buildCall(form, { valueOf: ({ name }) => values[name] ?? "", body: undefined });
+    buildCall(form, { valueOf: ({ name }) => values[name] ?? "", fileOf: () => undefined, body: undefined });
   const { call, problems } = build({ count: "9007199254740993", meta: '{"n": 1.50}', kind: "b" });
   expect(call.body).toBe(
     '{\n  "title": "",\n  "until": null,\n  "count": 9007199254740993,\n  "meta": {"n": 1.50},\n  "kind": "b"\n}',
@@ -105,6 +138,64 @@ test("a body keeps all digits, and empty values are omitted, null or empty text"
     count: "many",
   });
   expect([...build({ meta: "{" }).problems]).toEqual([["body meta", "This is not valid JSON yet."]]);
+});
+
+test("a route with files is called by a form", () => {
+  const form = readRouteForm(DOC, { method: "POST", path: "/photos" });
+  expect(form).toMatchObject({ has_body: true, takes_files: true, other_type: undefined });
+  expect(form.fields.map(({ name, kind, help }) => [name, kind, help])).toEqual([
+    ["title", "text", ""],
+    ["note", "text", ""],
+    ["n", "number", "integer"],
+    ["picture", "file", ""],
+    ["second", "file", ""],
+    ["third", "text", "uri"],
+  ]);
+  const file = new File(["abc"], "a.png");
+  const build = (files: Record<string, File>, body?: string) =>
+    buildCall(form, { valueOf: ({ name }) => (name === "n" ? "7" : ""), fileOf: ({ name }) => files[name], body });
+  expect(build({ picture: file })).toEqual({
+    problems: new Map(),
+    call: {
+      method: "POST",
+      path: "/photos",
+      headers: {},
+      body: null,
+      form: [
+        { name: "title", value: "" },
+        { name: "n", value: "7" },
+        { name: "picture", value: file },
+      ],
+    },
+  });
+  expect([...build({}).problems]).toEqual([["body picture", "Choose a file."]]);
+  const large = new File([new Uint8Array(8_000_001)], "film.mp4");
+  expect([...build({ picture: file, second: large }).problems.keys()]).toEqual(["body picture", "body second"]);
+  expect(build({}, '{"picture":"https://a/b.png"}').call).toMatchObject({
+    body: '{"picture":"https://a/b.png"}',
+    form: null,
+  });
+});
+
+test("an answer that is a file has its name, and a page of it is never shown", () => {
+  const answer = (type: string, disposition: string) => ({
+    bytes: 3,
+    headers: [
+      { name: "content-type", value: type },
+      { name: "content-disposition", value: disposition },
+    ],
+  });
+  expect(describeFile(answer("image/png", `inline; filename="a_.png"; filename*=UTF-8''a%C3%A4.png`))).toEqual({
+    kind: "image",
+    type: "image/png",
+    bytes: 3,
+    name: "aä.png",
+  });
+  expect(describeFile(answer("text/html; charset=utf-8", 'attachment; filename="a.html"'))).toMatchObject({
+    kind: "document",
+    name: "a.html",
+  });
+  expect(describeFile(answer("image/svg+xml", ""))).toMatchObject({ kind: "document", name: "file" });
 });
 
 test("an answer is shown indented with all digits, and errors at their fields", () => {

@@ -2,7 +2,7 @@
 export interface RouteField {
   readonly name: string;
   readonly place: "path" | "query" | "header" | "body";
-  readonly kind: "text" | "number" | "boolean" | "choice" | "json";
+  readonly kind: "text" | "number" | "boolean" | "choice" | "json" | "file";
   /** The options of a choice. */
   readonly choices: readonly string[];
   readonly is_required: boolean;
@@ -21,12 +21,15 @@ export interface RouteForm {
   readonly fields: readonly RouteField[];
   /** Whether it accepts JSON. Fields with place `body` are its members; without any, it is written as a whole. */
   readonly has_body: boolean;
+  /** Whether the fields with place `body` are sent as a form, because some are files. */
+  readonly takes_files: boolean;
   /** The accepted content type if it is not JSON, which a form cannot create. */
   readonly other_type: string | undefined;
 }
 
 type Schema = Readonly<Record<string, unknown>>;
 
+const FORM = "multipart/form-data";
 const PARAMETER = /\{(\w+)[^}]*\}/g;
 /** Headers that the gateway and the client set, or that calls by hand do not need. */
 const LEFT_OUT = new Set(["x-api-key", "authorization", "cookie", "prefer", "idempotency-key"]);
@@ -40,7 +43,10 @@ export function readRouteForm(document: unknown, { method, path }: Pick<RouteFor
   const types = Object.keys(content);
   const json = types.find((type) => /[/+]json\b/.test(type));
   const isDescribed = Object.keys(operation).length > 0;
-  const body = json === undefined ? {} : rowSchema(all, objectOf(content[json])["schema"]);
+  const row = json === undefined ? {} : rowSchema(all, objectOf(content[json])["schema"]);
+  const form = rowSchema(all, objectOf(content[FORM])["schema"]);
+  const takesFiles = Object.values(objectOf(form["properties"])).some((schema) => isFile(resolve(all, schema)));
+  const body = takesFiles ? form : row;
   const named = parameters.flatMap((parameter) => toField(all, parameter));
   const inPath = [...path.matchAll(PARAMETER)].map(([, name = ""]) => name);
   const unnamed = inPath.filter((name) => !named.some((field) => field.place === "path" && field.name === name));
@@ -49,8 +55,9 @@ export function readRouteForm(document: unknown, { method, path }: Pick<RouteFor
     path,
     summary: textOf(operation["summary"]) || textOf(operation["description"]),
     fields: [...unnamed.map((name) => fieldOf(name, "path", {}, true)), ...named, ...bodyFields(all, body)],
-    has_body: json !== undefined || (!isDescribed && method !== "GET"),
-    other_type: json === undefined ? types[0] : undefined,
+    has_body: json !== undefined || takesFiles || (!isDescribed && method !== "GET"),
+    takes_files: takesFiles,
+    other_type: json === undefined && !takesFiles ? types[0] : undefined,
   };
 }
 
@@ -86,7 +93,13 @@ function fieldOf(name: string, place: RouteField["place"], schema: Schema, isReq
   return { name, place, kind, choices, is_required: isRequired, is_nullable: isNullable, help: helpOf(schema, value) };
 }
 
+/** A text whose content is another type, or bytes, is a file (OpenAPI 3.1 and 3.0). The address of one has a format. */
+function isFile({ contentMediaType, format, type }: Schema): boolean {
+  return type === "string" && (format === "binary" || (format === undefined && contentMediaType !== undefined));
+}
+
 function kindOf(schema: Schema, place: RouteField["place"]): RouteField["kind"] {
+  if (place === "body" && isFile(schema)) return "file";
   const [type, ...more] = typesOf(schema).filter((one) => one !== "null");
   if (more.length === 0 && type === "string") return "text";
   if (more.length === 0 && (type === "integer" || type === "number")) return "number";
@@ -99,7 +112,8 @@ function kindOf(schema: Schema, place: RouteField["place"]): RouteField["kind"] 
 function helpOf(schema: Schema, value: Schema): string {
   const own = textOf(schema["description"]) || textOf(value["description"]);
   const types = typesOf(value).filter((type) => type !== "null");
-  const type = types.length > 1 ? "" : textOf(value["format"]).replace(/^(int64|double)$/, "") || types.join("");
+  const type =
+    types.length > 1 || isFile(value) ? "" : textOf(value["format"]).replace(/^(int64|double)$/, "") || types.join("");
   const [example = value["default"]] = [...listOf(schema["examples"]), ...listOf(value["examples"])];
   const isTelling = example !== undefined && example !== null && example !== "text" && typeof example !== "boolean";
   const shown = !isTelling ? "" : `such as ${typeof example === "string" ? example : JSON.stringify(example)}`;

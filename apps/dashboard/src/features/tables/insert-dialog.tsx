@@ -3,6 +3,7 @@ import type { DataTable } from "@appdb/contract/routes/pod";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api.tsx";
+import { type ExactObject, isObject, parseExact } from "../../api/exact-json.ts";
 import { KEYS, serviceQuery } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,7 +12,7 @@ import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { TextLink } from "../../ui/text-link.tsx";
-import { type ExactObject, isObject, parseExact } from "./exact-json.ts";
+import { fileKind } from "../files/shown-file.ts";
 import { readRow } from "./read-rows.ts";
 import { curlCommand, sampleRow } from "./sample-row.ts";
 
@@ -35,6 +36,7 @@ export function InsertDialog({ database, table, onClose, onInserted }: InsertDia
     { changes: [KEYS.tables(organization, name)], onDone: onInserted },
   );
   const problem = rowProblem(row);
+  const hasFiles = table.columns.some((column) => !column.is_computed && fileKind(column.type) !== undefined);
   const path = `/v1/orgs/${organization}/databases/${name}/tables/${encodeURIComponent(table.path)}/rows`;
   const curl = curlCommand(address + path, row);
   return (
@@ -56,7 +58,10 @@ export function InsertDialog({ database, table, onClose, onInserted }: InsertDia
           autoCapitalize="none"
           spellCheck={false}
           className="font-mono text-sm"
-          help="The database fills in computed columns. Numbers are stored with all digits."
+          help={[
+            "The database fills in computed columns. Numbers are stored with all digits.",
+            hasFiles ? "A file is given by its address. The form of a route uploads files." : "",
+          ].join(" ")}
         />
         <div className="grid gap-1.5">
           <div className="flex items-center justify-between gap-3">

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
-import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "./exact-json.ts";
+import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "../../api/exact-json.ts";
+import { fileKind, readFileCell, type ShownFile } from "../files/shown-file.ts";
 
 export interface ExactPage {
   readonly rows: readonly ExactObject[];
@@ -35,6 +36,12 @@ export function cellFailure(row: ExactObject, column: string): string | undefine
   if (!isObject(failure)) return "it failed";
   const [type, message] = [textOf(failure.get("type")), textOf(failure.get("message"))];
   return [type, message].filter((part) => part !== "").join(": ") || "it failed";
+}
+
+/** The file of a cell. Undefined for null, and for a column of another type. */
+export function cellFile(row: ExactObject, column: string, type: string): ShownFile | undefined {
+  const kind = fileKind(type);
+  return kind === undefined ? undefined : readFileCell(row.get(column), kind);
 }
 
 function textOf(value: ExactJson | undefined): string {

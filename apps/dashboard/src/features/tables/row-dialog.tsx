@@ -1,11 +1,13 @@
 import type { DataTable } from "@appdb/contract/routes/pod";
+import { type ExactObject, printExact } from "../../api/exact-json.ts";
 import { Alert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Dialog, DialogButtons } from "../../ui/dialog.tsx";
-import { type ExactJson, type ExactObject, printExact } from "./exact-json.ts";
-import { cellFailure } from "./read-rows.ts";
+import { FullFile } from "../files/file-view.tsx";
+import { fileAddress } from "../files/shown-file.ts";
+import { cellFailure, cellFile } from "./read-rows.ts";
 import { FullValue } from "./value.tsx";
 
 interface RowDialogProps {
@@ -32,10 +34,10 @@ export function RowDialog({ table, row, title = `A row of ${table.path}`, onClos
               <code className="block text-xs break-words text-muted">{column.type}</code>
             </dt>
             <dd className="min-w-0">
-              <Value row={row} column={column.name} />
+              <Value row={row} column={column} />
             </dd>
             <dd>
-              <CopyButton compact text={() => copyText(row.get(column.name))} what={`the value of ${column.name}`} />
+              <CopyButton compact text={() => copyText(row, column)} what={`the value of ${column.name}`} />
             </dd>
           </div>
         ))}
@@ -59,14 +61,23 @@ function CopyJson({ row }: { readonly row: ExactObject }) {
   );
 }
 
-function Value({ row, column }: { readonly row: ExactObject; readonly column: string }) {
-  const failure = cellFailure(row, column);
-  if (failure === "pending") return <Badge tone="accent">pending: it is being computed</Badge>;
-  if (failure !== undefined) return <Alert kind="warn" title={failure} />;
-  return <FullValue value={row.get(column)} />;
+interface ValueProps {
+  readonly row: ExactObject;
+  readonly column: DataTable["columns"][number];
 }
 
-/** A text unchanged, anything else as JSON. */
-function copyText(value: ExactJson | undefined): string {
+function Value({ row, column: { name, type } }: ValueProps) {
+  const failure = cellFailure(row, name);
+  if (failure === "pending") return <Badge tone="accent">pending: it is being computed</Badge>;
+  if (failure !== undefined) return <Alert kind="warn" title={failure} />;
+  const file = cellFile(row, name, type);
+  return file === undefined ? <FullValue value={row.get(name)} /> : <FullFile file={file} />;
+}
+
+/** A text unchanged, the address of a file, anything else as JSON. */
+function copyText(row: ExactObject, { name, type }: ValueProps["column"]): string {
+  const file = cellFile(row, name, type);
+  if (file !== undefined) return fileAddress(file);
+  const value = row.get(name);
   return typeof value === "string" ? value : printExact(value ?? null, 2);
 }

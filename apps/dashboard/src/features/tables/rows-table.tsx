@@ -1,13 +1,14 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
 import type { DataTable } from "@appdb/contract/routes/pod";
 import { type ReactNode, useState } from "react";
+import type { ExactObject } from "../../api/exact-json.ts";
 import { ProblemAlert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Empty, Loading } from "../../ui/table.tsx";
-import type { ExactObject } from "./exact-json.ts";
-import { cellFailure } from "./read-rows.ts";
+import { FileCellView } from "../files/file-view.tsx";
+import { cellFailure, cellFile } from "./read-rows.ts";
 import { RowDialog } from "./row-dialog.tsx";
 import { useRows } from "./use-tables.ts";
 import { CellValue, shortText } from "./value.tsx";
@@ -90,7 +91,8 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
       aria-label={`Rows of ${path}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
       tabIndex={0}
-      className="max-h-[max(24rem,calc(100dvh-12rem))] overflow-auto rounded-lg border border-line bg-surface"
+      // contains elements for screen readers, which must not widen the page
+      className="relative max-h-[max(24rem,calc(100dvh-12rem))] overflow-auto rounded-lg border border-line bg-surface"
     >
       <table className="w-full border-separate border-spacing-0 text-sm">
         <caption className="sr-only">Rows of {path}</caption>
@@ -128,7 +130,7 @@ function Grid({ table, rows, first, onOpen }: GridProps) {
                       isNumeric(type) && "text-right",
                     )}
                   >
-                    <Cell row={row} column={name} />
+                    <Cell row={row} column={name} type={type} />
                   </td>
                 ))}
               </tr>
@@ -164,11 +166,18 @@ function Head({ title, type, is_first: isFirst = false }: HeadProps) {
   );
 }
 
-function Cell({ row, column }: { readonly row: ExactObject; readonly column: string }) {
+interface CellProps {
+  readonly row: ExactObject;
+  readonly column: string;
+  readonly type: string;
+}
+
+function Cell({ row, column, type }: CellProps) {
   const failure = cellFailure(row, column);
   if (failure === "pending") return <Badge tone="accent">pending</Badge>;
   if (failure !== undefined) return <Badge tone="danger">failed</Badge>;
-  return <CellValue value={row.get(column)} />;
+  const file = cellFile(row, column, type);
+  return file === undefined ? <CellValue value={row.get(column)} /> : <FileCellView file={file} />;
 }
 
 function isNumeric(type: string): boolean {

@@ -24,6 +24,7 @@ test("a sample row has the stored columns with values of their types", () => {
       column("count", "Int"),
       column("at", "Timestamp"),
       column("meta", "Json[{'a': Int}]"),
+      column("picture", "Image[(32, 32)]"),
       column("upper", "String", { is_computed: true, value: "upper(title)" }),
     ],
   };
@@ -33,6 +34,7 @@ test("a sample row has the stored columns with values of their types", () => {
     count: 0,
     at: "2026-01-31T12:00:00Z",
     meta: {},
+    picture: "https://example.com/file",
   });
 });
 

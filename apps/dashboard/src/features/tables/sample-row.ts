@@ -17,6 +17,7 @@ const SAMPLES: readonly (readonly [type: RegExp, sample: string])[] = [
   [/^Date\b/, '"2026-01-31"'],
   [/^Json\b/, "{}"],
   [/^Array\b/, "[]"],
+  [/^(Image|Video|Audio|Document)\b/, '"https://example.com/file"'],
 ];
 
 function sampleOf(type: string): string {

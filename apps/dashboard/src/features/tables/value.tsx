@@ -1,5 +1,5 @@
+import { type ExactJson, ExactNumber, printExact } from "../../api/exact-json.ts";
 import { classNames } from "../../ui/class-names.ts";
-import { type ExactJson, ExactNumber, printExact } from "./exact-json.ts";
 
 /** Maximum characters of a value in a table. A row shows the whole value. */
 const MAX_CHARACTERS = 160;

@@ -3,11 +3,13 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
+import { forwardFile } from "./forward-file.ts";
 
 /** How often the permission of a caller with a long upload is checked again. */
 const CHECK_MS = 20_000;
 /** Request headers that the pod's route reads. */
 const PASSED = ["content-type", "content-length", "content-encoding", "idempotency-key"] as const;
+const RANGE = ["range", "if-range"] as const;
 const NDJSON = "application/x-ndjson";
 
 export interface RowRouteDeps extends FindPodDeps {
@@ -32,6 +34,12 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     );
     return undefined;
   });
+  routes.add("fileShow", async ({ org, params, query, reply, request }) => {
+    const { pod } = await findPod(deps, org, params.db, "read");
+    const options = { signal: endOf(reply), headers: passed(request, RANGE) };
+    await forwardFile(await podClient(pod).open("fileShow", { query }, options), request, reply);
+    return undefined;
+  });
   routes.add("rowInsert", async ({ org, params, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "written");
     const lost = new AbortController();
@@ -45,7 +53,7 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
       const rows = { params: { table: params.table }, sent: request.raw };
       const signal = AbortSignal.any([endOf(reply), lost.signal]);
       await forwardAnswer(
-        await podClient(pod).open("rowInsert", rows, { signal, headers: forwardedHeaders(request) }),
+        await podClient(pod).open("rowInsert", rows, { signal, headers: passed(request, PASSED) }),
         reply,
       );
     } finally {
@@ -54,9 +62,9 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   });
 }
 
-function forwardedHeaders({ headers }: FastifyRequest): Record<string, string> {
+function passed({ headers }: FastifyRequest, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    PASSED.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+    names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
   );
 }
 

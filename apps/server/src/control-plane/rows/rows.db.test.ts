@@ -57,6 +57,72 @@ describe("tables and rows", () => {
   });
 });
 
+describe("the file of a media cell", () => {
+  const show = (setup: HostedDatabase, headers = {}) =>
+    server.ask("fileShow", {
+      as: setup.member,
+      params: { org: setup.org.name, db: "main" },
+      query: { token: "t&" },
+      headers,
+    } as never);
+
+  test("comes from the database's pod, with its range", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => {
+      const headers = { "content-type": "image/png", "content-range": "bytes 0-2/9", etag: '"e1"' };
+      response.writeHead(206, { ...headers, "content-disposition": 'inline; filename="a.png"' }).end("abc");
+    };
+    const answer = await show(setup, { range: "bytes=0-2", cookie: "hidden=1" });
+    expect([answer.status, answer.text]).toEqual([206, "abc"]);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "content-type": "image/png",
+      "content-range": "bytes 0-2/9",
+      "content-disposition": 'inline; filename="a.png"',
+      "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+      "cross-origin-resource-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+      "cache-control": "private, no-cache",
+    });
+    const [asked] = setup.pod.asked;
+    expect(asked).toMatchObject({ route: "GET /v1/file?token=t%26", headers: { range: "bytes=0-2" } });
+    expect(JSON.stringify(asked?.headers)).not.toContain("hidden");
+    expect((await show(setup, { "if-none-match": '"e1"' })).status).toBe(304);
+  });
+
+  test.each(["text/html", "image/svg+xml", "application/pdf", "text/plain; charset=utf-8", "x"])(
+    "of the type %s is downloaded, whatever the pod says",
+    async (type) => {
+      await using setup = await openDatabaseWithPod(server);
+      setup.pod.answer = (_asked, response) => {
+        const headers = {
+          "content-type": type,
+          "content-disposition": "inline; filename=\"a.html\"; filename*=UTF-8''%C3%A4.html",
+        };
+        response
+          .writeHead(200, { ...headers, "set-cookie": "session=x", "content-security-policy": "x" })
+          .end("<script>");
+      };
+      const { headers, text } = await show(setup);
+      expect(text).toBe("<script>");
+      expect(headers.get("content-type")).toBe("application/octet-stream");
+      expect(headers.get("content-disposition")).toMatch(/^attachment; filename="a\.html"/);
+      expect(headers.get("content-security-policy")).toContain("sandbox");
+      expect(headers.get("set-cookie")).toBeNull();
+    },
+  );
+
+  test("that is lost gives the pod's reason, and none of another organization's is read", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    const refusal = appError("media_not_found", { detail: "The file does not exist any more." });
+    setup.pod.answer = (_asked, response) => sendJson(response, toProblem(refusal), 404);
+    expect((await show(setup)).json).toMatchObject({ code: "media_not_found" });
+    const stranger = await makePeople(server);
+    const params = { org: setup.org.name, db: "main" };
+    const theirs = await server.ask("fileShow", { as: stranger.member, params, query: { token: "t" } } as never);
+    expect(theirs.json).toMatchObject({ code: "organization_not_found" });
+  });
+});
+
 describe("a database", () => {
   test.each(["STOPPED", "FAILED", "PROVISIONING", "DELETING"] as const)(
     "that is %s is not asked, and the error gives a next step",

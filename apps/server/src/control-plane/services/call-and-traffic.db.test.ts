@@ -109,7 +109,35 @@ describe("the form that calls a route", () => {
     };
     expect((await call({})).json).toMatchObject({ body: "a part", is_cut: true });
     answer = (_req, res) => void res.end(Buffer.from([0xff, 0xfe, 0x00]));
-    expect((await call({})).json).toMatchObject({ body: null, bytes: 3 });
+    expect((await call({})).json).toMatchObject({ body: null, content: "//4A", bytes: 3 });
+  });
+
+  test("sends a form with files and shows the file of the answer, up to a limit", async () => {
+    const picture = Buffer.alloc(600_000, 0xff);
+    let sent = Buffer.alloc(0);
+    let type: unknown;
+    answer = (req, res) => {
+      const pieces: Buffer[] = [];
+      req.on("data", (piece: Buffer) => pieces.push(piece));
+      req.on("end", () => {
+        sent = Buffer.concat(pieces);
+        type = req.headers["content-type"];
+        res.writeHead(200, { "content-type": "image/jpeg" }).end(sent);
+      });
+    };
+    const headers = { "content-type": "multipart/form-data; boundary=b" };
+    const shown = (await call({ body: picture.toString("base64"), encoding: "base64", headers })).json;
+    expect([sent.equals(picture), type]).toEqual([true, headers["content-type"]]);
+    expect({ ...shown, content: shown.content.length }).toMatchObject({
+      body: null,
+      content: 800_000,
+      bytes: 600_000,
+      is_cut: false,
+    });
+    answer = (_req, res) => {
+      res.writeHead(200, { "content-type": "video/mp4" }).end(Buffer.alloc(8_000_001, 0xff));
+    };
+    expect((await call({})).json).toMatchObject({ body: null, content: null, bytes: 8_000_000, is_cut: true });
   });
 
   test("describes its fields by the running release", async () => {

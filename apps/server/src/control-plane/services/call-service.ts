@@ -1,5 +1,6 @@
 import { type IncomingMessage, request } from "node:http";
 import { appError } from "@appdb/contract/errors";
+import { CALL_FILE_BYTES } from "@appdb/contract/routes/control-paths";
 import type { ServiceCallAnswer, serviceCallSchema } from "@appdb/contract/routes/control-services";
 import type * as z from "zod";
 import type { ServerConfig } from "../../config/config.ts";
@@ -8,6 +9,8 @@ import { localDoor } from "../../edge/admin-socket.ts";
 /** A longer answer is cut here: live queries never end. */
 const MAX_MS = 30_000;
 const MAX_BYTES = 512_000;
+/** Types of answers that are read as a file. */
+const FILE = /^(?:image|video|audio)\/|^application\/(?:octet-stream|pdf|zip|vnd\.)/;
 
 export interface CallCaller {
   /** The service's address. Null if no gateway serves it. */
@@ -29,6 +32,7 @@ export async function callService(
 ): Promise<ServiceCallAnswer> {
   if (caller.endpoint === null) throw noGateway();
   const { host, pathname, protocol } = new URL(caller.endpoint);
+  const body = call.body === null ? undefined : Buffer.from(call.body, call.encoding === "base64" ? "base64" : "utf8");
   const timeout = AbortSignal.timeout(MAX_MS);
   const signal = AbortSignal.any([caller.signal, timeout]);
   const startedAt = performance.now();
@@ -39,9 +43,9 @@ export async function callService(
     method: call.method,
     path: pathname + call.path,
     headers: {
-      ...(call.body === null ? {} : { "content-type": "application/json" }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...call.headers,
-      ...(call.body === null ? {} : { "content-length": Buffer.byteLength(call.body) }),
+      ...(body === undefined ? {} : { "content-length": body.length }),
       host,
       "x-api-key": call.api_key,
       "x-forwarded-for": caller.address,
@@ -53,7 +57,7 @@ export async function callService(
     sending.once("response", resolve);
     sending.on("error", (cause) => reject(timeout.aborted ? tooLong(cause) : noGateway(cause)));
   });
-  sending.end(call.body ?? undefined);
+  sending.end(body);
   const answer = await answered;
   const read = await readAnswer(answer);
   const ms = Math.round((performance.now() - startedAt) * 1_000) / 1_000;
@@ -71,13 +75,16 @@ export async function callService(
 }
 
 /** The answer, or its start if it is long, slow or interrupted. */
-async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnswer, "body" | "bytes" | "is_cut">> {
+async function readAnswer(
+  answer: IncomingMessage,
+): Promise<Pick<ServiceCallAnswer, "body" | "bytes" | "content" | "is_cut">> {
+  const maxBytes = FILE.test(answer.headers["content-type"] ?? "") ? CALL_FILE_BYTES : MAX_BYTES;
   const pieces: Buffer[] = [];
   let bytes = 0;
   let isCut = false;
   try {
     for await (const piece of answer) {
-      const part = (piece as Buffer).subarray(0, MAX_BYTES - bytes);
+      const part = (piece as Buffer).subarray(0, maxBytes - bytes);
       pieces.push(part);
       bytes += part.length;
       isCut = part.length < (piece as Buffer).length;
@@ -86,7 +93,9 @@ async function readAnswer(answer: IncomingMessage): Promise<Pick<ServiceCallAnsw
   } catch {
     isCut = true;
   }
-  return { body: toText(Buffer.concat(pieces), isCut), bytes, is_cut: isCut };
+  const whole = Buffer.concat(pieces);
+  const body = toText(whole, isCut);
+  return { body, content: body === null && !isCut ? whole.toString("base64") : null, bytes, is_cut: isCut };
 }
 
 /** Null for bytes that are not text. A cut answer may end within a character. */
