@@ -76,6 +76,8 @@ export class DiskGuard implements Disposable {
   readonly #limits: DiskLimits;
   #use: DiskUse = { data_bytes: 0, wal_bytes: 0 };
   #media: MediaUse = { objects: 0, bytes: 0 };
+  /** When the last measurement began, by `performance.now()`. */
+  #measuredAt = 0;
   #isFull = false;
   /** The last value set in PostgreSQL. */
   #isTold: boolean | undefined;
@@ -116,6 +118,7 @@ export class DiskGuard implements Disposable {
 
   async #look(): Promise<void> {
     const { folders, log, readMedia, uri } = this.#deps;
+    const begunAt = performance.now();
     try {
       this.#media = await readMedia();
     } catch (error) {
@@ -124,6 +127,7 @@ export class DiskGuard implements Disposable {
     try {
       const files = await measureFolders(folders);
       this.#use = { ...files, data_bytes: files.data_bytes + this.#media.bytes };
+      this.#measuredAt = begunAt;
     } catch (error) {
       // the last result stays valid until the next check
       log.warn({ err: error }, "the disk could not be measured");
@@ -148,10 +152,10 @@ export class DiskGuard implements Disposable {
     }
   }
 
-  /** Bytes that may still be written. */
-  async room(): Promise<number> {
+  /** Bytes that may still be written, as measured last. */
+  async room(): Promise<{ readonly bytes: number; readonly measured_at: number }> {
     await this.watch();
-    return roomOf(this.#use, this.#limits);
+    return { bytes: roomOf(this.#use, this.#limits), measured_at: this.#measuredAt };
   }
 
   /** Checks by the last result that a write may continue. @throws disk_full */

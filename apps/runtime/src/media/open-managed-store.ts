@@ -19,7 +19,7 @@ interface ManagedStorePlace {
   readonly secret: string;
   readonly database: string;
   readonly log: Logger;
-  room(): Promise<number | undefined>;
+  room(): Promise<{ readonly bytes: number; readonly measured_at: number } | undefined>;
 }
 
 /**

@@ -35,8 +35,9 @@ const ADDRESS_EXPIRES_S = 3_600;
 const CACHE_BYTES = 2_000_000_000;
 const DOWNLOAD_BYTES = 2_000_000_000;
 const DOWNLOAD_MS = 600_000;
-/** An upload asks this often whether the disk is full. */
+/** Uploads together ask after so many bytes, and after so many milliseconds, whether the disk is full. */
 const CHECKED_BYTES = 64_000_000;
+const CHECKED_MS = 1_000;
 
 /** The media of a database, for one process. */
 export interface OpenMedia extends AsyncDisposable {
@@ -131,10 +132,11 @@ export function openMedia({
   const { scratch_bytes: scratchBytes } = place;
   const guard =
     scratchBytes === undefined ? undefined : guardScratch({ folder: folders.scratch, max_bytes: scratchBytes, log });
+  const whileWritable = whileAllowed(() => objects.requireWritable());
   const forms = createFormReader(own.uploads, folders.cache, own.upload_prefix);
   return {
     files,
-    forms: { read: (body, ...form) => forms.read(whileWritable(body, objects), ...form) },
+    forms: { read: (body, ...form) => forms.read(whileWritable(body), ...form) },
     workerEnv: (given) => ({ ...given, ...Object.fromEntries(SCRATCH.map((name) => [name, own.scratch])) }),
     describe(cell) {
       if (tokens === undefined) throw new TypeError("Files have no addresses before they are served.");
@@ -160,20 +162,24 @@ export function mediaDeps(media: OpenMedia | undefined): { readonly media?: Medi
   return media === undefined ? {} : { media: media.files, forms: media.forms };
 }
 
-/** The same pieces while the database accepts writes: an upload does not fill a full disk. @throws disk_full */
-async function* whileWritable(
-  body: AsyncIterable<Uint8Array>,
-  objects: MediaObjects,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let bytes = Number.POSITIVE_INFINITY;
-  for await (const piece of body) {
-    if (bytes >= CHECKED_BYTES) {
-      await objects.requireWritable();
-      bytes = 0;
+/** Returns the same pieces while the database accepts writes: uploads do not fill a full disk, however many there are. */
+function whileAllowed(requireWritable: () => Promise<void>) {
+  let unchecked = 0;
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let last = Promise.resolve();
+  return async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const piece of body) {
+      unchecked += piece.length;
+      if (unchecked >= CHECKED_BYTES || performance.now() - checkedAt > CHECKED_MS) {
+        [unchecked, checkedAt] = [0, performance.now()];
+        last = requireWritable();
+        // each upload awaits it with its next piece
+        last.catch(() => undefined);
+      }
+      await last;
+      yield piece;
     }
-    bytes += piece.length;
-    yield piece;
-  }
+  };
 }
 
 function nameOf(destination: string, { home_address: home }: MediaPlace): string {

@@ -77,7 +77,7 @@ function isKnown(header: string | string[] | undefined, etag: string): boolean {
 /** The name in plain ASCII for old clients, and in full (RFC 6266). */
 function fileName(name: string): string {
   const plain = name.replace(/[^ -~]|["\\%]/g, "_");
-  const encoded = encodeURIComponent(name).replace(
+  const encoded = encodeURIComponent(name.toWellFormed()).replace(
     /['()*]/g,
     (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
   );

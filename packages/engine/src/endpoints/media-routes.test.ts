@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import type { MediaFiles } from "../ports.ts";
-import { compileMediaRoute } from "./media-routes.ts";
+import { compileMediaRoute, withMediaAddresses } from "./media-routes.ts";
 
 const FILE = { bytes: 4, type: "image/png", name: "a.png", etag: '"e"', read: async () => [] as never };
 
@@ -37,4 +37,21 @@ test("a page of any origin may read a signed address, and no cache mixes the ans
 
 test("a forged token is refused", async () => {
   expect((await ask(true, "forged")).status).toBe(403);
+});
+
+test("a reference that cannot become an address is an error of the request", async () => {
+  const media = {
+    addressOf() {
+      throw new URIError("URI malformed");
+    },
+  } as unknown as MediaFiles;
+  const headers = { "content-type": "application/json; charset=utf-8" };
+  const answering = {
+    ...routeOf(true),
+    handle: async () => ({ status: 200, headers, body: '{"a":\u0001cell\u0002}' }),
+  };
+  const route = withMediaAddresses(answering, media, createSilentLog());
+  const address = { method: "GET", params: {}, scheme: "http", host: "h", root_path: "" };
+  const answer = await route.handle({ id: "1", headers: {}, body: "", route: address } as never);
+  expect(answer.status).toBe(500);
 });

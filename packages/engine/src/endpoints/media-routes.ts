@@ -62,7 +62,7 @@ export function compileMediaRoute(service: string, media: MediaFiles, log: Logge
 }
 
 /** The route with addresses of this service in its answers, in place of references to media. */
-export function withMediaAddresses(route: CompiledRoute, media: MediaFiles): CompiledRoute {
+export function withMediaAddresses(route: CompiledRoute, media: MediaFiles, log: Logger): CompiledRoute {
   const addressed = (answer: RouteAnswer, { route: address }: RouteRequest): RouteAnswer =>
     TEXTS.test(answer.headers["content-type"] ?? "")
       ? answerWithAddresses(answer, (cell) => media.addressOf(cell, baseOf(address)))
@@ -71,8 +71,12 @@ export function withMediaAddresses(route: CompiledRoute, media: MediaFiles): Com
   return {
     ...route,
     takes_address: true,
-    // The handler never rejects.
-    handle: (request) => route.handle(request).then((answer) => addressed(answer, request)),
+    // The handler never rejects, but a reference of a row may be broken.
+    handle: (request) =>
+      route
+        .handle(request)
+        .then((answer) => addressed(answer, request))
+        .catch((error: unknown) => answerError(error, request.id, log, request.signal)),
   };
 }
 

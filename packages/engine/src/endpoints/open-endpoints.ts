@@ -127,7 +127,8 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
   const context = new RouteContext(deps, withService(input, tables), catalog, checks);
   const media = declaresMedia(input.manifest) ? deps.media : undefined;
-  const addressed = (route: CompiledRoute) => (media === undefined ? route : withMediaAddresses(route, media));
+  const addressed = (route: CompiledRoute) =>
+    media === undefined ? route : withMediaAddresses(route, media, deps.log);
   const compileRoute = (service: ManifestService, route: ManifestRoute): CompiledRoute => {
     const compiled = background.compile(service, route);
     const isFile = "file_response" in route && route.file_response === true && media !== undefined;

@@ -18,6 +18,7 @@ let folder: string;
 let tested: TestCatalog;
 let store: ManagedStore;
 let room: number | undefined;
+let measuredAt: number;
 let now: number;
 
 beforeEach(async () => {
@@ -25,6 +26,7 @@ beforeEach(async () => {
   for (const name of ["home", "uploads"]) mkdirSync(join(folder, name));
   tested = await openTestCatalog();
   room = undefined;
+  measuredAt = 0;
   now = Date.now();
   store = new ManagedStore({
     sql: tested.sql,
@@ -35,7 +37,7 @@ beforeEach(async () => {
     uri: URI,
     uploads_folder: join(folder, "uploads"),
     tokens: new StoreTokens("secret", "main", () => now),
-    room: async () => room,
+    room: async () => (room === undefined ? undefined : { bytes: room, measured_at: measuredAt }),
     log: createSilentLog(),
   });
 });
@@ -183,6 +185,25 @@ test("a put is refused before the store is full", async () => {
   expect(refused.json.hint).toContain(`cli media du ${URI}`);
   room = 80;
   expect((await ask(address, { method: "PUT", body: content })).status).toBe(201);
+});
+
+test("puts at the same time share the room, and what one has stored counts until the disk is measured", async () => {
+  const contents = [1, 2, 3].map((byte) => Buffer.alloc(60, byte));
+  const addresses = await Promise.all(contents.map((content, at) => putAddress(`${at}.bin`, content)));
+  room = 100;
+  const puts = addresses.map((address, at) => ask(address, { method: "PUT", body: contents[at] ?? PNG }));
+  expect((await Promise.all(puts)).map(({ status }) => status).sort()).toEqual([201, 507, 507]);
+  const second = await putAddress("b.bin", Buffer.alloc(10));
+  expect((await ask(addresses[1], { method: "PUT", body: contents[1] ?? PNG })).status).toBe(507);
+  expect((await ask(second, { method: "PUT", body: Buffer.alloc(10) })).status).toBe(201);
+  measuredAt = performance.now();
+  expect((await ask(addresses[2], { method: "PUT", body: contents[2] ?? PNG })).status).toBe(201);
+});
+
+test("an object in use refuses a removal before any name is removed", async () => {
+  const { key } = (await put("used.png", PNG)).json;
+  await expect(store.remove(["used.png", key], undefined)).rejects.toMatchObject({ code: "media_in_use" });
+  expect((await get("used.png")).bytes).toEqual(PNG);
 });
 
 test("names that the store keeps for itself, and missing ones, are refused by name", async () => {

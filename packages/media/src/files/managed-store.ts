@@ -40,7 +40,7 @@ export interface ManagedStoreOptions {
   readonly uploads_folder: string;
   readonly tokens: StoreTokens;
   /** Bytes that can still be stored; undefined: only the disk sets a limit. */
-  room(): Promise<number | undefined>;
+  room(): Promise<MeasuredRoom | undefined>;
   readonly log: Logger;
 }
 
@@ -58,7 +58,21 @@ export interface StoreRequest {
 type Wanted = { readonly name: string | null; readonly bytes: number; readonly sha256?: string | undefined };
 
 /** The media store of a database for people: files by names, and addresses that read and take them. */
+/** Bytes of a put. `ended_at`: by `performance.now()`. */
+interface Claim {
+  readonly bytes: number;
+  ended_at: number | undefined;
+}
+
+/** Bytes that may still be written, and when that was measured, by `performance.now()`. */
+interface MeasuredRoom {
+  readonly bytes: number;
+  readonly measured_at: number;
+}
+
 export class ManagedStore {
+  /** Puts that run, and those that have ended since the disk was measured. */
+  readonly #claims = new Set<Claim>();
   readonly #options: ManagedStoreOptions;
   readonly #remover: Pick<MediaFiles, "remove">;
 
@@ -82,7 +96,12 @@ export class ManagedStore {
       after = entries.length < MAX_ENTRIES ? page.next : null;
     }
     const { bytes, objects } = await names.stored();
-    return { ...(await names.usage(name)), entries, stored: { bytes, objects }, room_bytes: (await room()) ?? null };
+    return {
+      ...(await names.usage(name)),
+      entries,
+      stored: { bytes, objects },
+      room_bytes: (await room())?.bytes ?? null,
+    };
   }
 
   /**
@@ -91,17 +110,18 @@ export class ManagedStore {
    */
   async remove(given: readonly string[], folder: string | undefined) {
     const { names, sql, store_name: storeName } = this.#options;
-    const removed = await names.remove(
-      given.filter((name) => !isObjectKey(name)),
-      folder,
-    );
-    const gone = new Set(removed.map(({ name }) => name));
-    const found = await names.find(given.filter(isObjectKey));
-    for (const { key } of found) {
+    const gone = new Set<string>();
+    // an object in use refuses the request before a name is removed
+    for (const { key } of await names.find(given.filter(isObjectKey))) {
       const kept = await removeUnused(sql, this.#remover, { store: storeName, key });
       if (kept !== undefined) throw this.#inUse(key, kept);
       gone.add(key);
     }
+    const removed = await names.remove(
+      given.filter((name) => !isObjectKey(name)),
+      folder,
+    );
+    for (const { name } of removed) gone.add(name);
     if (removed.length > 0) await this.#collectNow();
     return { removed: gone.size, missing: given.filter((name) => !gone.has(name)) };
   }
@@ -202,9 +222,9 @@ export class ManagedStore {
     const { objects, store, store_name: storeName, uploads_folder: uploads } = this.#options;
     const length = request.headers["content-length"];
     if (length !== undefined && Number(length) !== permit.bytes) throw otherBytes(permit.bytes, Number(length));
-    await this.#requireRoom(permit.bytes);
     await this.#requireNames(name === null ? 0 : 1);
     const path = join(uploads, randomBytes(12).toString("hex") + UPLOAD_END);
+    const claim = await this.#claim(permit.bytes);
     try {
       const sha256 = await this.#receive(path, permit.bytes, request);
       if (permit.sha256 !== null && sha256 !== permit.sha256) throw otherContent(permit.sha256, sha256);
@@ -218,6 +238,7 @@ export class ManagedStore {
     } catch (error) {
       throw isDiskFull(error) ? this.#full("the disk is full", error) : error;
     } finally {
+      claim.ended_at = performance.now();
       await rm(path, { force: true });
     }
   }
@@ -234,6 +255,8 @@ export class ManagedStore {
       if (received > bytes) throw otherBytes(bytes, received);
       if (received - checked >= CHECKED_BYTES) {
         await this.#options.objects.requireWritable();
+        const room = await this.#options.room();
+        if (room !== undefined && room.bytes <= 0) throw this.#full("the disk is full");
         checked = received;
       }
       hash.update(piece);
@@ -275,11 +298,31 @@ export class ManagedStore {
     return (sniffType(Buffer.concat(pieces), key) ?? UNKNOWN).type;
   }
 
+  /** Claims room for a put, in one step with the check: puts at the same time cannot share it. @throws media_store_full */
+  async #claim(bytes: number): Promise<Claim> {
+    const room = await this.#options.room();
+    const claim: Claim = { bytes, ended_at: undefined };
+    this.#checkRoom(bytes, room);
+    this.#claims.add(claim);
+    return claim;
+  }
+
   /** @throws media_store_full */
   async #requireRoom(bytes: number): Promise<void> {
-    const room = await this.#options.room();
-    if (bytes === 0 || room === undefined || bytes <= room) return;
-    throw this.#full(`${bytes} bytes are to be stored, and there is room for ${Math.max(0, Math.floor(room))}`);
+    this.#checkRoom(bytes, await this.#options.room());
+  }
+
+  #checkRoom(bytes: number, room: MeasuredRoom | undefined): void {
+    let claimed = 0;
+    for (const claim of this.#claims) {
+      // what a put has stored is part of a later measurement
+      const isMeasured = claim.ended_at !== undefined && (room === undefined || claim.ended_at < room.measured_at);
+      if (isMeasured) this.#claims.delete(claim);
+      else claimed += claim.bytes;
+    }
+    if (bytes === 0 || room === undefined || bytes <= room.bytes - claimed) return;
+    const left = Math.max(0, Math.floor(room.bytes - claimed));
+    throw this.#full(`${bytes} bytes are to be stored, and there is room for ${left}`);
   }
 
   /** @throws media_store_full */

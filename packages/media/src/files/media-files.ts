@@ -351,7 +351,7 @@ function notFound(name: string): AppError {
 
 /** A name for people: the file's own, or the start of its hash. */
 function nameOf({ name, key, url }: MediaReference): string {
-  if (name !== undefined) return name;
+  if (name !== undefined) return name.toWellFormed();
   const last = basename(key ?? url?.split(/[?#]/, 1)[0] ?? "");
   return key === undefined ? last || "file" : last.replace(/^([0-9a-f]{12})[0-9a-f]{52}/, "$1");
 }

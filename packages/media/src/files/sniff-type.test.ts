@@ -63,3 +63,11 @@ test("text of any alphabet is text, also where the piece cuts a character", () =
   expect(sniffType(bytes.subarray(0, 4_096), "a.txt")?.type).toBe("text/plain");
   expect(sniffType(Buffer.from("\ufeff<html>"), "a")?.type).toBe("text/html");
 });
+
+test("comments before an SVG are read in linear time", () => {
+  const comments = (count: number, end: string) => sniffType(Buffer.from("<!---->".repeat(count) + end), "a.txt")?.type;
+  expect(comments(20, "<svg>")).toBe("image/svg+xml");
+  // exponential time would never end
+  expect(comments(500, "x")).toBe("text/plain");
+  expect(sniffType(Buffer.from("<!-- never closed <svg>"), "a.txt")?.type).toBe("text/plain");
+});

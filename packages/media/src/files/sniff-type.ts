@@ -171,9 +171,20 @@ function sniffText(bytes: Buffer, extension: string): FoundType | undefined {
   if (!isText) return undefined;
   const start = text.trimStart().slice(0, 200).toLowerCase();
   if (/^(?:<!doctype html|<html|<head|<body)/.test(start)) return TEXTS.html;
-  if (/^(?:<\?xml[^>]*>\s*)?(?:<!--[\s\S]*?-->\s*)*<svg/.test(start)) return TEXTS.svg;
+  if (afterComments(start.replace(/^<\?xml[^>]*>/, "")).startsWith("<svg")) return TEXTS.svg;
   if (start.startsWith("<?xml")) return extension === "html" ? TEXTS.html : TEXTS.xml;
   return TEXTS[extension] ?? TEXTS.txt;
+}
+
+/** The text after comments at its beginning, in linear time. */
+function afterComments(text: string): string {
+  let rest = text.trimStart();
+  while (rest.startsWith("<!--")) {
+    const end = rest.indexOf("-->", 4);
+    if (end < 0) return "";
+    rest = rest.slice(end + 3).trimStart();
+  }
+  return rest;
 }
 
 function extensionOf(name: string): string {

@@ -96,6 +96,12 @@ test("names keep their letters and lose folders and control characters", async (
   expect(form.files.map(({ name }) => name).sort()).toEqual(["b.mp4", "写真.png"]);
 });
 
+test("half of a character in a name, which no address can hold, is replaced", async () => {
+  const head = `name="picture"; filename*=utf-16le''%00%d8.%00t%00`;
+  await using form = await receive(bodyOf([head, "x"]));
+  expect(form.files.map(({ name }) => name)).toEqual(["\ufffd.t"]);
+});
+
 test("an empty part of a browser's file input counts as absent, an empty file with a name does not", async () => {
   await using form = await receive(bodyOf(file("picture", "", ""), file("film", "empty.mp4", "")));
   expect(form.files).toMatchObject([{ field: "film", bytes: 0 }]);

@@ -247,10 +247,10 @@ class Receiving implements ReceivedForm {
   }
 }
 
-/** The last part of a name, without control characters, of at most 255 characters. */
+/** The last part of a name, without control characters and halves of characters, of at most 255 characters. */
 function plainName(name: string): string {
   const last = name.split(/[\\/]/).at(-1) ?? "";
-  return [...last]
+  return [...last.toWellFormed()]
     .filter((mark) => mark >= " " && mark !== "\x7f")
     .slice(-255)
     .join("");

@@ -23,14 +23,17 @@ export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): voi
   });
   routes.add("mediaRemove", async ({ body, client, org, params, principal, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "written");
-    const answer = await podClient(pod).call("mediaRemove", { body }, { signal: endOf(reply) });
-    await deps.recordEvent(deps.db, {
-      ...doneBy({ org, principal, client }),
-      action: "media.remove",
-      target: pod.uri,
-      detail: { files: answer.removed, folder: body.folder ?? null },
-    });
-    return answer;
+    const event = { ...doneBy({ org, principal, client }), action: "media.remove", target: pod.uri } as const;
+    const detail = { folder: body.folder ?? null, names: body.names?.length ?? 0 };
+    try {
+      const answer = await podClient(pod).call("mediaRemove", { body }, { signal: endOf(reply) });
+      await deps.recordEvent(deps.db, { ...event, detail: { ...detail, files: answer.removed } });
+      return answer;
+    } catch (error) {
+      // some files may be gone
+      await deps.recordEvent(deps.db, { ...event, outcome: "failed", detail });
+      throw error;
+    }
   });
   routes.add("mediaRead", async ({ body, org, params, reply }) => {
     const found = await findPod(deps, org, params.db, "read");
