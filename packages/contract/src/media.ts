@@ -26,9 +26,9 @@ export interface MediaReference {
 
 const MEMBERS = ["url", "store", "key", "type", "bytes", "width", "height", "mode", "name"] as const;
 
-/** Prints a reference as its cell holds it. */
+/** Prints a reference as its cell holds it. Halves of characters, which PostgreSQL and addresses refuse, are replaced. */
 export function printReference(reference: MediaReference): string {
-  return JSON.stringify(reference, [...MEMBERS]);
+  return JSON.stringify(reference, [...MEMBERS]).replace(/\\ud[89a-f][0-9a-f]{2}/gi, "\ufffd");
 }
 
 /** Reads a cell of a media column. */

@@ -1,6 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { DiskGuard, diskLimits, measureFolders, nextLook, roomOf } from "./disk-guard.ts";
@@ -96,5 +98,28 @@ test("counts folders without permissions and skips other users' folders", async 
     if (isRoot) process.seteuid?.(0);
     process.chdir(before);
     rmSync(folder, { recursive: true });
+  }
+});
+
+test.runIf(process.platform === "linux")("a folder too deep for a path counts as a full disk", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
+  const nest =
+    "const fs = require('fs'); for (let at = 0; at < 40; at++) { fs.mkdirSync(process.argv[1]); process.chdir(process.argv[1]); }";
+  execFileSync(process.execPath, ["-e", nest, "d".repeat(200)], { cwd: folder });
+  using guard = new DiskGuard({
+    folders: [folder],
+    uri: "cloud://acme:main",
+    resources: { disk_gb: 1 },
+    log: createSilentLog(),
+    clock: { now: () => 0 },
+    usedAt: () => 0,
+    refuseWrites: async () => undefined,
+    readMedia: async () => ({ bytes: 0, objects: 0 }),
+  });
+  try {
+    await guard.watch();
+    expect(guard.describe()).toMatchObject({ is_disk_full: true });
+  } finally {
+    await removeFolder(folder);
   }
 });

@@ -129,9 +129,13 @@ export class DiskGuard implements Disposable {
       this.#use = { ...files, data_bytes: files.data_bytes + this.#media.bytes };
       this.#measuredAt = begunAt;
     } catch (error) {
-      // the last result stays valid until the next check
-      log.warn({ err: error }, "the disk could not be measured");
-      return;
+      if (!hasCode(error, "ENAMETOOLONG")) {
+        // the last result stays valid until the next check
+        log.warn({ err: error }, "the disk could not be measured");
+        return;
+      }
+      log.warn({ err: error }, "a folder is too deep to be measured: the disk counts as full");
+      this.#use = { data_bytes: this.#limits.limit_bytes, wal_bytes: 0 };
     }
     const isFull = roomOf(this.#use, this.#limits) <= 0;
     if (isFull !== this.#isFull) {
@@ -238,9 +242,13 @@ async function openClosed(path: string): Promise<Dir | []> {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+  return hasCode(error, "ENOENT");
 }
 
 function isDenied(error: unknown): boolean {
-  return error instanceof Error && "code" in error && ["EACCES", "EPERM", "EROFS"].includes(String(error.code));
+  return hasCode(error, "EACCES", "EPERM", "EROFS");
+}
+
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }

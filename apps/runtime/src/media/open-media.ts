@@ -100,6 +100,7 @@ export function openMedia({
   };
   const objects = new MediaObjects(sql);
   const names = new MediaNames(sql, HOME_STORE);
+  const whileWritable = whileAllowed(() => objects.requireWritable());
   let tokens: AddressTokens | undefined;
   const files = new LocalMediaFiles({
     openStore: (name) => {
@@ -118,6 +119,8 @@ export function openMedia({
     uploads_folder: own.uploads,
     lent_folder: folders.cache,
     scratch_folder: own.scratch,
+    made_bytes: place.scratch_bytes,
+    whileWritable,
     downloads: new Downloads({
       allows_private: place.may_reach_private,
       max_bytes: DOWNLOAD_BYTES,
@@ -132,7 +135,6 @@ export function openMedia({
   const { scratch_bytes: scratchBytes } = place;
   const guard =
     scratchBytes === undefined ? undefined : guardScratch({ folder: folders.scratch, max_bytes: scratchBytes, log });
-  const whileWritable = whileAllowed(() => objects.requireWritable());
   const forms = createFormReader(own.uploads, folders.cache, own.upload_prefix);
   return {
     files,

@@ -42,6 +42,8 @@ function openFiles(): LocalMediaFiles {
     uploads_folder: below("uploads"),
     lent_folder: below("cache"),
     scratch_folder: below("scratch"),
+    made_bytes: 1_000_000,
+    whileWritable: (pieces) => pieces,
     downloads: {
       max_bytes: 1_000,
       run: async () => {

@@ -23,7 +23,7 @@ import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.
 import { fits, madeWrongKind, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
 import type { MediaSources } from "./media-sources.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
-import { takeWorkerFile } from "./worker-files.ts";
+import { takeWorkerFile, type WorkerFolders } from "./worker-files.ts";
 
 /** The token of an address that a response had. */
 const SIGNED = /^https?:\/\/[^?#]*\/_media\/([A-Za-z0-9_-]+)\//;
@@ -32,7 +32,7 @@ const OTHER_SCHEMES = /^(?:https?|file|mediafs):/;
 /** What is stored for content of no known type. */
 export const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
-export interface MediaFilesOptions {
+export interface MediaFilesOptions extends WorkerFolders {
   /** Opens a store by its name in references: `home`, or an address. The same store for the same name. */
   openStore(name: string): Promise<MediaStore>;
   /** The name of the store of a column's destination. @throws config_invalid */
@@ -48,12 +48,8 @@ export interface MediaFilesOptions {
   /** The stores in which given addresses may lie. */
   readonly sources: MediaSources;
   readonly cache: FileCache;
-  /** The private folder of uploads. */
-  readonly uploads_folder: string;
   /** The folder in which workers see an upload that is not stored, while its request runs. */
   readonly lent_folder: string;
-  /** The folder in which workers write what they make: its files are moved from there before they are read. */
-  readonly scratch_folder: string;
   readonly downloads: Pick<Downloads, "run" | "within" | "max_bytes">;
   /** Tokens of addresses; undefined where no service answers them. */
   tokens(): AddressTokens | undefined;

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { closeSync, constants, createReadStream, createWriteStream, fstatSync, openSync } from "node:fs";
 import { chmod, copyFile, lstat, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type AppError, appError } from "@appdb/contract/errors";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { AppError, appError } from "@appdb/contract/errors";
 import { readStart, removeFile } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { removeFolder } from "@appdb/system/files/remove-folder";
@@ -10,12 +12,17 @@ import type { Source } from "./file-source.ts";
 
 /** A file that a worker made is held in memory up to this size. */
 const SMALL_BYTES = 128 * 1_024;
+const PIECE_BYTES = 1 << 20;
 
 export interface WorkerFolders {
   /** The folder in which workers write what they make. */
   readonly scratch_folder: string;
   /** A folder that no worker can write. */
   readonly uploads_folder: string;
+  /** Maximum bytes of a file that a worker made; undefined: unbounded. A sparse file needs none of the disk before its copy. */
+  readonly made_bytes: number | undefined;
+  /** The same pieces while the disk has room. */
+  whileWritable(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
 }
 
 /**
@@ -25,9 +32,10 @@ export interface WorkerFolders {
 export async function takeWorkerFile(path: string, folders: WorkerFolders): Promise<Source> {
   try {
     if (dirname(path) !== folders.scratch_folder) throw new Error("it is not in the worker's folder");
-    return (await takeSmall(path)) ?? (await takeLarge(path, folders.uploads_folder));
+    return (await takeSmall(path)) ?? (await takeLarge(path, folders));
   } catch (cause) {
     if (isDiskFull(cause)) throw diskFull(cause);
+    if (cause instanceof AppError) throw cause;
     throw appError("media_invalid", {
       detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
       hint: "Return the path of a file that exists until the row is stored.",
@@ -37,13 +45,22 @@ export async function takeWorkerFile(path: string, folders: WorkerFolders): Prom
 }
 
 /** It becomes another file, because the worker may still have the first one open or by another name. */
-async function takeLarge(path: string, uploadsFolder: string): Promise<string> {
-  const moved = join(uploadsFolder, randomBytes(12).toString("hex"));
+async function takeLarge(path: string, folders: WorkerFolders): Promise<string> {
+  const moved = join(folders.uploads_folder, randomBytes(12).toString("hex"));
   const taken = `${moved}-own`;
   try {
     await rename(path, moved);
-    if (!(await lstat(moved)).isFile()) throw new Error("it is not a regular file");
-    await copyFile(moved, taken, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    const found = await lstat(moved);
+    if (!found.isFile()) throw new Error("it is not a regular file");
+    const { made_bytes: most = Number.POSITIVE_INFINITY } = folders;
+    if (found.size > most) throw new Error(`it has ${found.size} bytes, and functions can make at most ${most}`);
+    if (!(await isCloned(moved, taken))) {
+      const pieces = createReadStream(moved, { start: 0, end: found.size - 1, highWaterMark: PIECE_BYTES });
+      await pipeline(
+        Readable.from(folders.whileWritable(pieces)),
+        createWriteStream(taken, { flags: "wx", mode: 0o600 }),
+      );
+    }
     await chmod(taken, 0o600);
     return taken;
   } catch (cause) {
@@ -51,6 +68,18 @@ async function takeLarge(path: string, uploadsFolder: string): Promise<string> {
     throw cause;
   } finally {
     await removeFolder(moved);
+  }
+}
+
+/** A file system that shares content between files copies it without a byte. */
+async function isCloned(path: string, copy: string): Promise<boolean> {
+  try {
+    await copyFile(path, copy, constants.COPYFILE_FICLONE_FORCE | constants.COPYFILE_EXCL);
+    return true;
+  } catch {
+    // most file systems cannot; the copy below says what else is wrong
+    await rm(copy, { force: true });
+    return false;
   }
 }
 

@@ -22,7 +22,8 @@ export interface FolderUse {
 /**
  * Measures the disk usage of folders. A file with several names counts once, a sparse file by its blocks; links are not
  * followed. Entries that disappear during the scan are skipped, and missing folders count as 0. `written_since` skips
- * entries created and last written earlier, by the file system's clock. Counting stops above `max_files`.
+ * entries created and last written earlier, by the file system's clock. Counting stops above `max_files`. Folders too deep
+ * for a path count as infinite: code could hide files there.
  */
 export async function folderUse(
   folders: readonly string[],
@@ -32,12 +33,16 @@ export async function folderUse(
   }: { max_files?: number; written_since?: Date } = {},
 ): Promise<FolderUse> {
   const sinceMs = writtenSince?.getTime() ?? 0;
+  const endAtTooDeep = (error: NodeJS.ErrnoException): undefined => {
+    if (error.code !== "ENAMETOOLONG") throw error;
+    [bytes, files] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  };
   const seen = new Set<string>();
   const waiting = [...folders];
   let [bytes, files] = [0, 0];
 
   async function count(path: string): Promise<void> {
-    const found = await awaitIfExists(lstat(path), GONE);
+    const found = await awaitIfExists(lstat(path).catch(endAtTooDeep), GONE);
     if (found === undefined) return;
     const key = `${found.dev}:${found.ino}`;
     if (found.nlink > 1 && !found.isDirectory()) {
@@ -54,7 +59,8 @@ export async function folderUse(
   for (const folder of waiting.splice(0)) await count(folder);
   for (let folder = waiting.pop(); folder !== undefined && files <= maxFiles; folder = waiting.pop()) {
     const parent = folder;
-    const entries: Dirent[] = (await awaitIfExists(readdir(parent, { withFileTypes: true }), GONE)) ?? [];
+    const entries: Dirent[] =
+      (await awaitIfExists(readdir(parent, { withFileTypes: true }).catch(endAtTooDeep), GONE)) ?? [];
     for (let at = 0; at < entries.length && files <= maxFiles; at += AT_ONCE) {
       await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
     }
