@@ -3,8 +3,8 @@ import { basename, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { checkMediaName, isObjectKey } from "@appdb/contract/media-uri";
 import type { ReadableFile } from "@appdb/contract/routes/media-files";
+import { getFile, hashOf } from "@appdb/system/network/transfer-file";
 import type { Context } from "../../context.ts";
-import { getFile, hashOf } from "../../control/transfer-file.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
 import { eachFile, type MediaTarget, readable, uriOf } from "./media-target.ts";
 

@@ -2,8 +2,8 @@ import { opendir, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { checkMediaName } from "@appdb/contract/media-uri";
+import { hashOf, putFile } from "@appdb/system/network/transfer-file";
 import type { Context } from "../../context.ts";
-import { hashOf, putFile } from "../../control/transfer-file.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
 import { EXPIRES_S, type MediaTarget, uriOf } from "./media-target.ts";
 
