@@ -152,7 +152,14 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const mediaInput = { place, env: runtime.env, destinations: destinationsOf(applied.tables), sql, log };
+  const mediaInput = {
+    place,
+    env: runtime.env,
+    hosted: runtime.hosted,
+    destinations: destinationsOf(applied.tables),
+    sql,
+    log,
+  };
   const media = declaresMedia(manifest) ? openMedia(mediaInput) : undefined;
   const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
