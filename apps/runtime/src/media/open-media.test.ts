@@ -85,6 +85,22 @@ test("a hosted store is not reached without a sign-in, and the next step is name
   await expect(keyed.files.open(cell)).rejects.toMatchObject({ code: "media_unavailable" });
 });
 
+test("a hosted database reads files of no other media store, whatever its application names", async () => {
+  const other = "mediafs://acme:other/home";
+  const place = { ...localMediaPlace(folder, {}), home_address: HOME };
+  await using media = openMedia({ ...common, destinations: [other], place });
+  await expect(media.files.takeOwn(`${other}/a.png`, "image")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining("of another database"),
+  });
+  const stored = JSON.stringify({ url: `${other}/a.png` });
+  await expect(media.files.open(stored)).rejects.toMatchObject({ code: "media_source_not_allowed" });
+  await expect(media.files.open(JSON.stringify({ store: other, key: "5f/x.png" }))).rejects.toMatchObject({
+    code: "config_invalid",
+    message: expect.stringContaining("the media store of another database"),
+  });
+});
+
 test("a local database reads given addresses of hosted stores that it knows, and of no others", async () => {
   await using media = openLocal({ SERVICE_MEDIA_SOURCES: `${HOME}/shared` });
   expect(await media.files.takeOwn(`${HOME}/shared/größe 1.png`, "image")).toBe(undefined);
