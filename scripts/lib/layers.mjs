@@ -28,7 +28,11 @@ export const LAYERS = {
     ["background", "services"],
     ["endpoints"],
   ],
-  "packages/system/src": [[".", "files", "network", "tools"], ["processes", "blobs", "keys"], ["traces"]],
+  "packages/system/src": [
+    [".", "files", "network", "tools"],
+    ["processes", "blobs", "keys"],
+    ["traces", "control"],
+  ],
   "packages/postgres/src": [["client", "migrations"], ["cluster"], ["homes"]],
   "packages/pods/src": [["driver", "link"], ["sandbox"], ["."]],
   "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],

@@ -7,12 +7,12 @@ import type { OperatorAct, OperatorAnswer, OperatorRequest } from "@appdb/contra
 import type { DaemonHealth } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
+import type { StoredSession } from "@appdb/system/control/sessions";
 import type { StricliProcess } from "@stricli/core";
 import type { CliConfig } from "./config/config.ts";
 import type { DeviceCode } from "./control/device-sign-in.ts";
 import type { Credential } from "./control/find-credential.ts";
 import type { ControlPlaneAddress } from "./control/find-server.ts";
-import type { StoredSession } from "./control/sessions.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
 import type { Output } from "./output/output.ts";
 

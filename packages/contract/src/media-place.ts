@@ -41,7 +41,12 @@ export function localMediaPlace(folder: string, env: Readonly<Record<string, str
     folder,
     input: env[INPUT_DESTINATION] || HOME_STORE,
     output: env[OUTPUT_DESTINATION] || HOME_STORE,
-    sources: (env[MEDIA_SOURCES] ?? "").split(",").flatMap((text) => text.trim() || []),
+    sources: readSources(env[MEDIA_SOURCES]),
     may_reach_private: true,
   };
+}
+
+/** The stores of the variable's text. */
+export function readSources(text = ""): string[] {
+  return text.split(",").flatMap((part) => part.trim() || []);
 }

@@ -226,8 +226,8 @@ export interface MediaFiles {
    *  @throws as `store`; media_invalid for content of another kind */
   receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string>;
   /** The cell of a file of the database: by its address in the media store, or by one that a response had. It stays until
-   *  the row is stored. Undefined for an address of another service.
-   *  @throws invalid_request, media_invalid for content of another kind */
+   *  the row is stored. Undefined for an address of another service, and of a hosted store that a local database reads.
+   *  @throws invalid_request, media_source_not_allowed, media_invalid for content of another kind */
   takeOwn(address: string, kind: MediaKind): Promise<string | undefined>;
   /** The cell of an uploaded file that is not stored: it exists until the upload is disposed.
    *  @throws media_invalid for content of another kind */

@@ -4,14 +4,20 @@ import type { CallOptions } from "@appdb/contract/clients/client";
 import { type ControlClient, createControlClient } from "@appdb/contract/clients/control-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { CONTROL_ROUTES, type ControlRoute, type ControlRouteName } from "@appdb/contract/routes/control-paths";
+import {
+  checkSessions,
+  readSession,
+  type StoredSession,
+  sessionsFile,
+  writeSession,
+} from "@appdb/system/control/sessions";
+import { wakingClient } from "@appdb/system/control/wake-database";
+import { httpFetch } from "@appdb/system/network/http-fetch";
 import type { CliConfig } from "../config/config.ts";
 import type { ControlAccess } from "../context.ts";
 import { signInByDevice } from "./device-sign-in.ts";
 import { type Credential, findCredential, sessionCredential } from "./find-credential.ts";
 import { type ControlPlaneAddress, findServer, stoppedServer } from "./find-server.ts";
-import { httpFetch } from "./http-fetch.ts";
-import { checkSessions, readSession, type StoredSession, sessionsFile, writeSession } from "./sessions.ts";
-import { wakingClient } from "./wake-database.ts";
 import { writeApiUrl } from "./write-api-url.ts";
 
 const OPENERS: Readonly<Record<string, readonly [command: string, ...args: string[]]>> = {

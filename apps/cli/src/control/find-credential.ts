@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { readSession, sessionsFile } from "@appdb/system/control/sessions";
 import type { CliConfig } from "../config/config.ts";
 import { findProject } from "../project/find-project.ts";
 import { loadHomeConfig } from "./load-home-config.ts";
-import { readSession, sessionsFile } from "./sessions.ts";
 
 /** Credential of a request. */
 export interface Credential {

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS, type ServerFile } from "@appdb/contract/home";
+import { readIfThere } from "@appdb/system/control/sessions";
 import type { CliConfig } from "../config/config.ts";
 import { isDaemonAlive } from "../daemon/is-daemon-alive.ts";
-import { loadHomeConfig, readIfThere } from "./load-home-config.ts";
+import { loadHomeConfig } from "./load-home-config.ts";
 
 /** A hosted service's control plane. */
 export interface ControlPlaneAddress {

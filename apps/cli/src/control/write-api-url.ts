@@ -2,9 +2,8 @@ import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { readIfThere, writePrivate } from "@appdb/system/control/sessions";
 import { blankLinesAfter } from "../project/init-text.ts";
-import { readIfThere } from "./load-home-config.ts";
-import { writePrivate } from "./sessions.ts";
 
 /**
  * Stores a server's address in the home's config.toml; all other lines stay.

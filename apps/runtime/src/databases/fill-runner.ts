@@ -45,6 +45,7 @@ export async function createFillRunner(
   const media = openMedia({
     place: deps.mediaOf(database.name, runtime.env),
     env: runtime.env,
+    hosted: runtime.hosted,
     destinations: destinationsOf(tables),
     sql: database.sql,
     log,

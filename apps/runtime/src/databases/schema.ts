@@ -21,6 +21,7 @@ import { previewRecomputes } from "@appdb/engine/schema/preview-recompute";
 import { planPrune, pruneTables } from "@appdb/engine/schema/prune-tables";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { folderSchema } from "@appdb/engine/target";
+import { checkDestinations } from "../media/check-destinations.ts";
 import type { CreateFillRunner } from "./fill-runner.ts";
 import type { OpenDatabases } from "./open-databases.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
@@ -45,13 +46,14 @@ export interface LocalSchemaDeps {
 
 /**
  * Plans an update. A missing database is treated as empty and not created.
- * @throws app_invalid for a column with an invalid JSON Schema
+ * @throws app_invalid for a column with an invalid JSON Schema, or a destination that the target cannot use
  */
 export async function planTarget(
   deps: Pick<LocalSchemaDeps, "databases">,
   input: { manifest: Manifest; target: TargetFolder },
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
+  checkDestinations(input.manifest, input.target.text);
   const { manifest, target } = input;
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planSchema({ manifest, catalog: emptyCatalog(), target: target.text }).plan;
@@ -62,7 +64,7 @@ export async function planTarget(
 /**
  * Plans an update for display, with running jobs and a preview of recomputed columns. The preview computes some rows
  * and stores none.
- * @throws app_invalid for a column with an invalid JSON Schema
+ * @throws app_invalid for a column with an invalid JSON Schema, or a destination that the target cannot use
  */
 export async function planForPerson(
   deps: LocalSchemaDeps,
@@ -70,6 +72,7 @@ export async function planForPerson(
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
   await compileManifestChecks(input.manifest);
+  checkDestinations(input.manifest, input.target.text);
   const { target } = input;
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, input);
@@ -148,7 +151,7 @@ export interface ApplyTargetInput extends OfProject {
 /**
  * Applies an update and waits for its fills and for running fills of earlier updates. When the signal aborts, fills
  * continue in the background.
- * @throws schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
+ * @throws app_invalid, schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
  */
 export async function applyTarget(
   deps: LocalSchemaDeps,
@@ -157,6 +160,7 @@ export async function applyTarget(
   signal: AbortSignal,
 ): Promise<SchemaPlan> {
   const { target } = input;
+  checkDestinations(input.manifest, target.text);
   const { hold, sql } = await deps.databases.open(target.database);
   using _held = hold();
   const { manifest, catalog_version: catalogVersion, allow_destructive: allowDestructive, recompute } = input;

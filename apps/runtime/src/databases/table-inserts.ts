@@ -154,10 +154,16 @@ async function open(
   const tables = applied.tables.filter(({ name }) => own.has(name));
   const inserts = tableService({ ...applied, tables }, [insertKind]);
   const manifest = { ...applied, tables, services: [inserts] };
-  const destinations = destinationsOf(applied.tables);
-  const media = declaresMedia(manifest)
-    ? openMedia({ place, env: runtime.env, destinations, sql, log, print_address: printAddress })
-    : undefined;
+  const mediaInput = {
+    place,
+    env: runtime.env,
+    hosted: runtime.hosted,
+    destinations: destinationsOf(applied.tables),
+    sql,
+    log,
+    print_address: printAddress,
+  };
+  const media = declaresMedia(manifest) ? openMedia(mediaInput) : undefined;
   await media?.serve().catch(async (error: unknown) => {
     await media[Symbol.asyncDispose]();
     throw error;

@@ -39,7 +39,14 @@ test.each(PAGES)(
     expect(examples.length).toBeGreaterThanOrEqual(min);
     if (!WITH_MORE_PYTHON.includes(name)) expect(unchecked).toEqual([]);
     await using tested = await openTestApplication(app, {}, (folder, sql) =>
-      openMedia({ place: localMediaPlace(folder, {}), env: {}, destinations: [], sql, log: createSilentLog() }),
+      openMedia({
+        place: localMediaPlace(folder, {}),
+        env: {},
+        hosted: undefined,
+        destinations: [],
+        sql,
+        log: createSilentLog(),
+      }),
     );
     const options = { host: "127.0.0.1", port: 0, log: createSilentLog(), body_bytes: 10_000 };
     await using served = await serveEndpoints(tested.endpoints, options);

@@ -69,7 +69,14 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   tested = await openTestApplication(APP, {}, (media, sql) =>
-    openMedia({ place: localMediaPlace(media, {}), env: {}, destinations: [], sql, log: createSilentLog() }),
+    openMedia({
+      place: localMediaPlace(media, {}),
+      env: {},
+      hosted: undefined,
+      destinations: [],
+      sql,
+      log: createSilentLog(),
+    }),
   );
 }, 60_000);
 

@@ -118,7 +118,14 @@ for color in ("red", "darkred", "blue", "green"):
   });
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   tested = await openTestApplication(named(app("")), {}, (media, sql) =>
-    openMedia({ place: localMediaPlace(media, {}), env: {}, destinations: [], sql, log: createSilentLog() }),
+    openMedia({
+      place: localMediaPlace(media, {}),
+      env: {},
+      hosted: undefined,
+      destinations: [],
+      sql,
+      log: createSilentLog(),
+    }),
   );
   for (const key of ["red", "blue"]) await insert(tested, key);
   expect((await tested.post("/photos", { key: "none", picture: null })).status).toBe(200);

@@ -11,6 +11,7 @@ import {
 } from "@appdb/contract/media-place";
 import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import type { FileCell } from "@appdb/contract/routes/pod";
+import type { HostedAccess } from "@appdb/contract/runtime";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import { MediaNames } from "@appdb/engine/media/media-names";
@@ -23,10 +24,10 @@ import { LocalMediaFiles, type MediaFilesOptions, storeNameOf } from "@appdb/med
 import { MediaSources } from "@appdb/media/files/media-sources";
 import { createFormReader } from "@appdb/media/forms/read-form";
 import { openDiskStore } from "@appdb/media/stores/disk-store";
-import { isCloud, parseStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
+import { isCloud, parseStoreAddress, printStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
-import { mediaFolders, openOwnFolders, removeLeftovers } from "./own-folders.ts";
+import { mediaFolders, openOwnFolders, readClientId, removeLeftovers } from "./own-folders.ts";
 import { guardScratch } from "./scratch-guard.ts";
 
 /** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
@@ -60,6 +61,8 @@ export interface MediaInput {
   readonly place: MediaPlace;
   /** Credentials and endpoints of stores. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** How a local database reaches media stores of hosted ones. */
+  readonly hosted: HostedAccess | undefined;
   /** The stores of the application's columns: requests may name their files too. */
   readonly destinations: readonly string[];
   readonly sql: SqlPool;
@@ -80,6 +83,7 @@ function serviceAddress(base: string, token: string, name: string): string {
 export function openMedia({
   place,
   env,
+  hosted,
   destinations,
   sql,
   log,
@@ -91,12 +95,15 @@ export function openMedia({
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const own = openOwnFolders(folders);
   const stores = new Map<string, Promise<MediaStore>>();
-  const openNamed = (name: string): Promise<MediaStore> => {
-    if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home, own.owner));
+  const openNamed = async (name: string): Promise<MediaStore> => {
+    if (name === HOME_STORE) return openDiskStore(folders.home, own.owner);
     const address = parseStoreAddress(name);
-    if (address.kind === "mediafs") throw noMediaFs(name);
+    if (address.kind === "mediafs") {
+      if (place.home_address !== undefined) throw noMediaFs(name);
+      return (await import("./hosted-stores.ts")).openHostedStore(address, hosted, log);
+    }
     if (address.kind === "file" && place.home_address !== undefined) throw noFolder(name);
-    return openStore(address, { environment: env });
+    return await openStore(address, { environment: env });
   };
   const objects = new MediaObjects(sql);
   const names = new MediaNames(sql, HOME_STORE);
@@ -184,9 +191,15 @@ function whileAllowed(requireWritable: () => Promise<void>) {
   };
 }
 
-function nameOf(destination: string, { home_address: home }: MediaPlace): string {
-  const name = destination === HOME_STORE ? HOME_STORE : storeNameOf(destination);
-  return name === home ? HOME_STORE : name;
+function nameOf(destination: string, { folder, home_address: home }: MediaPlace): string {
+  if (destination === HOME_STORE) return HOME_STORE;
+  const name = storeNameOf(destination);
+  if (name === home) return HOME_STORE;
+  const address = parseStoreAddress(name);
+  if (address.kind !== "mediafs" || home !== undefined) return name;
+  // a folder of this database alone: it deletes files that another one may still need in no other place
+  const own = `local/${basename(folder)}-${readClientId(folder)}`;
+  return printStoreAddress({ ...address, prefix: address.prefix === "" ? own : `${address.prefix}/${own}` });
 }
 
 /** The store of given or computed files by its name. @throws config_invalid that names the setting */
@@ -195,12 +208,12 @@ function configuredStore(place: MediaPlace, name: "input" | "output"): string {
   const isLocal = place.home_address === undefined;
   if (text === HOME_STORE || text === place.home_address) return HOME_STORE;
   const address = readStoreAddress(text);
-  if (address !== undefined && address.kind !== "mediafs") return nameOf(text, place);
+  if (address !== undefined && (isLocal || address.kind !== "mediafs")) return nameOf(text, place);
   const variable = name === "input" ? INPUT_DESTINATION : OUTPUT_DESTINATION;
   const setting = isLocal ? variable : `db_${name}_media_dest`;
   throw appError("config_invalid", {
     detail: `${setting} is ${JSON.stringify(text.slice(0, 200))}, which is not a store that this database can use.`,
-    hint: `Write for example ${isLocal ? `${setting}=s3://bucket/prefix or ${setting}=file:///folder` : `${setting} = "s3://bucket/prefix"`}`,
+    hint: `Write for example ${isLocal ? `${setting}=s3://bucket/prefix, ${setting}=mediafs://acme:main/home or ${setting}=file:///folder` : `${setting} = "s3://bucket/prefix"`}`,
   });
 }
 
@@ -209,9 +222,11 @@ function openSources(place: MediaPlace, destinations: readonly string[]): MediaS
   const isLocal = place.home_address === undefined;
   for (const source of place.sources) {
     const address = readStoreAddress(source);
-    if (address === undefined || !isCloud(address)) throw noSource(source, isLocal);
+    const isRead = address !== undefined && (isCloud(address) || (isLocal && address.kind === "mediafs"));
+    if (!isRead) throw noSource(source, isLocal);
   }
-  const stores = [place.input, place.output, ...place.sources, ...destinations];
+  const named = [place.input, place.output, ...place.sources, ...destinations];
+  const stores = isLocal ? named : named.filter((store) => !store.startsWith(MEDIA_SCHEME));
   return new MediaSources(stores, (store) =>
     isLocal
       ? `start the service with the variable ${MEDIA_SOURCES}=${store}`
@@ -223,13 +238,13 @@ function noSource(source: string, isLocal: boolean): Error {
   const setting = isLocal ? MEDIA_SOURCES : "db_media_sources";
   return appError("config_invalid", {
     detail: `${setting} has ${JSON.stringify(source.slice(0, 200))}, which is not the address of a store.`,
-    hint: `Write for example ${isLocal ? `${MEDIA_SOURCES}=s3://bucket/prefix,gs://bucket` : 'db_media_sources = ["s3://bucket/prefix"]'}`,
+    hint: `Write for example ${isLocal ? `${MEDIA_SOURCES}=s3://bucket/prefix,mediafs://acme:main/home` : 'db_media_sources = ["s3://bucket/prefix"]'}`,
   });
 }
 
 function noMediaFs(name: string): Error {
   return appError("config_invalid", {
-    detail: `The media store ${name} cannot be used from this database yet.`,
+    detail: `${name} is the media store of another database. A hosted database stores files in its own.`,
     hint: "Leave the destination out: files are stored in the database's own media store.",
   });
 }

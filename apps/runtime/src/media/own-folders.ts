@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
 import { DRAFT as CACHE_DRAFT } from "@appdb/media/files/file-cache";
 import { DRAFTS as STORE_DRAFTS } from "@appdb/media/stores/disk-store";
-import { awaitIfExists } from "@appdb/system/files/read-if-exists";
+import { awaitIfExists, readIfExists } from "@appdb/system/files/read-if-exists";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { markAlive, readMarks, removeMark } from "@appdb/system/processes/live-marks";
 
@@ -13,6 +13,8 @@ import { markAlive, readMarks, removeMark } from "@appdb/system/processes/live-m
 const UPLOAD = "upload-";
 const OWNER = /^[0-9a-f]{24}$/;
 const OWNER_DIGITS = 24;
+/** Contains the id of the database among the clients of hosted stores. */
+const CLIENT_FILE = "client";
 
 /** The folders of media that processes of a database share. */
 export interface MediaFolders {
@@ -105,4 +107,26 @@ async function listOwned(folder: string, ownerOf: (name: string) => string | und
 function ownerInCache(name: string): string | undefined {
   const start = [UPLOAD, CACHE_DRAFT].find((prefix) => name.startsWith(prefix));
   return start === undefined ? undefined : name.slice(start.length, start.length + OWNER_DIGITS);
+}
+
+/**
+ * The id of a local database among the clients of a hosted store, from the folder of its media. The first call makes it.
+ * A file and not a hash of names: machines and folders of the same names exist.
+ */
+export function readClientId(folder: string): string {
+  const path = join(folder, CLIENT_FILE);
+  const found = readIfExists(() => readFileSync(path, "utf8"));
+  if (found !== undefined) return found;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const draft = join(folder, `${CLIENT_FILE}.${randomBytes(6).toString("hex")}`);
+  writeFileSync(draft, randomBytes(6).toString("hex"), { mode: 0o600, flag: "wx", flush: true });
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    // another process was first
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  return readFileSync(path, "utf8");
 }

@@ -156,7 +156,10 @@ test("a row takes a file of the store by its address, and keeps the content", { 
     }),
   ]);
   const foreign = await insert("b", "mediafs://acme:other/home/a.md");
-  expect([foreign.status, foreign.json().detail]).toEqual([422, expect.stringContaining("of another database")]);
+  expect([foreign.status, foreign.json().detail]).toEqual([
+    422,
+    expect.stringContaining("not in a store that this database"),
+  ]);
   const bad = await pod.ask(
     "POST",
     "/v1/tables/papers/rows",

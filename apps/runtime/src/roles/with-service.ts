@@ -65,7 +65,14 @@ export async function withService(
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
   });
   const { tables } = spec.manifest;
-  const mediaInput = { place: spec.media, env: spec.runtime.env, destinations: destinationsOf(tables), sql, log };
+  const mediaInput = {
+    place: spec.media,
+    env: spec.runtime.env,
+    hosted: spec.runtime.hosted,
+    destinations: destinationsOf(tables),
+    sql,
+    log,
+  };
   await using media = declaresMedia(spec.manifest) ? openMedia(mediaInput) : undefined;
   // Workers call back for columns with queries; the first row creates them, after the endpoints.
   await using workers = new LazyWorkers({ ...spec, media }, log, (query, args) => endpoints.answerQuery(query, args));

@@ -38,7 +38,14 @@ export function compareRuntimes(
       details: { workers: workers ?? null },
     });
   }
+  if (printAccess(before.runtime) !== printAccess(after.runtime)) {
+    ops.push(op("alter", "project", "additive", "access to the media store of a hosted database"));
+  }
   return ops;
+}
+
+function printAccess({ hosted }: Runtime): string {
+  return JSON.stringify([hosted?.url, hosted?.home, hosted?.api_key]);
 }
 
 function comparePython(

@@ -171,6 +171,20 @@ test("names a changed variable without its value", () => {
   expect(JSON.stringify(found)).not.toMatch(/secret/);
 });
 
+test("restarts the service when its access to a hosted media store changes, and shows no key", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const hosted = {
+    url: "https://cloud.example.com",
+    url_source: "SERVICE_API_URL",
+    home: "/home",
+    api_key: "sk_hidden",
+  };
+  const changed = plan({ manifest, runtime: makeRuntime({ hosted }), present: [makePresent(manifest)] });
+  const [service] = changed.services;
+  expect(service?.ops).toMatchObject([{ description: "access to the media store of a hosted database" }]);
+  expect(JSON.stringify(changed)).not.toContain("sk_hidden");
+});
+
 test("restarts the service when its number of workers changes", () => {
   const manifest = makeManifest([makeRoute()]);
   const changed = plan({ manifest, runtime: makeRuntime({ workers: 3 }), present: [makePresent(manifest)] });

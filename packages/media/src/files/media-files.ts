@@ -125,10 +125,15 @@ export class LocalMediaFiles implements MediaFiles {
     );
   }
 
-  async #takeNamed(uri: string, kind: MediaKind): Promise<string> {
-    const { findOwn, own_uri: ownUri } = this.#options;
-    const { name, store: storeUri } = parseMediaUri(uri);
-    if (storeUri !== ownUri) throw otherStore(uri, ownUri);
+  async #takeNamed(uri: string, kind: MediaKind): Promise<string | undefined> {
+    const { findOwn, own_uri: ownUri, sources } = this.#options;
+    const { database, name, store: storeUri } = parseMediaUri(uri);
+    if (storeUri !== ownUri) {
+      const isOfClient = "organization" in database && !("organization" in parseMediaUri(ownUri).database);
+      if (!isOfClient) throw otherStore(uri, ownUri);
+      sources.find(uri);
+      return undefined;
+    }
     const named = await findOwn(name);
     if (named === undefined) throw notInStore(uri, ownUri);
     const object = { ...named, store: HOME_STORE, name: isObjectKey(name) ? undefined : basename(name) };

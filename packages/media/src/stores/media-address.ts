@@ -29,6 +29,9 @@ const BUCKETS = /^(s3|gs):\/\/([^/]*)(?:\/(.*))?$/;
 /** A place of a cloud, for which credentials are needed. */
 export type CloudAddress = Extract<StoreAddress, { readonly kind: "s3" | "gs" | "azure" }>;
 
+/** A place that is read with a credential: of a cloud, or the media store of a hosted database. */
+export type RemoteAddress = Exclude<StoreAddress, { readonly kind: "file" }>;
+
 /** An object by its place, which has the folders in its prefix, and its last name. */
 export interface ObjectAddress {
   readonly store: CloudAddress;

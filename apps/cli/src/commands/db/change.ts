@@ -1,8 +1,8 @@
 import type { CallAnswer } from "@appdb/contract/clients/control-client";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Database, LogLine } from "@appdb/contract/routes/control-databases";
+import { waitForOperation } from "@appdb/system/control/wait-for-operation";
 import type { Context } from "../../context.ts";
-import { waitForOperation } from "../../control/wait-for-operation.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { databaseCells } from "../../output/database-text.ts";
 import type { Output } from "../../output/output.ts";

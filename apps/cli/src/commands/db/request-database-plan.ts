@@ -1,6 +1,6 @@
 import type { DatabasePlan, DatabasePlanRequest } from "@appdb/contract/routes/control-databases";
+import { startSleeping } from "@appdb/system/control/wake-database";
 import type { Context } from "../../context.ts";
-import { startSleeping } from "../../control/wake-database.ts";
 import { projectNotes } from "../../project/project-notes.ts";
 import { type ReadProject, readEnvironment, readProject } from "../../project/read-project.ts";
 import type { LeftOut } from "../../project/select-files.ts";

@@ -3,10 +3,10 @@ import { basename, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { checkMediaName, isObjectKey } from "@appdb/contract/media-uri";
 import type { ReadableFile } from "@appdb/contract/routes/media-files";
+import { getFile, hashOf } from "@appdb/system/network/transfer-file";
 import type { Context } from "../../context.ts";
-import { getFile, hashOf } from "../../control/transfer-file.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
-import { eachFile, type MediaTarget, readable, uriOf } from "./media-target.ts";
+import { eachFile, type MediaTarget, notFound, readable, readableFile } from "./media-target.ts";
 
 /** Files of one request for addresses. */
 const GROUP = 50;
@@ -22,8 +22,7 @@ export async function copyDown(
   const destination = resolve(ctx.cwd, to);
   const isFolder = /[/\\]$/.test(to) || (await stat(destination).catch(() => undefined))?.isDirectory() === true;
   if (!isRecursive) {
-    if (source.is_folder) throw needsRecursive(source, to);
-    const [file] = await readable(source, [source.name]);
+    const [file] = await readableFile(source, to);
     if (file === undefined) return progress.result();
     await fetchFile(ctx, file, isFolder ? join(destination, basename(file.name)) : destination, progress);
     return progress.result();
@@ -58,21 +57,24 @@ async function fetchFile(
     progress.skipped();
     return;
   }
-  await getFile(address, path, sha256, { signal, onBytes: (moved) => progress.moved(moved) });
+  try {
+    await getFile(address, path, sha256, { signal, onBytes: (moved) => progress.moved(moved) });
+  } catch (error) {
+    throw isTaken(error) ? taken(path, error) : error;
+  }
   progress.copied();
 }
 
-function needsRecursive(source: MediaTarget, to: string): Error {
-  const uri = uriOf(source, source.name);
-  return appError("usage", {
-    detail: `${uri} is a folder.`,
-    hint: `Copy all of its files: cli media cp -r ${uri} ${to}`,
-  });
+/** A store can have a file and a folder of one name; a file system cannot. */
+function isTaken(error: unknown): boolean {
+  return ["EISDIR", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-function notFound(source: MediaTarget): Error {
-  return appError("media_not_found", {
-    detail: `${uriOf(source, source.name)} does not exist.`,
-    hint: `List the store: cli media ls -r ${source.store}`,
+function taken(path: string, cause: unknown): Error {
+  return appError("file_exists", {
+    detail: `${path} cannot be written: it, or a part of its path, is already a folder or a file here.`,
+    hint: "Copy to another folder, or give the file another name in the store.",
+    meta: { path },
+    cause,
   });
 }

@@ -2,10 +2,11 @@ import { opendir, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { checkMediaName } from "@appdb/contract/media-uri";
+import { hashOf, putFile } from "@appdb/system/network/transfer-file";
 import type { Context } from "../../context.ts";
-import { hashOf, putFile } from "../../control/transfer-file.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
-import { EXPIRES_S, type MediaTarget, uriOf } from "./media-target.ts";
+import { destinationOf, EXPIRES_S, type MediaTarget, uriOf } from "./media-target.ts";
 
 /** Files of one request for addresses. */
 const GROUP = 50;
@@ -28,7 +29,7 @@ export async function copyUp(
   if (found === undefined) throw noFile(from);
   if (found.isDirectory() && !isRecursive) throw isFolder(from, target);
   const left: string[] = [];
-  const files = found.isDirectory() ? walk(source, target.name, left) : [oneFile(source, target)];
+  const files = found.isDirectory() ? walk(source, target.name, left) : [oneFile(source, await destinationOf(target))];
   for await (const group of inGroups(files, GROUP)) await sendGroup(ctx, target, group, progress);
   if (left.length > 0) {
     ctx.out.note(`note: ${left.length} entries are neither files nor folders, and were left out: ${left[0]}`);
@@ -87,6 +88,6 @@ function noFile(path: string): Error {
 function isFolder(path: string, target: MediaTarget): Error {
   return appError("usage", {
     detail: `${path} is a folder.`,
-    hint: `Copy all of its files: cli media cp -r ${path} ${uriOf(target, target.name)}`,
+    hint: `Copy all of its files: ${commandLine(["media", "cp", "-r", path, uriOf(target, target.name)])}`,
   });
 }

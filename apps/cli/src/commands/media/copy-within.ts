@@ -1,15 +1,22 @@
 import { basename } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { checkMediaName } from "@appdb/contract/media-uri";
+import type { ReadableFile } from "@appdb/contract/routes/media-files";
+import { commandLine } from "../../output/command-line.ts";
 import { type Copied, type CopyProgress, inGroups } from "./copy-progress.ts";
-import { EXPIRES_S, eachFile, type MediaTarget, readable, uriOf } from "./media-target.ts";
+import {
+  destinationOf,
+  EXPIRES_S,
+  eachFile,
+  type MediaTarget,
+  notFound,
+  readable,
+  readableFile,
+  uriOf,
+} from "./media-target.ts";
 
 /** Files of one request for addresses. */
 const GROUP = 100;
-
-interface Named {
-  readonly name: string;
-}
 
 /** Gives files of a store further names. No bytes are moved. @throws media_not_found, usage */
 export async function copyWithin(
@@ -19,18 +26,42 @@ export async function copyWithin(
   progress: CopyProgress,
 ): Promise<Copied> {
   if (source.store !== target.store) throw otherStore(source, target);
-  if (source.is_folder && !isRecursive) throw needsRecursive(source, target);
-  const named: AsyncIterable<Named> | Named[] = isRecursive ? eachFile(source, source.name) : [source];
-  for await (const group of inGroups(named, GROUP)) {
+  if (!isRecursive) {
+    const files = await readableFile(source, uriOf(target, target.name));
+    await giveNames(source, await destinationOf(target), files, progress);
+    return progress.result();
+  }
+  if (isInside(source, target)) throw ownFolder(source, target);
+  let isEmpty = true;
+  for await (const group of inGroups(eachFile(source, source.name), GROUP)) {
+    isEmpty = false;
     const found = await readable(
       source,
       group.map(({ name }) => name),
     );
-    const files = found.map(({ bytes, name, sha256 }) => ({ name: nameIn(source, target, name), bytes, sha256 }));
-    await target.call("mediaWrite", { body: { files, expires_s: EXPIRES_S } });
-    for (const _ of files) progress.copied();
+    await giveNames(source, target, found, progress);
   }
+  if (isEmpty && source.name !== "") throw notFound(source);
   return progress.result();
+}
+
+async function giveNames(
+  source: MediaTarget,
+  target: MediaTarget,
+  found: readonly ReadableFile[],
+  progress: CopyProgress,
+): Promise<void> {
+  const files = found.map(({ bytes, name, sha256 }) => ({ name: nameIn(source, target, name), bytes, sha256 }));
+  const given = await target.call("mediaWrite", { body: { files, expires_s: EXPIRES_S } });
+  for (const { is_same: isSame } of given.files) {
+    if (isSame) progress.skipped();
+    else progress.copied();
+  }
+}
+
+/** Each copy would be one more file to copy. */
+function isInside(source: MediaTarget, target: MediaTarget): boolean {
+  return source.name !== target.name && target.name.startsWith(source.name === "" ? "" : `${source.name}/`);
 }
 
 function nameIn(source: MediaTarget, target: MediaTarget, name: string): string {
@@ -40,18 +71,17 @@ function nameIn(source: MediaTarget, target: MediaTarget, name: string): string 
   return checkMediaName(target.name === "" ? below : `${target.name}/${below}`);
 }
 
-function needsRecursive(source: MediaTarget, target: MediaTarget): Error {
-  const uri = uriOf(source, source.name);
+function ownFolder(source: MediaTarget, target: MediaTarget): Error {
   return appError("usage", {
-    detail: `${uri} is a folder.`,
-    hint: `Copy all of its files: cli media cp -r ${uri} ${uriOf(target, target.name)}`,
+    detail: `${uriOf(target, target.name)} is in ${uriOf(source, source.name)}, which cannot be copied into itself.`,
+    hint: "Copy to a folder outside of it.",
   });
 }
 
 function otherStore(source: MediaTarget, target: MediaTarget): Error {
-  const flag = source.is_folder ? "-r " : "";
+  const flag = source.is_folder ? "-r" : undefined;
   return appError("usage", {
     detail: `${source.store} and ${target.store} are different stores.`,
-    hint: `Copy to this machine first: cli media cp ${flag}${uriOf(source, source.name)} copies/`,
+    hint: `Copy to this machine first: ${commandLine(["media", "cp", flag, uriOf(source, source.name), "copies/"])}`,
   });
 }

@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { isMediaUri } from "@appdb/contract/media-uri";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { formatBytes } from "../../output/sizes.ts";
 import { text } from "../parameters.ts";
@@ -35,6 +36,7 @@ export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
     aliases: { r: "recursive" },
   },
   run: async (ctx, { json, recursive }, from, to) => {
+    if (from === "-" || to === "-") throw noStream(from, to);
     using progress = new CopyProgress(ctx.out, json);
     if (isMediaUri(from) && isMediaUri(to)) {
       const source = await openMedia(ctx, from);
@@ -44,7 +46,7 @@ export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
     if (isMediaUri(from)) return await copyDown(ctx, await openMedia(ctx, from), to, recursive, progress);
     throw appError("usage", {
       detail: `Neither ${from} nor ${to} is in a media store.`,
-      hint: `Write for example: cli media cp ${from} mediafs://acme:main/home/`,
+      hint: `Write for example: ${commandLine(["media", "cp", from, "mediafs://acme:main/home/"])}`,
     });
   },
   render: ({ bytes, copied, skipped }, out) => {
@@ -52,3 +54,11 @@ export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
     out.line(`Copied ${count(copied, "file")} (${formatBytes(bytes)})${kept}.`);
   },
 });
+
+/** The size of what a pipe sends is unknown, and a store takes files of a known size. */
+function noStream(from: string, to: string): Error {
+  return appError("usage", {
+    detail: "'-' for standard input or output is not supported: files are copied by their paths.",
+    hint: `Copy by way of a file: ${commandLine(["media", "cp", from === "-" ? "FILE" : from, to === "-" ? "FILE" : to])}`,
+  });
+}

@@ -4,7 +4,7 @@ import { alignColumns } from "../../output/columns.ts";
 import { count } from "../../output/count.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { formatBytes } from "../../output/sizes.ts";
-import { openMedia, URI } from "./media-target.ts";
+import { notFound, openMedia, URI } from "./media-target.ts";
 
 export const du = defineCommand<JsonFlag, [uri: string], MediaUsage>({
   brief: "Show the size of a media store and of its folders",
@@ -15,7 +15,9 @@ export const du = defineCommand<JsonFlag, [uri: string], MediaUsage>({
   parameters: { positional: { kind: "tuple", parameters: [URI] } },
   run: async (ctx, _flags, typed) => {
     const target = await openMedia(ctx, typed);
-    return await target.call("mediaUsage", { query: { name: target.name } });
+    const usage = await target.call("mediaUsage", { query: { name: target.name } });
+    if (usage.files === 0 && target.name !== "") throw notFound(target);
+    return usage;
   },
   render: ({ bytes, entries, files, room_bytes: roomBytes, stored }, out) => {
     const rows = entries.map((entry) => [

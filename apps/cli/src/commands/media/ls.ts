@@ -1,10 +1,9 @@
-import { appError } from "@appdb/contract/errors";
 import type { MediaEntry } from "@appdb/contract/routes/media-files";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { formatBytes } from "../../output/sizes.ts";
-import { openMedia, RECURSIVE_FLAG, URI, uriOf } from "./media-target.ts";
+import { notFound, openMedia, RECURSIVE_FLAG, URI } from "./media-target.ts";
 
 interface Flags extends JsonFlag {
   readonly recursive: boolean;
@@ -37,10 +36,7 @@ export const ls = defineCommand<Flags, [uri: string], MediaEntry[]>({
       cursor = page.next;
     }
     if (found.length > 0 || target.name === "") return found;
-    throw appError("media_not_found", {
-      detail: `${uriOf(target, target.name)} does not exist.`,
-      hint: `List the store: cli media ls ${target.store}`,
-    });
+    throw notFound(target);
   },
   render: (entries, out) => {
     if (entries.length === 0) out.line("No files.");

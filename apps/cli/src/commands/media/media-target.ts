@@ -1,10 +1,11 @@
 import type { AnswerOf, InputOf } from "@appdb/contract/clients/client";
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { isMediaUri, MEDIA_SCHEME, type MediaUri, parseMediaUri } from "@appdb/contract/media-uri";
 import { HOSTED_SCHEME } from "@appdb/contract/names";
 import type { MediaEntry, ReadableFile } from "@appdb/contract/routes/media-files";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
 import type { Context } from "../../context.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { text } from "../parameters.ts";
 
 type Api = Pick<typeof POD_API, "mediaList" | "mediaUsage" | "mediaRemove" | "mediaRead" | "mediaWrite">;
@@ -54,10 +55,42 @@ export async function* eachFile(target: MediaTarget, name: string): AsyncGenerat
   }
 }
 
+/** The address of one file. @throws media_not_found, usage for a folder */
+export async function readableFile(source: MediaTarget, to: string): Promise<ReadableFile[]> {
+  if (source.is_folder) throw needsRecursive(source, to);
+  try {
+    return await readable(source, [source.name]);
+  } catch (error) {
+    const isMissing = error instanceof AppError && error.code === "media_not_found";
+    throw isMissing && (await isStoreFolder(source, source.name)) ? needsRecursive(source, to) : error;
+  }
+}
+
 /** Addresses of files, in their order. @throws media_not_found */
 export async function readable(target: MediaTarget, names: readonly string[]): Promise<ReadableFile[]> {
   const { files } = await target.call("mediaRead", { body: { names: [...names], expires_s: EXPIRES_S } });
   return files.map((file) => ({ ...file, address: target.resolve(file.address) }));
+}
+
+/** Whether a name is a folder of the store and not a file. */
+export async function isStoreFolder(target: MediaTarget, name: string): Promise<boolean> {
+  if (name === "") return true;
+  const { items } = await target.call("mediaList", { query: { name, limit: 1 } });
+  return items[0] !== undefined && items[0].name !== name;
+}
+
+/** The destination of one file: a folder that exists keeps the file's name. */
+export async function destinationOf(target: MediaTarget): Promise<MediaTarget> {
+  return { ...target, is_folder: target.is_folder || (await isStoreFolder(target, target.name)) };
+}
+
+/** The error of one file that is a folder: `to` is the destination as it was typed. */
+export function needsRecursive(source: MediaTarget, to: string): Error {
+  const uri = uriOf(source, source.name);
+  return appError("usage", {
+    detail: `${uri} is a folder.`,
+    hint: `Copy all of its files: ${commandLine(["media", "cp", "-r", uri, to])}`,
+  });
 }
 
 /** Long enough for the files of one request. */
@@ -66,6 +99,14 @@ export const EXPIRES_S = 14_400;
 /** The complete address of a name. */
 export function uriOf({ store }: Pick<MediaUri, "store">, name: string): string {
   return name === "" ? store : `${store}/${name}`;
+}
+
+/** The error of a file or folder that the store does not have. */
+export function notFound(source: MediaTarget): Error {
+  return appError("media_not_found", {
+    detail: `${uriOf(source, source.name)} does not exist.`,
+    hint: `List the store: cli media ls -r ${source.store}`,
+  });
 }
 
 function parseTyped(typed: string): MediaUri {

@@ -185,6 +185,49 @@ test("cp names the next step for a missing file, a folder, and two paths of this
   expect(await of("a/1.jpg", `${HOME}/../x`)).toContain("1 error:");
 });
 
+test("cp of one file keeps its name in a folder that the store has, and names -r for a folder", async () => {
+  write("my photo.jpg", "sea");
+  store.set("b/1.jpg", Buffer.from("one"));
+  const of = async (...words: string[]) => (await media(["cp", ...words])).stderr;
+  expect(await of("my photo.jpg", `${HOME}/b`)).toBe("");
+  expect(await of(`${HOME}/b/1.jpg`, HOME)).toBe("");
+  expect([...store.keys()]).toEqual(["b/1.jpg", "b/my photo.jpg", "1.jpg"]);
+  expect(await of(`${HOME}/b`, "x y")).toContain(`hint: Copy all of its files: cli media cp -r ${HOME}/b 'x y'`);
+  expect(await of(`${HOME}/b`, `${HOME}/c`)).toContain(`cli media cp -r ${HOME}/b ${HOME}/c`);
+  expect(await of("my photo.jpg", "x")).toContain("cli media cp 'my photo.jpg' mediafs://acme:main/home/");
+});
+
+test("cp onto itself skips files, and a folder is not copied into itself", async () => {
+  store.set("b/1.jpg", Buffer.from("one"));
+  for (const words of [
+    ["-r", `${HOME}/b`, `${HOME}/b/`],
+    [`${HOME}/b/1.jpg`, `${HOME}/b/1.jpg`],
+  ]) {
+    const same = await media(["cp", ...words, "--json"]);
+    expect(JSON.parse(same.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0 });
+  }
+  for (const from of [`${HOME}/b`, HOME]) {
+    const inside = await media(["cp", "-r", from, `${HOME}/b/c`]);
+    expect([inside.exit, inside.stderr]).toEqual([2, expect.stringContaining("cannot be copied into itself")]);
+  }
+  expect((await media(["cp", "-r", `${HOME}/none`, `${HOME}/c`])).stderr).toContain("does not exist");
+});
+
+test("cp refuses '-', and a file where this machine has a folder", async () => {
+  store.set("b", Buffer.from("one"));
+  write("x/b/1.jpg", "two");
+  const stream = await media(["cp", `${HOME}/b`, "-"]);
+  expect([stream.exit, stream.stderr]).toEqual([2, expect.stringContaining(`cli media cp ${HOME}/b FILE`)]);
+  const taken = await media(["cp", "-r", HOME, "x"]);
+  expect([taken.exit, taken.stderr]).toEqual([3, expect.stringContaining("cannot be written")]);
+  expect(readdirSync(join(folder, "x"))).toEqual(["b"]);
+});
+
+test("du names a missing folder, and an empty store is removed without a question", async () => {
+  expect((await media(["du", `${HOME}/none`])).stderr).toContain("mediafs://acme:main/home/none does not exist");
+  expect((await media(["rm", "-r", HOME])).stdout).toBe("Removed 0 files.\n");
+});
+
 test("ls and du print files, and JSON for programs", async () => {
   store.set("a.jpg", Buffer.alloc(2048));
   expect((await media(["ls", HOME])).stdout).toBe("2.0 KiB  2026-11-26 05:00  image/jpeg  a.jpg\n");
@@ -192,7 +235,7 @@ test("ls and du print files, and JSON for programs", async () => {
     { name: "a.jpg", bytes: 2048 },
   ]);
   expect((await media(["ls", `${HOME}/none`])).stderr).toContain(
-    "hint: List the store: cli media ls mediafs://acme:main/home",
+    "hint: List the store: cli media ls -r mediafs://acme:main/home",
   );
   expect((await media(["du", HOME])).stdout).toContain("The store holds 2.0 KiB in 9 objects, room for 1.0 GiB.");
   expect((await media(["ls", "cloud://acme:main"])).stderr).toContain("hint: Write: mediafs://acme:main/home");

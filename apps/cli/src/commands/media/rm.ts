@@ -1,9 +1,10 @@
 import { appError } from "@appdb/contract/errors";
 import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { formatBytes } from "../../output/sizes.ts";
-import { openMedia, RECURSIVE_FLAG, URI, uriOf } from "./media-target.ts";
+import { notFound, openMedia, RECURSIVE_FLAG, URI, uriOf } from "./media-target.ts";
 
 interface Flags extends JsonFlag {
   readonly recursive: boolean;
@@ -25,16 +26,17 @@ export const rm = defineCommand<Flags, [uri: string], { readonly removed: number
     const target = await openMedia(ctx, typed);
     const { is_folder: isFolder, name } = target;
     const uri = uriOf(target, name);
-    const again = `cli media rm -r --yes ${uri}`;
+    const again = commandLine(["media", "rm", "-r", "--yes", uri]);
     if (!recursive) {
       if (isFolder) throw needsRecursive(uri, again);
       const { missing, removed } = await target.call("mediaRemove", { body: { names: [name] } });
       if (missing.length === 0) return { removed };
       const { files } = await target.call("mediaUsage", { query: { name } });
-      throw files > 0 ? needsRecursive(uri, again) : notFound(uri, target.store);
+      throw files > 0 ? needsRecursive(uri, again) : notFound(target);
     }
     const { bytes, files } = await target.call("mediaUsage", { query: { name } });
-    if (files === 0) throw notFound(uri, target.store);
+    if (files === 0 && name === "") return { removed: 0 };
+    if (files === 0) throw notFound(target);
     const question = `Remove ${count(files, "file")} (${formatBytes(bytes)}) of ${uri}?`;
     await confirm(ctx, { question, force: yes, again });
     const { removed } = await target.call("mediaRemove", { body: { names: [], folder: name } });
@@ -45,11 +47,4 @@ export const rm = defineCommand<Flags, [uri: string], { readonly removed: number
 
 function needsRecursive(uri: string, again: string): Error {
   return appError("usage", { detail: `${uri} is a folder.`, hint: `Remove it with everything in it: ${again}` });
-}
-
-function notFound(uri: string, store: string): Error {
-  return appError("media_not_found", {
-    detail: `${uri} does not exist.`,
-    hint: `List the store: cli media ls -r ${store}`,
-  });
 }

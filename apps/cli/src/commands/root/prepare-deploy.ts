@@ -1,6 +1,6 @@
 import { type AppError, appError, toProblem } from "@appdb/contract/errors";
+import { waitForOperation } from "@appdb/system/control/wait-for-operation";
 import type { Context } from "../../context.ts";
-import { waitForOperation } from "../../control/wait-for-operation.ts";
 import { printBuildLine } from "../../output/build-line.ts";
 import { commandLine } from "../../output/command-line.ts";
 import type { RequestedPlan } from "../db/request-database-plan.ts";

@@ -1,15 +1,17 @@
 import type { LocalTarget } from "@appdb/contract/names";
 import type { Context } from "../../context.ts";
+import { withHostedMedia } from "../hosted-media.ts";
 import { readBoth } from "../read-both.ts";
 import type { SchemaTarget, SchemaTargetInput } from "./schema-target.ts";
 
 /** Opens a local database: the file is read here, and the daemon manages the tables. */
 export async function openLocalSchema(
-  ctx: Pick<Context, "readApplication" | "daemon" | "signal">,
+  ctx: Pick<Context, "config" | "control" | "daemon" | "readApplication" | "signal">,
   input: Pick<SchemaTargetInput, "file" | "python">,
   { text: target }: LocalTarget,
 ): Promise<SchemaTarget> {
-  const [{ manifest, runtime }, client] = await readBoth(ctx, input);
+  const [app, client] = await readBoth(ctx, input);
+  const { manifest, runtime } = await withHostedMedia(ctx, app);
   const { signal } = ctx;
   return {
     worker: "the daemon",

@@ -3,8 +3,8 @@ import { parseServiceName, type ServiceName } from "@appdb/contract/names";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { HostedService } from "@appdb/contract/routes/control-services";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
+import { waitForOperation } from "@appdb/system/control/wait-for-operation";
 import type { Context, Control } from "../../context.ts";
-import { waitForOperation } from "../../control/wait-for-operation.ts";
 import { commandLine } from "../../output/command-line.ts";
 
 /** A local or hosted service in the form that its list prints. */

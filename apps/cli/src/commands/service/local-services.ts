@@ -3,6 +3,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { LocalTarget } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { Context } from "../../context.ts";
+import { withHostedMedia } from "../hosted-media.ts";
 import { readBoth } from "../read-both.ts";
 import type { ServiceTarget, ServiceTargetInput } from "./service-target.ts";
 
@@ -11,11 +12,12 @@ import type { ServiceTarget, ServiceTargetInput } from "./service-target.ts";
  * @throws usage for one port and several services
  */
 export async function openLocalServices(
-  ctx: Pick<Context, "readApplication" | "daemon" | "signal">,
+  ctx: Pick<Context, "config" | "control" | "daemon" | "readApplication" | "signal">,
   input: ServiceTargetInput,
   { text: target }: LocalTarget,
 ): Promise<ServiceTarget> {
-  const [{ manifest, runtime }, client] = await readBoth(ctx, input);
+  const [read, client] = await readBoth(ctx, input);
+  const { manifest, runtime } = await withHostedMedia(ctx, read);
   const { signal } = ctx;
   const app = { target, manifest, runtime };
   const request = { ...app, service: input.service ?? null, port: input.port ?? null };

@@ -9,6 +9,7 @@ import type { Context, RunningService } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
+import { withHostedMedia } from "../hosted-media.ts";
 import { FILE, PYTHON_FLAG, parsePort, SERVICE, TARGET, text } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 import { chooseLocalServices } from "./local-services.ts";
@@ -58,7 +59,8 @@ export const run = defineCommand<Flags, [file: string, target: string, service?:
   run: async (ctx, flags, file, target, service) => {
     const local = parseTarget(target);
     if (local.kind === "hosted") throw notForHosted(file, local);
-    const [app, client] = await readBoth(ctx, { file, python: flags.python });
+    const [read, client] = await readBoth(ctx, { file, python: flags.python });
+    const app = await withHostedMedia(ctx, read);
     const services = chooseLocalServices(app.manifest, service);
     const { dsn } = await client.call("openTarget", { body: { target: local.text, ...app } }, { signal: ctx.signal });
     const { foregroundLimits } = await import("../../pod/service-limits.ts");

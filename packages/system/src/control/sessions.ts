@@ -1,11 +1,10 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
-import { makePrivateFolder } from "@appdb/system/files/private-folder";
-import { writePrivateFile } from "@appdb/system/processes/private-files";
-import { readIfThere } from "./load-home-config.ts";
+import { makePrivateFolder } from "../files/private-folder.ts";
+import { writePrivateFile } from "../processes/private-files.ts";
 
 /** A sign-in of `cli login`. The server decides its lifetime and extends it with use. */
 export interface StoredSession {
@@ -99,4 +98,20 @@ function refuseShared(path: string): void {
     hint: `Make it private: chmod 600 ${path}   and sign in again if others use this machine: cli login`,
     meta: { file: path },
   });
+}
+
+/** Text of a file of the home. Undefined when there is none. @throws config_invalid when it cannot be read */
+export function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw appError("config_invalid", {
+      detail: `${path} cannot be read: ${message}.`,
+      hint: "Make it readable for you, or set SERVICE_HOME to a folder that you own.",
+      meta: { file: path },
+      cause,
+    });
+  }
 }

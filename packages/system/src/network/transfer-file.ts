@@ -17,8 +17,16 @@ const PASSING = [429, 502, 503, 504];
 
 export interface Transfer {
   readonly signal: AbortSignal;
-  /** Called with the bytes of each piece. */
-  onBytes(bytes: number): void;
+  /** Called with the bytes of each piece; with negative ones when they are sent again. */
+  onBytes?(bytes: number): void;
+  /** Pauses before each further attempt, in seconds. */
+  readonly pauses_s?: readonly number[];
+}
+
+/** Content that can be read again when a transfer is tried again. */
+export interface SentContent {
+  readonly bytes: number;
+  read(): AsyncIterable<Uint8Array>;
 }
 
 /** A broken connection, or a server that is busy: the transfer may be tried again. */
@@ -26,17 +34,33 @@ class Passing extends Error {}
 
 /** Puts a file to an address with constant memory. Returns what the server answered. @throws the server's error */
 export async function putFile(address: string, path: string, bytes: number, transfer: Transfer): Promise<string> {
+  const read = () => createReadStream(path, { highWaterMark: READ_BYTES });
+  return await putContent(address, { bytes, read }, transfer);
+}
+
+/** The same for other content. @throws the server's error; that of reading the content */
+export async function putContent(
+  address: string,
+  { bytes, read }: SentContent,
+  transfer: Transfer,
+  further: Readonly<Record<string, string>> = {},
+): Promise<string> {
   return await retried(transfer, async (counted) => {
-    const headers = { "content-type": "application/octet-stream", "content-length": String(bytes) };
+    const headers = { "content-type": "application/octet-stream", "content-length": String(bytes), ...further };
     const { request } = address.startsWith("https:") ? await import("node:https") : await import("node:http");
     const sent = request(address, { ...optionsOf(transfer), method: "PUT", headers });
-    const answered = answerOf(sent);
-    const sending = pipeline(createReadStream(path, { highWaterMark: READ_BYTES }), counted, sent, {
-      signal: transfer.signal,
+    let broken: { readonly error: unknown } | undefined;
+    const content = watched(read(), (error) => {
+      broken = { error };
+      sent.destroy();
     });
+    const answered = answerOf(sent);
+    const sending = pipeline(content, counted, sent, { signal: transfer.signal });
     // the server may answer before it has read everything
     sending.catch(() => undefined);
-    const answer = await answered;
+    const answer = await answered.catch((error: unknown) => {
+      throw broken === undefined ? error : broken.error;
+    });
     const text = await textOf(answer);
     if (answer.statusCode === 201) return text;
     sent.destroy();
@@ -50,9 +74,7 @@ export async function getFile(address: string, path: string, sha256: string, tra
   const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
   try {
     await retried(transfer, async (counted) => {
-      const { get } = address.startsWith("https:") ? await import("node:https") : await import("node:http");
-      const answer = await answerOf(get(address, optionsOf(transfer)));
-      if (answer.statusCode !== 200) throw refusal(answer, await textOf(answer));
+      const answer = await answerTo(address, {}, transfer);
       const hash = createHash("sha256");
       counted.on("data", (piece: Buffer) => hash.update(piece));
       try {
@@ -65,6 +87,39 @@ export async function getFile(address: string, path: string, sha256: string, tra
     await rename(draft, path);
   } finally {
     await rm(draft, { force: true });
+  }
+}
+
+/** Opens the content of an address, or a part of it. The body is read once. @throws the server's error */
+export async function openContent(
+  address: string,
+  range: { readonly start: number; readonly end: number } | undefined,
+  transfer: Transfer,
+): Promise<IncomingMessage> {
+  const headers = range === undefined ? {} : { range: `bytes=${range.start}-${range.end - 1}` };
+  return await retried(transfer, async () => await answerTo(address, headers, transfer));
+}
+
+async function answerTo(
+  address: string,
+  headers: Readonly<Record<string, string>>,
+  transfer: Transfer,
+): Promise<IncomingMessage> {
+  const { get } = address.startsWith("https:") ? await import("node:https") : await import("node:http");
+  const answer = await answerOf(get(address, { ...optionsOf(transfer), headers }));
+  if (answer.statusCode === 200 || answer.statusCode === 206) return answer;
+  throw refusal(answer, await textOf(answer));
+}
+
+async function* watched(
+  content: AsyncIterable<Uint8Array>,
+  onError: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content;
+  } catch (error) {
+    onError(error);
+    throw error;
   }
 }
 
@@ -87,7 +142,7 @@ async function retried<T>(transfer: Transfer, work: (counted: Transform) => Prom
     const counted = new Transform({
       transform(piece: Buffer, _encoding, done) {
         bytes += piece.length;
-        transfer.onBytes(piece.length);
+        transfer.onBytes?.(piece.length);
         done(null, piece);
       },
     });
@@ -96,10 +151,10 @@ async function retried<T>(transfer: Transfer, work: (counted: Transform) => Prom
     } catch (error) {
       if (transfer.signal.aborted)
         throw appError("interrupted", { detail: "The command was interrupted. Files that were copied stay." });
-      const pauseS = RETRY_S[tries];
+      const pauseS = (transfer.pauses_s ?? RETRY_S)[tries];
       if (!(error instanceof Passing)) throw error;
       if (pauseS === undefined) throw lost(error);
-      transfer.onBytes(-bytes);
+      transfer.onBytes?.(-bytes);
       await sleep(pauseS * 1_000, undefined, { signal: transfer.signal }).catch(() => undefined);
     }
   }
