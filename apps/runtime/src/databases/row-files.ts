@@ -78,6 +78,7 @@ export class RowFiles implements AsyncDisposable {
       // nothing is stored, so an invalid destination must not prevent reading
       place: { ...place, input: HOME_STORE, output: HOME_STORE },
       env,
+      hosted: undefined,
       destinations: destinationsOf(tables),
       sql,
       log,
