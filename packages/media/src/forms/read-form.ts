@@ -200,11 +200,11 @@ class Receiving implements ReceivedForm {
         if (file === undefined && this.#heldBytes <= MEMORY_BYTES) continue;
         if (file === undefined) {
           const name = this.#newPath();
-          file = await open(name, "wx", 0o600);
+          file = await this.#fromDisk(open(name, "wx", 0o600));
           path = Promise.resolve(name);
         }
         for (const part of held.splice(0)) {
-          await file.writeFile(part);
+          await this.#fromDisk(file.writeFile(part));
           this.#heldBytes -= part.length;
         }
       }
@@ -226,6 +226,14 @@ class Receiving implements ReceivedForm {
         return path;
       },
     };
+  }
+
+  /** A failure of the disk is the reason of the refusal, and not that its stream ends then. */
+  async #fromDisk<T>(work: Promise<T>): Promise<T> {
+    return await work.catch((error: unknown) => {
+      this.#refuse(error);
+      throw error;
+    });
   }
 
   /** The path of a file that disposing removes. */
