@@ -52,11 +52,18 @@ export function nextLook(roomBytes: number): number {
   return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, roomBytes) / FASTEST_BYTES_PER_S) * 1_000));
 }
 
+type DescribedDisk = Pick<
+  PodHealth,
+  "disk_bytes" | "disk_limit_bytes" | "is_disk_full" | "media_bytes" | "media_objects" | "is_media_in_bucket"
+>;
+
 export interface DiskGuardDeps {
   /** All measured folders, the cluster's folder first. */
   readonly folders: readonly [string, ...string[]];
   /** Reads what the database's own media store holds, which has too many files to visit. */
   readMedia(): Promise<MediaUse>;
+  /** Whether its objects are in the operator's bucket, where they use no disk. */
+  readonly is_media_in_bucket: boolean;
   readonly uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
@@ -115,7 +122,7 @@ export class DiskGuard implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { folders, log, readMedia, uri } = this.#deps;
+    const { folders, is_media_in_bucket: isInBucket, log, readMedia, uri } = this.#deps;
     try {
       this.#media = await readMedia();
     } catch (error) {
@@ -123,7 +130,7 @@ export class DiskGuard implements Disposable {
     }
     try {
       const files = await measureFolders(folders);
-      this.#use = { ...files, data_bytes: files.data_bytes + this.#media.bytes };
+      this.#use = { ...files, data_bytes: files.data_bytes + (isInBucket ? 0 : this.#media.bytes) };
     } catch (error) {
       // the last result stays valid until the next check
       log.warn({ err: error }, "the disk could not be measured");
@@ -166,13 +173,14 @@ export class DiskGuard implements Disposable {
     });
   }
 
-  describe(): Pick<PodHealth, "disk_bytes" | "disk_limit_bytes" | "is_disk_full" | "media_bytes" | "media_objects"> {
+  describe(): DescribedDisk {
     return {
       disk_bytes: this.#bytes(),
       disk_limit_bytes: this.#limits.limit_bytes,
       is_disk_full: this.#isFull,
       media_bytes: this.#media.bytes,
       media_objects: this.#media.objects,
+      is_media_in_bucket: this.#deps.is_media_in_bucket,
     };
   }
 

@@ -19,7 +19,7 @@ import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, storeNameOf } from "@appdb/media/files/media-files";
 import { MediaSources } from "@appdb/media/files/media-sources";
 import { createFormReader } from "@appdb/media/forms/read-form";
-import { openDiskStore } from "@appdb/media/stores/disk-store";
+import { openHomeStore } from "@appdb/media/stores/home-store";
 import { isCloud, parseStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
@@ -71,8 +71,12 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const own = openOwnFolders(folders);
   const stores = new Map<string, Promise<MediaStore>>();
+  const ownUri = place.home_address ?? `${MEDIA_SCHEME}${basename(place.folder)}/${HOME_STORE}`;
   const openNamed = (name: string): Promise<MediaStore> => {
-    if (name === HOME_STORE) return Promise.resolve(openDiskStore(folders.home, own.owner));
+    if (name === HOME_STORE) {
+      const { objects } = place;
+      return Promise.resolve(openHomeStore({ folder: folders.home, owner: own.owner, objects, address: ownUri }));
+    }
     const address = parseStoreAddress(name);
     if (address.kind === "mediafs") throw noMediaFs(name);
     if (address.kind === "file" && place.home_address !== undefined) throw noFolder(name);
@@ -88,7 +92,7 @@ export function openMedia({ place, env, destinations, sql, log }: MediaInput): O
       opening.catch(() => stores.delete(name));
       return opening;
     },
-    own_uri: place.home_address ?? `${MEDIA_SCHEME}${basename(place.folder)}/${HOME_STORE}`,
+    own_uri: ownUri,
     findOwn: async (name) => (await names.find([name]))[0],
     nameOf: (destination) => nameOf(destination, place),
     input,
