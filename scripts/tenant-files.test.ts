@@ -23,6 +23,9 @@ const OF_THE_SERVER = [
  */
 const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/config/config.ts": "reads the operator's files",
+  "apps/server/src/config/media-url.ts": "reads a file of the server's own",
+  "apps/server/src/gateway/objects/object-sockets.ts":
+    "makes sockets in folders of the server's own, which pods only read",
   "apps/server/src/storage/materialize-tree.ts": "writes and removes trees of project files, which pods only read",
   "apps/server/src/storage/write-tree.ts": "looks at trees of project files by lstat, which pods only read",
   "apps/server/src/lifecycle/heartbeat.ts": "writes a file of the server's own",

@@ -8,6 +8,7 @@ import { cleanHourly } from "./clean-hourly.ts";
 import { composeServer } from "./compose.ts";
 import { readServerConfig, SERVER_PATHS, type ServerConfig } from "./config/config.ts";
 import { findPlainAddresses } from "./config/config-identity.ts";
+import { keepMediaUrl } from "./config/media-url.ts";
 import { lockHome, openSecret, openServerHome, removeRunning, roleLock, writeRunning } from "./config/server-home.ts";
 import { controlFormat, migrate, readControlMigrations } from "./database/migrate.ts";
 import { type ControlDatabase, openControlDatabase } from "./database/pool.ts";
@@ -29,6 +30,7 @@ import { openHostRuntime } from "./pods/open-host-runtime.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
 import { givenMasterKey } from "./secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
+import { openMediaBucket } from "./storage/media-bucket.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 /**
  * Runs the server until SIGTERM or SIGINT. Then it accepts no new requests, finishes the running ones, and stops what
@@ -44,6 +46,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const log = createServerLogger(config.log_level);
   const stopped = awaitStopSignal(log);
   lockHome(home, config);
+  keepMediaUrl(home, config.media);
   using _beating = startHeartbeat(config.heartbeat_file, log);
   const migrations = readControlMigrations();
   await using postgres = await openPostgres(config, home, controlFormat(migrations), log);
@@ -81,6 +84,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const problem = machine && driverProblem(machine.driver);
   if (problem !== undefined) deps.problems.push(() => [problem]);
   pods.checkEnvironment = machine?.checkEnvironment;
+  await using bucket = machine && config.media && openMediaBucket(config.media);
   await using reconciler =
     machine === undefined
       ? undefined
@@ -88,6 +92,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
           ...deps,
           ...watched,
           machine,
+          bucket,
           pool_options: database.pool.options,
           allow_private: config.webhook_private,
         });

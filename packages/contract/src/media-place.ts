@@ -9,6 +9,10 @@ export const HOME_STORE = "home";
  */
 export const MEDIA_FOLDERS = { home: HOME_STORE, cache: "cache", uploads: "uploads", scratch: "scratch" } as const;
 
+/** How the pods of a database reach its objects in the bucket of the server's operator. */
+export const mediaSocketSchema = z.strictObject({ socket: z.string(), token: z.string() });
+export type MediaSocket = z.infer<typeof mediaSocketSchema>;
+
 /** Where the media of a database are on a machine, and where new ones go. */
 export const mediaPlaceSchema = z.strictObject({
   /** The folder of the database's media: its store, its cache, and files on their way. */
@@ -21,6 +25,8 @@ export const mediaPlaceSchema = z.strictObject({
   sources: z.array(z.string()),
   /** `mediafs://acme:main/home`: `home` by its address. Absent: a local database, which may store in folders (file:). */
   home_address: z.string().optional(),
+  /** Absent: the objects of `home` are in its folder. Otherwise those that were stored before are there. */
+  objects: mediaSocketSchema.optional(),
   /** Maximum bytes of files that functions are making. Absent: unbounded. */
   scratch_bytes: z.int().min(1).optional(),
   /** Whether files may be downloaded from this machine and from private networks. */

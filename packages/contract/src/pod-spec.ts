@@ -65,9 +65,10 @@ export const podHealthSchema = z.object({
   disk_limit_bytes: z.int(),
   /** Writes are refused with `disk_full` until there is space again. */
   is_disk_full: z.boolean(),
-  /** What its own media store holds, as part of `disk_bytes`. */
+  /** What its own media store holds: a part of `disk_bytes`, unless it is in the operator's bucket. */
   media_bytes: z.int().default(0),
   media_objects: z.int().default(0),
+  is_media_in_bucket: z.boolean().default(false),
   /** Resources used since its start; each start has another `run`. CPU time of all its processes, including ended
    *  ones, and elapsed time. Null if the system does not report it, and from pods of older versions. */
   metered: z

@@ -229,6 +229,7 @@ function healthOf({ pid, started_at: startedAt }: FakePod): PodHealth {
     disk_limit_bytes: 10_000_000_000,
     is_disk_full: false,
     media_bytes: 0,
+    is_media_in_bucket: false,
     media_objects: 0,
     metered: { run: startedAt, cpu_ms: 100, awake_ms: awakeMs },
   };

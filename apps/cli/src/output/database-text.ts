@@ -62,15 +62,16 @@ function resourceRows({ desired_resources: desiredResources, resources, usage, u
     usage === null || usage.disk_bytes === 0
       ? ""
       : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused until disk_gb is increased" : ""}`;
-  const media =
-    usage?.media_objects === undefined || usage.media_objects === 0
-      ? ""
-      : `; ${formatBytes(usage.media_bytes ?? 0)} of it in ${count(usage.media_objects, "media file")}`;
+  const files = usage?.media_objects === undefined ? "" : count(usage.media_objects, "media file");
+  const mediaBytes = formatBytes(usage?.media_bytes ?? 0);
+  const isInBucket = usage?.is_media_in_bucket === true;
+  const media = isInBucket || !usage?.media_objects ? "" : `; ${mediaBytes} of it in ${files}`;
   const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;
   return [
     row("cpu", resources.cpu, desiredResources.cpu, ""),
     row("memory", resources.memory_mb, desiredResources.memory_mb, " MiB", memory),
     row("disk", resources.disk_gb, desiredResources.disk_gb, " GiB", disk + media),
+    ...(isInBucket ? [["media", `${mediaBytes} in ${files}, in the bucket of the server`] as [string, string]] : []),
     row("workers", resources.workers, desiredResources.workers, ""),
     ["used", `${formatAge(used.cpu_seconds)} of processors, awake ${formatAge(used.awake_seconds)}`],
   ];

@@ -97,14 +97,17 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
   const createRunner: CreateFillRunner = (database, ...job) =>
     createFillRunner({ limits, log, runtimes, mediaOf: () => spec.media }, database, ...job);
+  const isInBucket = spec.media.objects !== undefined;
   const disk = new DiskGuard({
     folders: [
       spec.data_folder,
       spec.log_folder,
       spec.services_folder,
-      ...[cache, uploads, scratch].map((name) => join(spec.media.folder, name)),
+      // files that were stored before the server had a bucket use the disk, and are not many more later
+      ...[cache, uploads, scratch, ...(isInBucket ? [home] : [])].map((name) => join(spec.media.folder, name)),
     ],
     readMedia: () => readMediaUse(sql, home),
+    is_media_in_bucket: isInBucket,
     uri: spec.uri,
     resources: spec.resources,
     log,
@@ -181,6 +184,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     openManagedStore({
       sql,
       folder: spec.media.folder,
+      objects: spec.media.objects,
       uri: spec.media.home_address ?? spec.uri,
       secret: spec.link_token,
       database: spec.database_id,

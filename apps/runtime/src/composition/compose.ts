@@ -100,6 +100,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     openManagedStore({
       sql,
       folder: join(home, HOME_PATHS.media, name),
+      objects: undefined,
       uri: `${MEDIA_SCHEME}${name}/home`,
       secret: input.token,
       database: name,

@@ -31,6 +31,33 @@ test("checks again before the fastest disk could fill the space", () => {
   expect([nextLook(100 * GB), nextLook(0), nextLook(-GB)]).toEqual([30_000, 1_000, 1_000]);
 });
 
+test("a media store in the bucket of the operator uses no disk, and its size is shown", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
+  using guard = new DiskGuard({
+    folders: [folder],
+    uri: "cloud://acme:main",
+    resources: { disk_gb: 1 },
+    log: createSilentLog(),
+    clock: { now: () => 0 },
+    usedAt: () => 0,
+    refuseWrites: async () => undefined,
+    readMedia: async () => ({ objects: 3, bytes: 5 * GB }),
+    is_media_in_bucket: true,
+  });
+  try {
+    await guard.admit();
+    expect(guard.describe()).toMatchObject({
+      is_disk_full: false,
+      disk_bytes: 0,
+      media_bytes: 5 * GB,
+      media_objects: 3,
+      is_media_in_bucket: true,
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("counts a media store without visiting its files, and keeps its last size", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
   const answers = [{ objects: 3, bytes: GB }, new Error("PostgreSQL restarts")];
@@ -44,6 +71,7 @@ test("counts a media store without visiting its files, and keeps its last size",
     clock: { now: () => now },
     usedAt: () => now,
     refuseWrites: async (isFull) => void refused.push(isFull),
+    is_media_in_bucket: false,
     async readMedia() {
       const answer = answers.shift();
       if (answer === undefined || answer instanceof Error) throw answer;
@@ -108,6 +136,7 @@ test.runIf(process.platform === "linux")("a folder too deep for a path counts as
   execFileSync(process.execPath, ["-e", nest, "d".repeat(200)], { cwd: folder });
   using guard = new DiskGuard({
     folders: [folder],
+    is_media_in_bucket: false,
     uri: "cloud://acme:main",
     resources: { disk_gb: 1 },
     log: createSilentLog(),

@@ -52,11 +52,18 @@ export function nextLook(roomBytes: number): number {
   return Math.min(LATEST_MS, Math.max(SOONEST_MS, (Math.max(0, roomBytes) / FASTEST_BYTES_PER_S) * 1_000));
 }
 
+type DescribedDisk = Pick<
+  PodHealth,
+  "disk_bytes" | "disk_limit_bytes" | "is_disk_full" | "media_bytes" | "media_objects" | "is_media_in_bucket"
+>;
+
 export interface DiskGuardDeps {
   /** All measured folders, the cluster's folder first. */
   readonly folders: readonly [string, ...string[]];
   /** Reads what the database's own media store holds, which has too many files to visit. */
   readMedia(): Promise<MediaUse>;
+  /** Whether its objects are in the operator's bucket, where they use no disk. */
+  readonly is_media_in_bucket: boolean;
   readonly uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
@@ -117,7 +124,7 @@ export class DiskGuard implements Disposable {
   }
 
   async #look(): Promise<void> {
-    const { folders, log, readMedia, uri } = this.#deps;
+    const { folders, is_media_in_bucket: isInBucket, log, readMedia, uri } = this.#deps;
     const begunAt = performance.now();
     try {
       this.#media = await readMedia();
@@ -126,7 +133,7 @@ export class DiskGuard implements Disposable {
     }
     try {
       const files = await measureFolders(folders);
-      this.#use = { ...files, data_bytes: files.data_bytes + this.#media.bytes };
+      this.#use = { ...files, data_bytes: files.data_bytes + (isInBucket ? 0 : this.#media.bytes) };
       this.#measuredAt = begunAt;
     } catch (error) {
       if (!hasCode(error, "ENAMETOOLONG")) {
@@ -174,13 +181,14 @@ export class DiskGuard implements Disposable {
     });
   }
 
-  describe(): Pick<PodHealth, "disk_bytes" | "disk_limit_bytes" | "is_disk_full" | "media_bytes" | "media_objects"> {
+  describe(): DescribedDisk {
     return {
       disk_bytes: this.#bytes(),
       disk_limit_bytes: this.#limits.limit_bytes,
       is_disk_full: this.#isFull,
       media_bytes: this.#media.bytes,
       media_objects: this.#media.objects,
+      is_media_in_bucket: this.#deps.is_media_in_bucket,
     };
   }
 

@@ -1,18 +1,19 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { HOME_STORE, MEDIA_FOLDERS } from "@appdb/contract/media-place";
+import { HOME_STORE, MEDIA_FOLDERS, type MediaPlace } from "@appdb/contract/media-place";
 import { MediaNames } from "@appdb/engine/media/media-names";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { ManagedStore, UPLOAD_END } from "@appdb/media/files/managed-store";
 import { StoreTokens } from "@appdb/media/files/store-tokens";
-import { openDiskStore } from "@appdb/media/stores/disk-store";
+import { openHomeStore } from "@appdb/media/stores/home-store";
 import { markOwner } from "./own-folders.ts";
 
 interface ManagedStorePlace {
   readonly sql: SqlPool;
   /** The folder of the database's media. */
   readonly folder: string;
+  readonly objects: MediaPlace["objects"];
   /** `mediafs://acme:main/home` */
   readonly uri: string;
   /** Signs addresses, together with the database's id or name. */
@@ -26,7 +27,8 @@ interface ManagedStorePlace {
  * Opens the media store of a database for people. Its catalog exists. Only the database's pod or the home's daemon opens
  * it, one at a time: what a killed one was receiving is removed.
  */
-export function openManagedStore({ database, folder, log, room, secret, sql, uri }: ManagedStorePlace): ManagedStore {
+export function openManagedStore(place: ManagedStorePlace): ManagedStore {
+  const { database, folder, log, objects, room, secret, sql, uri } = place;
   const [home, uploads] = [MEDIA_FOLDERS.home, MEDIA_FOLDERS.uploads].map((name) => join(folder, name)) as [
     string,
     string,
@@ -39,7 +41,7 @@ export function openManagedStore({ database, folder, log, room, secret, sql, uri
     objects: new MediaObjects(sql),
     store_name: HOME_STORE,
     // the mark ends with the process
-    store: openDiskStore(home, markOwner(uploads).owner),
+    store: openHomeStore({ folder: home, owner: markOwner(uploads).owner, objects, address: uri }),
     uri,
     uploads_folder: uploads,
     tokens: new StoreTokens(secret, database),

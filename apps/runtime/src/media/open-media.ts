@@ -23,7 +23,7 @@ import { FileCache } from "@appdb/media/files/file-cache";
 import { LocalMediaFiles, type MediaFilesOptions, storeNameOf } from "@appdb/media/files/media-files";
 import { MediaSources } from "@appdb/media/files/media-sources";
 import { createFormReader } from "@appdb/media/forms/read-form";
-import { openDiskStore } from "@appdb/media/stores/disk-store";
+import { openHomeStore } from "@appdb/media/stores/home-store";
 import { isCloud, parseStoreAddress, printStoreAddress, readStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
@@ -95,8 +95,12 @@ export function openMedia({
   for (const folder of Object.values(folders)) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const own = openOwnFolders(folders);
   const stores = new Map<string, Promise<MediaStore>>();
+  const ownUri = place.home_address ?? `${MEDIA_SCHEME}${basename(place.folder)}/${HOME_STORE}`;
   const openNamed = async (name: string): Promise<MediaStore> => {
-    if (name === HOME_STORE) return openDiskStore(folders.home, own.owner);
+    if (name === HOME_STORE) {
+      const { objects } = place;
+      return openHomeStore({ folder: folders.home, owner: own.owner, objects, address: ownUri });
+    }
     const address = parseStoreAddress(name);
     if (address.kind === "mediafs") {
       if (place.home_address !== undefined) throw noMediaFs(name);
@@ -116,7 +120,7 @@ export function openMedia({
       opening.catch(() => stores.delete(name));
       return opening;
     },
-    own_uri: place.home_address ?? `${MEDIA_SCHEME}${basename(place.folder)}/${HOME_STORE}`,
+    own_uri: ownUri,
     findOwn: async (name) => (await names.find([name]))[0],
     nameOf: (destination) => nameOf(destination, place),
     input,

@@ -10,6 +10,7 @@ import { z } from "zod";
 import { type BuildsConfig, buildSettings, toBuildsConfig } from "./config-builds.ts";
 import { type GatewayConfig, gatewaySettings, refuseGatewaySettings, toGatewayConfig } from "./config-gateway.ts";
 import { type IdentityConfig, identitySettings, needsMailTls, toIdentityConfig } from "./config-identity.ts";
+import { type MediaConfig, mediaSettings, toMediaConfig } from "./config-media.ts";
 import { type PodsConfig, podSettings, refuseCrossedBounds, toPodsConfig } from "./config-pods.ts";
 import { type QuotasConfig, quotaSettings, toQuotasConfig } from "./config-quotas.ts";
 
@@ -39,6 +40,8 @@ export const SERVER_PATHS = {
   databases: "server/databases",
   /** `<database id>/`: the media store of a database. The application's code sees its path, which names no other folder. */
   media: "server/media",
+  /** The address of the bucket that has files of this home's databases. */
+  mediaUrl: "server/media-url",
   /** Logs and scratch files of services, below the id of their database. */
   services: "server/services",
   /** Storage of databases while it moves from its place in version 0.8.0. */
@@ -152,6 +155,7 @@ const settingsSchema = z
     ...identitySettings,
     SERVICE_DATABASE_QUOTA: count(3, 1, 10_000),
     ...podSettings,
+    ...mediaSettings,
     ...quotaSettings,
     ...buildSettings,
     ...gatewaySettings,
@@ -219,6 +223,8 @@ export interface ServerConfig {
   readonly oidc: OidcConfig | undefined;
   readonly database_quota: number;
   readonly pods: PodsConfig;
+  /** Undefined: the media stores of databases are in the home. */
+  readonly media: MediaConfig | undefined;
   readonly quotas: QuotasConfig;
   readonly builds: BuildsConfig;
   readonly gateway: GatewayConfig;
@@ -303,6 +309,7 @@ function toConfig(
           },
     database_quota: found.SERVICE_DATABASE_QUOTA,
     pods: toPodsConfig(found),
+    media: toMediaConfig(found, env),
     quotas: toQuotasConfig(found),
     builds: toBuildsConfig(found, env),
     gateway: toGatewayConfig(found),

@@ -31,6 +31,7 @@ interface DatabaseTable {
     is_disk_full: boolean;
     media_bytes?: number;
     media_objects?: number;
+    is_media_in_bucket?: boolean;
   }> | null;
   /** A bigint, like `awake_ms`: total of all its pods. */
   cpu_ms: Generated<string>;

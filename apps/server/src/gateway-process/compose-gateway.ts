@@ -15,6 +15,7 @@ import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import { createLocateVolume } from "../pods/locate-volume.ts";
 import { createEnvelope } from "../secrets/envelope.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
+import { openMediaBucket } from "../storage/media-bucket.ts";
 
 export interface ComposeGatewayInput {
   readonly config: ServerConfig;
@@ -64,6 +65,7 @@ export async function composeGateway(input: ComposeGatewayInput): Promise<Compos
       snapshots: createKeySnapshots({ db, log, notifications, master_key: masterKey }),
       recordEvent: createRecordEvent(addDeliveries),
       envelope: createEnvelope(masterKey),
+      bucket: config.media && openMediaBucket(config.media),
       state_file: join(config.home, SERVER_PATHS.gateway),
     });
     const stop = async () => {

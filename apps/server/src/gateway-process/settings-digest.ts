@@ -15,10 +15,18 @@ export interface DigestedGateway {
 export function digestGateway({ config, dsn, master_key: masterKey, program }: DigestedGateway): string {
   const { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies } = config;
   const eab = gateway.acme?.eab?.key.reveal() ?? null;
-  const secrets = [dsn, masterKey.reveal(), eab, revealAll(config.traces)];
+  const { media } = config;
+  const secrets = [dsn, masterKey.reveal(), eab, revealAll(config.traces), revealAll(media?.environment ?? {})];
   const content = [
     ...secrets,
-    { gateway, home, log_level: logLevel, runtime_base: runtimeBase, trusted_proxies: trustedProxies },
+    {
+      gateway,
+      bucket: media?.bucket ?? null,
+      home,
+      log_level: logLevel,
+      runtime_base: runtimeBase,
+      trusted_proxies: trustedProxies,
+    },
   ];
   return createHash("sha256")
     .update(JSON.stringify([process.version, content]))

@@ -13,6 +13,7 @@ import type { HealthProblem } from "../health/problems.ts";
 import type { PodServerPaths } from "../pods/database-paths.ts";
 import type { PodTokenDeps } from "../pods/pod-token.ts";
 import type { MasterKey } from "../secrets/master-key.ts";
+import type { MediaBucket } from "../storage/media-bucket.ts";
 import { openAcmeOrders } from "./acme/acme-orders.ts";
 import { CertificateStore } from "./acme/certificate-store.ts";
 import { type Certificates, type CertificatesDeps, startCertificates } from "./acme/certificates.ts";
@@ -32,6 +33,7 @@ import { followAnswer } from "./forward/follow-answer.ts";
 import { createPodLinks } from "./forward/pod-links.ts";
 import { createWaking } from "./forward/waking.ts";
 import { type HandleDeps, handleRequest } from "./handle-request.ts";
+import { openObjectSockets } from "./objects/object-sockets.ts";
 import { createDatabaseKeys } from "./routing/database-keys.ts";
 import { createDatabasePorts } from "./routing/database-ports.ts";
 import { followRoutes } from "./routing/follow-routes.ts";
@@ -56,6 +58,8 @@ export interface GatewayDeps extends PodTokenDeps {
   readonly tracer?: RequestTracer | undefined;
   /** State file for a start without PostgreSQL. Undefined if the gateway needs PostgreSQL to start. */
   readonly state_file?: string | undefined;
+  /** The bucket of all media stores, which ends with the gateway. Undefined: they are in the home. */
+  readonly bucket?: MediaBucket | undefined;
   /** Decrypts the account key of the ACME authority. */
   readonly master_key: MasterKey;
   /** For tests, which cannot wait for days. */
@@ -133,6 +137,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
             ),
         })
       : undefined;
+  const { bucket } = deps;
+  const objects = bucket === undefined ? undefined : openObjectSockets({ ...deps, bucket, table, findToken });
   let isDue = false;
   const following = await followRoutes({ ...deps, table });
   let certificates: Certificates | undefined;
@@ -142,7 +148,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     stored?.keepRoutes(table.all());
     const serving = endpoints.follow(table);
     links.keepOnly(new Set(serving.map(({ link }) => link)));
-    return ports?.follow();
+    return Promise.all([ports?.follow(), objects?.follow()]);
   };
   // one run for many changes at once
   table.onChange(() => {
@@ -194,6 +200,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await Promise.all([certificates?.[Symbol.asyncDispose](), challenges?.[Symbol.asyncDispose]()]);
     await Promise.all([following[Symbol.asyncDispose](), door[Symbol.asyncDispose]()]);
     await Promise.all([whole?.stop(STOP_MS), ports?.stop(STOP_MS)]);
+    // running requests may need their files
+    await objects?.stop();
     await traffic[Symbol.asyncDispose]();
     await withinTime(Promise.resolve(keyUses[Symbol.asyncDispose]()), LAST_USES_MS);
     keys[Symbol.dispose]();
@@ -201,7 +209,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     stored?.[Symbol.dispose]();
   };
   let stopped: Promise<void> | undefined;
-  const problems = () => [...(whole?.problems() ?? []), ...(certificates?.problems() ?? [])];
+  const problems = () =>
+    [whole, certificates, objects].flatMap((part): readonly HealthProblem[] => part?.problems() ?? []);
   return { table, port: whole?.port, problems, [Symbol.asyncDispose]: () => (stopped ??= stop()) };
 }
 

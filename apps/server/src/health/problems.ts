@@ -20,6 +20,8 @@ export const HEALTH_PROBLEMS = {
   machine_failures: "degraded",
   certificate_ended: "degraded",
   pods_run_as_root: "degraded",
+  /** Files of media columns cannot be read or stored. */
+  media_bucket_failed: "degraded",
   /** A new host has no certificate until the authority answers. */
   certificate_missing: "notice",
   /** The operator chose the driver `process`. */

@@ -28,7 +28,12 @@ export interface DatabasePaths {
   /** Contains each tree under its digest. */
   readonly files_folder: string;
   readonly run_folder: string;
+  /** Of the socket of its objects in the operator's bucket. Owned by the server. */
+  readonly objects_folder: string;
 }
+
+/** The name of the socket in `objects_folder`. */
+export const OBJECTS_SOCKET = "objects.sock";
 
 /** The pod of a database. */
 export function databasePod(databaseId: string): PodName {
@@ -46,6 +51,7 @@ export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPath
     services_folder: join(home, SERVER_PATHS.services, databaseId),
     files_folder: join(home, SERVER_PATHS.files, databaseId),
     run_folder: nameRuntimeFolder(folder, runtimeBase),
+    objects_folder: nameRuntimeFolder(join(folder, "objects"), runtimeBase),
   };
 }
 

@@ -6,7 +6,7 @@ import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
-import { MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
+import { bucketAccess, MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 import { mediaLinkToken } from "./service-token.ts";
 
@@ -18,6 +18,8 @@ export interface DatabasePodInput {
   readonly template_folder: string;
   readonly postgres_bin: string;
   readonly token: Secret;
+  /** Whether the operator has a bucket for media. */
+  readonly has_bucket: boolean;
   /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
   readonly secrets: ReadonlyMap<string, Secret>;
@@ -31,6 +33,7 @@ export interface DatabasePodInput {
 export function databasePodSpec(input: DatabasePodInput): PodSpec {
   const { database, desired } = input;
   const volumes = volumesOf(input);
+  const bucket = bucketAccess({ ...input, database_id: database.id });
   const { resources } = desired;
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
   const { env, omitted } = databaseEnvironment(desired.settings.vars, Object.fromEntries(revealed), input.runtime_env);
@@ -55,6 +58,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     runtime: { ...input.runtime, env: { ...env } },
     files_folder: volumes.trees.target,
     media: mediaPlace({
+      bucket,
       folder: volumes.media.target,
       uri: database.uri,
       disk_gb: resources.disk_gb,
@@ -68,7 +72,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     args: ["pod.js", "database"],
     input: new Secret(JSON.stringify(spec)),
     image: desired.environment,
-    volumes: Object.values(volumes),
+    volumes: [...Object.values(volumes), ...(bucket === undefined ? [] : [bucket.volume])],
     ports: ["api", "link", "postgres"],
     limits: {
       cpu: resources.cpu,

@@ -5,7 +5,7 @@ import type { VolumeLayout } from "@appdb/pods/driver/local-driver";
 import type { VolumeOwner, VolumeSource } from "@appdb/pods/driver/pod-driver";
 import type { UserRange } from "@appdb/pods/driver/pod-users";
 import type { PodFolder } from "@appdb/pods/driver/task-runner";
-import { openRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
+import { openRuntimeFolder, openSharedRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { SERVER_PATHS } from "../config/config.ts";
@@ -67,6 +67,7 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
       for (const { access, source } of volumes) {
         const path = folder(source);
         if (source.kind === "sockets" && access === "write") openRuntimeFolder(path, podUsers);
+        if (source.kind === "objects") openSharedRuntimeFolder(path);
         for (const passage of passagesTo(folder, source)) await makeTraversable(passage);
         if (PRIVATE.includes(source.kind) && access === "write") await makeFolder(path);
         if (source.kind === "project-trees") await makeFolder(join(path, NO_FILES));
@@ -79,8 +80,9 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
     async removeDatabase(databaseId) {
       const paths = databasePaths(place, databaseId);
       const moving = join(place.home, SERVER_PATHS.movingDatabases, databaseId);
-      const { files_folder: files, folder: own, media_folder: media, run_folder: sockets } = paths;
-      for (const path of [paths.services_folder, files, media, sockets, moving, own]) await removeFolder(path);
+      const { files_folder: files, folder: own, media_folder: media, objects_folder: objects } = paths;
+      const folders = [paths.services_folder, files, media, paths.run_folder, objects, moving, own];
+      for (const path of folders) await removeFolder(path);
     },
   };
 }

@@ -12,6 +12,8 @@ export function createLocateVolume(place: PodServerPaths): VolumeLayout["folder"
         return databasePaths(place, source.database_id).data_folder;
       case "media":
         return databasePaths(place, source.database_id).media_folder;
+      case "objects":
+        return databasePaths(place, source.database_id).objects_folder;
       case "logs":
         return logFolder(place, source);
       case "services":

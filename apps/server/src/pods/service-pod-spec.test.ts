@@ -28,6 +28,8 @@ test("an instance gets the operator's limits, its release's workers and its data
     },
     target: ({ kind }) => `/${kind}`,
     token: new Secret("t"),
+    has_bucket: true,
+    database_token: new Secret("d"),
     limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 1_234, route_requests: 5, workers: 9 },
     dsn: "postgresql:///",
     keys: { public_key: "", snapshot: "" },
@@ -58,12 +60,19 @@ test("an instance gets the operator's limits, its release's workers and its data
       { name: "scratch", access: "write" },
     ],
   });
+  expect(volumes.find(({ name }) => name === "objects")).toEqual({
+    name: "objects",
+    source: { kind: "objects", database_id: "d" },
+    target: "/objects",
+    access: "read",
+  });
   expect(media).toEqual({
     folder: "/media",
     input: "home",
     output: "home",
     sources: ["s3://given/in"],
     home_address: "mediafs://acme:main/home",
+    objects: { socket: "/objects/objects.sock", token: expect.stringMatching(/^[\w-]{43}$/) },
     scratch_bytes: 1024 ** 3 / 4,
     may_reach_private: false,
   });

@@ -8,7 +8,7 @@ import { Secret } from "@appdb/system/secret";
 import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
-import { MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
+import { bucketAccess, MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
 import { tasksOf, workerMemory } from "./pod-bounds.ts";
 import { servicePod, servicePodId } from "./service-paths.ts";
 
@@ -31,6 +31,10 @@ export interface ServicePodInput {
   /** `PodDriver.target` */
   target(source: VolumeSource): string;
   readonly token: Secret;
+  /** Whether the operator has a bucket for media. */
+  readonly has_bucket: boolean;
+  /** Of its database's pod. */
+  readonly database_token: Secret;
   /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
   /** Connects with the service's PostgreSQL role. */
@@ -48,6 +52,7 @@ export interface ServicePodInput {
 export function servicePodSpec(input: ServicePodInput): PodSpec {
   const { database, release, service, shared } = input;
   const volumes = volumesOf(input);
+  const bucket = bucketAccess({ ...input, database_id: database.id, token: input.database_token });
   const resources = { ...shared.resources, workers: release.workers };
   const revealed = [...input.secrets].map(([name, secret]) => [name, secret.reveal()] as const);
   const { env, omitted } = databaseEnvironment(shared.settings.vars, Object.fromEntries(revealed), input.runtime_env);
@@ -70,6 +75,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     manifest: release.manifest,
     runtime: { ...input.runtime, project_root: volumes.tree.target, env: { ...env } },
     media: mediaPlace({
+      bucket,
       folder: volumes.media.target,
       uri: databaseUriOf(database.organization, database.name),
       disk_gb: resources.disk_gb,
@@ -85,7 +91,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     args: ["pod.js", "service-pod"],
     input: new Secret(JSON.stringify(spec)),
     image: release.environment,
-    volumes: Object.values(volumes),
+    volumes: [...Object.values(volumes), ...(bucket === undefined ? [] : [bucket.volume])],
     ports: ["api", "link"],
     // limits of the group that it shares with its database's pod
     limits: { cpu: resources.cpu, memory_mb: resources.memory_mb, tasks: tasksOf(shared.resources) },

@@ -24,5 +24,10 @@ export function mediaLinkToken(databaseToken: Secret, databaseId: string): Secre
   return serviceTokenOf(databaseToken, databaseId, MEDIA_INSTANCE);
 }
 
+/** Of the objects of a database in the operator's bucket; its pod and those of its services have it. */
+export function objectsToken(linkToken: Secret): Secret {
+  return new Secret(createHmac("sha256", linkToken.reveal()).update("objects").digest("base64url"));
+}
+
 /** The only instance of a media store. */
 export const MEDIA_INSTANCE = 0;

@@ -9,7 +9,7 @@ import type { DesiredDatabase } from "../database/desired.ts";
 import { startOperation } from "../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../queue/jobs.ts";
 import type { ReconcileStep, ServiceStep } from "../reconciler/core/reconcile-deps.ts";
-import { type Reconciler, startReconciler } from "../reconciler/reconciler.ts";
+import { type Reconciler, type ReconcilerDeps, startReconciler } from "../reconciler/reconciler.ts";
 import { makeDatabase } from "./databases.ts";
 import type { TestServer } from "./open-server.ts";
 import { makeOrg, makePerson, type TestOrg, type TestPerson } from "./people.ts";
@@ -26,7 +26,7 @@ export interface TestReconciler {
   readonly org: TestOrg;
   readonly id: string;
   readonly pod: string;
-  start(): Promise<Reconciler>;
+  start(deps?: Pick<ReconcilerDeps, "bucket">): Promise<Reconciler>;
   /** Starts a reconciler in its own process and kills it after a step. False if it never gets there. */
   killBehind(step: ReconcileStep | ServiceStep): Promise<boolean>;
   /** Records a request like the control plane. Returns its operation. */
@@ -94,8 +94,14 @@ export async function openTestReconciler(server: TestServer): Promise<TestReconc
     org,
     id,
     pod: `db-${id}`,
-    start: () =>
-      startReconciler({ ...server.deps, machine, pool_options: server.deps.pool.options, allow_private: false }),
+    start: (deps = {}) =>
+      startReconciler({
+        ...server.deps,
+        ...deps,
+        machine,
+        pool_options: server.deps.pool.options,
+        allow_private: false,
+      }),
     async killBehind(step) {
       const script = await bundleScript(join(import.meta.dirname, "killed-reconciler.ts"));
       const args = [script, server.dsn, server.home, step];

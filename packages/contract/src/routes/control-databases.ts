@@ -82,9 +82,11 @@ export const databaseSchema = z.object({
       disk_limit_bytes: z.int(),
       memory_bytes: z.int().nullable(),
       is_disk_full: z.boolean(),
-      /** What its own media store holds, as part of `disk_bytes`. Absent before it was measured. */
+      /** What its own media store holds. Absent before it was measured. */
       media_bytes: z.int().optional(),
       media_objects: z.int().optional(),
+      /** Whether `media_bytes` are in the bucket of the server's operator. Otherwise they are a part of `disk_bytes`. */
+      is_media_in_bucket: z.boolean().optional(),
     })
     .nullable(),
   /** Sums over all of its pods since its creation, at most half a minute old: CPU time, and time awake. */

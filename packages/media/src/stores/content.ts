@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { MediaContent } from "./media-store.ts";
 
 /** Parts of one object on their way at once: memory of a put is so many parts. */
-const PARTS_AT_ONCE = 3;
+export const PARTS_AT_ONCE = 3;
 const READ_BYTES = 1 << 20;
 
 /** A file of this machine that does not change. */
@@ -22,6 +23,66 @@ export function bytesContent(bytes: Uint8Array): MediaContent {
     bytes: bytes.length,
     async *read(start, end) {
       yield bytes.subarray(start, end);
+    },
+  };
+}
+
+/** Bytes that arrive once and in order. */
+export interface StreamedContent extends MediaContent {
+  /** Reads what is left, so that a sender that is still sending gets its response. */
+  drain(): Promise<void>;
+}
+
+/**
+ * Content that arrives once. Parts are read one after the other, in the order in which they were asked for. The last part
+ * fails unless the whole has its length and its hash: `invalid` makes the error.
+ */
+export function streamedContent(
+  source: AsyncIterable<Uint8Array>,
+  { bytes, sha256 }: { readonly bytes: number; readonly sha256: string | undefined },
+  invalid: (said: string) => Error,
+): StreamedContent {
+  const pieces = source[Symbol.asyncIterator]();
+  const hash = createHash("sha256");
+  let rest: Uint8Array = Buffer.alloc(0);
+  let at = 0;
+  let earlier: Promise<void> = Promise.resolve();
+  const take = async (most: number): Promise<Uint8Array> => {
+    while (rest.length === 0) {
+      const next = await pieces.next();
+      if (next.done === true) throw invalid(`there are ${at} of ${bytes} bytes`);
+      rest = next.value;
+    }
+    const piece = rest.subarray(0, most);
+    rest = rest.subarray(piece.length);
+    hash.update(piece);
+    at += piece.length;
+    return piece;
+  };
+  async function* readInTurn(before: Promise<void>, start: number, end: number, done: () => void) {
+    try {
+      await before;
+      if (start !== at) throw new Error(`Bytes from ${start} are read, and the stream is at ${at}.`);
+      while (at < end) yield await take(end - at);
+      const found = at === bytes ? hash.digest("hex") : undefined;
+      if (sha256 === undefined || found === undefined || found === sha256) return;
+      throw invalid(`their SHA-256 is ${found} and not ${sha256}`);
+    } finally {
+      done();
+    }
+  }
+  return {
+    bytes,
+    read(start, end) {
+      const before = earlier;
+      let done = () => {};
+      earlier = new Promise((resolve) => {
+        done = resolve;
+      });
+      return readInTurn(before, start, end, done);
+    },
+    async drain() {
+      while ((await pieces.next()).done !== true);
     },
   };
 }

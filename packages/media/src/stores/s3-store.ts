@@ -20,6 +20,8 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   AccessDenied: "denied",
   Forbidden: "denied",
   InvalidAccessKeyId: "denied",
+  // of versitygw
+  XAdminUserNotFound: "denied",
   SignatureDoesNotMatch: "denied",
   ExpiredToken: "denied",
   InvalidToken: "denied",

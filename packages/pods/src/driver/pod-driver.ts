@@ -57,6 +57,8 @@ export type VolumeSource =
   | { readonly kind: "scratch"; readonly pod: PodName }
   /** The unix sockets of one pod; removed with it. No worker sees it. */
   | { readonly kind: "sockets"; readonly pod: PodName }
+  /** The socket by which the pods of a database reach its objects in the operator's bucket. No worker sees it. */
+  | { readonly kind: "objects"; readonly database_id: string }
   /** The project files of a database, each tree under its digest. */
   | { readonly kind: "project-trees"; readonly database_id: string }
   /** The media of a database: its store, its cache, and files on their way. Its pods share it. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
@@ -35,8 +35,26 @@ export function openRuntimeFolder(folder: string, users?: { readonly first: numb
   const isGiven = users !== undefined && found.uid >= users.first && found.uid < users.first + users.count;
   const isOwnFolder = found.uid === (process.getuid?.() ?? found.uid) || isGiven;
   if (found.isDirectory() && isOwnFolder && (found.mode & 0o077) === 0) return;
-  throw appError("postgres_failed", {
-    detail: `The folder ${folder} for PostgreSQL's socket is not a private folder of yours.`,
+  throw notPrivate(folder);
+}
+
+/**
+ * Creates the folder for a socket that users of pods open, too. Only our user can write to it.
+ * @throws postgres_failed when another user owns the path
+ */
+export function openSharedRuntimeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const found = lstatSync(folder);
+  if (!found.isDirectory() || found.uid !== (process.getuid?.() ?? found.uid) || (found.mode & 0o022) !== 0) {
+    throw notPrivate(folder);
+  }
+  // independent of the umask
+  chmodSync(folder, 0o755);
+}
+
+function notPrivate(folder: string): Error {
+  return appError("postgres_failed", {
+    detail: `The folder ${folder} for a socket is not a private folder of yours.`,
     hint: `Check who created it, then remove it: ls -ld ${folder}`,
   });
 }

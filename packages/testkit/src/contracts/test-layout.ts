@@ -39,6 +39,8 @@ function partsOf(source: VolumeSource): string[] {
       return [source.database_id, "data"];
     case "media":
       return [source.database_id, "media"];
+    case "objects":
+      return [source.database_id, "objects"];
     case "logs":
       return [source.database_id, source.service_id === null ? "log" : `log-${source.service_id}`];
     // where version 0.8.0 kept them

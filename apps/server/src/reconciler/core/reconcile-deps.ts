@@ -8,6 +8,7 @@ import type { KeySnapshots } from "../../edge/key-snapshots.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
 import type { HostRuntime } from "../../pods/host-runtime.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
+import type { MediaBucket } from "../../storage/media-bucket.ts";
 
 /** Steps of a database in order. Its desired state decides which of them run. A test kills the process after each. */
 export const RECONCILE_STEPS = [
@@ -64,6 +65,8 @@ export interface ReconcileDeps {
   readonly service_keys: ServiceKeyPusher;
   readonly machine: HostRuntime;
   readonly blobs: BlobStore;
+  /** The bucket of all media stores. Undefined: they are in the home. */
+  readonly bucket?: MediaBucket | undefined;
   /** Called after steps, so that a test can kill the process there. */
   readonly reconcileStepDone?: ((step: ReconcileStep | ServiceStep) => Promise<void>) | undefined;
 }

@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
 import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { databasePaths } from "../../pods/database-paths.ts";
 import { enqueueJob } from "../../queue/jobs.ts";
+import type { MediaBucket } from "../../storage/media-bucket.ts";
 import { RESOURCES } from "../../testing/databases.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { openTestReconciler, type TestReconciler } from "../../testing/test-reconciler.ts";
@@ -245,6 +247,36 @@ describe("a database", () => {
     expect(setup.machine.pods.forgotten()).toEqual([setup.id]);
     const { rows } = await sql`select from control.data_keys where database_id = ${setup.id}`.execute(server.deps.db);
     expect(rows).toEqual([]);
+  });
+
+  test("has a volume for its bucket, and its objects are removed with it when the bucket answers", async () => {
+    const asked: object[] = [];
+    let fails = true;
+    const bucket: MediaBucket = {
+      open: () => Promise.reject(new Error("The reconciler opens no objects.")),
+      check: async () => undefined,
+      async empty(part) {
+        asked.push({ id: part.id, org_id: part.org_id });
+        if (fails) throw appError("media_unavailable", { detail: "The bucket does not answer." });
+        return 1;
+      },
+      async [Symbol.asyncDispose]() {},
+    };
+    await using _reconciler = await setup.start({ bucket });
+    await setup.settles("AVAILABLE");
+    const { data_folder: dataFolder, media } = setup.machine.pods.specOf(setup.pod);
+    expect(media.objects).toMatchObject({ socket: expect.stringMatching(/objects\.sock$/) });
+    await setup.ask("delete");
+    await setup.settles("DELETING");
+    expect(asked).toEqual([]);
+    await setup.ask("undelete");
+    await setup.settles("STOPPED");
+    await setup.ask("delete", {}, { is_now: true });
+    await eventually(() => expect(asked.length).toBeGreaterThan(0), { timeout_ms: 10_000 });
+    expect([(await setup.see()).state, existsSync(dataFolder)]).toEqual(["DELETING", true]);
+    fails = false;
+    await setup.settles(undefined);
+    expect(asked.at(-1)).toEqual({ id: setup.id, org_id: setup.org.id });
   });
 
   test("is removed when its undelete period is over", async () => {

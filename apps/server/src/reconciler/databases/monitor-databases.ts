@@ -148,7 +148,7 @@ class DatabasePodMonitor {
   /** Measures the memory and disk of the database and its services, as stored in its row. */
   async #weigh(
     pod: PodStatus,
-    { disk_bytes, disk_limit_bytes, is_disk_full, media_bytes, media_objects }: PodHealth,
+    { disk_bytes, disk_limit_bytes, is_disk_full, is_media_in_bucket, media_bytes, media_objects }: PodHealth,
   ): Promise<string> {
     const { db, machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
@@ -169,6 +169,7 @@ class DatabasePodMonitor {
       is_disk_full,
       media_bytes,
       media_objects,
+      is_media_in_bucket,
     });
   }
 }

@@ -59,6 +59,7 @@ async function prepare(
     postgres_bin: machine.postgres_bin,
     limits: machine.limits,
     token,
+    has_bucket: deps.bucket !== undefined,
     secrets,
     // each request to the pod names its tree: changed files need no new pod
     runtime: {

@@ -26,6 +26,8 @@ export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnap
     await deps.reconcileStepDone?.("ended");
     return "later";
   }
+  // first: a bucket that does not answer keeps the row, and the removal is tried again
+  await deps.bucket?.empty(row);
   await deps.machine.driver.forgetDatabase(row.id);
   await deps.reconcileStepDone?.("storage_removed");
   await deps.db.transaction().execute(async (tx) => {

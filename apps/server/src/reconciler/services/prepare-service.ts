@@ -59,6 +59,8 @@ export async function prepareService(
     release,
     target: driver.target,
     token,
+    has_bucket: deps.bucket !== undefined,
+    database_token: databaseToken,
     secrets,
     limits: machine.limits,
     may_export_private: machine.may_export_private,
