@@ -28,8 +28,17 @@ const MEMBERS = ["url", "store", "key", "type", "bytes", "width", "height", "mod
 
 /** Prints a reference as its cell holds it. Halves of characters, which PostgreSQL and addresses refuse, are replaced. */
 export function printReference(reference: MediaReference): string {
-  return JSON.stringify(reference, [...MEMBERS]).replace(/\\ud[89a-f][0-9a-f]{2}/gi, "\ufffd");
+  const text = JSON.stringify(reference, [...MEMBERS]);
+  // JSON.stringify escapes a half; the test may find other text too
+  if (!HALVES.test(text)) return text;
+  const whole = MEMBERS.map((name) => {
+    const value = reference[name];
+    return [name, typeof value === "string" ? value.toWellFormed() : value];
+  });
+  return JSON.stringify(Object.fromEntries(whole));
 }
+
+const HALVES = /\\ud[89a-f][0-9a-f]{2}/;
 
 /** Reads a cell of a media column. */
 export function readReference(cell: string): MediaReference {
