@@ -10,6 +10,13 @@ test("a client that disconnects is not an error", () => {
   expect(log.lines).toEqual([expect.objectContaining({ level: "info", message: "client went away" })]);
 });
 
+test("the end of a body that a client cut is not an error, another reset is", () => {
+  const log = createSilentLog();
+  const cut = Object.assign(new Error("aborted"), { code: "ECONNRESET" });
+  expect(answerError(cut, "r-1", log).status).toBe(499);
+  expect(answerError(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }), "r-2", log).status).toBe(500);
+});
+
 test("a failure while a client disconnects is still logged", () => {
   const log = createSilentLog();
   const answer = answerError(new TypeError("a fault of ours"), "r-2", log, AbortSignal.abort());

@@ -42,6 +42,11 @@ function causeOf({ cause }: AppError): { readonly cause?: string } {
   return cause instanceof Error ? { cause: cause.message } : {};
 }
 
+/** Whether the body of a request ended before its end: Node's error when the client disconnects. */
+function isCutBody(error: unknown): boolean {
+  return error instanceof Error && error.message === "aborted" && "code" in error && error.code === "ECONNRESET";
+}
+
 /** Errors of the application's own code. The request is not the cause, and a person must look. */
 const OF_CODE: ReadonlySet<ErrorCode> = new Set([
   "function_failed",
@@ -72,7 +77,7 @@ export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record
  * as info. If the client of `signal` has disconnected, there is no error and no reader.
  */
 export function answerError(error: unknown, id: string, log: Logger, signal?: AbortSignal): RouteAnswer {
-  if (signal?.aborted === true && error === signal.reason) {
+  if ((signal?.aborted === true && error === signal.reason) || isCutBody(error)) {
     log.info({ req: id }, "client went away");
     return { status: CLIENT_GONE, headers: {}, body: "" };
   }
