@@ -65,6 +65,16 @@ UNREADABLE = {
     "a slide that is broken": ("a.pptx", {**files.office_parts("pptx", ["a"]), "ppt/slides/slide0.xml": "<a"}, "unclosed token"),
     "a text that is missing": ("a.xlsx", files.xlsx_parts('<row><c t="s"><v>7</v></c></row>'), "names the text 7"),
     "a column that is too far": ("a.xlsx", files.xlsx_parts('<row><c r="ZZZZ1"><v>7</v></c></row>'), "at most 16384"),
+    "a column of many letters": (
+        "a.xlsx",
+        files.xlsx_parts(f'<row><c r="{"A" * 300_000}1"><v>7</v></c></row>'),
+        "a cell is at AAAAAAAAAAAA",
+    ),
+    "sheets that share a part": (
+        "a.xlsx",
+        files.xlsx_parts("", book='<sheets><sheet name="One" r:id="r1"/></sheets>'),
+        "sheets of the workbook share a part",
+    ),
 }  # fmt: skip
 
 

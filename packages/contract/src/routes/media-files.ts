@@ -3,7 +3,10 @@ import { MAX_MEDIA_NAME } from "../media-uri.ts";
 
 /** Bodies of the routes for files of media stores. Names are checked by `checkMediaName`. */
 const time = z.iso.datetime();
-const name = z.string().max(MAX_MEDIA_NAME);
+const name = z
+  .string()
+  .max(MAX_MEDIA_NAME)
+  .refine((text) => !text.includes("\0"), "Must not contain a NUL character");
 const yesOrNo = z.enum(["0", "1"]).default("0");
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 

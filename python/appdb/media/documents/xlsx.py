@@ -24,10 +24,14 @@ def elements(path):
         by_type = {type: name for type, name in related.values()}
         shared = office.collect(by_type.get("sharedStrings", ""), _Shared()).texts
         styles = office.collect(by_type.get("styles", ""), _Styles())
+        read = set()
         for page, (name, id) in enumerate(book.sheets, 1):
             yield Element(name, page, level=1)
             type, part = related.get(id, ("", ""))
             if type == "worksheet":
+                if part in read:
+                    raise ValueError(f"the sheets of the workbook share a part: {part[:100]}")
+                read.add(part)
                 yield from office.parse(part, _Sheet(page, shared, styles, book.is_from_1904))
 
 
@@ -185,8 +189,8 @@ def _column(reference):
         if not "A" <= letter <= "Z":
             break
         column = 26 * column + ord(letter) - 64
-    if column > _MAX_COLUMNS:
-        raise ValueError(f"a cell is in column {column}; a sheet has at most {_MAX_COLUMNS}")
+        if column > _MAX_COLUMNS:
+            raise ValueError(f"a cell is at {reference[:12]}; a sheet has at most {_MAX_COLUMNS} columns")
     return column
 
 
