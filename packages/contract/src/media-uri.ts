@@ -91,9 +91,7 @@ export function hashOfKey(key: string): string {
 /** Checks the name that a person gives to a file. Returns it in Unicode's composed form. @throws invalid_name */
 export function checkMediaName(text: string): string {
   const name = checkName(text);
-  if (isObjectFolder(name)) {
-    throw invalidName(name, `the folder ${name.slice(0, 2)} holds files of rows, which are named by their content`);
-  }
+  if (isObjectKey(name)) throw invalidName(name, "names of this form are those of files of rows, by their content");
   return name;
 }
 
