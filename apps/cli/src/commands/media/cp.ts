@@ -49,11 +49,17 @@ export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
       hint: `Write for example: ${commandLine(["media", "cp", from, "mediafs://acme:main/home/"])}`,
     });
   },
-  render: ({ bytes, copied, skipped }, out) => {
+  render: ({ copied, skipped, ...sizes }, out) => {
     const kept = skipped === 0 ? "" : `, ${skipped} had the same content`;
-    out.line(`Copied ${count(copied, "file")} (${formatBytes(bytes)})${kept}.`);
+    out.line(`Copied ${count(copied, "file")} (${describeSizes(sizes)})${kept}.`);
   },
 });
+
+function describeSizes({ bytes, stored_bytes: storedBytes }: Pick<Copied, "bytes" | "stored_bytes">): string {
+  if (storedBytes === 0) return formatBytes(bytes);
+  if (bytes === 0) return `${formatBytes(storedBytes)}, already stored`;
+  return `${formatBytes(bytes + storedBytes)}, ${formatBytes(storedBytes)} of it already stored`;
+}
 
 /** The size of what a pipe sends is unknown, and a store takes files of a known size. */
 function noStream(from: string, to: string): Error {

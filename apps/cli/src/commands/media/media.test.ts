@@ -121,11 +121,12 @@ function write(path: string, content: string): void {
 test("cp copies a file into a folder or under a name, and sends equal content once", async () => {
   write("holiday.jpg", "sea");
   expect((await media(["cp", "holiday.jpg", `${HOME}/pictures/`])).stdout).toBe("Copied 1 file (3 B).\n");
-  expect((await media(["cp", "holiday.jpg", `${HOME}/写真 1.jpg`])).exit).toBe(0);
+  const second = await media(["cp", "holiday.jpg", `${HOME}/写真 1.jpg`]);
+  expect([second.exit, second.stdout]).toEqual([0, "Copied 1 file (3 B, already stored).\n"]);
   expect([...store.keys()]).toEqual(["pictures/holiday.jpg", "写真 1.jpg"]);
   expect(puts).toEqual(["pictures/holiday.jpg 3"]);
   const again = await media(["cp", "holiday.jpg", `${HOME}/pictures/`, "--json"]);
-  expect(JSON.parse(again.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0 });
+  expect(JSON.parse(again.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0, stored_bytes: 0 });
 });
 
 test("cp -r copies folders up and down, and skips what is there", async () => {
@@ -147,6 +148,15 @@ test("cp -r copies folders up and down, and skips what is there", async () => {
   expect(readdirSync(join(folder, "down")).sort()).toEqual([".hidden", "1.jpg", "b"]);
 });
 
+test("cp -r says how much of the files was already stored", async () => {
+  store.set("1.jpg", Buffer.from("one"));
+  write("a/1.jpg", "one");
+  write("a/2.jpg", "longer");
+  expect((await media(["cp", "-r", "a", `${HOME}/b`])).stdout).toBe(
+    "Copied 2 files (9 B, 3 B of it already stored).\n",
+  );
+});
+
 test("cp tries again after a busy server, and leaves no draft after a refusal", async () => {
   write("a.jpg", "sea");
   failures = [503];
@@ -159,7 +169,8 @@ test("cp tries again after a busy server, and leaves no draft after a refusal", 
 
 test("cp within a store moves no bytes, and between stores it names the way", async () => {
   store.set("a.jpg", Buffer.from("sea"));
-  expect((await media(["cp", `${HOME}/a.jpg`, `${HOME}/b/`])).exit).toBe(0);
+  const copy = await media(["cp", `${HOME}/a.jpg`, `${HOME}/b/`]);
+  expect([copy.exit, copy.stdout]).toEqual([0, "Copied 1 file (3 B, already stored).\n"]);
   expect([[...store.keys()], puts]).toEqual([["a.jpg", "b/a.jpg"], []]);
   const other = await media(["cp", `${HOME}/a.jpg`, "mediafs://acme:other/home/"]);
   expect([other.exit, other.stderr]).toEqual([
@@ -204,7 +215,7 @@ test("cp onto itself skips files, and a folder is not copied into itself", async
     [`${HOME}/b/1.jpg`, `${HOME}/b/1.jpg`],
   ]) {
     const same = await media(["cp", ...words, "--json"]);
-    expect(JSON.parse(same.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0 });
+    expect(JSON.parse(same.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0, stored_bytes: 0 });
   }
   for (const from of [`${HOME}/b`, HOME]) {
     const inside = await media(["cp", "-r", from, `${HOME}/b/c`]);
@@ -221,6 +232,15 @@ test("cp refuses '-', and a file where this machine has a folder", async () => {
   const taken = await media(["cp", "-r", HOME, "x"]);
   expect([taken.exit, taken.stderr]).toEqual([3, expect.stringContaining("cannot be written")]);
   expect(readdirSync(join(folder, "x"))).toEqual(["b"]);
+  store = new Map([
+    ["b/1.jpg", Buffer.from("one")],
+    ["b/c/1.jpg", Buffer.from("one")],
+  ]);
+  write("y/b", "a file where the store has a folder");
+  for (const from of [HOME, `${HOME}/b/c`]) {
+    const blocked = await media(["cp", "-r", from, from === HOME ? "y" : "y/b"]);
+    expect([blocked.exit, blocked.stderr]).toEqual([3, expect.stringContaining("cannot be written")]);
+  }
 });
 
 test("du names a missing folder, and an empty store is removed without a question", async () => {
