@@ -262,6 +262,13 @@ test("ls and du print files, and JSON for programs", async () => {
   expect((await media(["ls", "mediafs://main/reports/home"])).stderr).toContain("expected mediafs://");
 });
 
+test("ls of a store with files of rows alone says how to list them", async () => {
+  const ran = await media(["ls", HOME]);
+  expect([ran.exit, ran.stdout]).toEqual([0, "No files.\n"]);
+  expect(ran.stderr).toBe(`The store holds 9 objects, such as files of rows: cli media ls --objects ${HOME}\n`);
+  expect((await media(["ls", "--objects", HOME])).stderr).toBe("");
+});
+
 test("rm asks before it removes a folder, and names what is missing", async () => {
   for (const name of ["a.jpg", "b/1.jpg", "b/2.jpg"]) store.set(name, Buffer.from(name));
   expect((await media(["rm", `${HOME}/a.jpg`])).stdout).toBe("Removed 1 file.\n");
