@@ -15,7 +15,7 @@ interface Flags extends JsonFlag {
   readonly recursive: boolean;
 }
 
-const PLACE = { brief: "A path, or mediafs://acme:main/home/pictures", parse: text } as const;
+const PLACE = { brief: "A path, mediafs://main/home/pictures or mediafs://acme:main/home", parse: text } as const;
 
 export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
   brief: "Copy files into a media store, out of it, or within it",
@@ -46,7 +46,7 @@ export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
     if (isMediaUri(from)) return await copyDown(ctx, await openMedia(ctx, from), to, recursive, progress);
     throw appError("usage", {
       detail: `Neither ${from} nor ${to} is in a media store.`,
-      hint: `Write for example: ${commandLine(["media", "cp", from, "mediafs://acme:main/home/"])}`,
+      hint: `Write for example: ${commandLine(["media", "cp", from, "mediafs://acme:main/home/"])}, or mediafs://main/home/ of a local database`,
     });
   },
   render: ({ copied, skipped, ...sizes }, out) => {

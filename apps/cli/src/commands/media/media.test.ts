@@ -205,7 +205,9 @@ test("cp of one file keeps its name in a folder that the store has, and names -r
   expect([...store.keys()]).toEqual(["b/1.jpg", "b/my photo.jpg", "1.jpg"]);
   expect(await of(`${HOME}/b`, "x y")).toContain(`hint: Copy all of its files: cli media cp -r ${HOME}/b 'x y'`);
   expect(await of(`${HOME}/b`, `${HOME}/c`)).toContain(`cli media cp -r ${HOME}/b ${HOME}/c`);
-  expect(await of("my photo.jpg", "x")).toContain("cli media cp 'my photo.jpg' mediafs://acme:main/home/");
+  expect(await of("my photo.jpg", "x")).toContain(
+    "cli media cp 'my photo.jpg' mediafs://acme:main/home/, or mediafs://main/home/ of a local database",
+  );
 });
 
 test("cp onto itself skips files, and a folder is not copied into itself", async () => {
@@ -259,6 +261,10 @@ test("ls and du print files, and JSON for programs", async () => {
   );
   expect((await media(["du", HOME])).stdout).toContain("The store holds 2.0 KiB in 9 objects, room for 1.0 GiB.");
   expect((await media(["ls", "cloud://acme:main"])).stderr).toContain("hint: Write: mediafs://acme:main/home");
+  expect((await media(["ls", "pictures"])).stderr).toContain(
+    "hint: Write: mediafs://main/home, or mediafs://acme:main/home of a hosted database",
+  );
+  expect((await media(["ls", "mediafs://main"])).stderr).toContain("hint: Write for example: mediafs://main/home/");
   expect((await media(["ls", "mediafs://main/reports/home"])).stderr).toContain("expected mediafs://");
 });
 
