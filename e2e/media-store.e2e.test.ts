@@ -71,7 +71,12 @@ test("the commands of the page copy, list, measure and remove files", { timeout:
   const names = async (uri: string) => (await json("media", "ls", "-r", uri)).map(({ name }: { name: string }) => name);
   expect(await names(HOME)).toEqual(["best.jpg", "pictures/hill.jpg", "pictures/sea.jpg"]);
   expect(await names("mediafs://main/home")).toEqual(["pictures/hill.jpg", "pictures/sea.jpg"]);
-  expect(await json("media", "cp", "-r", "pictures", `${HOME}/pictures`)).toEqual({ copied: 0, skipped: 2, bytes: 0 });
+  expect(await json("media", "cp", "-r", "pictures", `${HOME}/pictures`)).toEqual({
+    copied: 0,
+    skipped: 2,
+    bytes: 0,
+    stored_bytes: 0,
+  });
   expect(await json("media", "du", HOME)).toMatchObject({
     files: 3,
     stored: { objects: 3 },

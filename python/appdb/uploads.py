@@ -78,6 +78,10 @@ def upload(
     `target` is `cloud://acme:main`, or the name of a local database. Files of equal content are sent once. `progress` is
     called after each file, by one thread at a time. `store` replaces the search for the server and the credential.
     """
+    if isinstance(paths, str | bytes | os.PathLike):
+        given = os.fsdecode(paths)
+        hint = f"Give a list: upload({target!r}, [{given!r}])"
+        raise UploadError(f"upload takes a list of paths, got the path {given}.", code="invalid_request", hint=hint)
     place = store if store is not None else find_store(target)
     files = [Path(path) for path in paths]
     for path in files:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -135,6 +136,16 @@ def test_refusals_have_the_code_and_the_hint_of_the_service(store, tmp_path):
 def test_a_missing_file_is_named_before_anything_is_sent(service, store, tmp_path):
     with pytest.raises(UploadError, match="There is no file .*none"):
         upload("cloud://acme:main", [*files(tmp_path, a=b"sea"), tmp_path / "none"], store=store)
+    assert service.headers == []
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_one_path_is_refused_with_the_list_to_type(service, store, tmp_path, kind):
+    path = tmp_path / "robin.jpg"
+    path.write_bytes(b"robin")
+    with pytest.raises(UploadError, match="takes a list of paths") as refused:
+        upload("main", kind(path), store=store)
+    assert refused.value.hint == f"Give a list: upload('main', ['{path}'])"
     assert service.headers == []
 
 

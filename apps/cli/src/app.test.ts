@@ -206,6 +206,8 @@ describe("the command line", () => {
     ["schema dif", 1, "cli schema diff"],
     ["daemon statsu", 2, "cli daemon status"],
     ["service lsit", 1, "cli service list"],
+    ["media put", 2, "cli media cp"],
+    ["media remove", 2, "cli media rm"],
   ])("cli %s suggests the intended command", async (words, exit, meant) => {
     const ran = await runCli(words);
     expect(ran.exit).toBe(exit);

@@ -4,7 +4,7 @@ import { type DatabaseUri, HOSTED_SCHEME, type LocalTarget, parseDatabaseUri, pa
 export const MEDIA_SCHEME = "mediafs://";
 /** Where a gateway and a daemon answer addresses of media stores. No service has a name like this. */
 export const MEDIA_STORE_PATH = "/_media";
-const EXAMPLE = "mediafs://acme:main/home/pictures/holiday.jpg";
+const EXAMPLES = "mediafs://main/home/pictures, or mediafs://acme:main/home/pictures of a hosted database";
 const STORE = /^mediafs:\/\/([^/]*)\/home(?:\/(.*))?$/su;
 
 /** A place in the media store of a database. */
@@ -62,7 +62,7 @@ function parsePlace(text: string, place: string): LocalTarget | DatabaseUri {
 function invalidUri(text: string, problem: string, cause?: unknown): Error {
   return appError("invalid_target", {
     detail: `${JSON.stringify(text.slice(0, 200))} is not the address of a media store: ${problem}.`,
-    hint: `Write for example: ${EXAMPLE}`,
+    hint: `Write for example: ${EXAMPLES}`,
     meta: { target: text.slice(0, 200) },
     cause,
   });
@@ -91,9 +91,7 @@ export function hashOfKey(key: string): string {
 /** Checks the name that a person gives to a file. Returns it in Unicode's composed form. @throws invalid_name */
 export function checkMediaName(text: string): string {
   const name = checkName(text);
-  if (isObjectFolder(name)) {
-    throw invalidName(name, `the folder ${name.slice(0, 2)} holds files of rows, which are named by their content`);
-  }
+  if (isObjectKey(name)) throw invalidName(name, "names of this form are those of files of rows, by their content");
   return name;
 }
 

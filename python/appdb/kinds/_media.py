@@ -64,6 +64,8 @@ def path_encoder(what):
         if not isinstance(value, (str, PathLike)):
             raise WrongType(f"expected the path of {what} (str or pathlib.Path), got {type_name(value)}")
         found = path.abspath(fspath(value))
+        if path.isdir(found):
+            raise ValueError(f"{found} is a folder; return the path of a file")
         if not path.isfile(found):
             raise ValueError(f"there is no file {found}")
         return dumps({"path": _in_scratch(found)})

@@ -6,6 +6,12 @@ import {
   text_en,
 } from "@stricli/core";
 
+/** Words of similar tools, which mean commands of `media`. */
+const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
+  ...["put", "get", "upload", "download", "copy"].map((word) => [word, "cp"] as const),
+  ...["delete", "remove"].map((word) => [word, "rm"] as const),
+]);
+
 /** Collects errors of the command-line parser, so that they are printed like other problems. */
 export interface UsageText {
   /** Texts for the parser, which collect its errors. */
@@ -23,7 +29,8 @@ export function collectUsageText(argv: readonly string[]): UsageText {
   const text: ApplicationText = {
     ...text_en,
     noCommandRegisteredForInput: ({ input, corrections }) => {
-      const suggestion = corrections[0]?.replaceAll("`", "");
+      const meant = commandPath[0] === "media" ? OTHER_WORDS.get(input) : undefined;
+      const suggestion = meant ?? corrections[0]?.replaceAll("`", "");
       const parent = commandPath.slice(
         0,
         commandPath.indexOf(input) < 0 ? commandPath.length : commandPath.indexOf(input),

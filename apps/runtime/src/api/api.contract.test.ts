@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
@@ -29,7 +29,7 @@ test("plans without changes, makes tables, and then plans nothing", { timeout: T
     tables: [{ resolution: "create" }],
   });
   expect((await client.call("schemaPlan", { body: { manifest, target } })).plan.in_agreement).toBe(false);
-  await expect(client.call("openTarget", { body: app })).rejects.toMatchObject({
+  await expect(client.call("openTarget", { body: { ...app, services: ["ingest"] } })).rejects.toMatchObject({
     code: "schema_mismatch",
     hint: "cli schema update app.py plans/reports",
   });
@@ -241,9 +241,16 @@ test("lists and deletes databases except served or missing ones", {
     hint: "Stop them first: cli service stop scratch/ingest",
   });
   await client.call("serviceStop", { body: { name: "scratch/ingest" } });
+  const elsewhere = { ...app, runtime: { ...app.runtime, project_root: "/other" }, services: ["ingest"] };
+  await expect(client.call("openTarget", { body: elsewhere })).rejects.toMatchObject({ code: "service_conflict" });
+  const media = join(tested.home, HOME_PATHS.media, "scratch");
+  mkdirSync(join(media, "home"), { recursive: true });
+  writeFileSync(join(media, "home", "photo.jpg"), "sea");
   const gone = { name: "scratch", tables: [{ path: "scratch/docs", rows: 0 }], services: ["scratch/ingest"] };
   expect(await client.call("databaseDelete", { body: { name: "scratch", dry_run: true } })).toEqual(gone);
+  expect(existsSync(media)).toBe(true);
   expect(await client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).toEqual(gone);
+  expect(existsSync(media)).toBe(false);
   expect((await client.call("databaseList", {})).databases.map(({ name }) => name)).not.toContain("scratch");
   expect((await client.call("serviceList", { query: { target: "scratch" } })).services).toEqual([]);
   await expect(client.call("databaseDelete", { body: { name: "scratch", dry_run: false } })).rejects.toMatchObject({

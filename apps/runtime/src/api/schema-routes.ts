@@ -10,6 +10,7 @@ import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
+import { refuseServicesOfOthers } from "../services/plan-local-services.ts";
 import type { Handlers } from "./json-api.ts";
 
 /** Routes for plans and updates of tables, and for explaining queries. */
@@ -28,7 +29,11 @@ export function schemaHandlers(
       async (emit, signal) => ({
         plan: await applyTarget(deps, { ...placed(body), ...projectOf(body.runtime) }, emit, signal),
       }),
-    openTarget: async ({ body }) => await openTarget(deps, placed(body)),
+    openTarget: async ({ body }) => {
+      const { text: target } = parseLocalTarget(body.target);
+      refuseServicesOfOthers({ ...body, target, present: deps.services.present(target) }, body.services);
+      return await openTarget(deps, placed(body));
+    },
     queryExplain: async ({ body }) => await explainTarget(deps, body),
   };
 }

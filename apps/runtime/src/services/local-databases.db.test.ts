@@ -31,7 +31,7 @@ test("counts the tables of databases that this version has not opened yet", asyn
     listDatabases: async () => dsns.keys(),
     dsn: (name: string) => dsns.get(name) ?? "",
   } as unknown as PostgresProvider;
-  const found = await listLocalDatabases({ postgres, services: { list: () => [] } as never, databases: {} as never });
+  const found = await listLocalDatabases({ postgres, services: { list: () => [] } as never });
   expect(found.map(({ projects, tables }) => ({ projects, tables }))).toEqual([
     { tables: 0, projects: [] },
     { tables: 1, projects: [] },

@@ -1,15 +1,19 @@
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import type { Services } from "./service-processes.ts";
 
 export interface LocalDatabasesDeps {
+  readonly home: string;
   readonly databases: OpenDatabases;
   readonly postgres: PostgresProvider;
   readonly services: Services;
@@ -19,7 +23,10 @@ export interface LocalDatabasesDeps {
 const AT_ONCE = 8;
 
 /** All databases of the home's PostgreSQL with their contents and projects. */
-export async function listLocalDatabases({ postgres, services }: LocalDatabasesDeps): Promise<LocalDatabase[]> {
+export async function listLocalDatabases({
+  postgres,
+  services,
+}: Pick<LocalDatabasesDeps, "postgres" | "services">): Promise<LocalDatabase[]> {
   const names = [...(await postgres.listDatabases())];
   const found: LocalDatabase[] = [];
   for (let at = 0; at < names.length; at += AT_ONCE) {
@@ -30,12 +37,12 @@ export async function listLocalDatabases({ postgres, services }: LocalDatabasesD
 }
 
 /**
- * Deletes a database with its contents and removes its services, which must be stopped. A dry run only lists what would
+ * Deletes a database with its contents and its media, and removes its services, which must be stopped. A dry run only lists what would
  * be deleted.
  * @throws database_not_found, service_state, invalid_target
  */
 export async function deleteLocalDatabase(
-  { databases, postgres, services }: LocalDatabasesDeps,
+  { databases, home, postgres, services }: LocalDatabasesDeps,
   input: { readonly name: string; readonly dry_run: boolean },
 ): Promise<LocalDeletion> {
   const { database, folders } = parseLocalTarget(input.name);
@@ -56,6 +63,8 @@ export async function deleteLocalDatabase(
   if (input.dry_run) return deletion;
   for (const service of own) await services.forget(serviceText(service));
   await databases.remove(database);
+  // after the rows that refer to them
+  await removeFolder(join(home, HOME_PATHS.media, database));
   return deletion;
 }
 

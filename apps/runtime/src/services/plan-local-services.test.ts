@@ -2,7 +2,12 @@ import type { Manifest, ManifestRoute, ManifestRowRoute } from "@appdb/contract/
 import type { Runtime } from "@appdb/contract/runtime";
 import { VERSION } from "@appdb/contract/version";
 import { expect, test } from "vitest";
-import { type PlanLocalServicesInput, type PresentLocalService, planLocalServices } from "./plan-local-services.ts";
+import {
+  type PlanLocalServicesInput,
+  type PresentLocalService,
+  planLocalServices,
+  refuseServicesOfOthers,
+} from "./plan-local-services.ts";
 import type { LocalServiceState } from "./service-state.ts";
 
 const source = { file: "app.py", line: 1 };
@@ -228,6 +233,22 @@ test("refuses a name of another file unless that file is gone", () => {
   const elsewhere = makePresent(makeManifest([makeRoute()]), "AVAILABLE", makeRuntime({ project_root: "/other" }));
   expect(() => plan({ present: [elsewhere] })).toThrow(expect.objectContaining({ code: "service_conflict" }));
   expect(plan({ present: [{ ...present, is_file_there: false }] }).services).toHaveLength(1);
+});
+
+test("refuses to run a service whose name another project has", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const elsewhere = makePresent(manifest, "STOPPED", makeRuntime({ project_root: "/other" }));
+  const run = (present: PresentLocalService, names = ["ingest"]) =>
+    refuseServicesOfOthers({ manifest, runtime: makeRuntime(), target: "main", present: [present] }, names);
+  expect(() => run(elsewhere)).toThrow(
+    expect.objectContaining({
+      code: "service_conflict",
+      hint: expect.stringContaining("cli service run app.py <name>"),
+    }),
+  );
+  run(elsewhere, ["reports"]);
+  run(makePresent(manifest));
+  run({ ...elsewhere, is_file_there: false });
 });
 
 test("refuses an unknown service and --port with several services", () => {

@@ -3,7 +3,13 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { Runtime } from "@appdb/contract/runtime";
 import { op } from "@appdb/engine/services/compare-routes";
-import { chooseServices, type PresentService, planServices, summarizePlan } from "@appdb/engine/services/plan-services";
+import {
+  chooseServices,
+  type PresentService,
+  planServices,
+  serviceConflict,
+  summarizePlan,
+} from "@appdb/engine/services/plan-services";
 import { compareRuntimes } from "./compare-runtimes.ts";
 import type { LocalServiceState } from "./service-state.ts";
 import type { StoredService } from "./service-store.ts";
@@ -41,6 +47,21 @@ export function planLocalServices(input: PlanLocalServicesInput): ServicePlan {
   const names = stays.map(({ stored }) => stored.service);
   const extras = plan.extras.filter((name) => !names.includes(name));
   return summarizePlan({ ...plan, extras, ops: stays.map((service) => pruneOp(service, input.runtime)) });
+}
+
+/**
+ * Refuses to run services whose names belong to other files. Both would take each other's background jobs.
+ * @throws service_conflict
+ */
+export function refuseServicesOfOthers(
+  input: Pick<PlanLocalServicesInput, "manifest" | "present" | "runtime" | "target">,
+  names: readonly string[],
+): void {
+  for (const service of input.present) {
+    const owner = ownerOf(input, service);
+    const name = service.stored.service;
+    if (owner !== null && names.includes(name)) throw serviceConflict(input, name, owner, "run");
+  }
 }
 
 /** A prune leaves a service of another project alone while that project's folder exists. */
@@ -83,7 +104,10 @@ function toPresent(input: PlanLocalServicesInput, service: PresentLocalService):
   };
 }
 
-function ownerOf({ manifest, runtime }: PlanLocalServicesInput, service: PresentLocalService): PresentService["owner"] {
+function ownerOf(
+  { manifest, runtime }: Pick<PlanLocalServicesInput, "manifest" | "runtime">,
+  service: PresentLocalService,
+): PresentService["owner"] {
   const { manifest: other, runtime: theirRuntime } = service.stored;
   const isSame = other.app_file === manifest.app_file && theirRuntime.project_root === runtime.project_root;
   return isSame || !service.is_file_there ? null : { app_file: other.app_file, place: theirRuntime.project_root };

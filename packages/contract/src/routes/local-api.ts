@@ -22,7 +22,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   schemaPlan: { body: local.schemaPlanRequestSchema, answer: tablePlanned },
   schemaApply: { body: local.schemaApplyRequestSchema, answer: tablePlanned },
   schemaPrune: { body: local.schemaPruneRequestSchema, answer: tablePlanned },
-  openTarget: { body: local.appSchema, answer: local.openTargetSchema },
+  openTarget: { body: local.openTargetRequestSchema, answer: local.openTargetSchema },
   queryExplain: { body: local.queryExplainRequestSchema, answer: local.queryExplanationSchema },
   servicePlan: { body: local.servicePlanRequestSchema, answer: servicePlanned },
   serviceApply: { body: local.serviceApplyRequestSchema, answer: servicePlanned },

@@ -183,5 +183,7 @@ export const localDeletionSchema = z.strictObject({
 export type LocalDeletion = z.infer<typeof localDeletionSchema>;
 
 /** Response of `targets/open`: how a foreground service connects to its database. */
+/** The services of the manifest that `service run` serves. */
+export const openTargetRequestSchema = z.strictObject({ ...appSchema.shape, services: z.array(z.string()) });
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
 export type TargetConnection = z.infer<typeof openTargetSchema>;

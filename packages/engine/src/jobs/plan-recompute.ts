@@ -132,7 +132,7 @@ function noColumn(table: CatalogTable, name: string): Error {
     detail: `Table ${table.name} has no column ${name}.`,
     hint:
       suggestion === undefined
-        ? `Its columns: ${table.columns.map((c) => c.name).join(", ")}`
+        ? `Its stored columns: ${table.columns.map((c) => c.name).join(", ")}. A column with stored=False is computed when it is read.`
         : `Did you mean ${suggestion}?`,
     meta: { table: table.name, column: name },
   });

@@ -198,5 +198,9 @@ test("columns that cannot be recomputed are refused by name", async () => {
       planRecompute(await catalog(), request(columns, "abort", { table }));
   await expect(of(["title"])()).rejects.toMatchObject({ code: "invalid_request" });
   await expect(of(["excerp"])()).rejects.toMatchObject({ code: "column_not_found", hint: "Did you mean excerpt?" });
+  await expect(of(["gray"])()).rejects.toMatchObject({
+    code: "column_not_found",
+    hint: "Its stored columns: title, n, excerpt. A column with stored=False is computed when it is read.",
+  });
   await expect(of([], "dogs")()).rejects.toMatchObject({ code: "table_not_found", hint: "Did you mean docs?" });
 });

@@ -3,7 +3,7 @@ import { displayType } from "@appdb/contract/types";
 import type { BoundTable } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { folderSchema } from "../target.ts";
-import type { ServiceIdentity } from "../write/table-version.ts";
+import { type ServiceIdentity, updateHint } from "../write/table-version.ts";
 
 /**
  * Compares the columns that a query reads with the current table, and returns that table. Other columns do not matter.
@@ -23,7 +23,7 @@ export function checkReads(known: BoundTable, catalog: Catalog, service: Service
     }
     throw appError("schema_changed", {
       detail: `${what} The service was started before that and cannot answer this query.`,
-      hint: `Update the service to the current tables: cli service update ${service.app_file} ${service.target}`,
+      hint: updateHint(service),
       meta: { ...meta, folder: folderSchema(service.target) },
     });
   };

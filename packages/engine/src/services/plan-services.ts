@@ -76,7 +76,7 @@ export function chooseServices({ manifest, service }: Pick<PlanServicesInput, "m
 
 function planService(input: PlanServicesInput, name: string): ServicePlanItem {
   const present = input.present.find((service) => service.name === name);
-  if (present?.owner != null) throw conflict(input, present.name, present.owner);
+  if (present?.owner != null) throw serviceConflict(input, present.name, present.owner);
   const item = {
     name,
     catalog_path: input.target,
@@ -102,14 +102,15 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
 }
 
 /** Two files with the same service name would take it from each other with every update. */
-function conflict(
-  { manifest, target }: PlanServicesInput,
+export function serviceConflict(
+  { manifest, target }: Pick<PlanServicesInput, "manifest" | "target">,
   service: string,
   { app_file: appFile, place }: NonNullable<PresentService["owner"]>,
+  verb: "run" | "update" = "update",
 ): Error {
   return appError("service_conflict", {
     detail: `The service ${target}/${service} belongs to ${appFile} of ${place}; ${manifest.app_file} claims the same name.`,
-    hint: `Rename this one: Router(name="..."), or use a database of your own: cli service update ${manifest.app_file} <name>. To remove the other one, take it out of ${appFile} in ${place}, and run there: cli service prune ${appFile} ${target}`,
+    hint: `Rename this one: Router(name="..."), or use a database of your own: cli service ${verb} ${manifest.app_file} <name>. To remove the other one, take it out of ${appFile} in ${place}, and run there: cli service prune ${appFile} ${target}`,
     meta: { service, target, app_file: appFile, place },
   });
 }

@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import { expect, test } from "vitest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { layOutRow } from "../compute/row-layout.ts";
-import { planTableVersion } from "./table-version.ts";
+import { planTableVersion, updateHint } from "./table-version.ts";
 
 const text = { type: { kind: "string" }, nullable: false } as const;
 const col = (name: string): Expr => ({ node: "column", name, ...text });
@@ -90,6 +90,12 @@ test.each<[string, readonly CatalogColumn[], RegExp]>([
       hint: expect.stringContaining("cli service update app.py main/reports"),
     }),
   );
+});
+
+test("the hint names the restart of a service in a terminal, which hosted services cannot be", () => {
+  const local = updateHint({ app_file: "app.py", target: "main" });
+  expect(local).toMatch(/cli service update app\.py main\..*start cli service run again/);
+  expect(updateHint({ app_file: "app.py", target: "cloud://acme:main" })).toMatch(/app\.py cloud:\/\/acme:main$/);
 });
 
 test("refuses a table that was dropped, or dropped and created again", () => {

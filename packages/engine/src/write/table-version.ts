@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import { HOSTED_SCHEME } from "@appdb/contract/names";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
@@ -74,9 +75,17 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
 export function schemaChanged(service: ServiceIdentity, what: string, meta: Record<string, unknown>): Error {
   return appError("schema_changed", {
     detail: `${what} The service was started before that and cannot write to the table.`,
-    hint: `Update the service to the current tables: cli service update ${service.app_file} ${service.target}`,
+    hint: updateHint(service),
     meta: { ...meta, folder: folderSchema(service.target) },
   });
+}
+
+/** The step from a service of earlier tables to the current ones. A hosted service is never one of `service run`. */
+export function updateHint({ app_file: appFile, target }: ServiceIdentity): string {
+  const update = `Update the service to the current tables: cli service update ${appFile} ${target}`;
+  return target.startsWith(HOSTED_SCHEME)
+    ? update
+    : `${update}. If it runs in a terminal, start cli service run again.`;
 }
 
 function refuseChange(

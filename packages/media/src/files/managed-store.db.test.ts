@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { objectKey } from "@appdb/contract/media-uri";
 import { MediaNames } from "@appdb/engine/media/media-names";
 import { MediaObjects } from "@appdb/engine/media/media-objects";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -113,6 +114,21 @@ test("a file is put and read by its name, whole and in parts", async () => {
   expect(readdirSync(join(folder, "uploads"))).toEqual([]);
 });
 
+test("a folder of two hex digits holds files by name, or else the objects of this prefix", async () => {
+  await put("a.png", PNG);
+  const prefix = hashOf(PNG).slice(0, 2);
+  const listed = async () =>
+    (await store.list({ name: prefix, is_deep: true, objects: false, after: "", limit: 100 })).items.map(
+      ({ name }) => name,
+    );
+  expect(await listed()).toEqual([objectKey(hashOf(PNG), "png")]);
+  await put(`${prefix}/june.png`, PNG);
+  expect(await listed()).toEqual([`${prefix}/june.png`]);
+  expect((await get(`${prefix}/june.png`)).bytes).toEqual(PNG);
+  expect(await store.remove([`${prefix}/june.png`], undefined)).toMatchObject({ removed: 1 });
+  expect(await listed()).toEqual([objectKey(hashOf(PNG), "png")]);
+});
+
 test("equal content is stored once, and needs no second upload", async () => {
   await put("a.png", PNG);
   const [second] = await store.write([{ name: "b.png", bytes: PNG.length, sha256: hashOf(PNG) }], 60);
@@ -207,7 +223,7 @@ test("an object in use refuses a removal before any name is removed", async () =
 });
 
 test("names that the store keeps for itself, and missing ones, are refused by name", async () => {
-  await expect(putAddress("5f/mine.jpg", PNG)).rejects.toMatchObject({ code: "invalid_name" });
+  await expect(putAddress(objectKey(hashOf(PNG), "png"), PNG)).rejects.toMatchObject({ code: "invalid_name" });
   await expect(putAddress("../a", PNG)).rejects.toMatchObject({ code: "invalid_name" });
   await expect(store.read(["none.jpg"], 60)).rejects.toMatchObject({
     code: "media_not_found",

@@ -81,9 +81,10 @@ export class ManagedStore {
     this.#remover = { remove: (_name, keys) => options.store.delete(keys) };
   }
 
-  /** @throws database_unavailable */
-  async list(given: Omit<ListNames, "objects"> & { readonly objects: boolean }) {
-    return await this.#options.names.list({ ...given, objects: given.objects || isObjectFolder(given.name) });
+  /** Of a folder like `5f` without files by name, lists the objects. @throws database_unavailable */
+  async list(of: ListNames) {
+    const all = await this.#options.names.list(of);
+    return all.items.length > 0 || !isObjectFolder(of.name) ? all : this.#options.names.list({ ...of, objects: true });
   }
 
   /** @throws database_unavailable */

@@ -27,7 +27,9 @@ test("programs get it as JSON lines", () => {
   using progress = new CopyProgress(out, true);
   progress.copied();
   vi.advanceTimersByTime(1_000);
-  expect(said.map((line) => JSON.parse(line))).toEqual([{ event: "copy", copied: 1, skipped: 0, bytes: 0 }]);
+  expect(said.map((line) => JSON.parse(line))).toEqual([
+    { event: "copy", copied: 1, skipped: 0, bytes: 0, stored_bytes: 0 },
+  ]);
 });
 
 test("after a failure no further item begins", async () => {

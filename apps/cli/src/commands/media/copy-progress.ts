@@ -7,8 +7,10 @@ export interface Copied {
   readonly copied: number;
   /** Files that the destination had with the same content. */
   readonly skipped: number;
-  /** Of the copied files. */
+  /** Bytes that were moved. */
   readonly bytes: number;
+  /** Bytes of copied files whose content the store had: they were not moved. */
+  readonly stored_bytes: number;
 }
 
 const EVERY_MS = 1_000;
@@ -21,6 +23,7 @@ export class CopyProgress implements Disposable {
   #copied = 0;
   #skipped = 0;
   #bytes = 0;
+  #storedBytes = 0;
 
   constructor(out: Pick<Output, "note" | "status">, json: boolean) {
     this.#out = out;
@@ -38,12 +41,18 @@ export class CopyProgress implements Disposable {
     this.#copied += 1;
   }
 
+  /** Counts a file that got its name without a transfer. */
+  named(bytes: number): void {
+    this.#copied += 1;
+    this.#storedBytes += bytes;
+  }
+
   skipped(): void {
     this.#skipped += 1;
   }
 
   result(): Copied {
-    return { copied: this.#copied, skipped: this.#skipped, bytes: this.#bytes };
+    return { copied: this.#copied, skipped: this.#skipped, bytes: this.#bytes, stored_bytes: this.#storedBytes };
   }
 
   [Symbol.dispose](): void {

@@ -73,6 +73,7 @@ async function sendGroup(
     const onBytes = (moved: number) => progress.moved(moved);
     if (address !== null) await putFile(target.resolve(address), path, bytes, { signal, onBytes });
     if (isSame) progress.skipped();
+    else if (address === null) progress.named(bytes);
     else progress.copied();
   });
 }

@@ -53,9 +53,9 @@ async function giveNames(
 ): Promise<void> {
   const files = found.map(({ bytes, name, sha256 }) => ({ name: nameIn(source, target, name), bytes, sha256 }));
   const given = await target.call("mediaWrite", { body: { files, expires_s: EXPIRES_S } });
-  for (const { is_same: isSame } of given.files) {
+  for (const [at, { is_same: isSame }] of given.files.entries()) {
     if (isSame) progress.skipped();
-    else progress.copied();
+    else progress.named(files[at]?.bytes ?? 0);
   }
 }
 

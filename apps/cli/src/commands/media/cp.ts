@@ -15,7 +15,7 @@ interface Flags extends JsonFlag {
   readonly recursive: boolean;
 }
 
-const PLACE = { brief: "A path, or mediafs://acme:main/home/pictures", parse: text } as const;
+const PLACE = { brief: "A path, mediafs://main/home/pictures or mediafs://acme:main/home", parse: text } as const;
 
 export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
   brief: "Copy files into a media store, out of it, or within it",
@@ -46,14 +46,20 @@ export const cp = defineCommand<Flags, [from: string, to: string], Copied>({
     if (isMediaUri(from)) return await copyDown(ctx, await openMedia(ctx, from), to, recursive, progress);
     throw appError("usage", {
       detail: `Neither ${from} nor ${to} is in a media store.`,
-      hint: `Write for example: ${commandLine(["media", "cp", from, "mediafs://acme:main/home/"])}`,
+      hint: `Write for example: ${commandLine(["media", "cp", from, "mediafs://acme:main/home/"])}, or mediafs://main/home/ of a local database`,
     });
   },
-  render: ({ bytes, copied, skipped }, out) => {
+  render: ({ copied, skipped, ...sizes }, out) => {
     const kept = skipped === 0 ? "" : `, ${skipped} had the same content`;
-    out.line(`Copied ${count(copied, "file")} (${formatBytes(bytes)})${kept}.`);
+    out.line(`Copied ${count(copied, "file")} (${describeSizes(sizes)})${kept}.`);
   },
 });
+
+function describeSizes({ bytes, stored_bytes: storedBytes }: Pick<Copied, "bytes" | "stored_bytes">): string {
+  if (storedBytes === 0) return formatBytes(bytes);
+  if (bytes === 0) return `${formatBytes(storedBytes)}, already stored`;
+  return `${formatBytes(bytes + storedBytes)}, ${formatBytes(storedBytes)} of it already stored`;
+}
 
 /** The size of what a pipe sends is unknown, and a store takes files of a known size. */
 function noStream(from: string, to: string): Error {

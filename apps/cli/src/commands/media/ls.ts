@@ -1,6 +1,8 @@
 import type { MediaEntry } from "@appdb/contract/routes/media-files";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
+import { commandLine } from "../../output/command-line.ts";
+import { count } from "../../output/count.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { formatBytes } from "../../output/sizes.ts";
 import { notFound, openMedia, RECURSIVE_FLAG, URI } from "./media-target.ts";
@@ -35,14 +37,22 @@ export const ls = defineCommand<Flags, [uri: string], MediaEntry[]>({
       found.push(...page.items);
       cursor = page.next;
     }
-    if (found.length > 0 || target.name === "") return found;
-    throw notFound(target);
+    if (found.length > 0) return found;
+    if (target.name !== "") throw notFound(target);
+    const { stored } = await target.call("mediaUsage", { query: {} });
+    if (!objects && stored.objects > 0) ctx.out.note(noteObjects(target.store, stored.objects));
+    return found;
   },
   render: (entries, out) => {
     if (entries.length === 0) out.line("No files.");
     for (const line of alignColumns(entries.map(lineOf))) out.line(line);
   },
 });
+
+function noteObjects(store: string, objects: number): string {
+  const command = commandLine(["media", "ls", "--objects", store]);
+  return `The store holds ${count(objects, "object")}, such as files of rows: ${command}`;
+}
 
 function lineOf({ bytes, is_folder: isFolder, name, type, updated_at: updatedAt }: MediaEntry): string[] {
   const at = updatedAt.replace("T", " ").slice(0, 16);

@@ -17,7 +17,11 @@ export interface MediaTarget extends MediaUri {
   resolve(address: string): string;
 }
 
-export const URI = { brief: "The place: mediafs://acme:main/home/pictures", placeholder: "URI", parse: text } as const;
+export const URI = {
+  brief: "The place: mediafs://main/home/pictures, mediafs://acme:main/home",
+  placeholder: "URI",
+  parse: text,
+} as const;
 export const RECURSIVE_FLAG = { kind: "boolean", brief: "Also everything in folders", default: false } as const;
 
 /** Opens the store of a typed address. @throws invalid_target; errors of finding the daemon or the server */
@@ -111,10 +115,11 @@ export function notFound(source: MediaTarget): Error {
 
 function parseTyped(typed: string): MediaUri {
   if (isMediaUri(typed)) return parseMediaUri(typed);
-  const place = typed.startsWith(HOSTED_SCHEME) ? typed.slice(HOSTED_SCHEME.length) : "acme:main";
+  const examples = `${MEDIA_SCHEME}main/home, or ${MEDIA_SCHEME}acme:main/home of a hosted database`;
+  const isHosted = typed.startsWith(HOSTED_SCHEME);
   throw appError("invalid_target", {
     detail: `${JSON.stringify(typed.slice(0, 200))} is not the address of a media store.`,
-    hint: `Write: ${MEDIA_SCHEME}${place}/home`,
+    hint: `Write: ${isHosted ? `${MEDIA_SCHEME}${typed.slice(HOSTED_SCHEME.length)}/home` : examples}`,
     meta: { target: typed.slice(0, 200) },
   });
 }

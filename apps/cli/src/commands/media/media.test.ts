@@ -121,11 +121,12 @@ function write(path: string, content: string): void {
 test("cp copies a file into a folder or under a name, and sends equal content once", async () => {
   write("holiday.jpg", "sea");
   expect((await media(["cp", "holiday.jpg", `${HOME}/pictures/`])).stdout).toBe("Copied 1 file (3 B).\n");
-  expect((await media(["cp", "holiday.jpg", `${HOME}/写真 1.jpg`])).exit).toBe(0);
+  const second = await media(["cp", "holiday.jpg", `${HOME}/写真 1.jpg`]);
+  expect([second.exit, second.stdout]).toEqual([0, "Copied 1 file (3 B, already stored).\n"]);
   expect([...store.keys()]).toEqual(["pictures/holiday.jpg", "写真 1.jpg"]);
   expect(puts).toEqual(["pictures/holiday.jpg 3"]);
   const again = await media(["cp", "holiday.jpg", `${HOME}/pictures/`, "--json"]);
-  expect(JSON.parse(again.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0 });
+  expect(JSON.parse(again.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0, stored_bytes: 0 });
 });
 
 test("cp -r copies folders up and down, and skips what is there", async () => {
@@ -147,6 +148,15 @@ test("cp -r copies folders up and down, and skips what is there", async () => {
   expect(readdirSync(join(folder, "down")).sort()).toEqual([".hidden", "1.jpg", "b"]);
 });
 
+test("cp -r says how much of the files was already stored", async () => {
+  store.set("1.jpg", Buffer.from("one"));
+  write("a/1.jpg", "one");
+  write("a/2.jpg", "longer");
+  expect((await media(["cp", "-r", "a", `${HOME}/b`])).stdout).toBe(
+    "Copied 2 files (9 B, 3 B of it already stored).\n",
+  );
+});
+
 test("cp tries again after a busy server, and leaves no draft after a refusal", async () => {
   write("a.jpg", "sea");
   failures = [503];
@@ -159,7 +169,8 @@ test("cp tries again after a busy server, and leaves no draft after a refusal", 
 
 test("cp within a store moves no bytes, and between stores it names the way", async () => {
   store.set("a.jpg", Buffer.from("sea"));
-  expect((await media(["cp", `${HOME}/a.jpg`, `${HOME}/b/`])).exit).toBe(0);
+  const copy = await media(["cp", `${HOME}/a.jpg`, `${HOME}/b/`]);
+  expect([copy.exit, copy.stdout]).toEqual([0, "Copied 1 file (3 B, already stored).\n"]);
   expect([[...store.keys()], puts]).toEqual([["a.jpg", "b/a.jpg"], []]);
   const other = await media(["cp", `${HOME}/a.jpg`, "mediafs://acme:other/home/"]);
   expect([other.exit, other.stderr]).toEqual([
@@ -194,7 +205,9 @@ test("cp of one file keeps its name in a folder that the store has, and names -r
   expect([...store.keys()]).toEqual(["b/1.jpg", "b/my photo.jpg", "1.jpg"]);
   expect(await of(`${HOME}/b`, "x y")).toContain(`hint: Copy all of its files: cli media cp -r ${HOME}/b 'x y'`);
   expect(await of(`${HOME}/b`, `${HOME}/c`)).toContain(`cli media cp -r ${HOME}/b ${HOME}/c`);
-  expect(await of("my photo.jpg", "x")).toContain("cli media cp 'my photo.jpg' mediafs://acme:main/home/");
+  expect(await of("my photo.jpg", "x")).toContain(
+    "cli media cp 'my photo.jpg' mediafs://acme:main/home/, or mediafs://main/home/ of a local database",
+  );
 });
 
 test("cp onto itself skips files, and a folder is not copied into itself", async () => {
@@ -204,7 +217,7 @@ test("cp onto itself skips files, and a folder is not copied into itself", async
     [`${HOME}/b/1.jpg`, `${HOME}/b/1.jpg`],
   ]) {
     const same = await media(["cp", ...words, "--json"]);
-    expect(JSON.parse(same.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0 });
+    expect(JSON.parse(same.stdout)).toEqual({ copied: 0, skipped: 1, bytes: 0, stored_bytes: 0 });
   }
   for (const from of [`${HOME}/b`, HOME]) {
     const inside = await media(["cp", "-r", from, `${HOME}/b/c`]);
@@ -221,6 +234,15 @@ test("cp refuses '-', and a file where this machine has a folder", async () => {
   const taken = await media(["cp", "-r", HOME, "x"]);
   expect([taken.exit, taken.stderr]).toEqual([3, expect.stringContaining("cannot be written")]);
   expect(readdirSync(join(folder, "x"))).toEqual(["b"]);
+  store = new Map([
+    ["b/1.jpg", Buffer.from("one")],
+    ["b/c/1.jpg", Buffer.from("one")],
+  ]);
+  write("y/b", "a file where the store has a folder");
+  for (const from of [HOME, `${HOME}/b/c`]) {
+    const blocked = await media(["cp", "-r", from, from === HOME ? "y" : "y/b"]);
+    expect([blocked.exit, blocked.stderr]).toEqual([3, expect.stringContaining("cannot be written")]);
+  }
 });
 
 test("du names a missing folder, and an empty store is removed without a question", async () => {
@@ -239,7 +261,18 @@ test("ls and du print files, and JSON for programs", async () => {
   );
   expect((await media(["du", HOME])).stdout).toContain("The store holds 2.0 KiB in 9 objects, room for 1.0 GiB.");
   expect((await media(["ls", "cloud://acme:main"])).stderr).toContain("hint: Write: mediafs://acme:main/home");
+  expect((await media(["ls", "pictures"])).stderr).toContain(
+    "hint: Write: mediafs://main/home, or mediafs://acme:main/home of a hosted database",
+  );
+  expect((await media(["ls", "mediafs://main"])).stderr).toContain("hint: Write for example: mediafs://main/home/");
   expect((await media(["ls", "mediafs://main/reports/home"])).stderr).toContain("expected mediafs://");
+});
+
+test("ls of a store with files of rows alone says how to list them", async () => {
+  const ran = await media(["ls", HOME]);
+  expect([ran.exit, ran.stdout]).toEqual([0, "No files.\n"]);
+  expect(ran.stderr).toBe(`The store holds 9 objects, such as files of rows: cli media ls --objects ${HOME}\n`);
+  expect((await media(["ls", "--objects", HOME])).stderr).toBe("");
 });
 
 test("rm asks before it removes a folder, and names what is missing", async () => {

@@ -7,6 +7,7 @@ import { APPLICATION, CONFIG, MANIFEST, runCli, SERVICE } from "../../testing/fa
 describe("service run", () => {
   function input(first: ServiceMessage, end: number | null = 1) {
     const specs: ServiceSpec[] = [];
+    const opened: { services: readonly string[] }[] = [];
     const interrupt = new AbortController();
     let stopped = false;
     let finish: (code: number | null) => void = () => undefined;
@@ -24,10 +25,16 @@ describe("service run", () => {
     if (first.event === "failed") finish(end);
     return {
       specs,
+      opened,
       interrupt,
       finish,
       wasStopped: () => stopped,
-      client: { openTarget: async () => ({ dsn: "postgres://x", catalog_version: 3 }) },
+      client: {
+        openTarget: async (sent: { services: readonly string[] }) => {
+          opened.push(sent);
+          return { dsn: "postgres://x", catalog_version: 3 };
+        },
+      },
       context: {
         signal: interrupt.signal,
         startService: async (spec: ServiceSpec) => {
@@ -48,6 +55,7 @@ describe("service run", () => {
     );
     expect(ran.exit).toBe(130);
     expect(given.wasStopped()).toBe(true);
+    expect(given.opened).toMatchObject([{ services: ["ingest"], target: "main" }]);
     expect(given.specs[0]).toMatchObject({ services: ["ingest"], target: "main", host: "127.0.0.1", port: 8000 });
   });
 
