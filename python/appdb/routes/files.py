@@ -6,8 +6,6 @@ from appdb.kinds import DISPLAY, rules
 
 def uploads_of(kind, table, inputs, uploads):
     """The names of the columns of `uploadfile_inputs=`, in their order."""
-    if not uploads:
-        return []
     from appdb.routes._rows import names_of
 
     if "uploadfile_inputs" not in kind.option_names:
