@@ -71,6 +71,10 @@ def test_a_file_for_a_text_is_told_with_the_type_to_declare(project):
     check(project.error(source), "x = size(p)", "takes String for 'p'; p is Image", "declare p: db.Image")
 
 
+def test_a_mode_in_lower_case_is_told_with_the_mode(project):
+    check(project.error("class A(Base, name='a'):\n    p: db.Image['rgb']\n"), "db.Image['rgb']", "Did you mean 'RGB'?")
+
+
 def test_a_type_in_lower_case_is_told_with_the_type(project):
     check(project.error("class A(Base, name='a'):\n    p: db.image\n"), "p: db.image", "Write db.Image for the type")
 
