@@ -1,9 +1,12 @@
 import { assertNever } from "@appdb/contract/assert";
+import type { Expr } from "@appdb/contract/expressions";
 import type { PlanOp } from "@appdb/contract/plan";
 import { type ColumnType, displayType } from "@appdb/contract/types";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr } from "../catalog/compare.ts";
 import type { ColumnChange, SchemaOperation } from "../catalog/operations.ts";
+import { udfsOf } from "../expressions/needs-python.ts";
+import { mapParts } from "../expressions/tree.ts";
 import { isMedia } from "../kinds/media.ts";
 import { factKey, type NarrowingViolation, type PlanFacts } from "./facts.ts";
 
@@ -99,9 +102,28 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
 
 function describeValue({ column, to }: AlterColumn): string {
   const [before, after] = [column.computed, to.computed];
-  if (before === null || after === null || !isSameExpr(before.expr, after.expr)) return "its expression will change";
+  if (before === null || after === null) return "its expression will change";
+  if (!isSameExpr(before.expr, after.expr)) {
+    return describeMove(before.expr, after.expr) ?? "its expression will change";
+  }
   const names = changedQueries(before, after);
   return `the ${names.length === 1 ? "query" : "queries"} ${names.join(", ")} that it uses will change`;
+}
+
+/** Functions that are the same but for their modules, which are part of their names. */
+function describeMove(before: Expr, after: Expr): string | undefined {
+  if (!isSameExpr(withoutModules(before), withoutModules(after))) return undefined;
+  const [from, to] = [before, after].map((expr) => [...new Set(udfsOf(expr).map(moduleOf))].sort().join(", "));
+  return `its functions moved from the module ${from} to ${to}`;
+}
+
+function withoutModules(expr: Expr): Expr {
+  const inner = mapParts(expr, withoutModules);
+  return inner.node === "udf" ? { ...inner, function: inner.function.slice(moduleOf(inner.function).length) } : inner;
+}
+
+function moduleOf(id: string): string {
+  return id.slice(0, id.indexOf(":"));
 }
 
 function describeType(

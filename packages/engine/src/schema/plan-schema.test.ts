@@ -10,6 +10,7 @@ import {
   call,
   col,
   lit,
+  udf,
 } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
@@ -231,4 +232,18 @@ test("refusals of media columns advise what media can do", () => {
   expect(describe(shots(name), shots(aColumn("name", "image")))).toEqual([
     "column 'name': its type would change from String to Image, which is not possible. Declare a column of the new type under another name, fill it through a route, and drop this one in a later update",
   ]);
+});
+
+test("functions that moved to another module are named as the reason of a recompute", () => {
+  const of = (expr: ReturnType<typeof udf>) => shots(aColumn("title", "string"), aComputed("up", expr));
+  const describe = (before: string, after: string, input = title) =>
+    planOf([of(udf(after, "string", input))], catalogOf([of(udf(before, "string", title))])).plan.tables[0]?.ops.map(
+      ({ description }) => description,
+    );
+  expect(describe("app:shout", "app2:shout")).toEqual([
+    "column 'up': its functions moved from the module app to app2 and every row will be recomputed",
+  ]);
+  const other = ["column 'up': its expression will change and every row will be recomputed"];
+  expect(describe("app:shout", "app2:cry")).toEqual(other);
+  expect(describe("app:shout", "app2:shout", call("string.upper", "string", title))).toEqual(other);
 });
