@@ -59,6 +59,18 @@ REFUSED = {
         "r.add_insert_route(A, path='/a', outputs=['picture'], return_fileresponse=True, background=True)",
         ["the response is the job", "the job's result has the address"],
     ),
+    "a file response without outputs": (
+        "r.add_insert_route(A, path='/a', return_fileresponse=True)",
+        ["exactly one output", "Write outputs=[A.picture]"],
+    ),
+    "a file response of a number": (
+        "r.add_insert_route(A, path='/a', outputs=['n'], return_fileresponse=True)",
+        ["exactly one output", "Write outputs=[A.picture]"],
+    ),
+    "a file response of a query of rows": (
+        "r.add_query_route(path='/q', query=alike, return_fileresponse=True)",
+        ["exactly one value", "Write select(A.picture) in the query."],
+    ),
     "an upload that is no parameter": (
         "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['pictur'])",
         ["'pictur'", "Did you mean 'picture'?"],
