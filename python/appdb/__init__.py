@@ -81,8 +81,10 @@ def __getattr__(name):
     for module in ("serving", "functions"):
         known = {one.lower(): one for one in dir(load(f"appdb.{module}"))}
         if name.lower() in known:
-            imported = known[name.lower()]
-            raise UnknownAttribute(f"appdb has no '{name}'.", f"Write: from appdb.{module} import {imported}")
+            imported = f"from appdb.{module} import {known[name.lower()]}"
+            of_type = [f"Write db.{type} for the type, or" for type in TYPE_NAMES if type.lower() == name.lower()]
+            hint = f"{(of_type or ['Write'])[0]}: {imported}"
+            raise UnknownAttribute(f"appdb has no '{name}'.", hint)
     raise UnknownAttribute(f"appdb has no '{name}'.", did_you_mean(name, _HOMES, f"It has {', '.join(_HOMES)}."))
 
 

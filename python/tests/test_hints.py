@@ -46,6 +46,39 @@ def test_a_slip_in_a_query_is_told_with_what_to_write(project, name):
     check(project.error(QUERY.format(written)), f"return {written}", *words)
 
 
+FILES = "class A(Base, name='a'):\n    p: db.Image\n    s: db.String\n"
+MEDIA = {
+    "A.order_by(A.p)": ["order_by() cannot sort by", "Sort by a value of it that a function marked @udf computes."],
+    "A.group_by(A.p).select(n=count())": ["Group by a value of it that a function marked @udf computes."],
+    "A.where(A.p == k)": ["'==' does not work on Image and String", "Compute it in a function marked @udf."],
+    "A.select(m=fn.max(A.p))": ["Compute a value of it in a function marked @udf, and aggregate that."],
+}
+
+
+@pytest.mark.parametrize("written", MEDIA)
+def test_files_are_not_converted(project, written):
+    source = f"{FILES}@db.query\ndef q(k: str):\n    return {written}\n"
+    check(project.error(source), f"return {written}", *MEDIA[written])
+
+
+def test_files_are_not_compared_for_distinct_rows(project):
+    error = project.error(f"{FILES}@db.query\ndef q():\n    return A.select(A.p).distinct()\n")
+    assert error["hint"] == "Select a value of it that a function marked @udf computes.", error
+
+
+def test_a_file_for_a_text_is_told_with_the_type_to_declare(project):
+    source = f"@db.udf\ndef size(p: str) -> int:\n    return 1\n\n{FILES}    x = size(p)\n"
+    check(project.error(source), "x = size(p)", "takes String for 'p'; p is Image", "declare p: db.Image")
+
+
+def test_a_mode_in_lower_case_is_told_with_the_mode(project):
+    check(project.error("class A(Base, name='a'):\n    p: db.Image['rgb']\n"), "db.Image['rgb']", "Did you mean 'RGB'?")
+
+
+def test_a_type_in_lower_case_is_told_with_the_type(project):
+    check(project.error("class A(Base, name='a'):\n    p: db.image\n"), "p: db.image", "Write db.Image for the type")
+
+
 def test_a_call_with_the_wrong_arguments_shows_what_is_taken(project):
     written = "r.add_query_route(q, path='/q')"
     source = QUERY.format("A.where(A.s == k)") + f"r = Router()\n{written}\n"

@@ -59,9 +59,41 @@ REFUSED = {
         "r.add_insert_route(A, path='/a', outputs=['picture'], return_fileresponse=True, background=True)",
         ["the response is the job", "the job's result has the address"],
     ),
+    "a file response without outputs": (
+        "r.add_insert_route(A, path='/a', return_fileresponse=True)",
+        ["exactly one output", "Write outputs=[A.picture]"],
+    ),
+    "a file response of a number": (
+        "r.add_insert_route(A, path='/a', outputs=['n'], return_fileresponse=True)",
+        ["exactly one output", "Write outputs=[A.picture]"],
+    ),
+    "a file response of a query of rows": (
+        "r.add_query_route(path='/q', query=alike, return_fileresponse=True)",
+        ["exactly one value", "Write select(A.picture) in the query."],
+    ),
     "an upload that is no parameter": (
         "r.add_query_route(path='/q', query=alike, uploadfile_inputs=['pictur'])",
         ["'pictur'", "Did you mean 'picture'?"],
+    ),
+    "an upload that is no list": (
+        "r.add_insert_route(A, path='/a', uploadfile_inputs=A.picture)",
+        ["uploadfile_inputs= is a list of columns", "Write uploadfile_inputs=[A.picture]"],
+    ),
+    "an upload of a name that is no list": (
+        "r.add_update_route(A, path='/a', uploadfile_inputs='picture')",
+        ["Write uploadfile_inputs=[A.picture]"],
+    ),
+    "an upload of a query that is no list": (
+        "r.add_query_route(path='/q', query=alike, uploadfile_inputs='picture')",
+        ['Write uploadfile_inputs=["picture"]'],
+    ),
+    "an upload of a query that is a column and no list": (
+        "r.add_query_route(path='/q', query=alike, uploadfile_inputs=A.picture)",
+        ["is a list of parameter names", 'Write uploadfile_inputs=["name"]'],
+    ),
+    "an upload of a query that is a column": (
+        "r.add_query_route(path='/q', query=alike, uploadfile_inputs=[A.picture])",
+        ["contains picture, which is not the name of a parameter of alike", 'Name the parameter: uploadfile_inputs=["picture"]'],
     ),
     "an upload for a number": ("r.add_query_route(path='/q', query=alike, uploadfile_inputs=['n'])", ["which is Int"]),
     "an upload in the URL": (

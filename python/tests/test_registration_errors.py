@@ -53,9 +53,9 @@ REFUSED = {
     "files in requests": [
         ("r.add_insert_route(A, path='/a', inputs=['n', 's'], uploadfile_inputs=['n'])", ["uploadfile_inputs=", "which is Int"]),
         ("r.add_query_route(path='/q', query=q, method='get', uploadfile_inputs=['n'])", ["uploadfile_inputs=", "which is Int"]),
-        ("r.add_insert_route(A, path='/a', return_fileresponse=True)", ["return_fileresponse=", "exactly one output"]),
+        ("r.add_insert_route(A, path='/a', return_fileresponse=True)", ["exactly one output", "A has no media column"]),
         ("r.add_compute_route(A, path='/a', return_fileresponse=True, background=True)", ["return_fileresponse=", "one output"]),
-        ("r.add_query_route(path='/q', query=q, return_fileresponse=True)", ["return_fileresponse=", "exactly one value"]),
+        ("r.add_query_route(path='/q', query=q, return_fileresponse=True)", ["exactly one value", "q reads no media column"]),
         ("@r.insert_route(A, path='/a', return_fileresponse=True)\ndef f(*, up): return up", ["return_fileresponse="]),
     ],
     "missing": [

@@ -176,7 +176,7 @@ def _mismatch(sign, text, *operands):
         hint = "Say what the Json value is, for example with .astype(db.Int)."
     elif sign in "&|":
         hint = "Put each comparison in parentheses: (a > 1) & (b == 2)"
-    elif len(operands) == 1 or both:
+    elif len(operands) == 1 or both or not all(rules(operand._kind).casts for operand in operands):
         hint = "Compute it in a function marked @udf."
     return AppFileError(f"'{sign}' does not work on {kinds}: {expr.shortened(text, 300)}", hint)
 

@@ -54,7 +54,9 @@ class Aggregate:
         if self.kinds is not None and kind not in self.kinds:
             raise AppFileError(
                 f"{self.name}() takes {' or '.join(map(display, self.kinds))}; {value._text} is {display(kind)}.",
-                f"Convert it, for example with {value._text}.astype(db.{display(self.kinds[0])})",
+                f"Convert it, for example with {value._text}.astype(db.{display(self.kinds[0])})"
+                if self.kinds[0] in rules(kind).casts
+                else "Compute a value of it in a function marked @udf, and aggregate that.",
             )
         if self.result == "json" and rules(kind).check is not None:
             raise AppFileError(

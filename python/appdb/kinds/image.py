@@ -47,7 +47,9 @@ def _has_mode(item):
 
 def _checked_mode(mode):
     if mode not in MODES:
-        raise AppFileError(f"Image[{mode!r}]: there is no such mode.", f"Use one of {', '.join(MODES)}.")
+        near = [known for known in MODES if known.lower() == mode.lower()]
+        hint = f"Did you mean '{near[0]}'?" if near else f"Use one of {', '.join(MODES)}."
+        raise AppFileError(f"Image[{mode!r}]: there is no such mode.", hint)
     return mode
 
 

@@ -92,7 +92,7 @@ class Query:
             if not rules(key._kind).is_ordered:
                 raise AppFileError(
                     f"order_by() cannot sort by {key._text}, which is {display(key._kind)}.",
-                    "Sort by a part of it, for example with .astype(db.Int).",
+                    _part_of("Sort by", key, "Int"),
                 )
             keys.append((key, asc))
         return self._with(_order=(*self._order, *keys))
@@ -134,7 +134,7 @@ class Query:
             if not rules(group._kind).is_ordered:
                 raise AppFileError(
                     f"group_by() cannot group by {group._text}, which is {display(group._kind)}.",
-                    "Group by a part of it, for example with .astype(db.String).",
+                    _part_of("Group by", group, "String"),
                 )
             _refuse_aggregate("group_by", group, "Group by columns.")
         return self._with(_groups=groups)
@@ -295,7 +295,7 @@ class Query:
                 if not rules(expr._kind).is_ordered:
                     raise AppFileError(
                         f"distinct() cannot compare {expr._text}, which is {display(expr._kind)}.",
-                        "Select a part of it, for example with .astype(db.String).",
+                        _part_of("Select", expr, "String"),
                     )
             for _, expr, node in order:
                 if not any(node == other for _, _, other in chosen):
@@ -306,6 +306,13 @@ class Query:
 
 
 _BOUNDS = ("limit", "offset", "tail")
+
+
+def _part_of(verb, value, kind):
+    """What to write for a value that has no order."""
+    if rules(value._kind).casts:
+        return f"{verb} a part of it, for example with .astype(db.{kind})."
+    return f"{verb} a value of it that a function marked @udf computes."
 
 
 def verb(model, name):

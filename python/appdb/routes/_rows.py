@@ -42,7 +42,7 @@ class RowRoute(ModelRoute):
         made.on_error, made.export = on_error, export
         table = model.__appdb_table__
         made.uploads = []
-        if uploads:
+        if uploads is not None:
             from appdb.routes.files import uploads_of
 
             made.uploads = uploads_of(cls, table, inputs, uploads)
@@ -125,7 +125,9 @@ def check_on_error(on_error):
 def names_of(what, table, columns):
     """Column names of a list of columns or names. Raises AppFileError for unknown and repeated ones."""
     if isinstance(columns, (str, Expr)) or not hasattr(columns, "__iter__"):
-        raise AppFileError(f"{what}= is a list of columns.", f"Write {what}=[{table.model}.column]")
+        name = columns._name if isinstance(columns, ColumnRef) else columns
+        known = name if isinstance(name, str) and name.lower() in table.columns else "column"
+        raise AppFileError(f"{what}= is a list of columns.", f"Write {what}=[{table.model}.{known}]")
     names = []
     for column in columns:
         name = _name_of(what, table, column)

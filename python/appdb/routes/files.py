@@ -6,8 +6,6 @@ from appdb.kinds import DISPLAY, rules
 
 def uploads_of(kind, table, inputs, uploads):
     """The names of the columns of `uploadfile_inputs=`, in their order."""
-    if not uploads:
-        return []
     from appdb.routes._rows import names_of
 
     if "uploadfile_inputs" not in kind.option_names:
@@ -64,7 +62,7 @@ def checked_file_response(table, outputs, wanted, answerer, background):
     if len(outputs) != 1 or len(media) != 1:
         raise AppFileError(
             f"return_fileresponse= needs exactly one output, a media column; the outputs are {listed(outputs)}.",
-            f"Write outputs=[{table.model}.{media[0] if media else 'picture'}]",
+            _one_output(table, media or _media_of(table)),
         )
     _refuse_background(background)
     return True
@@ -80,7 +78,7 @@ def checked_query_file(query, wanted, background):
         raise AppFileError(
             f"return_fileresponse= needs a query of exactly one value, a media column; {query.__name__} has "
             f"{listed([DISPLAY[kind] for kind in selected])}.",
-            "Write select(Model.picture) in the query.",
+            _one_value(query),
         )
     _refuse_background(background)
     return True
@@ -89,6 +87,23 @@ def checked_query_file(query, wanted, background):
 def is_media(column):
     """Whether a declared column holds media."""
     return rules(column.ref._kind).check is not None
+
+
+def _media_of(table):
+    return [name for name, column in table.columns.items() if is_media(column)]
+
+
+def _one_value(query):
+    for model in query.query._models:
+        for name in _media_of(model.__appdb_table__):
+            return f"Write select({model.__name__}.{name}) in the query."
+    return f"{query.__name__} reads no media column; leave return_fileresponse= out."
+
+
+def _one_output(table, media):
+    if not media:
+        return f"{table.model} has no media column; leave return_fileresponse= out."
+    return f"Write outputs=[{table.model}.{media[0]}]"
 
 
 def _refuse_both(inputs, uploads):

@@ -2,6 +2,7 @@
 
 from appdb.declare.declared import caller
 from appdb.declare.errors import AppFileError, did_you_mean, listed
+from appdb.expressions.expr import Expr, shown
 from appdb.routes._base import Route, checked_options
 from appdb.udfs.calls import NO_DEFAULT
 
@@ -75,7 +76,7 @@ def add_query_route(self, path=None, query=None, inputs=None, one_row=False, met
     if one_row is not True and one_row is not False:
         raise AppFileError(f"one_row= is True or False, not {one_row!r}.", "Write one_row=True")
     self._take_path(QueryRoute, path, verb)
-    if uploads:
+    if uploads is not None:
         from appdb.routes.files import query_uploads_of
 
         uploads = query_uploads_of(query, inputs, uploads, verb)
@@ -112,11 +113,17 @@ def _check_path_parameters(query, names, path, background):
 
 def parameters_of(what, query, given):
     """Parameter names of a list of names. Raises AppFileError for unknown and repeated ones."""
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise AppFileError(f"{what}= is a list of parameter names.", f'Write {what}=["name"]')
     parameters = [parameter.name for parameter in query.parameters]
+    if isinstance(given, (str, Expr)) or not hasattr(given, "__iter__"):
+        known = given if isinstance(given, str) and given in parameters else "name"
+        raise AppFileError(f"{what}= is a list of parameter names.", f'Write {what}=["{known}"]')
     names = []
     for name in given:
+        if not isinstance(name, str):
+            raise AppFileError(
+                f"{what}= contains {shown(name)}, which is not the name of a parameter of {query.__name__}.",
+                f"Name the parameter: {what}=[\"{(parameters or ['name'])[0]}\"]",
+            )
         if name not in parameters:
             raise AppFileError(
                 f"{what}= names {name!r}, which is not a parameter of {query.__name__}.",

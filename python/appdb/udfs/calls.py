@@ -4,6 +4,7 @@ from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, did_you_mean
 from appdb.declare.types import display
 from appdb.expressions.expr import Expr, array_literal, cast, json_literal, lift, null
+from appdb.kinds import rules
 
 NO_DEFAULT = object()
 
@@ -147,8 +148,20 @@ def _argument(display_name, parameter, value):
     raise AppFileError(
         f"{display_name}() takes {display(parameter.kind)} for '{parameter.name}'; "
         f"{expr._text} is {display(expr._kind)}.",
-        "Convert it, for example with "
-        f"{expr._text if isinstance(value, Expr) else 'column'}.astype(db.{display(parameter.kind)})",
+        _other_argument(parameter, expr, value),
+    )
+
+
+def _other_argument(parameter, expr, value):
+    """What to write in place of an argument of another type."""
+    if parameter.kind in rules(expr._kind).casts:
+        return (
+            "Convert it, for example with "
+            f"{expr._text if isinstance(value, Expr) else 'column'}.astype(db.{display(parameter.kind)})"
+        )
+    return (
+        f"Give it a value of the type {display(parameter.kind)}, or, in a function of your own, "
+        f"declare {parameter.name}: db.{display(expr._kind)}"
     )
 
 

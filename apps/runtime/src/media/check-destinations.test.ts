@@ -1,3 +1,4 @@
+import { pathToFileURL } from "node:url";
 import { aComputed, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { checkDestinations } from "./check-destinations.ts";
@@ -12,7 +13,8 @@ function manifestOf(destination: string) {
 
 test.each([
   ["main", "s3://bucket/thumbs"],
-  ["main", "file:///srv/media"],
+  ["main", pathToFileURL(import.meta.dirname).href],
+  [undefined, pathToFileURL(import.meta.dirname).href],
   ["main", OWN],
   ["main", `${OWN}/thumbs`],
   [HOSTED, "s3://bucket/thumbs"],
@@ -38,6 +40,19 @@ test.each([
         new RegExp(`^app\\.py:1: destination= of column photos\\.thumb is '${destination}', ${problem}`),
       ),
       hint: expect.stringContaining("s3://bucket/prefix"),
+    }),
+  );
+});
+
+test.each([
+  ["main", "/no/such/folder"],
+  [undefined, import.meta.filename],
+])("%s: the folder %s is to be created", (target, folder) => {
+  expect(() => checkDestinations(manifestOf(`file://${folder}`), target)).toThrow(
+    expect.objectContaining({
+      code: "app_invalid",
+      message: `app.py:1: destination= of column photos.thumb is 'file://${folder}', a folder that does not exist on this machine.`,
+      hint: `Create the folder: mkdir -p ${folder}`,
     }),
   );
 });

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import { HOME_STORE } from "@appdb/contract/media-place";
@@ -32,11 +33,18 @@ function ownStore(target: string): string | undefined {
   return `${MEDIA_SCHEME}${parsed.uri.organization}:${parsed.uri.database}/${HOME_STORE}`;
 }
 
+/** A folder that is not there. Functions run on this machine for a local database. */
+function findMissing(folder: string): [problem: string, hint: string] | undefined {
+  // with a slash at its end, the path of a file does not exist
+  if (existsSync(`${folder}/`)) return undefined;
+  return ["a folder that does not exist on this machine", `Create the folder: mkdir -p ${folder}`];
+}
+
 /** What is wrong, and what to do instead. */
 function findProblem(destination: string, own: string | undefined): [problem: string, hint: string] | undefined {
   const address = readStoreAddress(destination);
   if (address === undefined) return ["which is not the address of a store", `Use one of ${STORE_FORMS}.`];
-  if (own === undefined) return undefined;
+  if (own === undefined) return address.kind === "file" ? findMissing(address.path) : undefined;
   const hint = `Leave destination= out to store the files in ${own}, or name a bucket: s3://bucket/prefix`;
   if (address.kind === "file") return ["a folder, which a hosted database does not have", hint];
   if (address.kind !== "mediafs" || printStoreAddress(address) === own) return undefined;

@@ -39,6 +39,7 @@ describe("a store that cannot be used is refused with the name of its setting", 
 
   test.each([
     [{ input: "s3://Bucket" }, "db_input_media_dest"],
+    [{ output: "/srv/media" }, "db_output_media_dest"],
     [{ output: "x" }, "db_output_media_dest"],
     [{ output: "mediafs://acme:other/home" }, "db_output_media_dest"],
     [{ sources: ["x"] }, "db_media_sources"],
@@ -56,6 +57,7 @@ test("stores that can be used are accepted", async () => {
     SERVICE_OUTPUT_MEDIA_DEST: "file:///srv/media",
     SERVICE_MEDIA_SOURCES: "  s3://abc , gs://bucket/b/, mediafs://acme:main/home",
   });
+  await using _folders = openLocal({ SERVICE_INPUT_MEDIA_DEST: folder, SERVICE_OUTPUT_MEDIA_DEST: "/srv/the media" });
   await using _hosted = openHosted({ input: HOME, output: "home", sources: ["s3://abc/d"] });
 });
 

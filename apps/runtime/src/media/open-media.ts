@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, isAbsolute } from "node:path";
+import { pathToFileURL } from "node:url";
 import { appError } from "@appdb/contract/errors";
 import { readReference } from "@appdb/contract/media";
 import {
@@ -208,8 +209,8 @@ function nameOf(destination: string, { folder, home_address: home }: MediaPlace)
 
 /** The store of given or computed files by its name. @throws config_invalid that names the setting */
 function configuredStore(place: MediaPlace, name: "input" | "output"): string {
-  const text = place[name];
   const isLocal = place.home_address === undefined;
+  const text = isLocal && isAbsolute(place[name]) ? pathToFileURL(place[name]).href : place[name];
   if (text === HOME_STORE || text === place.home_address) return HOME_STORE;
   const address = readStoreAddress(text);
   if (address !== undefined && (isLocal || address.kind !== "mediafs")) return nameOf(text, place);
@@ -217,7 +218,7 @@ function configuredStore(place: MediaPlace, name: "input" | "output"): string {
   const setting = isLocal ? variable : `db_${name}_media_dest`;
   throw appError("config_invalid", {
     detail: `${setting} is ${JSON.stringify(text.slice(0, 200))}, which is not a store that this database can use.`,
-    hint: `Write for example ${isLocal ? `${setting}=s3://bucket/prefix, ${setting}=mediafs://acme:main/home or ${setting}=file:///folder` : `${setting} = "s3://bucket/prefix"`}`,
+    hint: `Write for example ${isLocal ? `${setting}=s3://bucket/prefix, ${setting}=mediafs://acme:main/home or ${setting}=/folder` : `${setting} = "s3://bucket/prefix"`}`,
   });
 }
 

@@ -21,14 +21,14 @@ export function isSameText(a: string | null, b: string | null): boolean {
   return storableText(a ?? "") === storableText(b ?? "");
 }
 
-/** Compares types by the values that they allow. Arrays compare by dtype and shape; Json schemas ignore the order of
- *  keys and of required names. */
+/** Compares types by the values that they hold. Arrays compare by dtype and shape; Json schemas ignore the order of
+ *  keys and of required names. The check of new media does not count: stored ones stay. */
 export function isSameType(a: ColumnType, b: ColumnType): boolean {
   return canonicalJson(typeMeaning(a)) === canonicalJson(typeMeaning(b));
 }
 
 function typeMeaning(type: ColumnType): unknown {
-  return { ...type, shape: type.shape ?? null, schema: schemaMeaning(type.schema ?? null) };
+  return { ...type, shape: type.shape ?? null, schema: schemaMeaning(type.schema ?? null), validation: null };
 }
 
 const SETS = new Set(["required", "type"]);

@@ -16,6 +16,7 @@ export interface PlannedIndex {
 /** The difference between a stored column and its declaration. */
 export type ColumnChange =
   | "type"
+  | "media_validation"
   | "nullability"
   | "primary_key"
   | "stored_or_computed"

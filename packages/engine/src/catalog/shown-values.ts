@@ -1,4 +1,7 @@
+import { plainAddress } from "@appdb/contract/media";
+import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import { UUID_TYPE } from "../kinds/kinds.ts";
+import { isMedia } from "../kinds/media.ts";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 
@@ -22,11 +25,13 @@ export function shownRowKey(
 /** A stored value for a plan: its JSON, shortened. */
 export function shownValue({ type }: Pick<CatalogColumn, "type">, text: string | null): unknown {
   if (text === null) return null;
-  return shownJson(valueToJson(type.kind, fromSqlText(type, text)));
+  return shownOf(type.kind, fromSqlText(type, text));
 }
 
-/** JSON for a plan. Long values, and numbers that would lose digits, become text. */
-export function shownJson(json: string): unknown {
+/** A value for a plan. A file is its address; long values, and numbers that would lose digits, become text. */
+export function shownOf(kind: TypeKind, cell: EngineValue): unknown {
+  if (isMedia(kind) && cell !== null) return plainAddress(String(cell));
+  const json = valueToJson(kind, cell);
   if (json.length > SHOWN) return `${json.slice(0, SHOWN)}…`;
   const value: unknown = JSON.parse(json);
   return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) ? json : value;

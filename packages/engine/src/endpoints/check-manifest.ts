@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { emptyCatalog } from "../catalog/load-catalog.ts";
-import { declaredIndexes, identityOf, isIndexable } from "../catalog/operations.ts";
+import { declaredIndexes, identityOf, isIndexable, type PlannedIndex } from "../catalog/operations.ts";
 import { indexName } from "../catalog/sql-names.ts";
 import { planCompute } from "../compute/plan-compute.ts";
 import { compileManifestChecks, type JsonChecks } from "../kinds/json-checks.ts";
@@ -54,13 +54,18 @@ function checkIndexes(table: ManifestTable): void {
   for (const index of declaredIndexes(table)) {
     const label = index.name ?? `on (${index.columns.join(", ")})`;
     const wrong = index.columns.find(
-      (name) => !table.columns.some((column) => column.name === name && isIndexable(column)),
+      (name) => !table.columns.some((column) => column.name === name && canIndex(index, column)),
     );
     if (wrong !== undefined) throw refused(table, `Index ${label} is over '${wrong}', which cannot be indexed`);
     const twin = seen.get(indexName(table.name, index));
     if (twin !== undefined) throw refused(table, `Index ${label} is the same as ${twin}`);
     seen.set(indexName(table.name, index), label);
   }
+}
+
+/** Python has checked the kinds of columns that embedding indexes are over. */
+function canIndex(index: PlannedIndex, column: ManifestColumn): boolean {
+  return index.kind === "embedding" || isIndexable(column);
 }
 
 function refused(table: ManifestTable, what: string): Error {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { plainAddress, printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
 import { type ColumnType, type EngineValue, MEDIA_KINDS, type MediaKind } from "@appdb/contract/types";
 import { typeMismatch } from "../values/describe-value.ts";
@@ -18,6 +19,7 @@ import {
 } from "./common.ts";
 import type { Kind, Value } from "./kind.ts";
 import { hashOfText } from "./string.ts";
+import { KEPT, type TypeChange } from "./type-change.ts";
 
 /** Schemes of addresses that stay where they are. A request cannot name files of a server. */
 const OUTSIDE = /^(?:https?|s3|gs|wasbs?|abfss?):\/\/[^\s]+$/;
@@ -77,7 +79,7 @@ function mediaKind(kind: MediaKind): Kind {
     isJsonAlike: false,
     isVector: false,
     aggregates: AGGREGATES,
-    changes: {},
+    changes: { [kind]: widen },
 
     wire: null,
     packed: null,
@@ -98,6 +100,15 @@ function mediaKind(kind: MediaKind): Kind {
       random: null,
     },
   };
+}
+
+/** A column may take images of further sizes and modes. */
+function widen(from: ColumnType, to: ColumnType): TypeChange | undefined {
+  const isWider = [
+    [from.size, to.size],
+    [from.mode, to.mode],
+  ].every(([before, after]) => after === undefined || isDeepStrictEqual(before, after));
+  return isWider ? KEPT : undefined;
 }
 
 /** Reads an address, or what an upload of the same request was stored as. */

@@ -1,10 +1,10 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
-import { shownJson } from "../catalog/shown-values.ts";
+import { shownOf } from "../catalog/shown-values.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { asBuffer } from "../kinds/binary.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
-import { arrayText, valueToJson } from "../kinds/values.ts";
+import { arrayText } from "../kinds/values.ts";
 import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
 import { decodeRows, type QueryArguments } from "../query-plans/python-rows.ts";
 import type { FoldStage, PlannedFold, PlannedStatement } from "../query-plans/query-plan.ts";
@@ -130,7 +130,7 @@ function literalOf(value: EngineValue): string | number | boolean | null {
 function failedAt(stage: FoldStage, fold: PlannedFold, values: readonly EngineValue[]): FailedAt {
   const group = stage.keys.map((name, at) => {
     const { kind } = stage.columns[at]?.type ?? STRING_TYPE;
-    return [name, shownJson(valueToJson(kind, values[at] ?? null))] as const;
+    return [name, shownOf(kind, values[at] ?? null)] as const;
   });
   return { column: fold.output, group: Object.fromEntries(group) };
 }

@@ -1,12 +1,12 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { keyColumns, shownJson, shownRowKey, shownValue } from "../catalog/shown-values.ts";
+import { keyColumns, shownOf, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { LazyRunner } from "../jobs/run-rows.ts";
-import { arrayText, fromSqlText, valueToJson } from "../kinds/values.ts";
+import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { type ColumnSources, computeSample, selectSample } from "./sample-statement.ts";
@@ -105,7 +105,7 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
       return [name, shownValue(column, values[1 + key.length + which] ?? null)] as const;
     });
     const fromGraph = (graph?.steps ?? []).map((step, which) => {
-      return [step.name, shownJson(valueToJson(step.type.kind, result?.values[which] ?? null))] as const;
+      return [step.name, shownOf(step.type.kind, result?.values[which] ?? null)] as const;
     });
     return {
       key: shownRowKey(key, values.slice(1)),

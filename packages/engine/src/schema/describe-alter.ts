@@ -1,9 +1,13 @@
 import { assertNever } from "@appdb/contract/assert";
+import type { Expr } from "@appdb/contract/expressions";
 import type { PlanOp } from "@appdb/contract/plan";
-import { displayType } from "@appdb/contract/types";
+import { type ColumnType, displayType } from "@appdb/contract/types";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr } from "../catalog/compare.ts";
 import type { ColumnChange, SchemaOperation } from "../catalog/operations.ts";
+import { udfsOf } from "../expressions/needs-python.ts";
+import { mapParts } from "../expressions/tree.ts";
+import { isMedia } from "../kinds/media.ts";
 import { factKey, type NarrowingViolation, type PlanFacts } from "./facts.ts";
 
 type AlterColumn = Extract<SchemaOperation, { kind: "alter_column" }>;
@@ -12,8 +16,11 @@ type AlterColumn = Extract<SchemaOperation, { kind: "alter_column" }>;
 export const NEW_KEY = "Declare a second model with that key under another name= and insert the rows there";
 
 /** Advice for another type. */
-const NEW_COLUMN =
-  "Declare a column of the new type under another name, fill it (as a computed column, or through a route), and drop this one in a later update";
+function newColumn(from: ColumnType, to: ColumnType): string {
+  const way =
+    isMedia(to.kind) && !isMedia(from.kind) ? "through a route" : "(as a computed column, or through a route)";
+  return `Declare a column of the new type under another name, fill it ${way}, and drop this one in a later update`;
+}
 
 /** A changed column in the output of `schema diff`. */
 export function describeAlterColumn(
@@ -63,6 +70,8 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
   switch (change) {
     case "type":
       return describeType(operation, before, after);
+    case "media_validation":
+      return `new files will be checked when they are ${to.type.validation === "on_read" ? "read" : "written"}; stored ones stay`;
     case "nullability":
       if (to.computed !== null) return `its type will be ${after} instead of ${before}`;
       if (to.nullable) return "null will be allowed";
@@ -93,19 +102,38 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
 
 function describeValue({ column, to }: AlterColumn): string {
   const [before, after] = [column.computed, to.computed];
-  if (before === null || after === null || !isSameExpr(before.expr, after.expr)) return "its expression will change";
+  if (before === null || after === null) return "its expression will change";
+  if (!isSameExpr(before.expr, after.expr)) {
+    return describeMove(before.expr, after.expr) ?? "its expression will change";
+  }
   const names = changedQueries(before, after);
   return `the ${names.length === 1 ? "query" : "queries"} ${names.join(", ")} that it uses will change`;
 }
 
+/** Functions that are the same but for their modules, which are part of their names. */
+function describeMove(before: Expr, after: Expr): string | undefined {
+  if (!isSameExpr(withoutModules(before), withoutModules(after))) return undefined;
+  const [from, to] = [before, after].map((expr) => [...new Set(udfsOf(expr).map(moduleOf))].sort().join(", "));
+  return `its functions moved from the module ${from} to ${to}`;
+}
+
+function withoutModules(expr: Expr): Expr {
+  const inner = mapParts(expr, withoutModules);
+  return inner.node === "udf" ? { ...inner, function: inner.function.slice(moduleOf(inner.function).length) } : inner;
+}
+
+function moduleOf(id: string): string {
+  return id.slice(0, id.indexOf(":"));
+}
+
 function describeType(
-  { severity, using, is_remade: isRemade, to, changes }: AlterColumn,
+  { severity, using, is_remade: isRemade, column, to, changes }: AlterColumn,
   before: string,
   after: string,
 ): string {
   if (severity === "unsupported") {
     const isOther = using === null && to.computed === null;
-    return `its type would change from ${before} to ${after}${isOther ? `, which is not possible. ${NEW_COLUMN}` : ""}`;
+    return `its type would change from ${before} to ${after}${isOther ? `, which is not possible. ${newColumn(column.type, to.type)}` : ""}`;
   }
   const turned = `its type will change from ${before} to ${after}`;
   if (using !== null) return `${turned} and its values be converted; requests wait while the table is rewritten`;

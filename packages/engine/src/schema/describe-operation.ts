@@ -2,6 +2,7 @@ import { assertNever } from "@appdb/contract/assert";
 import type { PlanOp } from "@appdb/contract/plan";
 import { displayType } from "@appdb/contract/types";
 import type { PlannedIndex, SchemaOperation } from "../catalog/operations.ts";
+import { isMedia } from "../kinds/media.ts";
 import { describeAlterColumn, NEW_KEY } from "./describe-alter.ts";
 import { factKey, type PlanFacts } from "./facts.ts";
 
@@ -143,7 +144,7 @@ function addColumnRefusal({ to, table }: Extract<SchemaOperation, { kind: "add_c
   const type = displayType(to.type, true);
   return (
     `column '${to.name}' is not nullable and cannot be added: table '${table.name}' has ${rows} without a value for it. ` +
-    `Give it a default (db.Column(type=..., default=...)), or declare it as ${type}, give every row a value, and remove "| None" in a later update`
+    `${isMedia(to.type.kind) ? "Declare" : "Give it a default (db.Column(type=..., default=...)), or declare"} it as ${type}, give every row a value, and remove "| None" in a later update`
   );
 }
 

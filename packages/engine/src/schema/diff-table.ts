@@ -129,7 +129,7 @@ function alterColumn(
   const changes: readonly ColumnChange[] = isRecomputed && !own.includes("value") ? [...own, "code"] : own;
   if (changes.length === 0) return [];
   const isRemade = column.computed !== null && to.computed !== null && !hasSameStorage(column.type, to.type);
-  const type = to.computed === null ? planTypeChange(column.type, to.type) : undefined;
+  const type = to.computed === null ? planTypeChange(column.type, to.type, table.has_rows === false) : undefined;
   const isNarrowed = to.computed === null && !to.nullable && (column.nullable || column.computed !== null);
   const checks = [...(isNarrowed ? [NULL_CHECK] : []), ...(type?.checks ?? [])];
   const isImpossible = (to.computed === null && type === undefined) || isRefused(column, to, changes);
@@ -158,6 +158,7 @@ function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly Colu
     (!isSameExpr(before.expr, after.expr) || changedQueries(before, after).length > 0);
   const changes: readonly [ColumnChange, boolean][] = [
     ["type", !isSameType(column.type, to.type)],
+    ["media_validation", column.type.validation !== to.type.validation],
     ["nullability", column.nullable !== to.nullable],
     ["primary_key", column.primary_key !== to.primary_key],
     ["stored_or_computed", (before === null) !== (after === null)],

@@ -68,6 +68,21 @@ test("mismatching rows are counted, five are shown, and nothing changes", async 
   expect(await isInAgreement(narrow)).toBe(true);
 });
 
+test("media_validation= changes on a table with rows, and the catalog has it", async () => {
+  const photo = (type: Partial<ManifestColumn["type"]>) =>
+    of(aColumn("photo", "image", { type: { kind: "image", ...type } }));
+  await apply(photo({}));
+  await execute("insert into t (_row, code, photo) values (uuidv7(), 'a', '{}')");
+  await apply(photo({ validation: "on_read" }));
+  expect((await catalog()).tables[0]?.columns.find(({ name }) => name === "photo")?.type).toEqual({
+    kind: "image",
+    validation: "on_read",
+  });
+  expect(await isInAgreement(photo({}))).toBe(false);
+  await apply(photo({}));
+  expect(await isInAgreement(photo({}))).toBe(true);
+});
+
 test("an Int becomes a Float and back, and readers are recomputed", async () => {
   const table = (kind: "int" | "float") =>
     of(

@@ -10,6 +10,7 @@ import {
   call,
   col,
   lit,
+  udf,
 } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
@@ -186,4 +187,63 @@ test("a dropped column and a new one of another type are not a rename", () => {
   const zone = aColumn("zone", "int", { nullable: true });
   const { plan } = planOf([{ ...before, columns: [before.columns[0] ?? zone, zone] }], catalogOf([before]));
   expect(plan.tables[0]?.ops[0]?.description).toBe("column 'area' will be dropped with all its values");
+});
+
+function shots(...columns: ManifestTable["columns"]): ManifestTable {
+  return aTable("shots", columns);
+}
+
+test("media_validation= changes at any time, without a recompute", () => {
+  const written = shots(
+    aColumn("photo", "image"),
+    aComputed("small", call("image.resize", "image", col("photo", "image"))),
+  );
+  const read = { type: { kind: "image", validation: "on_read" } } as const;
+  const onRead = shots(aColumn("photo", "image", read), ...written.columns.slice(1));
+  const change = (before: ManifestTable, after: ManifestTable) =>
+    planOf([after], catalogOf([before])).plan.tables[0]?.ops.map((op) => [op.severity, op.description]);
+  expect(change(written, onRead)).toEqual([
+    ["additive", "column 'photo': new files will be checked when they are read; stored ones stay"],
+  ]);
+  expect(change(onRead, written)).toEqual([
+    ["additive", "column 'photo': new files will be checked when they are written; stored ones stay"],
+  ]);
+  expect(change(onRead, onRead)).toEqual([]);
+});
+
+test("a column of images takes further modes, and fewer while it has no rows", () => {
+  const grey = shots(aColumn("photo", "image", { type: { kind: "image", mode: "L" } }));
+  const any = shots(aColumn("photo", "image"));
+  const resolve = (before: ManifestTable, after: ManifestTable, parts?: Partial<CatalogTable>) =>
+    planOf([after], catalogOf([before], parts)).plan.tables[0]?.resolution;
+  expect(resolve(grey, any)).toBe("update_additive");
+  expect(resolve(any, grey)).toBe("unsupported");
+  expect(resolve(any, grey, { has_rows: false })).toBe("update_additive");
+  expect(resolve(any, shots(aColumn("photo", "video")), { has_rows: false })).toBe("unsupported");
+});
+
+test("refusals of media columns advise what media can do", () => {
+  const describe = (before: ManifestTable, after: ManifestTable) =>
+    planOf([after], catalogOf([before])).plan.tables[0]?.ops.map(({ description }) => description);
+  const name = aColumn("name", "string");
+  expect(describe(shots(name), shots(name, aColumn("photo", "image")))).toEqual([
+    "column 'photo' is not nullable and cannot be added: table 'shots' has rows without a value for it. Declare it as Image | None, give every row a value, and remove \"| None\" in a later update",
+  ]);
+  expect(describe(shots(name), shots(aColumn("name", "image")))).toEqual([
+    "column 'name': its type would change from String to Image, which is not possible. Declare a column of the new type under another name, fill it through a route, and drop this one in a later update",
+  ]);
+});
+
+test("functions that moved to another module are named as the reason of a recompute", () => {
+  const of = (expr: ReturnType<typeof udf>) => shots(aColumn("title", "string"), aComputed("up", expr));
+  const describe = (before: string, after: string, input = title) =>
+    planOf([of(udf(after, "string", input))], catalogOf([of(udf(before, "string", title))])).plan.tables[0]?.ops.map(
+      ({ description }) => description,
+    );
+  expect(describe("app:shout", "app2:shout")).toEqual([
+    "column 'up': its functions moved from the module app to app2 and every row will be recomputed",
+  ]);
+  const other = ["column 'up': its expression will change and every row will be recomputed"];
+  expect(describe("app:shout", "app2:cry")).toEqual(other);
+  expect(describe("app:shout", "app2:shout", call("string.upper", "string", title))).toEqual(other);
 });
