@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
@@ -112,6 +112,20 @@ describe("uploads", () => {
     expect(lines.map((line) => (JSON.parse(line) as Json).title)).toEqual(["one", "two", "three"]);
     const { thumb } = JSON.parse(lines[2] ?? "") as Json;
     expect((await fetch(String(thumb), { method: "HEAD" })).status).toBe(200);
+  });
+});
+
+describe("files of the store", () => {
+  test.each(["write", "remove"])("a function that does this to its input fails: %s", async (how) => {
+    writeFileSync(join(service.folder, "own.md"), `text of ${how}`);
+    const spoiled = await send("/spoiled", formOf({ text: "own.md" }, { how }));
+    expect({ status: spoiled.status, json: spoiled.json }).toMatchObject({
+      status: 400,
+      json: { code: "function_failed", detail: expect.stringContaining("changed or removed its input file") },
+    });
+    expect(JSON.stringify(spoiled.json)).not.toContain(service.folder);
+    const { json } = await send("/spoiled", formOf({ text: "own.md" }, { how: `not ${how}` }));
+    expect(await (await fetch(String(json.text))).text()).toBe(`text of ${how}`);
   });
 });
 

@@ -22,6 +22,7 @@ import type { FetchCurrent, FileCache } from "./file-cache.ts";
 import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.ts";
 import { fits, madeWrongKind, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
 import type { MediaSources } from "./media-sources.ts";
+import { isOriginal, stampOriginal } from "./originals.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 import { takeWorkerFile, type WorkerFolders } from "./worker-files.ts";
 
@@ -78,7 +79,18 @@ export class LocalMediaFiles implements MediaFiles {
 
   async locate(cell: string, signal?: AbortSignal): Promise<string> {
     const reference = readReference(cell);
+    const { bytes, key, store } = reference;
+    if (store !== undefined && key !== undefined) {
+      const path = (await this.#options.openStore(store)).pathOf(key);
+      const stamp = path === undefined ? undefined : await stampOriginal(path, nameOf(reference), bytes);
+      if (stamp !== undefined) return JSON.stringify({ ...reference, path, stamp });
+    }
     return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
+  }
+
+  async isUnchanged(located: string): Promise<boolean> {
+    const { stamp } = JSON.parse(located) as { stamp?: Parameters<typeof isOriginal>[0] };
+    return stamp === undefined || (await isOriginal(stamp));
   }
 
   requireSource(cell: string): void {
