@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
@@ -116,6 +116,21 @@ describe("uploads", () => {
 });
 
 describe("files of the store", () => {
+  test("a file that is missing there is named without its path, on an update and in a query", async () => {
+    writeFileSync(join(service.folder, "own.md"), "text to remove");
+    const kept = await send("/lines", formOf({ text: "own.md" }, { key: "gone" }));
+    expect(kept.status).toBe(200);
+    const [cell] = (await service.query("select text from lines where key = 'gone'"))[0] ?? [];
+    rmSync(join(service.mediaFolder, "home", (JSON.parse(cell ?? "") as { key: string }).key));
+    const update = await send("/lines/update", { key: "gone", n: 2 });
+    const read = await fetch(`${service.base}/lines/heads`);
+    for (const answer of [update, { status: read.status, json: (await read.json()) as Json }]) {
+      expect(answer).toMatchObject({ status: 404, json: { code: "media_not_found" } });
+      expect(answer.json.detail).toContain('The file "own.md" is missing in its store.');
+      expect(JSON.stringify(answer.json)).not.toContain(service.folder);
+    }
+  });
+
   test.each(["write", "remove"])("a function that does this to its input fails: %s", async (how) => {
     writeFileSync(join(service.folder, "own.md"), `text of ${how}`);
     const spoiled = await send("/spoiled", formOf({ text: "own.md" }, { how }));

@@ -78,6 +78,19 @@ class Spoiled(Base, name="spoiled"):
     done = spoil(text, how)
 
 
+@db.udf
+def line_of(text: db.Document, n: int | None) -> str:
+    with open(str(text)) as file:
+        return f"{n} {file.readline()}"
+
+
+class Line(Base, name="lines"):
+    key = db.Column(type=db.String, primary_key=True)
+    text: db.Document
+    n: db.Int | None
+    head = line_of(text, n)
+
+
 class Strange(Base, name="strange"):
     title = db.Column(type=db.String, primary_key=True)
     made = escape(title)
@@ -119,7 +132,15 @@ def texts():
     return Same.where(Same.key == "bucket").select(Same.text)
 
 
+@db.query
+def heads():
+    return Line.select(head=line_of(Line.text, Line.n))
+
+
 photos = Router()
+photos.add_insert_route(Line, path="/lines", uploadfile_inputs=[Line.text])
+photos.add_update_route(Line, path="/lines/update", inputs=[Line.n])
+photos.add_query_route(path="/lines/heads", query=heads, method="get")
 photos.add_query_route(path="/texts", query=texts, method="get")
 uploads = [Photo.picture, Photo.second]
 photos.add_insert_route(Photo, path="/photos", uploadfile_inputs=uploads)

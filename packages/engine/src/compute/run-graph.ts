@@ -145,7 +145,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
 }
 
 /** The code of a store that failed while the cell's files were read or stored; undefined for errors of functions. */
-function storeFailure({ type }: UdfError): ErrorCode | undefined {
+export function storeFailure({ type }: UdfError): ErrorCode | undefined {
   if (!isErrorCode(type) || type === "media_invalid") return undefined;
   return type === "overloaded" || type.startsWith("media_") ? type : undefined;
 }
