@@ -162,6 +162,8 @@ describe("bad input", () => {
     const rows = await service.query("select count(*) from photos");
     const { status, json } = await send("/photos", formOf(files, fields));
     expect(json).toMatchObject({ code });
+    if (code === "media_invalid") expect(json.errors).toMatchObject([{ pointer: "/picture" }]);
+    expect(json.hint).not.toContain("on_read");
     expect(status).toBeGreaterThanOrEqual(400);
     expect(JSON.stringify(json)).not.toContain(service.mediaFolder);
     expect(await service.query("select count(*) from photos")).toEqual(rows);

@@ -111,7 +111,7 @@ function parseMedia(value: unknown): EngineValue | ValueError {
   if (OWN.test(value)) return printReference({ url: value });
   if (!OUTSIDE.test(value) || !URL.canParse(value)) {
     return typeMismatch(
-      "an address that begins with https://, http://, s3://, gs:// or wasbs://; upload other files",
+      "an address that begins with https://, http://, s3://, gs://, wasbs:// or mediafs://; upload other files",
       value,
     );
   }
