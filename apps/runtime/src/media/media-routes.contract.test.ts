@@ -222,6 +222,36 @@ describe("bad input", () => {
     expect(await service.query("select count(*) from lost")).toEqual([["0"]]);
   });
 
+  test.each([
+    ["robin.jpg", "To send the file itself: curl -F picture=@robin.jpg"],
+    [
+      "\x89PNG\r\n\x1a\n\0\0",
+      "The part has the content of a file, and no filename. Send a file: curl -F picture=@file",
+    ],
+    ["https://example.com/a b.png", "The address has a space. Write it as %20."],
+    ["s4://bucket/a.png", "wasbs:// or mediafs://"],
+  ])("the field of a file with the text %j says what to send", async (text, wanted) => {
+    const { status, json } = await send("/photos", formOf({}, { picture: text }));
+    expect(status).toBe(422);
+    const [{ detail }] = json.errors as [{ detail: string }];
+    expect(detail).toContain(wanted);
+    expect(detail).not.toContain("PNG");
+  });
+
+  test("a form that is announced as JSON is named as one", async () => {
+    const boundary = "----b";
+    const body = `--${boundary}\r\nContent-Disposition: form-data; name="title"\r\n\r\n`;
+    const headers = { "content-type": "application/json" };
+    for (const end of ["a", "\xff"]) {
+      const bytes = Buffer.from(body + end, "latin1");
+      const answer = await fetch(`${service.base}/photos`, { method: "POST", headers, body: bytes });
+      expect(await answer.json()).toMatchObject({
+        code: "invalid_json",
+        detail: "The body is a form, and its header content-type says JSON.",
+      });
+    }
+  });
+
   test("an image of another size than its column's is refused", async () => {
     const { json } = await send("/lost", formOf({ picture: "turned.jpg" }, { key: "a" }));
     expect(json).toMatchObject({
