@@ -238,7 +238,7 @@ describe("one service", () => {
     });
   });
 
-  test("a form that is urlencoded is told how forms are sent", async () => {
+  test("the refusal of a urlencoded form says how forms are sent", async () => {
     const url = await serve(fakeEndpoints());
     const answer = await fetch(`${url}/docs`, { method: "POST", body: new URLSearchParams({ a: "b" }) });
     expect(await answer.json()).toMatchObject({
