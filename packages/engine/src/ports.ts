@@ -215,6 +215,8 @@ export interface MediaFiles {
    *  @throws AppError media_unreachable, media_not_found, media_denied, media_unavailable, media_too_large,
    *  media_source_not_allowed; the abort's reason */
   locate(cell: string, signal?: AbortSignal): Promise<string>;
+  /** Whether an object of a local store is still what `locate` gave: functions get the path of the object itself. */
+  isUnchanged(located: string): Promise<boolean>;
   /** Refuses the cell of a given address that the database must not read with its credentials.
    *  @throws invalid_request, media_source_not_allowed */
   requireSource(cell: string): void;

@@ -91,11 +91,17 @@ def open_image(path):
     except Image.DecompressionBombError:
         raise _too_large("more than twice the allowed pixels") from None
     except UnidentifiedImageError:
-        raise ValueError("the file is not an image of a known format") from None
+        raise ValueError(_why_unknown(path)) from None
     except Exception as error:  # Pillow's readers raise many classes for broken files.
         if isinstance(error, (ValueError, MemoryError)) or getattr(error, "errno", None) is not None:
             raise
         raise ValueError(f"the image is broken: {error}") from None
+
+
+def _why_unknown(path):
+    with open(path, "rb") as file:
+        is_svg = b"<svg" in file.read(4096).lower()
+    return "the file is SVG, which is not supported; send PNG, JPEG or WebP" if is_svg else "the file is not an image of a known format"
 
 
 def _readable(pillow):

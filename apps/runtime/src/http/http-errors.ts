@@ -32,6 +32,12 @@ export function fromHttpError(error: unknown, url = ""): unknown {
 export function unsupportedMediaType(contentType: string | undefined): AppError {
   const sent =
     contentType === undefined ? "no content type" : `content type ${JSON.stringify(contentType.slice(0, 100))}`;
+  if (contentType?.toLowerCase().startsWith("application/x-www-form-urlencoded") === true) {
+    return appError("unsupported_media_type", {
+      detail: `The request has ${sent}; routes accept application/json, and forms as multipart/form-data.`,
+      hint: 'Send the header content-type: application/json. A route with uploadfile_inputs also takes a form: curl -F field=value, or <form enctype="multipart/form-data">.',
+    });
+  }
   return appError("unsupported_media_type", {
     detail: `The request has ${sent}; routes accept application/json.`,
     hint: "Send the header content-type: application/json. For many rows, send application/x-ndjson to an insert route. For files, send a form to a route with uploadfile_inputs: curl -F field=@file",

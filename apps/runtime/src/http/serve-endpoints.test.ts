@@ -238,6 +238,15 @@ describe("one service", () => {
     });
   });
 
+  test("the refusal of a urlencoded form says how forms are sent", async () => {
+    const url = await serve(fakeEndpoints());
+    const answer = await fetch(`${url}/docs`, { method: "POST", body: new URLSearchParams({ a: "b" }) });
+    expect(await answer.json()).toMatchObject({
+      code: "unsupported_media_type",
+      detail: expect.stringContaining("multipart/form-data"),
+    });
+  });
+
   test("the health check queries the database", async () => {
     const well = await serve(fakeEndpoints());
     expect(await (await fetch(`${well}/health`)).json()).toMatchObject({ status: "ok", services: ["api"] });

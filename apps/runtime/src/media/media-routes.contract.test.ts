@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { createTestDatabase } from "@appdb/testkit/test-database";
@@ -115,6 +115,35 @@ describe("uploads", () => {
   });
 });
 
+describe("files of the store", () => {
+  test("a file that is missing there is named without its path, on an update and in a query", async () => {
+    writeFileSync(join(service.folder, "own.md"), "text to remove");
+    const kept = await send("/lines", formOf({ text: "own.md" }, { key: "gone" }));
+    expect(kept.status).toBe(200);
+    const [cell] = (await service.query("select text from lines where key = 'gone'"))[0] ?? [];
+    rmSync(join(service.mediaFolder, "home", (JSON.parse(cell ?? "") as { key: string }).key));
+    const update = await send("/lines/update", { key: "gone", n: 2 });
+    const read = await fetch(`${service.base}/lines/heads`);
+    for (const answer of [update, { status: read.status, json: (await read.json()) as Json }]) {
+      expect(answer).toMatchObject({ status: 404, json: { code: "media_not_found" } });
+      expect(answer.json.detail).toContain('The file "own.md" is missing in its store.');
+      expect(JSON.stringify(answer.json)).not.toContain(service.folder);
+    }
+  });
+
+  test.each(["write", "remove"])("a function that does this to its input fails: %s", async (how) => {
+    writeFileSync(join(service.folder, "own.md"), `text of ${how}`);
+    const spoiled = await send("/spoiled", formOf({ text: "own.md" }, { how }));
+    expect({ status: spoiled.status, json: spoiled.json }).toMatchObject({
+      status: 400,
+      json: { code: "function_failed", detail: expect.stringContaining("changed or removed its input file") },
+    });
+    expect(JSON.stringify(spoiled.json)).not.toContain(service.folder);
+    const { json } = await send("/spoiled", formOf({ text: "own.md" }, { how: `not ${how}` }));
+    expect(await (await fetch(String(json.text))).text()).toBe(`text of ${how}`);
+  });
+});
+
 describe("bad input", () => {
   test.each([
     ["a file that was cut", { picture: "cut.jpg" }, {}, "media_invalid"],
@@ -133,6 +162,8 @@ describe("bad input", () => {
     const rows = await service.query("select count(*) from photos");
     const { status, json } = await send("/photos", formOf(files, fields));
     expect(json).toMatchObject({ code });
+    if (code === "media_invalid") expect(json.errors).toMatchObject([{ pointer: "/picture" }]);
+    expect(json.hint).not.toContain("on_read");
     expect(status).toBeGreaterThanOrEqual(400);
     expect(JSON.stringify(json)).not.toContain(service.mediaFolder);
     expect(await service.query("select count(*) from photos")).toEqual(rows);
@@ -189,6 +220,36 @@ describe("bad input", () => {
       },
     });
     expect(await service.query("select count(*) from lost")).toEqual([["0"]]);
+  });
+
+  test.each([
+    ["robin.jpg", "To send the file itself: curl -F picture=@robin.jpg"],
+    [
+      "\x89PNG\r\n\x1a\n\0\0",
+      "The part has the content of a file, and no filename. Send a file: curl -F picture=@file",
+    ],
+    ["https://example.com/a b.png", "The address has a space. Write it as %20."],
+    ["s4://bucket/a.png", "wasbs:// or mediafs://"],
+  ])("the field of a file with the text %j says what to send", async (text, wanted) => {
+    const { status, json } = await send("/photos", formOf({}, { picture: text }));
+    expect(status).toBe(422);
+    const [{ detail }] = json.errors as [{ detail: string }];
+    expect(detail).toContain(wanted);
+    expect(detail).not.toContain("PNG");
+  });
+
+  test("a form that is announced as JSON is named as one", async () => {
+    const boundary = "----b";
+    const body = `--${boundary}\r\nContent-Disposition: form-data; name="title"\r\n\r\n`;
+    const headers = { "content-type": "application/json" };
+    for (const end of ["a", "\xff"]) {
+      const bytes = Buffer.from(body + end, "latin1");
+      const answer = await fetch(`${service.base}/photos`, { method: "POST", headers, body: bytes });
+      expect(await answer.json()).toMatchObject({
+        code: "invalid_json",
+        detail: "The body is a form, and its header content-type says JSON.",
+      });
+    }
   });
 
   test("an image of another size than its column's is refused", async () => {

@@ -1,5 +1,6 @@
 /** An application with media columns. `KEPT` stands for a folder, which is a destination. */
 export const MEDIA_APP = `
+import os
 import tempfile
 
 import appdb as db
@@ -27,6 +28,17 @@ def first_line(text: db.Document) -> db.Document:
     with open(str(text)) as file, tempfile.NamedTemporaryFile("w", suffix=".md", delete=False) as made:
         made.write(file.readline())
     return made.name
+
+
+@db.udf
+def spoil(text: db.Document, how: str) -> str:
+    if how == "write":
+        os.chmod(text, 0o600)
+        with open(text, "w") as file:
+            file.write("spoiled")
+    if how == "remove":
+        os.unlink(text)
+    return how
 
 
 @db.udf
@@ -58,6 +70,25 @@ class Files(Base, name="files"):
     key = db.Column(type=db.String, primary_key=True)
     text: db.Document
     head = first_line(text)
+
+
+class Spoiled(Base, name="spoiled"):
+    how = db.Column(type=db.String, primary_key=True)
+    text: db.Document
+    done = spoil(text, how)
+
+
+@db.udf
+def line_of(text: db.Document, n: int | None) -> str:
+    with open(str(text)) as file:
+        return f"{n} {file.readline()}"
+
+
+class Line(Base, name="lines"):
+    key = db.Column(type=db.String, primary_key=True)
+    text: db.Document
+    n: db.Int | None
+    head = line_of(text, n)
 
 
 class Strange(Base, name="strange"):
@@ -101,7 +132,15 @@ def texts():
     return Same.where(Same.key == "bucket").select(Same.text)
 
 
+@db.query
+def heads():
+    return Line.select(head=line_of(Line.text, Line.n))
+
+
 photos = Router()
+photos.add_insert_route(Line, path="/lines", uploadfile_inputs=[Line.text])
+photos.add_update_route(Line, path="/lines/update", inputs=[Line.n])
+photos.add_query_route(path="/lines/heads", query=heads, method="get")
 photos.add_query_route(path="/texts", query=texts, method="get")
 uploads = [Photo.picture, Photo.second]
 photos.add_insert_route(Photo, path="/photos", uploadfile_inputs=uploads)
@@ -138,6 +177,7 @@ def widths():
 photos.add_query_route(path="/widths", query=widths, method="get")
 photos.add_insert_route(Loose, path="/loose", uploadfile_inputs=[Loose.picture], on_error="ignore")
 photos.add_insert_route(Files, path="/files", uploadfile_inputs=[Files.text])
+photos.add_insert_route(Spoiled, path="/spoiled", uploadfile_inputs=[Spoiled.text])
 photos.add_insert_route(Strange, path="/strange")
 photos.add_insert_route(Same, path="/same", uploadfile_inputs=[Same.picture, Same.text])
 

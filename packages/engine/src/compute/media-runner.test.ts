@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
 import { printReference } from "@appdb/contract/media";
 import { createFakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import { expect, test } from "vitest";
@@ -36,6 +37,26 @@ test("a store that refuses to read or to store names its variables in the cell's
       message: "The store refused access. Check AWS_ACCESS_KEY_ID.",
     });
   }
+});
+
+test("a function that changes its input fails, and columns that read the input have no value", async () => {
+  const STRING = { kind: "string" } as const;
+  const args: Expr[] = [{ node: "column", ...PICTURE }];
+  const call = { node: "udf", function: "udfs:card", args, kwargs: {} } as const;
+  const steps: UdfGraph["steps"] = [
+    { name: "picture", type: IMAGE, nullable: false, expr: { node: "column", ...PICTURE } },
+    { name: "card", type: STRING, nullable: true, expr: { ...call, type: STRING, nullable: true } },
+  ];
+  const graph: UdfGraph = { key: "c", inputs: [PICTURE], steps, functions: [{ id: "udfs:card" } as never] };
+  const given = JSON.stringify({ path: "/store/a.png" });
+  const runner = createFakeUdfRunner({ picture: () => given, card: () => "x" });
+  const media = mediaThat({ locate: async () => given, isUnchanged: async () => false });
+  const { values, errors } = await withMedia(runner, media).run(graph, [CELL]);
+  expect(values).toEqual([null, null]);
+  expect(errors).toMatchObject({
+    picture: { kind: "skipped" },
+    card: { kind: "raised", function: "udfs:card", message: expect.stringContaining("changed or removed its input") },
+  });
 });
 
 test("a result that is the given file keeps its cell", async () => {

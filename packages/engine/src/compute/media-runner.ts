@@ -1,7 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { printReference, readReference } from "@appdb/contract/media";
 import type { EngineValue } from "@appdb/contract/types";
-import { referencedColumns } from "../expressions/needs-python.ts";
+import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
 import type {
   MediaFiles,
@@ -30,6 +30,8 @@ interface WorkerFile {
   readonly error?: { readonly type: string; readonly message: string };
 }
 
+const CHANGED = "the function changed or removed its input file. Copy the file, and change the copy";
+
 /** Maximum rows of one batch whose files are on their way at once. */
 const ROWS_AT_ONCE = 32;
 
@@ -51,8 +53,9 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
     const places = placesOf(graph);
     if (places === null) return runner.run(graph, row, signal);
     const { values, missing } = await locateInputs(media, graph, places, row, signal);
-    const result = await runner.run(graph, values, signal);
-    return storeResults({ media, graph, places, row, located: values }, withMissing(graph, result, missing), signal);
+    const result = withMissing(graph, await runner.run(graph, values, signal), missing);
+    const kept = withChanged(graph, result, await findChanged(media, graph, places, values));
+    return storeResults({ media, graph, places, row, located: values }, kept, signal);
   };
   const runSome = limited(run, ROWS_AT_ONCE);
   return {
@@ -140,6 +143,39 @@ function withMissing(graph: UdfGraph, result: UdfResult, missing: ReadonlyMap<st
     if (cause === undefined) continue;
     values[at] = null;
     errors[step.name] = cause;
+  }
+  return { values, errors };
+}
+
+/** Names of the inputs whose files a function has changed or removed. */
+async function findChanged(
+  media: MediaFiles,
+  { functions, inputs }: UdfGraph,
+  places: MediaPlaces,
+  located: readonly EngineValue[],
+): Promise<ReadonlySet<string>> {
+  const changed = new Set<string>();
+  if (functions.length === 0) return changed;
+  await Promise.all(
+    places.inputs.map(async (at) => {
+      const file = located[at];
+      if (typeof file === "string" && !(await media.isUnchanged(file))) changed.add(inputs[at]?.name ?? "");
+    }),
+  );
+  return changed;
+}
+
+/** The cells whose functions read a changed file fail with that reason, and all others that read it with them. */
+function withChanged(graph: UdfGraph, result: UdfResult, changed: ReadonlySet<string>): UdfResult {
+  if (changed.size === 0) return result;
+  const errors: Errors = { ...result.errors };
+  const values = [...result.values];
+  for (const [at, { name, expr }] of graph.steps.entries()) {
+    if (!referencedColumns(expr).some((read) => changed.has(read))) continue;
+    const [own] = udfsOf(expr);
+    const kind = own === undefined ? "skipped" : "raised";
+    values[at] = null;
+    errors[name] = { kind, function: own ?? name, type: "PermissionError", message: CHANGED, at: null };
   }
   return { values, errors };
 }

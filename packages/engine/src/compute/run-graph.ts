@@ -114,7 +114,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
     return fileError(error, {
       of: `${table.name}.${own.name}`,
       kind: own.type.kind,
-      hint: `Nothing was stored. Send another file, or declare the column with media_validation="on_read".`,
+      hint: "Nothing was stored. Send another file.",
       meta: { table: table.name, column: own.name },
     });
   }
@@ -145,7 +145,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
 }
 
 /** The code of a store that failed while the cell's files were read or stored; undefined for errors of functions. */
-function storeFailure({ type }: UdfError): ErrorCode | undefined {
+export function storeFailure({ type }: UdfError): ErrorCode | undefined {
   if (!isErrorCode(type) || type === "media_invalid") return undefined;
   return type === "overloaded" || type.startsWith("media_") ? type : undefined;
 }
@@ -173,6 +173,12 @@ export function fileError(error: UdfError, { of, kind, hint, meta }: FilePlace):
     detail: isOurs ? error.message : `The file for ${of} is not valid ${kind} content: ${error.message}`,
     hint: isOurs ? storeHint(code) : hint,
     meta,
+    errors: [
+      {
+        pointer: `/${meta.column ?? meta.parameter ?? ""}`,
+        detail: isOurs ? error.message : `This file is not valid ${kind} content.`,
+      },
+    ],
   });
 }
 
@@ -211,7 +217,7 @@ function hintFor(error: UdfError): string {
     case "died":
       return "Nothing was stored. A function must return or raise; it must not end its process.";
     case "memory":
-      return "Nothing was stored. Split the function's work into smaller pieces.";
+      return "Nothing was stored. Send smaller input, or give workers more memory: SERVICE_WORKER_MEMORY_MB (worker_memory_mb in service.toml).";
     default:
       return "Nothing was stored. Send other values, or correct the function and run `cli service update`.";
   }

@@ -120,9 +120,10 @@ function parseMedia(value: unknown): EngineValue | ValueError {
   const text = parseText(value);
   if (text instanceof ValueError) return text;
   if (OWN.test(value)) return printReference({ url: value });
+  if (/^[a-z0-9]+:\/\/.*\s/.test(value)) return new ValueError("The address has a space. Write it as %20.");
   if (!OUTSIDE.test(value) || !URL.canParse(value)) {
     return typeMismatch(
-      "an address that begins with https://, http://, s3://, gs:// or wasbs://; upload other files",
+      "an address that begins with https://, http://, s3://, gs://, wasbs:// or mediafs://; upload other files",
       value,
     );
   }

@@ -3,6 +3,7 @@ import { ValueError } from "../values/value-error.ts";
 import { quoteElement } from "./common.ts";
 import type { Json, Kind, Literal, RawText } from "./kind.ts";
 import { KINDS, kindOf } from "./kinds.ts";
+import { isMedia } from "./media.ts";
 
 /** Functions on single values by type. For many values of one type, get the function from the kind once instead. */
 
@@ -18,6 +19,22 @@ export function parseUrlText(type: ColumnType, text: string): EngineValue | Valu
   if (parsed !== undefined) return parsed;
   return new ValueError(`Expected ${displayType(type, false)}, got ${JSON.stringify(shorten(text))}${urlForm}.`);
 }
+
+/** The field `name` of a form. Media are given as in JSON, and mostly meant as a file. */
+export function parseFormField(name: string, type: ColumnType, text: string): EngineValue | ValueError {
+  if (!isMedia(type.kind)) return parseUrlText(type, text);
+  if (BINARY.test(text)) {
+    return new ValueError(`The part has the content of a file, and no filename. Send a file: curl -F ${name}=@file`);
+  }
+  const parsed = kindOf(type).parse(text, () => JSON.stringify(text), type);
+  if (!(parsed instanceof ValueError) || text.includes("://")) return parsed;
+  const file = FILE_NAME.test(text) ? text : "file";
+  return new ValueError(`${parsed.detail} To send the file itself: curl -F ${name}=@${file}`);
+}
+
+/** What neither an address nor the name of a file has. */
+const BINARY = /[^\P{Cc}\t\r\n]|\ufffd/u;
+const FILE_NAME = /^[\w./-]{1,100}$/;
 
 function shorten(text: string): string {
   return text.length <= 60 ? text : `${text.slice(0, 57)}...`;

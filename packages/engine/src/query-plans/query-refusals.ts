@@ -1,5 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { cellErrorCode, describeUdfError } from "../compute/run-graph.ts";
+import { cellErrorCode, describeUdfError, storeFailure } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
 
@@ -37,6 +37,14 @@ export type FailedAt =
 /** The error of a value that Python could not compute, in the form of a computed column's error. */
 export function computeError(query: string, where: FailedAt, error: UdfError): Error {
   const at = error.at === null ? "" : ` (${error.at})`;
+  const storeCode = storeFailure(error);
+  if (storeCode !== undefined) {
+    return appError(storeCode, {
+      detail: `The query ${query}, ${placeOf(where)}: ${error.message}`,
+      hint: "Exclude such rows with where(), or put the file back into its store by an upload of the same content.",
+      meta: { query, column: null, row: null, ...where },
+    });
+  }
   return appError(cellErrorCode(error), {
     detail: `The query ${query}, ${placeOf(where)}: ${describeUdfError(error)}${at}`,
     hint:

@@ -35,10 +35,22 @@ export function parseBody(bytes: Uint8Array | string, what: JsonSource = "body")
   };
 }
 
+/** A form that was announced as JSON begins with its boundary. */
+const FORM_START = /^--[^\r\n]{1,70}\r\nContent-Disposition: form-data/i;
+
+function refuseForm(text: string, what: JsonSource): void {
+  if (!FORM_START.test(text)) return;
+  throw appError("invalid_json", {
+    detail: `The ${what} is a form, and its header content-type says JSON.`,
+    hint: "Leave the header content-type out: curl and browsers set it for forms, with the boundary.",
+  });
+}
+
 function decode(bytes: Uint8Array, what: JsonSource): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   // Invalid UTF-8 always decodes to U+FFFD, so only a text with U+FFFD needs the second check.
   if (text.includes("\uFFFD") && !isUtf8(bytes)) {
+    refuseForm(text, what);
     throw appError("invalid_json", { detail: `The ${what} is not UTF-8.`, hint: "Encode the JSON text as UTF-8." });
   }
   return text;
@@ -51,6 +63,7 @@ function parseJson(text: string, what: JsonSource): unknown {
     if (text.trim() === "") {
       throw appError("invalid_json", { detail: `The ${what} is empty.`, hint: `Send a JSON object as the ${what}.` });
     }
+    refuseForm(text, what);
     throw appError("invalid_json", {
       detail: `The ${what} is not JSON: ${error instanceof Error ? error.message : String(error)}.`,
       hint: /\b(NaN|-?Infinity)\b/.test(text)

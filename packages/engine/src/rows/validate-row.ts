@@ -5,7 +5,7 @@ import type { Generators, Row, RowLayout } from "../compute/row-layout.ts";
 import type { JsonCheck, JsonChecks } from "../kinds/json-checks.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { kindOf } from "../kinds/kinds.ts";
-import { parseUrlText } from "../kinds/values.ts";
+import { parseFormField } from "../kinds/values.ts";
 import { ValueError } from "../values/value-error.ts";
 import { ErrorList } from "./error-list.ts";
 import { type JsonSource, type ParsedBody, parseBody } from "./parse-body.ts";
@@ -141,7 +141,7 @@ function parseField(field: Input, value: unknown, body: ParsedBody): EngineValue
 }
 
 function parseFormText(field: Input, text: string): EngineValue | ValueError {
-  const parsed = parseUrlText(field.type, text);
+  const parsed = parseFormField(field.name, field.type, text);
   return field.check === undefined || parsed instanceof ValueError
     ? parsed
     : (field.check(JSON.parse(String(parsed))) ?? parsed);

@@ -15,6 +15,12 @@ test("a token gives back the reference it was made of, without its size", () => 
   expect(JSON.parse(cell)).toEqual(REFERENCE);
 });
 
+test("a token shows nothing of the reference", () => {
+  const store = "file:///tmp/stores/of/a/person";
+  const text = Buffer.from(tokensAt(() => 0).make({ ...REFERENCE, store }), "base64url").toString("latin1");
+  for (const part of [store, "store", REFERENCE.key, "b.png"]) expect(text).not.toContain(part);
+});
+
 test("equal files have equal tokens for half of the time", () => {
   let now = 0;
   const tokens = tokensAt(() => now);

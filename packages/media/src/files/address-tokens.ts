@@ -1,23 +1,28 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import { type MediaReference, printReference, readReference } from "@appdb/contract/media";
 
-const MAC_BYTES = 16;
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 const TIME_BYTES = 4;
 const MAX_TOKEN = 8_000;
 
 /**
- * Tokens that name a file in an address: `<mac><expiry><reference>` in base64url. The mac is the first half of the
- * HMAC-SHA256 of the rest. Only the owner of the secret can make one.
+ * Tokens that name a file in an address: `<nonce><tag><expiry and reference, encrypted>` in base64url. Only the owner of
+ * the secret can make or read one: a reference has addresses of stores. The nonce is an HMAC of the content, so that equal
+ * content has equal tokens and no nonce has two contents.
  */
 export class AddressTokens {
-  readonly #secret: Buffer;
+  readonly #key: Buffer;
+  readonly #nonceKey: Buffer;
   readonly #expiresS: number;
   readonly #now: () => number;
 
   /** A token is valid for at least `expiresS` seconds. */
   constructor(secret: Buffer, expiresS: number, now: () => number = Date.now) {
-    this.#secret = secret;
+    this.#key = derive(secret, "media address key");
+    this.#nonceKey = derive(secret, "media address nonce");
     this.#expiresS = expiresS;
     this.#now = now;
   }
@@ -29,24 +34,38 @@ export class AddressTokens {
     const time = Buffer.alloc(TIME_BYTES);
     time.writeUInt32BE(expiry);
     const rest = Buffer.concat([time, Buffer.from(printReference({ url, store, key, type, name } as MediaReference))]);
-    return Buffer.concat([this.#mac(rest), rest]).toString("base64url");
+    const nonce = createHmac("sha256", this.#nonceKey).update(rest).digest().subarray(0, NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#key, nonce);
+    const hidden = Buffer.concat([cipher.update(rest), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString("base64url");
   }
 
   /** The cell that a token names. @throws media_address_invalid */
   read(token: string): string {
     if (token.length > MAX_TOKEN) throw invalid("It is too long.");
-    const bytes = Buffer.from(token, "base64url");
-    const rest = bytes.subarray(MAC_BYTES);
-    if (rest.length <= TIME_BYTES || !timingSafeEqual(bytes.subarray(0, MAC_BYTES), this.#mac(rest))) {
-      throw invalid("It was not made by this service, or it was changed.");
-    }
+    const rest = this.#decrypt(Buffer.from(token, "base64url"));
+    if (rest === undefined) throw invalid("It was not made by this service, or it was changed.");
     if (rest.readUInt32BE(0) * 1_000 < this.#now()) throw invalid("It has expired.");
     return printReference(readReference(rest.subarray(TIME_BYTES).toString("utf8")));
   }
 
-  #mac(rest: Buffer): Buffer {
-    return createHmac("sha256", this.#secret).update(rest).digest().subarray(0, MAC_BYTES);
+  #decrypt(bytes: Buffer): Buffer | undefined {
+    const start = NONCE_BYTES + TAG_BYTES;
+    if (bytes.length <= start + TIME_BYTES) return undefined;
+    const decipher = createDecipheriv(CIPHER, this.#key, bytes.subarray(0, NONCE_BYTES));
+    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, start));
+    const rest = decipher.update(bytes.subarray(start));
+    try {
+      return Buffer.concat([rest, decipher.final()]);
+    } catch {
+      // the tag does not fit: final() throws a plain Error without a code
+      return undefined;
+    }
   }
+}
+
+function derive(secret: Buffer, use: string): Buffer {
+  return createHmac("sha256", secret).update(use).digest();
 }
 
 function invalid(reason: string): Error {

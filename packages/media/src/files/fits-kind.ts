@@ -2,14 +2,14 @@ import { appError } from "@appdb/contract/errors";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
 import type { UploadedFile } from "@appdb/engine/ports";
 import { headOf } from "./file-source.ts";
-import { type FoundType, sniffType } from "./sniff-type.ts";
+import { type FoundType, sniffType, whyUnknown } from "./sniff-type.ts";
 
 /** The type of an upload by its content. @throws media_invalid for another kind than the column's */
 export async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
   if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
-  const found = sniffType(await headOf(file.content ?? (await file.path())), file.name);
-  if (found === undefined) throw wrongKind(file, kind, "its type is not known");
-  if (!fits(found, kind)) throw wrongKind(file, kind, `it is ${found.type}`);
+  const head = await headOf(file.content ?? (await file.path()));
+  const found = sniffType(head, file.name);
+  if (found === undefined || !fits(found, kind)) throw wrongKind(file, kind, misfit(found, head));
   return found;
 }
 
@@ -21,16 +21,21 @@ export function fits(found: FoundType, kind: ColumnType["kind"]): boolean {
 /** What else a file of a kind can be. */
 const CONTAINERS: Partial<Record<MediaKind, MediaKind>> = { video: "audio" };
 
-export function wrongKindOfOwn(uri: string, kind: MediaKind, found: FoundType | undefined): Error {
+/** What content is instead of its kind. `head`: its first bytes. */
+export function misfit(found: FoundType | undefined, head: Uint8Array): string {
+  return found === undefined ? whyUnknown(head) : `it is ${found.type}`;
+}
+
+export function wrongKindOfOwn(uri: string, kind: MediaKind, reason: string): Error {
   return appError("media_invalid", {
-    detail: `${uri} is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
+    detail: `${uri} is not valid ${kind} content: ${reason}.`,
     hint: "Give a file with the content of this kind. Its name does not matter.",
   });
 }
 
-export function madeWrongKind(kind: ColumnType["kind"], found: FoundType | undefined): Error {
+export function madeWrongKind(kind: ColumnType["kind"], reason: string): Error {
   return appError("media_invalid", {
-    detail: `The file that the function returned is not valid ${kind} content: ${found === undefined ? "its type is not known" : `it is ${found.type}`}.`,
+    detail: `The file that the function returned is not valid ${kind} content: ${reason}.`,
     hint: "Return a file of the column's type.",
   });
 }

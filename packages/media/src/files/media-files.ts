@@ -20,8 +20,9 @@ import { tooLarge } from "./download.ts";
 import type { CountBytes, Downloads } from "./downloads.ts";
 import type { FetchCurrent, FileCache } from "./file-cache.ts";
 import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.ts";
-import { fits, madeWrongKind, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
+import { fits, madeWrongKind, misfit, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
 import type { MediaSources } from "./media-sources.ts";
+import { isOriginal, stampOriginal } from "./originals.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 import { takeWorkerFile, type WorkerFolders } from "./worker-files.ts";
 
@@ -78,7 +79,18 @@ export class LocalMediaFiles implements MediaFiles {
 
   async locate(cell: string, signal?: AbortSignal): Promise<string> {
     const reference = readReference(cell);
+    const { bytes, key, store } = reference;
+    if (store !== undefined && key !== undefined) {
+      const path = (await this.#options.openStore(store)).pathOf(key);
+      const stamp = path === undefined ? undefined : await stampOriginal(path, nameOf(reference), bytes);
+      if (stamp !== undefined) return JSON.stringify({ ...reference, path, stamp });
+    }
     return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
+  }
+
+  async isUnchanged(located: string): Promise<boolean> {
+    const { stamp } = JSON.parse(located) as { stamp?: Parameters<typeof isOriginal>[0] };
+    return stamp === undefined || (await isOriginal(stamp));
   }
 
   requireSource(cell: string): void {
@@ -90,8 +102,9 @@ export class LocalMediaFiles implements MediaFiles {
     const { path, ...known } = JSON.parse(made) as MadeFile;
     const source = await takeWorkerFile(path, this.#options);
     try {
-      const found = sniffType(await headOf(source), basename(path));
-      if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, found);
+      const head = await headOf(source);
+      const found = sniffType(head, basename(path));
+      if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, misfit(found, head));
       return await this.#add({ ...known, source }, found, this.#outputOf(destination), signal);
     } finally {
       if (typeof source === "string") await rm(source, { force: true });
@@ -120,8 +133,8 @@ export class LocalMediaFiles implements MediaFiles {
     const shown = name ?? basename(key);
     const head = await (await this.#options.openStore(store)).head(key);
     if (head === undefined) throw notFound(shown);
-    return await this.#takeObject({ store, key, bytes: head.bytes, name }, kind, (found) =>
-      found === "missing" ? notFound(shown) : wrongKindOfOwn(shown, kind, found),
+    return await this.#takeObject({ store, key, bytes: head.bytes, name }, kind, (reason) =>
+      reason === undefined ? notFound(shown) : wrongKindOfOwn(shown, kind, reason),
     );
   }
 
@@ -137,23 +150,24 @@ export class LocalMediaFiles implements MediaFiles {
     const named = await findOwn(name);
     if (named === undefined) throw notInStore(uri, ownUri);
     const object = { ...named, store: HOME_STORE, name: isObjectKey(name) ? undefined : basename(name) };
-    return await this.#takeObject(object, kind, (found) =>
-      found === "missing" ? notInStore(uri, ownUri) : wrongKindOfOwn(uri, kind, found),
+    return await this.#takeObject(object, kind, (reason) =>
+      reason === undefined ? notInStore(uri, ownUri) : wrongKindOfOwn(uri, kind, reason),
     );
   }
 
-  /** The cell of an object that stays until the row is stored. @throws what `refusal` returns */
+  /** The cell of an object that stays until the row is stored. @throws what `refusal` returns; for none without a reason */
   async #takeObject(
     { bytes, key, name, store: storeName }: StoredObject & Pick<MediaReference, "name">,
     kind: MediaKind,
-    refusal: (found: FoundType | undefined | "missing") => Error,
+    refusal: (reason?: string) => Error,
   ): Promise<string> {
     await this.#options.record({ store: storeName, key, bytes });
     const store = await this.#options.openStore(storeName);
-    if ((await store.head(key)) === undefined) throw refusal("missing");
+    if ((await store.head(key)) === undefined) throw refusal();
     const { body } = await store.get(key, { range: { start: 0, end: Math.min(bytes, SNIFFED_BYTES) } });
-    const found = sniffType(Buffer.concat(await piecesOf(body)), name ?? key);
-    if (found === undefined || !fits(found, kind)) throw refusal(found);
+    const head = Buffer.concat(await piecesOf(body));
+    const found = sniffType(head, name ?? key);
+    if (found === undefined || !fits(found, kind)) throw refusal(misfit(found, head));
     return printReference({ store: storeName, key, type: found.type, bytes, name });
   }
 

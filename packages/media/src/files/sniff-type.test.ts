@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sniffType } from "./sniff-type.ts";
+import { sniffType, whyUnknown } from "./sniff-type.ts";
 
 const ftyp = (brand: string) => `\0\0\0\x18ftyp${brand}`;
 const OFFICE = "application/vnd.openxmlformats-officedocument.";
@@ -43,6 +43,19 @@ test.each([
   ["plain", "a.exe", "text/plain"],
 ])("%j called %s is %s", (head, name, type) => {
   expect(sniffType(latin(head), name)?.type).toBe(type);
+});
+
+test.each([
+  ["", "it is empty"],
+  [zip("other/file"), "it is an archive, and not DOCX, PPTX or XLSX"],
+  ["PK\x05\x06", "it is an archive, and not DOCX, PPTX or XLSX"],
+  ["\xff\xfea\0b\0", "text must be UTF-8"],
+  ["\xfe\xff\0a\0b", "text must be UTF-8"],
+  ["<html><meta charset=iso-8859-1>Stra\xdfe in M\xfcnchen", "text must be UTF-8"],
+  ["\x7fELF\x02", "its type is not known"],
+])("%j is not known: %s", (head, reason) => {
+  expect(sniffType(latin(head), "a.txt")).toBeUndefined();
+  expect(whyUnknown(latin(head))).toBe(reason);
 });
 
 test.each([

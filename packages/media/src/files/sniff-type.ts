@@ -144,6 +144,8 @@ function zipNames(bytes: Buffer): string[] {
 /** Streams without a head: frames of MPEG audio, packets of a transport stream, FLV. */
 function sniffFrames(bytes: Buffer): FoundType | undefined {
   const [first = 0, second = 0] = bytes;
+  // the mark of UTF-16
+  if (first === 0xff && second === 0xfe) return undefined;
   if (first === 0xff && (second & 0xf6) === 0xf0) return { kind: "audio", type: "audio/aac", extension: "aac" };
   if (first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) !== 0) {
     return { kind: "audio", type: "audio/mpeg", extension: "mp3" };
@@ -161,6 +163,15 @@ const [BACKSPACE, SHIFT_OUT, ESCAPE, SPACE] = [0x08, 0x0e, 0x1b, 0x20];
 /** Control characters that no text has: all but tabs, ends of lines and pages, and escape. */
 function isBinary(byte: number): boolean {
   return byte <= BACKSPACE || (byte >= SHIFT_OUT && byte < SPACE && byte !== ESCAPE);
+}
+
+/** Why content is none of the known types. */
+export function whyUnknown(head: Uint8Array): string {
+  const bytes = Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, SNIFFED_BYTES));
+  if (bytes.length === 0) return "it is empty";
+  if (bytes.subarray(0, 2).equals(ZIP_ENTRY.subarray(0, 2))) return "it is an archive, and not DOCX, PPTX or XLSX";
+  const isUtf16 = ["fffe", "feff"].includes(bytes.toString("hex", 0, 2));
+  return isUtf16 || !bytes.some(isBinary) ? "text must be UTF-8" : "its type is not known";
 }
 
 function sniffText(bytes: Buffer, extension: string): FoundType | undefined {

@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testMediaStore } from "@appdb/testkit/contracts/media-store";
 import { afterAll, expect, test } from "vitest";
-import { fileContent } from "./content.ts";
+import { bytesContent, fileContent } from "./content.ts";
 import { openDiskStore } from "./disk-store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "appdb-media-"));
@@ -35,6 +36,21 @@ test("a file is stored by its path, and drafts of killed programs are removed", 
   expect(Buffer.concat(await drain(body)).toString()).toBe("content");
   expect(readdirSync(join(path, ".drafts"))).toEqual([]);
   expect((await store.list()).objects.map(({ key }) => key)).toEqual(["a/file"]);
+});
+
+test("objects are read-only, and a damaged one is replaced by its content", async () => {
+  const path = makeStore();
+  await using store = openDiskStore(path);
+  const options = { content_type: "text/plain", sha256: createHash("sha256").update("content").digest("hex") };
+  const key = `a/${options.sha256}`;
+  const put = () => store.put(key, bytesContent(Buffer.from("content")), options);
+  await put();
+  expect(statSync(join(path, key)).mode & 0o777).toBe(0o400);
+  expect(await put()).toEqual({ created: false });
+  chmodSync(join(path, key), 0o600);
+  writeFileSync(join(path, key), "changed by a program");
+  expect(await put()).toEqual({ created: true });
+  expect(readFileSync(join(path, key), "utf8")).toBe("content");
 });
 
 async function drain(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { closeSync, constants, createReadStream, statSync } from "node:fs";
-import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createFile, removeFile, syncData, writeAll } from "@appdb/system/files/descriptors";
@@ -22,6 +22,8 @@ import { storeError } from "./store-errors.ts";
 export const DRAFTS = ".drafts";
 const READ_BYTES = 1 << 20;
 const DEFAULT_LIMIT = 1_000;
+/** Objects never change. */
+const OBJECT_MODE = 0o400;
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EMLINK", "ENOSYS"];
 
 /**
@@ -36,11 +38,17 @@ export function openDiskStore(folder: string, owner = "draft"): MediaStore {
     address,
     async put(key, content, options) {
       const path = pathOf(key);
-      if (statSync(path, { throwIfNoEntry: false }) !== undefined) return { created: false };
+      const present = statSync(path, { throwIfNoEntry: false });
+      // an object that is named by its content and has another length was changed from outside
+      const isNamedByContent = options.sha256 !== undefined && key.includes(options.sha256);
+      const isDamaged = isNamedByContent && present?.size !== content.bytes;
+      if (present !== undefined && !isDamaged) return { created: false };
       const draft = join(folder, DRAFTS, `${owner}-${randomBytes(12).toString("hex")}`);
       try {
         await withFolders(folder, draft, () => writeDraft(draft, content, options, address));
-        const created = await withFolders(folder, path, () => publish(draft, path));
+        await chmod(draft, OBJECT_MODE);
+        const give = present === undefined ? publish : replace;
+        const created = await withFolders(folder, path, () => give(draft, path));
         await syncPath(dirname(path));
         return { created };
       } catch (cause) {
@@ -149,9 +157,13 @@ async function publish(draft: string, path: string): Promise<boolean> {
     if (code === "EEXIST") return false;
     if (!NO_LINKS.includes(code)) throw error;
     // a file system without hard links: objects of one key are equal, so that a later one may replace it
-    await rename(draft, path);
-    return true;
+    return await replace(draft, path);
   }
+}
+
+async function replace(draft: string, path: string): Promise<boolean> {
+  await rename(draft, path);
+  return true;
 }
 
 async function listPage(
