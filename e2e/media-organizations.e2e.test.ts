@@ -95,7 +95,7 @@ if ((await useSandbox()) !== undefined) {
       [200, "for acme\n"],
       [200, "FOR ACME\n"],
     ]);
-    expect(spied).toBe("['cache', 'home', 'scratch'] OSError OSError");
+    expect(spied).toBe("['cache', 'home', 'scratch'] PermissionError OSError");
     const range = await fetch(text, { headers: { range: "bytes=4-7" } });
     expect([range.status, await range.text()]).toEqual([206, "acme"]);
     const file = await fetch(`${acme.url}/text?id=${id}`, { headers: { "x-api-key": acme.key } });
