@@ -106,7 +106,7 @@ if ((await useSandbox()) !== undefined) {
     const stored = await acme.rows("letters");
     expect(stored.json.rows[0]).toMatchObject({
       id,
-      text: expect.stringMatching(/^home\/[0-9a-f]{2}\/[0-9a-f]{64}\.txt$/),
+      text: { address: expect.stringContaining("/databases/main/file?token="), type: "text/plain", bytes: 9 },
     });
 
     expect(await textAt(text.replace(acme.url, other.url))).toEqual([403, expect.stringContaining("media_address")]);

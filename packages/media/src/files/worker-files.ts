@@ -100,6 +100,8 @@ async function takeSmall(path: string): Promise<Uint8Array | undefined> {
 
 function describe(cause: unknown): string {
   const { code, message } = cause as NodeJS.ErrnoException;
+  // a link, which is not followed
+  if (code === "ELOOP") return "it is not a regular file";
   return code ?? message;
 }
 
