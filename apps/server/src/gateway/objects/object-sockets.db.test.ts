@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bytesContent } from "@appdb/media/stores/content";
 import { openDiskStore } from "@appdb/media/stores/disk-store";
@@ -20,6 +20,8 @@ const TYPE = { content_type: "text/plain" };
 let server: TestServer;
 let gateway: TestGateway;
 let whole: ReturnType<typeof openDiskStore>;
+/** Of sockets. They stay when a gateway stops, for pods that it leaves running. */
+const folders: string[] = [];
 
 /** A folder in place of a bucket. */
 function openBucket(): MediaBucket {
@@ -42,6 +44,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
 async function makePart() {
@@ -50,6 +53,7 @@ async function makePart() {
   const token = objectsToken(mediaLinkToken(await ensurePodToken(server.deps, { id, org_id: org.id }), id)).reveal();
   const { objects_folder: folder } = databasePaths({ home: server.home, runtime_base: undefined }, id);
   const socket = join(folder, OBJECTS_SOCKET);
+  folders.push(folder);
   await eventually(() => statSync(socket));
   return { id, org, token, socket, folder };
 }

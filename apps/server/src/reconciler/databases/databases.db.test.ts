@@ -123,12 +123,15 @@ describe("a database", () => {
       await using _restarted = await setup.start();
       await eventually(() => expect(setup.machine.builds()).toBe(2), { timeout_ms: 5_000 });
       await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]), { timeout_ms: 5_000 });
-      expect(await setup.see()).toMatchObject({
-        state: "UPDATING",
-        observed: { environment: null },
-        last_build: { state: "running" },
-        pods: [{ state: "READY" }],
-      });
+      // the pod runs before it is recorded as ready
+      await eventually(async () =>
+        expect(await setup.see()).toMatchObject({
+          state: "UPDATING",
+          observed: { environment: null },
+          last_build: { state: "running" },
+          pods: [{ state: "READY" }],
+        }),
+      );
       setup.machine.pods.end(setup.pod);
       await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]), { timeout_ms: 10_000 });
     }
