@@ -9,8 +9,8 @@ import { say } from "./say.mjs";
 import { checkSpecCoverage } from "./spec-coverage.mjs";
 import { processesNaming, unmountBelow } from "./test-leftovers.mjs";
 
-/** Caches that tools keep for their next run; here they are removed with the folder. */
-const CACHES = /^(tsx-|node-compile-cache$|uv-\w+\.lock$)/;
+/** What tools keep for their next run, and browsers that play sounds; here it is removed with the folder. */
+const CACHES = /^(tsx-|node-compile-cache$|uv-\w+\.lock$|pulse-\w+$)/;
 
 /** Free memory required to keep test files in memory: several times their peak size. */
 const ENOUGH_MEMORY = 12 * 1024 ** 3;
