@@ -100,7 +100,7 @@ test("S9: a second service of the same name is refused", async () => {
     expect(await expectProblem(project, 1, "service", verb, "other.py", "main")).toMatchObject({
       code: "service_conflict",
       detail: `The service main/greeter belongs to app.py of ${project.folder}; other.py claims the same name.`,
-      hint: expect.stringContaining("cli service update other.py <name>"),
+      hint: expect.stringContaining("cli schema update other.py other && cli service update other.py other "),
     });
   }
   expect(await greet()).toBe("Hello Ada");

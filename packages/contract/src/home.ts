@@ -20,6 +20,8 @@ export const HOME_PATHS = {
   daemonLog: "logs/daemon.log",
   services: "services",
   serviceLogs: "logs/services",
+  /** Services of `cli service run`, one file for each command that runs. */
+  terminals: "terminals",
   runtimes: "runtimes",
   /** Start documents of services, removed after they are read. */
   specs: "specs",
@@ -42,6 +44,7 @@ export const LOCAL_DATA: readonly string[] = [
   HOME_PATHS.postgres,
   HOME_PATHS.logs,
   HOME_PATHS.services,
+  HOME_PATHS.terminals,
   HOME_PATHS.runtimes,
   HOME_PATHS.specs,
   HOME_PATHS.images,

@@ -29,7 +29,9 @@ test("plans without changes, makes tables, and then plans nothing", { timeout: T
     tables: [{ resolution: "create" }],
   });
   expect((await client.call("schemaPlan", { body: { manifest, target } })).plan.in_agreement).toBe(false);
-  await expect(client.call("openTarget", { body: { ...app, services: ["ingest"] } })).rejects.toMatchObject({
+  await expect(
+    client.call("openTarget", { body: { ...app, services: ["ingest"], pid: process.pid } }),
+  ).rejects.toMatchObject({
     code: "schema_mismatch",
     hint: "cli schema update app.py plans/reports",
   });
@@ -241,7 +243,7 @@ test("lists and deletes databases except served or missing ones", {
     hint: "Stop them first: cli service stop scratch/ingest",
   });
   await client.call("serviceStop", { body: { name: "scratch/ingest" } });
-  const elsewhere = { ...app, runtime: { ...app.runtime, project_root: "/other" }, services: ["ingest"] };
+  const elsewhere = { ...app, runtime: { ...app.runtime, project_root: "/other" }, services: ["ingest"], pid: 1 };
   await expect(client.call("openTarget", { body: elsewhere })).rejects.toMatchObject({ code: "service_conflict" });
   const media = join(tested.home, HOME_PATHS.media, "scratch");
   mkdirSync(join(media, "home"), { recursive: true });

@@ -10,7 +10,7 @@ import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
-import { refuseServicesOfOthers } from "../services/plan-local-services.ts";
+import { refuseServicesInTerminals, refuseServicesOfOthers } from "../services/plan-local-services.ts";
 import type { Handlers } from "./json-api.ts";
 
 /** Routes for plans and updates of tables, and for explaining queries. */
@@ -31,7 +31,11 @@ export function schemaHandlers(
       }),
     openTarget: async ({ body }) => {
       const { text: target } = parseLocalTarget(body.target);
-      refuseServicesOfOthers({ ...body, target, present: deps.services.present(target) }, body.services);
+      const { manifest, pid, runtime, services } = body;
+      refuseServicesOfOthers({ manifest, runtime, target, present: deps.services.present(target) }, services);
+      refuseServicesInTerminals({ manifest, runtime, target }, services, deps.terminals.list(target), "run");
+      const { project_root } = runtime;
+      deps.terminals.save(pid, { target, services, app_file: manifest.app_file, project_root });
       return await openTarget(deps, placed(body));
     },
     queryExplain: async ({ body }) => await explainTarget(deps, body),

@@ -19,6 +19,7 @@ import { openManagedStore } from "../media/open-managed-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
 import { Services } from "../services/service-processes.ts";
 import { createServiceStore, type StoredService } from "../services/service-store.ts";
+import { createTerminalStore, type TerminalStore } from "../services/terminal-services.ts";
 
 /** Dependencies of the daemon's requests. */
 export interface DaemonDeps {
@@ -31,6 +32,7 @@ export interface DaemonDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
   readonly services: Services;
+  readonly terminals: TerminalStore;
   /** The media store of a database, for people. @throws table_not_found, invalid_target */
   openManagedStore(database: string): Promise<ManagedStore>;
   /** Starts workers with the Python and environment of a stored runtime. */
@@ -117,6 +119,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     databases,
     runtimes,
     services,
+    terminals: createTerminalStore(join(home, HOME_PATHS.terminals)),
     async openManagedStore(text) {
       const { name, sql } = await openKnown({ databases }, text);
       const opened = managedStores.get(sql) ?? openStore(name, sql);

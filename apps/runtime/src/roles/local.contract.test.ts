@@ -133,7 +133,7 @@ test("fills a new Python column although the daemon is killed meanwhile", {
   // after the fill, only the service keeps it busy
   await waitFor(async () => (await client.call("health", {})).busy === 1, 60_000);
   await insertUntilTaken(served.endpoint, "five!");
-  const { dsn } = await client.call("openTarget", { body: { ...app, services: ["ingest"] } });
+  const { dsn } = await client.call("openTarget", { body: { ...app, services: ["ingest"], pid: process.pid } });
   const lengths = await withClient(dsn, async (connection) => {
     const found = await connection.query<{ length: string }>("select length from docs order by length");
     return found.rows.map((row) => Number(row.length));

@@ -6,9 +6,11 @@ import {
   type PlanLocalServicesInput,
   type PresentLocalService,
   planLocalServices,
+  refuseServicesInTerminals,
   refuseServicesOfOthers,
 } from "./plan-local-services.ts";
 import type { LocalServiceState } from "./service-state.ts";
+import type { TerminalServices } from "./terminal-services.ts";
 
 const source = { file: "app.py", line: 1 };
 
@@ -243,12 +245,42 @@ test("refuses to run a service whose name another project has", () => {
   expect(() => run(elsewhere)).toThrow(
     expect.objectContaining({
       code: "service_conflict",
-      hint: expect.stringContaining("cli service run app.py <name>"),
+      message: "The service main/ingest belongs to app.py of /other; app.py of /project claims the same name.",
+      hint: expect.stringMatching(
+        /^Use a database of its own: cli schema update app.py project && cli service run app.py project {3}or rename/,
+      ),
     }),
   );
   run(elsewhere, ["reports"]);
   run(makePresent(manifest));
   run({ ...elsewhere, is_file_there: false });
+});
+
+test("refuses a service that cli service run serves for another file", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const served = { target: "main", services: ["ingest"], app_file: "app.py", project_root: "/other" };
+  const refuse = (running: TerminalServices, place = "/home/ada/My-Shop", target = "main") =>
+    refuseServicesInTerminals(
+      { manifest, runtime: makeRuntime({ project_root: place }), target },
+      ["ingest"],
+      [running],
+      "update",
+    );
+  expect(() => refuse(served)).toThrow(
+    expect.objectContaining({
+      code: "service_conflict",
+      message:
+        "The service main/ingest belongs to app.py of /other, which serves it in a terminal; app.py of /home/ada/My-Shop claims the same name.",
+      hint: 'Use a database of its own: cli schema update app.py my_shop && cli service update app.py my_shop   or rename this service: Router(name="...")   or press Ctrl-C in the terminal of the other one',
+    }),
+  );
+  const second = { ...served, app_file: "second.py" };
+  expect(() => refuse(second, "/other")).toThrow(/second\.py of \/other, which .*; app\.py claims/);
+  expect(() => refuse(served, "/", "own_/a")).toThrow(
+    expect.objectContaining({ hint: expect.stringContaining("cli service update app.py own__2 ") }),
+  );
+  refuse(served, "/other");
+  refuse({ ...served, services: ["reports"] });
 });
 
 test("refuses an unknown service and --port with several services", () => {

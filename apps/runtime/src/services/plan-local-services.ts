@@ -13,6 +13,7 @@ import {
 import { compareRuntimes } from "./compare-runtimes.ts";
 import type { LocalServiceState } from "./service-state.ts";
 import type { StoredService } from "./service-store.ts";
+import type { TerminalServices } from "./terminal-services.ts";
 
 /** Current state of a service of the target. */
 export interface PresentLocalService {
@@ -40,13 +41,34 @@ export interface PlanLocalServicesInput {
 /** Plans a local `service update`. Pure. @throws service_not_found, service_conflict, invalid_request */
 export function planLocalServices(input: PlanLocalServicesInput): ServicePlan {
   refusePort(input);
-  const plan = planServices({ ...input, present: input.present.map((service) => toPresent(input, service)) });
+  const present = input.present.map((service) => toPresent(input, service));
+  const plan = planServices({ ...input, place: input.runtime.project_root, present });
   const stays = input.present.filter(
     (service) => plan.extras.includes(service.stored.service) && isOfOtherProject(service, input.runtime),
   );
   const names = stays.map(({ stored }) => stored.service);
   const extras = plan.extras.filter((name) => !names.includes(name));
   return summarizePlan({ ...plan, extras, ops: stays.map((service) => pruneOp(service, input.runtime)) });
+}
+
+/**
+ * Refuses services that `cli service run` serves from another file. Both would take each other's background jobs.
+ * @throws service_conflict
+ */
+export function refuseServicesInTerminals(
+  input: Pick<PlanLocalServicesInput, "manifest" | "runtime" | "target">,
+  names: readonly string[],
+  running: readonly TerminalServices[],
+  verb: "run" | "update",
+): void {
+  const { manifest, runtime, target } = input;
+  for (const { app_file: file, project_root: place, services } of running) {
+    const name = services.find((service) => names.includes(service));
+    const isSame = file === manifest.app_file && place === runtime.project_root;
+    if (name === undefined || isSame) continue;
+    const owner = { app_file: file, place, is_in_terminal: true };
+    throw serviceConflict({ manifest, target, place: runtime.project_root }, name, owner, verb);
+  }
 }
 
 /**
@@ -60,7 +82,8 @@ export function refuseServicesOfOthers(
   for (const service of input.present) {
     const owner = ownerOf(input, service);
     const name = service.stored.service;
-    if (owner !== null && names.includes(name)) throw serviceConflict(input, name, owner, "run");
+    if (owner !== null && names.includes(name))
+      throw serviceConflict({ ...input, place: input.runtime.project_root }, name, owner, "run");
   }
 }
 

@@ -6,18 +6,20 @@ import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Clock } from "@appdb/engine/ports";
-import { summarizePlan } from "@appdb/engine/services/plan-services";
+import { chooseServices, summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
 import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
-import { isOfOtherProject, planLocalServices, pruneOp } from "./plan-local-services.ts";
+import { isOfOtherProject, planLocalServices, pruneOp, refuseServicesInTerminals } from "./plan-local-services.ts";
 import { serviceFailed } from "./service-process.ts";
 import { nameOf, type Services } from "./service-processes.ts";
+import type { TerminalStore } from "./terminal-services.ts";
 
 export interface UpdateServicesDeps {
   readonly databases: OpenDatabases;
   readonly services: Services;
+  readonly terminals: TerminalStore;
   readonly clock: Clock;
 }
 
@@ -29,13 +31,14 @@ export interface UpdateServicesInput {
   readonly port: number | null;
 }
 
-/** Plans a `service update` against the running services. */
+/** Plans a `service update` against the running services. @throws service_not_found, service_conflict, invalid_request */
 export async function planServiceUpdate(
-  deps: Pick<UpdateServicesDeps, "databases" | "services">,
+  deps: Pick<UpdateServicesDeps, "databases" | "services" | "terminals">,
   input: UpdateServicesInput,
 ): Promise<ServicePlan> {
   const location = parseLocalTarget(input.target);
   const target = location.text;
+  refuseServicesInTerminals({ ...input, target }, chooseServices(input), deps.terminals.list(target), "update");
   const schema = await planTarget(deps, { manifest: input.manifest, target: location });
   const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
   return planLocalServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });

@@ -182,8 +182,13 @@ export const localDeletionSchema = z.strictObject({
 });
 export type LocalDeletion = z.infer<typeof localDeletionSchema>;
 
+export const openTargetRequestSchema = z.strictObject({
+  ...appSchema.shape,
+  /** The services of the manifest that `service run` serves. */
+  services: z.array(z.string()),
+  /** The process of that command. Other projects cannot serve its services while it runs. */
+  pid: z.int().min(1),
+});
 /** Response of `targets/open`: how a foreground service connects to its database. */
-/** The services of the manifest that `service run` serves. */
-export const openTargetRequestSchema = z.strictObject({ ...appSchema.shape, services: z.array(z.string()) });
 export const openTargetSchema = z.strictObject({ dsn: z.string(), catalog_version: z.int() });
 export type TargetConnection = z.infer<typeof openTargetSchema>;

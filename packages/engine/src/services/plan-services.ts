@@ -1,8 +1,17 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import { MAX_NAME_LENGTH } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
 import { compareRoutes, findService, op } from "./compare-routes.ts";
+
+/** A file that has a service of a name. */
+export interface ServiceOwner {
+  readonly app_file: string;
+  readonly place: string;
+  /** Whether `cli service run` serves it. */
+  readonly is_in_terminal?: boolean;
+}
 
 /** The current state of a service of the target. */
 export interface PresentService {
@@ -14,7 +23,7 @@ export interface PresentService {
   readonly endpoint: string | null;
   /** Another file with a service of this name, and its location. Null if it belongs to the planned file or to a
    *  deleted one. */
-  readonly owner: { readonly app_file: string; readonly place: string } | null;
+  readonly owner: ServiceOwner | null;
   /** Changes in addition to its routes: files, environment, port. */
   readonly changes: readonly PlanOp[];
 }
@@ -22,6 +31,8 @@ export interface PresentService {
 export interface PlanServicesInput {
   readonly manifest: Manifest;
   readonly target: string;
+  /** The folder of the file, for a local target. */
+  readonly place?: string;
   /** One service of the file; null means all. */
   readonly service: string | null;
   readonly present: readonly PresentService[];
@@ -103,16 +114,49 @@ function planService(input: PlanServicesInput, name: string): ServicePlanItem {
 
 /** Two files with the same service name would take it from each other with every update. */
 export function serviceConflict(
-  { manifest, target }: Pick<PlanServicesInput, "manifest" | "target">,
+  { manifest, place, target }: Pick<PlanServicesInput, "manifest" | "place" | "target">,
   service: string,
-  { app_file: appFile, place }: NonNullable<PresentService["owner"]>,
+  owner: ServiceOwner,
   verb: "run" | "update" = "update",
 ): Error {
+  const { app_file: file } = manifest;
+  const { app_file: theirFile, is_in_terminal: isInTerminal = false, place: theirPlace } = owner;
+  const where = isInTerminal ? `${theirPlace}, which serves it in a terminal` : theirPlace;
+  const claimant = place === undefined || place === theirPlace ? file : `${file} of ${place}`;
+  const removal = `take it out of ${theirFile} in ${theirPlace}, and run there: cli service prune ${theirFile} ${target}`;
+  const steps = [
+    ...(place === undefined ? [] : [useOwnDatabase({ file, place, target, verb, is_same: place === theirPlace })]),
+    'rename this service: Router(name="...")',
+    isInTerminal ? "press Ctrl-C in the terminal of the other one" : `remove the other one: ${removal}`,
+  ].join("   or ");
   return appError("service_conflict", {
-    detail: `The service ${target}/${service} belongs to ${appFile} of ${place}; ${manifest.app_file} claims the same name.`,
-    hint: `Rename this one: Router(name="..."), or use a database of your own: cli service ${verb} ${manifest.app_file} <name>. To remove the other one, take it out of ${appFile} in ${place}, and run there: cli service prune ${appFile} ${target}`,
-    meta: { service, target, app_file: appFile, place },
+    detail: `The service ${target}/${service} belongs to ${theirFile} of ${where}; ${claimant} claims the same name.`,
+    hint: `${steps[0]?.toUpperCase()}${steps.slice(1)}`,
+    meta: {
+      service,
+      target,
+      app_file: theirFile,
+      place: theirPlace,
+      ...(place === undefined ? {} : { own_place: place }),
+    },
   });
+}
+
+/** Commands that serve the file from a local database of its own, named after its folder. */
+function useOwnDatabase(own: {
+  readonly file: string;
+  readonly place: string;
+  readonly target: string;
+  readonly verb: string;
+  readonly is_same: boolean;
+}): string {
+  const { file, is_same: isSame, place, target, verb } = own;
+  const said = isSame ? file.replace(/\.py$/, "") : place;
+  const last = said.split(/[/\\]/).at(-1) ?? "";
+  const plain = last.toLowerCase().replaceAll(/[^a-z0-9_]/g, "_");
+  const name = (/^[a-z]/.test(plain) ? plain : `own_${plain}`).slice(0, MAX_NAME_LENGTH - 2);
+  const database = target.split("/")[0] === name ? `${name}_2` : name;
+  return `use a database of its own: cli schema update ${file} ${database} && cli service ${verb} ${file} ${database}`;
 }
 
 function blockedOp(input: PlanServicesInput): PlanOp {

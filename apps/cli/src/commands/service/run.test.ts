@@ -55,7 +55,7 @@ describe("service run", () => {
     );
     expect(ran.exit).toBe(130);
     expect(given.wasStopped()).toBe(true);
-    expect(given.opened).toMatchObject([{ services: ["ingest"], target: "main" }]);
+    expect(given.opened).toMatchObject([{ services: ["ingest"], target: "main", pid: process.pid }]);
     expect(given.specs[0]).toMatchObject({ services: ["ingest"], target: "main", host: "127.0.0.1", port: 8000 });
   });
 
