@@ -3,7 +3,7 @@ import { readWhole } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
 import type { StoreSettings } from "./settings.ts";
-import { type StoreFailure, storeError } from "./store-errors.ts";
+import { credentialsError, type StoreFailure, storeError } from "./store-errors.ts";
 
 /** Larger objects go by a resumable upload, in pieces of this size; it is a multiple of 256 KiB. */
 const PIECE_BYTES = 16 << 20;
@@ -16,6 +16,7 @@ const FAILURES: Readonly<Record<number, StoreFailure>> = { 401: "denied", 403: "
 /**
  * Opens a bucket of Google Cloud Storage; `STORAGE_EMULATOR_HOST` names another server. The SDK is loaded here.
  * Facts: Cloud Storage JSON API (request preconditions, resumable uploads).
+ * @throws media_denied for a key that is not one
  */
 export async function openGcsStore(
   place: Extract<StoreAddress, { bucket: string }>,
@@ -213,16 +214,23 @@ function objectOf(
 function credentialsOf(environment: StoreSettings["environment"], address: string): object {
   const text = environment.GOOGLE_CREDENTIALS;
   if (text !== undefined) {
-    try {
-      const credentials = JSON.parse(text) as { project_id?: string };
-      return { credentials, ...(credentials.project_id === undefined ? {} : { projectId: credentials.project_id }) };
-    } catch (cause) {
-      throw storeError("denied", { address, said: "the credentials are not JSON", credentials: CREDENTIALS, cause });
-    }
+    const credentials = readKey(text, address);
+    return { credentials, ...(credentials.project_id === undefined ? {} : { projectId: credentials.project_id }) };
   }
   const file = environment.GOOGLE_APPLICATION_CREDENTIALS;
   if (file !== undefined) return { keyFilename: file };
   return environment.STORAGE_EMULATOR_HOST === undefined ? {} : { projectId: "emulator" };
+}
+
+/** @throws media_denied for a text that is not the key of an account */
+function readKey(text: string, address: string): { readonly project_id?: string } {
+  try {
+    const key = JSON.parse(text) as { client_email?: unknown; project_id?: string; type?: unknown } | null;
+    if (typeof key?.client_email === "string" || typeof key?.type === "string") return key;
+  } catch {
+    // its message would show the text
+  }
+  throw credentialsError(address, "GOOGLE_CREDENTIALS", "is not the JSON key of a service account");
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -4,7 +4,7 @@ import { readPart, readWhole, sendParts } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
 import type { StoreSettings } from "./settings.ts";
-import { type StoreFailure, storeError } from "./store-errors.ts";
+import { credentialsError, type StoreFailure, storeError } from "./store-errors.ts";
 
 /** S3 takes parts from 5 MiB, and at most 10,000 of them. */
 const PART_BYTES = 16 << 20;
@@ -39,11 +39,19 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
 /**
  * Opens a bucket of S3, or of a service that speaks S3's protocol at `AWS_ENDPOINT_URL`. The SDK is loaded here.
  * Facts: Amazon S3 API reference (PutObject, CreateMultipartUpload, conditional writes).
+ * @throws media_denied without a key
  */
 export async function openS3Store(
   place: Extract<StoreAddress, { bucket: string }>,
   { environment }: StoreSettings,
 ): Promise<MediaStore> {
+  const required = (variable: "AWS_ACCESS_KEY_ID" | "AWS_SECRET_ACCESS_KEY"): string => {
+    const { [variable]: value } = environment;
+    if (value) return value;
+    throw credentialsError(printStoreAddress(place), variable, value === undefined ? "is not set" : "is empty");
+  };
+  const accessKeyId = required("AWS_ACCESS_KEY_ID");
+  const secretAccessKey = required("AWS_SECRET_ACCESS_KEY");
   // Otherwise the SDK warns about the version of Node in the log of each service.
   // biome-ignore lint/style/noProcessEnv: the SDK reads it only there
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
@@ -53,8 +61,8 @@ export async function openS3Store(
     region: environment.AWS_REGION ?? environment.AWS_DEFAULT_REGION ?? DEFAULT_REGION,
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     credentials: {
-      accessKeyId: environment.AWS_ACCESS_KEY_ID ?? "",
-      secretAccessKey: environment.AWS_SECRET_ACCESS_KEY ?? "",
+      accessKeyId,
+      secretAccessKey,
       ...(environment.AWS_SESSION_TOKEN === undefined ? {} : { sessionToken: environment.AWS_SESSION_TOKEN }),
     },
     // a lifetime of several seconds, with growing pauses

@@ -62,3 +62,13 @@ export function storeError(failure: StoreFailure, context: FailureContext): AppE
       });
   }
 }
+
+/** The error of a store whose credentials are missing or unreadable. It names the variable, never its value. */
+export function credentialsError(address: string, variable: string, problem: string, cause?: unknown): AppError {
+  return appError("media_denied", {
+    detail: `The store ${address} cannot be used: ${variable} ${problem}.`,
+    hint: `Set ${variable} in the environment of the service, or as a secret of a hosted database.`,
+    meta: { store: address, variable },
+    cause,
+  });
+}
