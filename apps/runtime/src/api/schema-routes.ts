@@ -8,6 +8,7 @@ import { endOf } from "@appdb/http/mount-api";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
+import { checkMediaPlace } from "../media/check-place.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
 import { refuseServicesInTerminals, refuseServicesOfOthers } from "../services/plan-local-services.ts";
@@ -32,9 +33,11 @@ export function schemaHandlers(
     openTarget: async ({ body }) => {
       const { text: target } = parseLocalTarget(body.target);
       const { manifest, pid, runtime, services } = body;
+      const { env, project_root } = runtime;
+      const place = deps.mediaOf(parseLocalTarget(target).database, env);
+      await checkMediaPlace({ manifest, place, env, log: deps.log });
       refuseServicesOfOthers({ manifest, runtime, target, present: deps.services.present(target) }, services);
       refuseServicesInTerminals({ manifest, runtime, target }, services, deps.terminals.list(target), "run");
-      const { project_root } = runtime;
       deps.terminals.save(pid, { target, services, app_file: manifest.app_file, project_root });
       return await openTarget(deps, placed(body));
     },

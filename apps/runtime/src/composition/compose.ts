@@ -20,6 +20,7 @@ import { forkService, type ServiceProgram } from "../services/fork-service.ts";
 import { Services } from "../services/service-processes.ts";
 import { createServiceStore, type StoredService } from "../services/service-store.ts";
 import { createTerminalStore, type TerminalStore } from "../services/terminal-services.ts";
+import type { MediaOf } from "../services/update-services.ts";
 
 /** Dependencies of the daemon's requests. */
 export interface DaemonDeps {
@@ -33,6 +34,7 @@ export interface DaemonDeps {
   readonly runtimes: RuntimeStore;
   readonly services: Services;
   readonly terminals: TerminalStore;
+  readonly mediaOf: MediaOf;
   /** The media store of a database, for people. @throws table_not_found, invalid_target */
   openManagedStore(database: string): Promise<ManagedStore>;
   /** Starts workers with the Python and environment of a stored runtime. */
@@ -59,8 +61,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const { config, home, log, migrations, postgres, program } = input;
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
-  const mediaOf = (database: string, env: Readonly<Record<string, string>>) =>
-    localMediaPlace(join(home, HOME_PATHS.media, database), env);
+  const mediaOf: MediaOf = (database, env) => localMediaPlace(join(home, HOME_PATHS.media, database), env);
   const createRunner: CreateFillRunner = (database, ...job) =>
     createFillRunner({ limits: config.limits, log, runtimes, mediaOf }, database, ...job);
   const databases = new OpenDatabases({
@@ -119,6 +120,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     databases,
     runtimes,
     services,
+    mediaOf,
     terminals: createTerminalStore(join(home, HOME_PATHS.terminals)),
     async openManagedStore(text) {
       const { name, sql } = await openKnown({ databases }, text);

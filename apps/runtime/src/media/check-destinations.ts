@@ -34,7 +34,7 @@ function ownStore(target: string): string | undefined {
 }
 
 /** A folder that is not there. Functions run on this machine for a local database. */
-function findMissing(folder: string): [problem: string, hint: string] | undefined {
+export function findMissing(folder: string): [problem: string, hint: string] | undefined {
   // with a slash at its end, the path of a file does not exist
   if (existsSync(`${folder}/`)) return undefined;
   return ["a folder that does not exist on this machine", `Create the folder: mkdir -p ${folder}`];

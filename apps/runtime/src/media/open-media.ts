@@ -208,7 +208,7 @@ function nameOf(destination: string, { folder, home_address: home }: MediaPlace)
 }
 
 /** The store of given or computed files by its name. @throws config_invalid that names the setting */
-function configuredStore(place: MediaPlace, name: "input" | "output"): string {
+export function configuredStore(place: MediaPlace, name: "input" | "output"): string {
   const isLocal = place.home_address === undefined;
   const text = isLocal && isAbsolute(place[name]) ? pathToFileURL(place[name]).href : place[name];
   if (text === HOME_STORE || text === place.home_address) return HOME_STORE;
@@ -222,8 +222,11 @@ function configuredStore(place: MediaPlace, name: "input" | "output"): string {
   });
 }
 
-/** Given addresses may lie in the stores of the database and of its application, and in those that its operator names. */
-function openSources(place: MediaPlace, destinations: readonly string[]): MediaSources {
+/**
+ * Given addresses may lie in the stores of the database and of its application, and in those that its operator names.
+ * @throws config_invalid that names the setting
+ */
+export function openSources(place: MediaPlace, destinations: readonly string[]): MediaSources {
   const isLocal = place.home_address === undefined;
   for (const source of place.sources) {
     const address = readStoreAddress(source);

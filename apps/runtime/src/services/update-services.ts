@@ -1,26 +1,33 @@
 import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import type { MediaPlace } from "@appdb/contract/media-place";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
-import type { Clock } from "@appdb/engine/ports";
+import type { Clock, Logger } from "@appdb/engine/ports";
 import { chooseServices, summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
+import { checkMediaPlace } from "../media/check-place.ts";
 import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
 import { isOfOtherProject, planLocalServices, pruneOp, refuseServicesInTerminals } from "./plan-local-services.ts";
 import { serviceFailed } from "./service-process.ts";
 import { nameOf, type Services } from "./service-processes.ts";
 import type { TerminalStore } from "./terminal-services.ts";
 
+/** Where the media of a local database are, by the environment of its service. */
+export type MediaOf = (database: string, env: Readonly<Record<string, string>>) => MediaPlace;
+
 export interface UpdateServicesDeps {
   readonly databases: OpenDatabases;
   readonly services: Services;
   readonly terminals: TerminalStore;
+  readonly mediaOf: MediaOf;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 export interface UpdateServicesInput {
@@ -47,7 +54,7 @@ export async function planServiceUpdate(
 /**
  * Applies a `service update`: starts missing services, restarts changed ones, and leaves others alone. Resolves when
  * all services of the plan are AVAILABLE; the returned plan shows the state after that.
- * @throws schema_mismatch, destructive_refused, port_taken, service_failed
+ * @throws schema_mismatch, destructive_refused, config_invalid, port_taken before anything is changed; service_failed
  */
 export async function updateLocalServices(
   deps: UpdateServicesDeps,
@@ -58,6 +65,9 @@ export async function updateLocalServices(
   refuseBlocked(plan);
   refuseDestructive(plan, input.allow_destructive);
   const changing = plan.services.filter((item) => item.resolution !== "up_to_date");
+  const { env } = input.runtime;
+  const place = deps.mediaOf(parseLocalTarget(plan.target).database, env);
+  if (changing.length > 0) await checkMediaPlace({ manifest: input.manifest, place, env, log: deps.log });
   const present = services.present(plan.target);
   const portOf = (name: string) => present.find((service) => service.stored.service === name)?.stored.port;
   if (input.port !== null && changing.some((item) => portOf(item.name) !== input.port)) {
