@@ -153,3 +153,15 @@ test("a body that breaks off ends the form with the reason, and leaves no file",
   await expect(reader.read(broken(), TYPE, LIMITS)).rejects.toBe(gone);
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test.each([1, 1_000])("a field that is not UTF-8 is refused by its name, in pieces of %i bytes", async (size) => {
+  for (const bytes of ["ff", "e9", "c3", "eda080", "c0af"]) {
+    const body = bodyOf(field("title", "é \ufffd"), ['name="note"', Buffer.from(`61${bytes}`, "hex")]);
+    const error = await refusal(receive(body, LIMITS, size));
+    expect(error).toMatchObject({ code: "invalid_form", errors: [{ pointer: "/note" }] });
+    expect(error.message).toBe('The field "note" of the form is not UTF-8.');
+  }
+  const typed = bodyOf(['name="title"\r\nContent-Type: text/plain; charset=utf-8', "\ufeffé \ufffd"]);
+  await using form = await receive(typed, LIMITS, size);
+  expect(form.fields).toEqual([["title", "\ufeffé \ufffd"]]);
+});

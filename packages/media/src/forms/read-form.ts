@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
@@ -11,6 +12,8 @@ import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance 
 
 const MAX_PARTS = 2_000;
 const MAX_NAME_BYTES = 200;
+/** A part of this type is a file, also without a file name. */
+const OCTETS = "application/octet-stream";
 /** All forms together take so many bytes in a turn of the event loop: hashing them takes less than a millisecond. */
 const TURN_BYTES = 256 * 1_024;
 /** Files of a form are held in memory up to so many bytes together: the content of most pictures is never read from a disk. */
@@ -93,15 +96,16 @@ class Receiving implements ReceivedForm {
         limits: {
           parts: MAX_PARTS,
           fieldNameSize: MAX_NAME_BYTES,
-          fieldSize: this.#limits.field_bytes,
           headerPairs: 20,
         },
+        // the parser would replace bytes of a text that are not UTF-8
+        isPartAFile: () => true,
       });
       // The parser gives undefined for a part without a name, whatever its types say.
-      busboy.on("file", (field: string | undefined, stream, name) => this.#takeFile(field ?? "", stream, name ?? ""));
-      busboy.on("field", (name: string | undefined, value: string | undefined, nameCut, valueCut) =>
-        this.#takeField(name ?? "", value ?? "", nameCut || valueCut),
-      );
+      busboy.on("file", (field: string | undefined, stream, name: string | undefined, _encoding, type) => {
+        if (name === undefined && type !== OCTETS) this.#takeField(field ?? "", stream);
+        else this.#takeFile(field ?? "", stream, name ?? "");
+      });
       busboy.on("partsLimit", () => this.#refuse(invalidForm(`It has more than ${MAX_PARTS} parts.`)));
       return busboy;
     } catch (cause) {
@@ -132,21 +136,25 @@ class Receiving implements ReceivedForm {
     }
   }
 
-  #takeField(name: string, value: string, isCut: boolean): void {
+  #takeField(name: string, stream: BusboyFileStream): void {
     if (name === "") {
-      this.#refuse(invalidForm("It has a part without a name."));
+      this.#refusePart(stream, invalidForm("It has a part without a name."));
       return;
     }
-    this.#fieldBytes += Buffer.byteLength(name) + Buffer.byteLength(value);
-    if (isCut || this.#fieldBytes > this.#limits.field_bytes) {
-      this.#refuse(
-        appError("payload_too_large", {
-          detail: `The fields of the form have more than ${this.#limits.field_bytes} bytes.`,
-          hint: "Send large content as a file, or less of it.",
-          meta: { body_bytes: this.#limits.field_bytes },
-        }),
-      );
-    } else this.fields.push([name, value]);
+    const pieces: Buffer[] = [];
+    this.#fieldBytes += Buffer.byteLength(name);
+    this.#streams.push(stream);
+    stream.on("error", (cause) => this.#refuse(invalidForm(`It cannot be parsed: ${cause.message}.`, cause)));
+    stream.on("data", (piece: Buffer) => {
+      this.#fieldBytes += piece.length;
+      if (this.#fieldBytes > this.#limits.field_bytes) this.#refuse(fieldsTooLarge(this.#limits.field_bytes));
+      if (this.#refusal === undefined) pieces.push(piece);
+    });
+    stream.on("end", () => {
+      const content = Buffer.concat(pieces);
+      if (isUtf8(content)) this.fields.push([name, content.toString("utf8")]);
+      else this.#refuse(notUtf8(name.slice(0, 100)));
+    });
   }
 
   #takeFile(field: string, stream: BusboyFileStream, name: string): void {
@@ -269,6 +277,22 @@ function invalidForm(reason: string, cause?: unknown): Error {
     detail: `The body is not a valid form (multipart/form-data). ${reason}`,
     hint: "Send a form with a boundary, as browsers and `curl -F field=@file` do.",
     cause,
+  });
+}
+
+function fieldsTooLarge(bytes: number): Error {
+  return appError("payload_too_large", {
+    detail: `The fields of the form have more than ${bytes} bytes.`,
+    hint: "Send large content as a file, or less of it.",
+    meta: { body_bytes: bytes },
+  });
+}
+
+function notUtf8(field: string): Error {
+  return appError("invalid_form", {
+    detail: `The field "${field}" of the form is not UTF-8.`,
+    hint: "Encode the text of the field as UTF-8.",
+    errors: [{ pointer: `/${field}`, detail: "The text is not UTF-8." }],
   });
 }
 
