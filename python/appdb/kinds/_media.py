@@ -89,12 +89,13 @@ def _in_scratch(path):
 
 
 def stream_check(stream, what):
-    """The check of films and sounds: the file has a stream of the kind, and its first part can be decoded."""
+    """The check of films and sounds: the file has a stream of the kind, its first part can be decoded, and a sound is whole."""
 
     def check(stored):
         from appdb.kinds._av import opened
 
-        with opened(local_path(stored), stream) as container:
+        path = local_path(stored)
+        with opened(path, stream) as container:
             found = getattr(container.streams, stream)
             if not found:
                 raise ValueError(f"the file has no {what}")
@@ -103,6 +104,11 @@ def stream_check(stream, what):
             known = {}
             if stream == "video":
                 known = {"width": found[0].codec_context.width, "height": found[0].codec_context.height}
+            format = container.format.name
+        if stream == "audio":
+            from appdb.media.whole import check_whole
+
+            check_whole(path, format)
         return Checked(stored, known)
 
     return lambda type: check
