@@ -56,6 +56,8 @@ export interface OpenMedia extends AsyncDisposable {
    * it answers name files by store and key. @throws database_unavailable
    */
   serve(): Promise<void>;
+  /** Removes the files on their way, for a process that ends in the middle of requests. */
+  abandon(): Promise<void>;
 }
 
 export interface MediaInput {
@@ -161,6 +163,11 @@ export function openMedia({
     async serve() {
       await removeLeftovers(folders);
       tokens ??= new AddressTokens(await objects.readSecret(), ADDRESS_EXPIRES_S);
+    },
+    async abandon() {
+      await own[Symbol.asyncDispose]();
+      // its mark is gone: its drafts in shared folders have no owner now
+      await removeLeftovers(folders);
     },
     async [Symbol.asyncDispose]() {
       guard?.[Symbol.dispose]();

@@ -35,7 +35,8 @@ export async function runServiceRole(specFile: string): Promise<number> {
 }
 
 async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Promise<void> {
-  await withService({ ...spec, keeps_connection: true }, log, async ({ endpoints, stats, startPython, stopJobs }) => {
+  await withService({ ...spec, keeps_connection: true }, log, async (service) => {
+    const { endpoints, stats, startPython, stopJobs } = service;
     const { host, port, services, target } = spec;
     const { body_bytes: bodyBytes } = spec.limits;
     await using server = await serveEndpoints(endpoints, {
@@ -54,7 +55,12 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
     // Running requests are cut off at the timeout. The exit status still reports an intended end.
     setTimeout(() => {
       log.warn({ after_ms: DRAIN_MS }, "running requests were cut off");
-      process.exit(0);
+      void service
+        .abandonFiles()
+        .catch((error: unknown) =>
+          log.warn({ err: error }, "files of requests were not removed; the next start does so"),
+        )
+        .finally(() => process.exit(0));
     }, DRAIN_MS).unref();
   });
 }

@@ -43,6 +43,8 @@ export interface WorkingService {
   startPython(): Promise<void>;
   /** Accepts no further background jobs; running ones may end. */
   stopJobs(): void;
+  /** Removes files of requests that will not end, before the process ends without closing. */
+  abandonFiles(): Promise<void>;
 }
 
 /**
@@ -112,6 +114,7 @@ export async function withService(
       if (endpoints.routes.some(isHandler)) await startHandlers(handlers.get(), endpoints, log);
     },
     stopJobs: () => background.stop(),
+    abandonFiles: async () => await media?.abandon(),
   });
 }
 

@@ -1,11 +1,13 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
+import { HOME_PATHS } from "@appdb/contract/home";
+import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findService, serveExample } from "../testing/example-service.ts";
-import { openTestHome } from "../testing/test-home.ts";
+import { openTestHome, waitFor } from "../testing/test-home.ts";
 
 const TIMEOUT = 90_000;
 const APP = `
@@ -21,7 +23,7 @@ class Photo(Base, name="photos"):
 
 
 photos = Router(name="ingest")
-photos.add_insert_route(Photo, path="/photos", inputs=[Photo.id, Photo.picture], outputs=[Photo.id])
+photos.add_insert_route(Photo, path="/photos", inputs=[Photo.id], outputs=[Photo.id], uploadfile_inputs=[Photo.picture])
 `;
 const tested = openTestHome();
 let client: LocalClient;
@@ -100,4 +102,23 @@ test("a store that does not answer prevents no update", { timeout: TIMEOUT }, as
   const next = await tested.readApp("main", { [INPUT]: folder });
   await client.call("serviceApply", { body: { ...next, service: null, port: null, allow_destructive: false } });
   expect(await findService(client, "main/ingest")).toMatchObject({ state: "AVAILABLE", port: before.port });
+});
+
+test("a service that stops during an upload leaves nothing of it", { timeout: TIMEOUT }, async () => {
+  const uploads = join(tested.home, HOME_PATHS.media, "main", MEDIA_FOLDERS.uploads);
+  const files = () =>
+    readdirSync(uploads, { recursive: true, withFileTypes: true }).filter(
+      (entry) => entry.isFile() || entry.isDirectory(),
+    );
+  const { endpoint } = await findService(client, "main/ingest");
+  const headers = { "content-type": "multipart/form-data; boundary=b" };
+  const upload = request(`${endpoint}/photos`, { method: "POST", headers });
+  const ended = new Promise((resolve) => upload.once("close", resolve));
+  upload.on("error", () => undefined);
+  upload.write('--b\r\nContent-Disposition: form-data; name="picture"; filename="a.png"\r\n\r\n');
+  upload.write(Buffer.alloc(1_000_000));
+  await waitFor(() => files().some((entry) => entry.isFile()));
+  await client.call("serviceStop", { body: { name: "main/ingest" } });
+  await ended;
+  expect(files()).toEqual([]);
 });
