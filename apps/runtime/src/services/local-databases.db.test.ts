@@ -11,7 +11,10 @@ const LAST_OLD = 10;
 const TABLE = `insert into appdb.tables (folder, name, model, primary_key, has_default_idxs, identity)
   values ('', 'docs', 'Docs', '{id}', false, 'id')`;
 
-test("counts the tables of databases that this version has not opened yet", async () => {
+const OBJECTS = `insert into appdb.media_objects (store, key, bytes, put_at)
+  values ('home', 'aa/1', 300, now()), ('home', 'aa/2', 500, now()), ('s3://bucket', 'aa/1', 300, now())`;
+
+test("counts the tables and files of databases that this version has not opened yet", async () => {
   const migrations = readCatalogMigrations();
   const [empty, old, own] = [await createTestDatabase(), await createTestDatabase(), await createTestDatabase()];
   const dsns = new Map([empty, old, own].map(({ dsn, name }) => [name, dsn]));
@@ -25,16 +28,18 @@ test("counts the tables of databases that this version has not opened yet", asyn
     await using sql = createPgPool({ dsn: database.dsn, max: 1, application_name: "a test" });
     await ensureCatalog(sql, known);
     await sql.query({ text: TABLE });
-    if (project !== "") await sql.query({ text: project });
+    if (project === "") continue;
+    await sql.query({ text: project });
+    await sql.query({ text: OBJECTS });
   }
   const postgres = {
     listDatabases: async () => dsns.keys(),
     dsn: (name: string) => dsns.get(name) ?? "",
   } as unknown as PostgresProvider;
   const found = await listLocalDatabases({ postgres, services: { list: () => [] } as never });
-  expect(found.map(({ projects, tables }) => ({ projects, tables }))).toEqual([
-    { tables: 0, projects: [] },
-    { tables: 1, projects: [] },
-    { tables: 1, projects: ["/shop"] },
+  expect(found.map(({ media_bytes, projects, tables }) => ({ media_bytes, projects, tables }))).toEqual([
+    { media_bytes: 0, tables: 0, projects: [] },
+    { media_bytes: 0, tables: 1, projects: [] },
+    { media_bytes: 800, tables: 1, projects: ["/shop"] },
   ]);
 });

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { HOME_STORE } from "@appdb/contract/media-place";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
@@ -19,6 +20,7 @@ export interface LocalDatabasesDeps {
   readonly services: Services;
 }
 
+const MEDIA_BYTES = "select coalesce(sum(bytes), 0)::float8 as bytes from appdb.media_objects where store = $1";
 /** Databases queried concurrently. */
 const AT_ONCE = 8;
 
@@ -83,12 +85,14 @@ async function listConnectedServices(dsn: string): Promise<string[]> {
 
 async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
   const counts = await withClient(postgres.dsn(name), async (client) => {
-    const { rows } = await client.query<{ bytes: number; columns: string[] }>(
+    const { rows } = await client.query<{ bytes: number; columns: string[]; has_media: boolean }>(
       `select pg_database_size(current_database())::float8 as bytes, array(select column_name::text from information_schema.columns
-        where table_schema = 'appdb' and table_name = 'tables') as columns`,
+        where table_schema = 'appdb' and table_name = 'tables') as columns, to_regclass('appdb.media_objects') is not null as has_media`,
     );
-    const { bytes = 0, columns = [] } = rows[0] ?? {};
-    if (columns.length === 0) return { bytes, tables: 0, projects: [] };
+    const { bytes = 0, columns = [], has_media: hasMedia = false } = rows[0] ?? {};
+    const media = hasMedia ? await client.query<{ bytes: number }>(MEDIA_BYTES, [HOME_STORE]) : undefined;
+    const sizes = { bytes, media_bytes: media?.rows[0]?.bytes ?? 0 };
+    if (columns.length === 0) return { ...sizes, tables: 0, projects: [] };
     // a database that no version since 0.8.0 has opened does not know projects
     const projects = columns.includes("project")
       ? "array_agg(distinct project) filter (where project is not null)"
@@ -96,7 +100,7 @@ async function describe(postgres: PostgresProvider, services: Services, name: st
     const counts = await client.query<{ tables: number; projects: string[] | null }>(
       `select count(*)::int as tables, ${projects} as projects from appdb.tables`,
     );
-    return { bytes, tables: counts.rows[0]?.tables ?? 0, projects: counts.rows[0]?.projects ?? [] };
+    return { ...sizes, tables: counts.rows[0]?.tables ?? 0, projects: counts.rows[0]?.projects ?? [] };
   });
   const own = servicesOf(services, name);
   return { name, ...counts, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };

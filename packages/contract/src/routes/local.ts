@@ -164,7 +164,10 @@ export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
 export const localDatabaseSchema = z.strictObject({
   name: z.string(),
   tables: z.int(),
+  /** The size of its rows and indexes. */
   bytes: z.number(),
+  /** The size of the files in its own media store. */
+  media_bytes: z.number(),
   /** Folders of the projects that own its tables. */
   projects: z.array(z.string()),
   services: z.array(z.strictObject({ name: z.string(), state: z.enum(LOCAL_SERVICE_STATES) })),

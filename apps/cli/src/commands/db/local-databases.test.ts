@@ -6,6 +6,7 @@ const MAIN: LocalDatabase = {
   name: "main",
   tables: 2,
   bytes: 8_493_465,
+  media_bytes: 0,
   projects: ["/home/ada/tour"],
   services: [{ name: "main/ingest", state: "AVAILABLE" }],
 };
@@ -25,6 +26,10 @@ test("list --local shows contents, project and services of each database", async
   const ran = await runCli("db list --local", daemon());
   expect(ran.stdout).toBe("main  2 tables  8.1 MiB  main/ingest AVAILABLE  /home/ada/tour\n");
   expect(JSON.parse((await runCli("db list --local --json", daemon())).stdout)).toEqual([MAIN]);
+  const databaseList = async () => [{ ...MAIN, media_bytes: 1_900_000_000 }];
+  expect((await runCli("db list --local", { client: { databaseList } })).stdout).toContain(
+    "  8.1 MiB and 1.8 GiB of files  ",
+  );
 });
 
 test("delete of a local database shows its rows and asks for its name", async () => {

@@ -10,10 +10,10 @@ import { formatBytes } from "../../output/sizes.ts";
 /** Prints the databases of this machine with their contents, projects and services. */
 export function printLocalDatabases(databases: readonly LocalDatabase[], out: Output): void {
   if (databases.length === 0) out.line("No local databases. Create one with: cli schema update app.py main");
-  const rows = databases.map(({ bytes, name, projects, services, tables }) => [
+  const rows = databases.map(({ bytes, media_bytes: mediaBytes, name, projects, services, tables }) => [
     name,
     count(tables, "table"),
-    formatBytes(bytes),
+    mediaBytes === 0 ? formatBytes(bytes) : `${formatBytes(bytes)} and ${formatBytes(mediaBytes)} of files`,
     services.map((service) => `${service.name} ${service.state}`).join(", "),
     projects.join(", "),
   ]);
