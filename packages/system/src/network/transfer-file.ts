@@ -13,6 +13,8 @@ const SILENCE_MS = 60_000;
 const READ_BYTES = 1 << 20;
 /** Pauses before a transfer is tried again. */
 const RETRY_S = [1, 2, 4, 8, 16] as const;
+/** The name of a file that is not complete has the pid of its process. */
+const PART = /\.(\d+)-[0-9a-f]{12}\.part$/;
 const PASSING = [429, 502, 503, 504];
 
 export interface Transfer {
@@ -71,7 +73,7 @@ export async function putContent(
 /** Gets a file of this content from an address: its name appears when it is complete. @throws media_invalid, the server's error */
 export async function getFile(address: string, path: string, sha256: string, transfer: Transfer): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
-  const draft = `${path}.${randomBytes(6).toString("hex")}.part`;
+  const draft = `${path}.${process.pid}-${randomBytes(6).toString("hex")}.part`;
   try {
     await retried(transfer, async (counted) => {
       const answer = await answerTo(address, {}, transfer);
@@ -88,6 +90,12 @@ export async function getFile(address: string, path: string, sha256: string, tra
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** The pid of the process that gets this file of `getFile`, or was killed; undefined for other files. */
+export function pidOfPart(name: string): number | undefined {
+  const pid = PART.exec(name)?.[1];
+  return pid === undefined ? undefined : Number(pid);
 }
 
 /** Opens the content of an address, or a part of it. The body is read once. @throws the server's error */

@@ -1,15 +1,18 @@
-import { stat } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { readdir, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { checkMediaName, isObjectKey } from "@appdb/contract/media-uri";
 import type { ReadableFile } from "@appdb/contract/routes/media-files";
-import { getFile, hashOf } from "@appdb/system/network/transfer-file";
+import { awaitIfExists } from "@appdb/system/files/read-if-exists";
+import { getFile, hashOf, pidOfPart } from "@appdb/system/network/transfer-file";
+import { identifyProcess } from "@appdb/system/processes/process-identity";
 import type { Context } from "../../context.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
 import { eachFile, type MediaTarget, notFound, readable, readableFile } from "./media-target.ts";
 
 /** Files of one request for addresses. */
 const GROUP = 50;
+const TAKEN = ["EISDIR", "ENOTDIR", "EEXIST"];
 
 /** Copies a file or the files of a folder out of a store. Files that are there already are not fetched. @throws media_not_found, usage */
 export async function copyDown(
@@ -24,16 +27,24 @@ export async function copyDown(
   if (!isRecursive) {
     const [file] = await readableFile(source, to);
     if (file === undefined) return progress.result();
-    await fetchFile(ctx, file, isFolder ? join(destination, basename(file.name)) : destination, progress);
+    const path = isFolder ? join(destination, basename(file.name)) : destination;
+    await removeLeft(dirname(path));
+    await fetchFile(ctx, file, path, progress);
     return progress.result();
   }
   let isEmpty = true;
+  const swept = new Set<string>();
   for await (const group of inGroups(eachFile(source, source.name), GROUP)) {
     isEmpty = false;
     const files = await readable(
       source,
       group.map(({ name }) => name),
     );
+    const folders = new Set(files.map(({ name }) => dirname(join(destination, belowOf(source.name, name)))));
+    for (const folder of folders) {
+      if (!swept.has(folder)) await removeLeft(folder);
+      swept.add(folder);
+    }
     await inLanes(files, (file) => fetchFile(ctx, file, join(destination, belowOf(source.name, file.name)), progress));
   }
   if (isEmpty && source.name !== "") throw notFound(source);
@@ -44,6 +55,15 @@ export async function copyDown(
 function belowOf(folder: string, name: string): string {
   const checked = isObjectKey(name) ? name : checkMediaName(name);
   return checked === folder ? basename(checked) : checked.slice(folder === "" ? 0 : folder.length + 1);
+}
+
+/** Removes what killed commands left in a folder. A folder that cannot be used is reported by the copy into it. */
+async function removeLeft(folder: string): Promise<void> {
+  const names = await awaitIfExists(readdir(folder), ["ENOENT", ...TAKEN]);
+  for (const name of names ?? []) {
+    const pid = pidOfPart(name);
+    if (pid !== undefined && identifyProcess(pid) === undefined) await rm(join(folder, name), { force: true });
+  }
 }
 
 async function fetchFile(
@@ -67,7 +87,7 @@ async function fetchFile(
 
 /** A store can have a file and a folder of one name; a file system cannot. */
 function isTaken(error: unknown): boolean {
-  return ["EISDIR", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "");
+  return TAKEN.includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 function taken(path: string, cause: unknown): Error {

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -165,6 +166,22 @@ test("cp tries again after a busy server, and leaves no draft after a refusal", 
   const refused = await media(["cp", `${HOME}/a.jpg`, "copies/"]);
   expect([refused.exit, refused.stderr]).toEqual([1, expect.stringContaining("answered 403")]);
   expect(readdirSync(join(folder, "copies"))).toEqual([]);
+});
+
+test("cp removes what a killed cp left in a folder, and nothing of a running one", async () => {
+  store.set("a/1.jpg", Buffer.from("one"));
+  mkdirSync(join(folder, "out"));
+  const ended = spawnSync(process.execPath, ["-e", ""]).pid;
+  const parts = [`1.jpg.${ended}-0123456789ab.part`, `2.jpg.${process.pid}-0123456789ab.part`, "3.jpg.part"];
+  const stays = ["1.jpg", parts[1], parts[2]];
+  for (const again of [
+    ["a/1.jpg", "out/"],
+    ["-r", "a", "out"],
+  ]) {
+    for (const name of parts) writeFileSync(join(folder, "out", name), "half");
+    const ran = await media(["cp", ...again.map((part) => (part.startsWith("a") ? `${HOME}/${part}` : part))]);
+    expect([ran.exit, readdirSync(join(folder, "out")).sort()]).toEqual([0, stays]);
+  }
 });
 
 test("cp within a store moves no bytes, and between stores it names the way", async () => {
