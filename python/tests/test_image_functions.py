@@ -307,3 +307,20 @@ def test_a_document_needs_no_package(project, bare):
         [bare, "-P", "-m", "appdb.manifest", "app.py"], cwd=project.root, env=env, capture_output=True
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "detail"),
+    [
+        ("thumbnail(256)", "thumbnail() takes a size of (width, height), not 256."),
+        ("thumbnail(size=[1, 2, 3])", "thumbnail() takes a size of (width, height), not [1, 2, 3]."),
+        ("resize('256x256')", "resize() takes a size of (width, height), not '256x256'."),
+    ],
+)
+def test_a_size_that_is_no_pair_is_refused_in_the_file(project, call, detail):
+    app = "import appdb as db\nBase = db.model_base()\nclass A(Base, name='a'):\n    p: db.Image\n    s: db.Json\n"
+    project.write(app=f"{app}    x = p.thumbnail(s)\n    y = p.{call}\n")
+    error = json.loads(project.run().stdout)["error"]
+    function = call.partition("(")[0]
+    assert (error["detail"], error["hint"]) == (detail, f"Write .{function}((256, 256))")
+    assert error["source"]["line"] == 7

@@ -5,7 +5,12 @@ Each function takes the arguments of a call by name and returns members of the t
 
 
 def resized(given):
-    return {**_mode(given), **_sized(_constant(given.get("size")))}
+    return {**_mode(given), **_sized(_checked_size("resize", given))}
+
+
+def reduced(given):
+    _checked_size("thumbnail", given)
+    return _mode(given)
 
 
 def cropped(given):
@@ -32,6 +37,17 @@ def of_same_mode(given):
 
 def grey(given):
     return {**_size(given), "mode": "L"}
+
+
+def _checked_size(function, given):
+    """The constant size of a call, None for one that differs by row. Raises AppFileError for another form."""
+    size = _constant(given.get("size"))
+    if size is None or (type(size) is list and len(size) == 2):
+        return size
+    from appdb.declare.errors import AppFileError
+
+    shown = given["size"]._text
+    raise AppFileError(f"{function}() takes a size of (width, height), not {shown}.", f"Write .{function}((256, 256))")
 
 
 def kind_of(rule, given):

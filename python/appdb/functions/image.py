@@ -67,7 +67,7 @@ def rotate(self: Image, /, angle: int) -> Image:
 @function(
     [("RGB 8x4 #0a0b0c", [4, 4], "RGB 4x2 #0a0b0c"), (_GREY, [100, 100], _GREY), (_GREY, [4, 4], 9, ValueError)]
     + [(_GREY, [-1, 4], ValueError)],
-    result="of_same_mode",
+    result="reduced",
 )
 def thumbnail(self: Image, /, size: Json, resample: int = 1, reducing_gap: float | None = 2.0) -> Image:
     """The image reduced until it fits into `size`, with its proportions. A smaller image stays as it is."""
