@@ -158,6 +158,11 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
+/** The option of a next command that must not ask: without a terminal nothing can be asked. */
+export function forceOption({ prompt }: Pick<Context, "prompt">, force: boolean): readonly string[] {
+  return prompt === undefined || force ? ["-f"] : [];
+}
+
 /**
  * Asks before an action; `-f` answers in advance.
  * @throws confirmation_required without a terminal, or when the answer is no; `again` is the command with the

@@ -43,9 +43,21 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
       `! ${broken.service} cannot use ${broken.tables.join(", ")} from then on, until: ${commandThatMends(broken, plan)}`,
     );
   }
+  for (const line of sharedTables(plan)) out.line(line);
   if (plan.other_databases !== undefined) out.line(`+ ${newDatabase(plan.target, plan.other_databases)}`);
   out.line();
   out.line(describeSum(plan));
+}
+
+/** Tables that need no change are another project's too: its rows may be meant, or the same name may be a coincidence. */
+function sharedTables({ app_file: appFile, tables, target }: SchemaPlan): string[] {
+  const shared = tables.filter(({ ops, project }) => project !== undefined && ops.length === 0);
+  if (shared.length === 0) return [];
+  const [database = ""] = target.split("/");
+  const own = commandLine(["schema", "update", appFile, `${database}_2`]);
+  return [
+    `! ${shared.map(({ path }) => path).join(", ")}: the rows are those of another project, and ${appFile} would share them; for rows of its own: ${own}`,
+  ];
 }
 
 function commandThatMends(broken: BrokenService, { target }: SchemaPlan): string {

@@ -155,7 +155,7 @@ describe("cli db update", () => {
     at.state.plan = { summary: { ops: 1, destructive: 1, rebuild: false, restarts: true } };
     const refused = await at.run(`db update ${URI} -f`);
     expect(refused.exit).toBe(3);
-    expect(refused.stderr).toContain("hint: To do it anyway: cli db update cloud://acme:main --allow-destructive\n");
+    expect(refused.stderr).toContain("hint: To do it anyway: cli db update cloud://acme:main --allow-destructive -f\n");
     expect((await at.run(`db update ${URI} -f --allow-destructive`)).exit).toBe(0);
     expect(at.bodyOf("databaseUpdate").allow_destructive).toBe(true);
   });

@@ -3,7 +3,7 @@ import { notAvailable } from "@appdb/contract/control/database-advice";
 import { appError } from "@appdb/contract/errors";
 import type { Operation } from "@appdb/contract/routes/control";
 import type { Database } from "@appdb/contract/routes/control-databases";
-import { type Context, confirm } from "../../context.ts";
+import { type Context, confirm, forceOption } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printBuildLine } from "../../output/build-line.ts";
 import { commandLine } from "../../output/command-line.ts";
@@ -86,10 +86,11 @@ async function confirmChanges(
   const { destructive, ops, rebuild } = plan.summary;
   const again = (more: readonly string[]) => commandLine(["db", "update", plan.uri, ...more]);
   if (destructive > 0 && !allowDestructive) {
+    const next = again(["--allow-destructive", ...forceOption(ctx, force)]);
     throw appError("destructive_refused", {
       detail: `The update would remove something (${count(destructive, "change")} marked DESTRUCTIVE). Nothing was changed.`,
-      hint: `To do it anyway: ${again(["--allow-destructive"])}`,
-      meta: { next: again(["--allow-destructive"]), plan },
+      hint: `To do it anyway: ${next}`,
+      meta: { next, plan },
     });
   }
   await confirm(ctx, {

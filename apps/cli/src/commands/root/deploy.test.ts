@@ -119,7 +119,7 @@ test("a dry run exits with 2 for changes, and with 0 for none", async () => {
 test("breaking changes must be allowed before anything is done", async () => {
   at.answers.servicePlan = () => ({ plan: services({ destructive: 1 }), version: "v7" });
   const ran = await at.run(`deploy app.py ${URI} -f`);
-  expect(ran).toMatchObject({ exit: 3, stderr: expect.stringContaining("--allow-destructive") });
+  expect(ran).toMatchObject({ exit: 3, stderr: expect.stringContaining("--allow-destructive -f\n") });
   expect(asked()).toEqual(["schemaPlan", "servicePlan"]);
 });
 

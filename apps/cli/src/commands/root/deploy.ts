@@ -2,7 +2,7 @@ import { notAvailable } from "@appdb/contract/control/database-advice";
 import { AppError, appError, toProblem } from "@appdb/contract/errors";
 import { type HostedTarget, parseTarget } from "@appdb/contract/names";
 import type { SchemaPlan, ServicePlan } from "@appdb/contract/plan";
-import { type Context, confirm } from "../../context.ts";
+import { type Context, confirm, forceOption } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
@@ -140,7 +140,7 @@ function isInAgreement({ database, schema, services }: Plans): boolean {
  * Refuses what the user must first change or allow.
  * @throws schema_unsupported, schema_mismatch, destructive_refused
  */
-function refuseEarly({ file, flags, target }: Deployment, { database, schema, services }: Plans): void {
+function refuseEarly({ ctx, file, flags, target }: Deployment, { database, schema, services }: Plans): void {
   if (schema !== null && schema.summary.unsupported > 0) {
     throw appError("schema_unsupported", {
       detail: `The tables of ${target.text} cannot be changed to what ${file} declares. Nothing was changed.`,
@@ -149,7 +149,7 @@ function refuseEarly({ file, flags, target }: Deployment, { database, schema, se
   }
   const destructive = [database, schema, services].reduce((sum, plan) => sum + (plan?.summary.destructive ?? 0), 0);
   if (destructive === 0 || flags.allowDestructive) return;
-  const next = commandLine(["deploy", file, target.text, "--allow-destructive"]);
+  const next = commandLine(["deploy", file, target.text, "--allow-destructive", ...forceOption(ctx, flags.force)]);
   throw appError("destructive_refused", {
     detail: `The deployment would destroy data or break callers (${count(destructive, "change")} marked DESTRUCTIVE). Nothing was changed.`,
     hint: `To do it anyway: ${next}`,

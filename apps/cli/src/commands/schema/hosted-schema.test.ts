@@ -129,7 +129,7 @@ describe("cli schema update of a hosted database", () => {
     at.answers.schemaPlan = () => ({ plan: DESTRUCTIVE });
     const refused = await at.run(`schema update app.py ${URI}`);
     expect(refused.exit).toBe(3);
-    expect(refused.stderr).toContain(`hint: To do it anyway: cli schema update app.py ${URI} --allow-destructive\n`);
+    expect(refused.stderr).toContain(`hint: To do it anyway: cli schema update app.py ${URI} --allow-destructive -f\n`);
     expect((await at.run(`schema update app.py ${URI} --allow-destructive`)).exit).toBe(3);
     expect((await at.run(`schema update app.py ${URI} -n`)).exit).toBe(2);
     expect(at.asked()).not.toContain("schemaApply");

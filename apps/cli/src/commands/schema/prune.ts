@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
-import { confirm } from "../../context.ts";
+import { confirm, forceOption } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
@@ -43,7 +43,8 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
     for (const op of dropped) ctx.out.note(`- ${op.name}: ${op.description}`);
     const python = flags.python ? ["--python", flags.python] : [];
     const again = commandLine(["schema", "prune", file, target, ...python, "--allow-destructive"]);
-    if (!flags.allowDestructive) throw notAllowed(plan, dropped, flags.force ? `${again} -f` : again);
+    const next = [again, ...forceOption(ctx, flags.force)].join(" ");
+    if (!flags.allowDestructive) throw notAllowed(plan, dropped, next);
     await confirm(ctx, {
       question: `Drop ${count(dropped.length, "table")} of ${plan.target} with all their rows?`,
       force: flags.force,

@@ -159,11 +159,24 @@ describe("schema update", () => {
     expect(given.applied).toEqual([]);
   });
 
+  test("says that tables which need no change have the rows of another project", async () => {
+    const plan = { ...AGREED, tables: AGREED.tables.map((table) => ({ ...table, project: "/desk" })) };
+    for (const line of ["schema diff app.py main", "schema update app.py main"]) {
+      const ran = await runCli(line, daemon(plan));
+      expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining("belongs to the project /desk\n")]);
+      expect(ran.stdout).toMatch(
+        /^! main\/docs: the rows are those of another project, and app\.py would share them; for rows of its own: cli schema update app\.py main_2$/m,
+      );
+    }
+  });
+
   test("refuses destructive changes and names the command", async () => {
     const given = daemon(DESTRUCTIVE);
     const ran = await runCli("schema update app.py main", given);
     expect(ran.exit).toBe(3);
-    expect(ran.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive\n");
+    expect(ran.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive -f\n");
+    const asked = await runCli("schema update app.py main", { ...given, answer: true });
+    expect(asked.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive\n");
     const forced = await runCli("schema update app.py main -f", given);
     expect(forced.stderr).toContain("hint: To do it anyway: cli schema update app.py main --allow-destructive -f\n");
     expect(given.applied).toEqual([]);

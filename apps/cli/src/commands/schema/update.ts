@@ -2,7 +2,7 @@ import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
-import { confirm } from "../../context.ts";
+import { confirm, forceOption } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
@@ -138,10 +138,11 @@ async function agreeToDestroy(
   const number = plan.summary.destructive;
   if (number === 0) return;
   if (!flags.allowDestructive) {
+    const next = again(["--allow-destructive", ...(flags.force ? [] : forceOption(ctx, false))]);
     throw appError("destructive_refused", {
       detail: `The update would destroy data (${count(number, "change")} marked DESTRUCTIVE). Nothing was changed.`,
-      hint: `To do it anyway: ${again(["--allow-destructive"])}`,
-      meta: { next: again(["--allow-destructive"]), plan },
+      hint: `To do it anyway: ${next}`,
+      meta: { next, plan },
     });
   }
   await confirm(ctx, {
