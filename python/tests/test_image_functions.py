@@ -300,6 +300,40 @@ def test_a_lacking_package_is_named_with_its_line_of_requirements(project, bare,
     assert error["source"] == {"file": "app.py", "line": 4}
 
 
+@pytest.mark.parametrize(
+    ("first", "detail", "lines"),
+    [
+        (
+            "from PIL import Image",
+            "The module 'PIL' is not there. The file also needs av>=15 and pandas and pypdfium2>=5.",
+            "pillow>=11 and av>=15 and pandas and pypdfium2>=5",
+        ),
+        (
+            "import json",
+            "Column 'p' needs the package pillow, which the environment lacks. The file also needs av>=15 and pandas and pypdfium2>=5.",
+            "pillow>=11 and av>=15 and pandas and pypdfium2>=5",
+        ),
+    ],
+)
+def test_all_lacking_packages_are_named_at_once(project, bare, first, detail, lines):
+    project.write(
+        app=f"{first}\nimport appdb as db\nfrom typing import TYPE_CHECKING\nimport own\nBase = db.model_base()\n"
+        "if TYPE_CHECKING:\n    import torch\n"
+        "try:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
+        "class A(Base, name='a'):\n    p: db.Image\n    v: db.Video\n    d: db.Document\n    t = d.extract_text()\n"
+        "@db.udf\ndef f(n: int) -> int:\n    import pandas\n    return n\n"
+    )
+    (project.root / "own.py").write_text("x = 1\n")
+    done = subprocess.run(
+        [bare, "-P", "-m", "appdb.manifest", "app.py"],
+        cwd=project.root,
+        env={**environment(), "PYTHONPATH": os.fspath(LIBRARY)},
+        capture_output=True,
+    )
+    error = json.loads(done.stdout)["error"]
+    assert (error["detail"], error["hint"]) == (detail, f"Add to requirements.txt: {lines}")
+
+
 def test_a_document_needs_no_package(project, bare):
     project.write(app="import appdb as db\nBase = db.model_base()\nclass A(Base, name='a'):\n    d: db.Document\n")
     env = {**environment(), "PYTHONPATH": os.fspath(LIBRARY)}

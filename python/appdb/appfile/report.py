@@ -7,13 +7,19 @@ import re
 from appdb._folder import LIBRARY_FOLDER
 from appdb._imports import load
 from appdb._later import missing_module
+from appdb.appfile.lacking import lacking_lines, package_of
 from appdb.declare import deferred
 from appdb.declare.errors import AppFileError, did_you_mean, nearest
+from appdb.declare.packages import PackagesLacking
 from appdb.worker.failures import is_of_environment
 
 
 def error_document(error, root, app):
     """Returns the `error` part of the document for any error of importing the file."""
+    if isinstance(error, PackagesLacking):
+        source = error.source if error.source is not None else _place(error, root)
+        detail, hint = _all_lacking(error.detail, error.lines, error.hint, source, root, app)
+        return _document(error.code, detail, hint, source, root)
     if isinstance(error, AppFileError):
         source = error.source if error.source is not None else _place(error, root)
         return _document(error.code, error.detail, error.hint, source, root)
@@ -29,7 +35,7 @@ def error_document(error, root, app):
 
 def _worded(error, source, root, app):
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return _missing_module(error, source, root)
+        return _missing_module(error, source, root, app)
     if isinstance(error, ImportError):
         return _failed_import(error)
     if isinstance(error, NameError) and error.name:
@@ -73,19 +79,7 @@ def _failed_import(error):
     return f"An import failed: {text}.", "Check the name, and that the package's version has it."
 
 
-# Packages whose name differs from that of their module.
-_PACKAGES = {
-    "PIL": "pillow",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
-
-
-def _missing_module(error, source, root):
+def _missing_module(error, source, root, app):
     name = error.name
     if name.startswith("appdb."):
         own = missing_module(name)
@@ -97,8 +91,20 @@ def _missing_module(error, source, root):
         if folder != root and (os.path.isfile(neighbour + ".py") or os.path.isdir(neighbour)):
             path = os.path.relpath(neighbour, root).replace(os.sep, ".")
             return detail, f"Imports start at the project's root: import {path}"
-    package = _PACKAGES.get(name.split(".")[0], name.split(".")[0])
-    return detail, f"Add '{package}' to the project's requirements, or correct the import."
+    line = package_of(name.split(".")[0])
+    hint = f"Add '{re.split('[<>=]', line)[0]}' to the project's requirements, or correct the import."
+    return _all_lacking(detail, [line], hint, source, root, app)
+
+
+def _all_lacking(detail, lines, hint, source, root, app):
+    """Detail and hint with all other packages that the file needs, so that no next try names another one."""
+    files = dict.fromkeys(os.path.realpath(path) for path in (os.path.join(root, app or ""), *(source or ())[:1]))
+    found = [line for path in files if _inside(root, path) for line in lacking_lines(path, root)]
+    others = [line for line in dict.fromkeys(found) if line not in lines]
+    if not others:
+        return detail, hint
+    hint = f"Add to requirements.txt: {' and '.join([*lines, *others])}"
+    return f"{detail} The file also needs {' and '.join(others)}.", hint
 
 
 def _unknown_name(error, source):

@@ -9,26 +9,38 @@ _PACKAGES = {
     "numpy": ("numpy", "numpy>=2"),
     "pypdfium2": ("pypdfium2", "pypdfium2>=5"),
 }
+LINES_BY_MODULE = dict(_PACKAGES.values())
 _found = set()
 
 
+class PackagesLacking(AppFileError):
+    """A package that the environment lacks. `lines` has what requirements.txt needs."""
+
+    def __init__(self, detail, lines):
+        super().__init__(detail, f"Add to requirements.txt: {' and '.join(lines)}")
+        self.lines = lines
+
+
+def line_of(name):
+    """The line of requirements.txt for a package."""
+    return _PACKAGES[name][1]
+
+
 def require(packages, what):
-    """Raises AppFileError if the environment, which also runs the workers, lacks a package that `what` needs.
+    """Raises PackagesLacking if the environment, which also runs the workers, lacks a package that `what` needs.
 
     Looks for the modules on the path and imports none.
     """
-    lacking = [name for name in packages if not _is_there(name)]
+    lacking = [name for name in packages if not is_there(name)]
     if not lacking:
         return
-    lines = [_PACKAGES[name][1] for name in lacking]
     noun = "package" if len(lacking) == 1 else "packages"
-    raise AppFileError(
-        f"{what} needs the {noun} {' and '.join(lacking)}, which the environment lacks.",
-        f"Add to requirements.txt: {' and '.join(lines)}",
-    )
+    detail = f"{what} needs the {noun} {' and '.join(lacking)}, which the environment lacks."
+    raise PackagesLacking(detail, [line_of(name) for name in lacking])
 
 
-def _is_there(name):
+def is_there(name):
+    """Whether the environment has a package."""
     if name not in _found:
         import sys
         from importlib.machinery import PathFinder

@@ -89,7 +89,7 @@ def _in_scratch(path):
 
 
 def stream_check(stream, what):
-    """The check of films and sounds: the file has a stream of the kind, its first part can be decoded, and a sound is whole."""
+    """The check of films and sounds: a stream of the kind is there and begins, and a sound is whole."""
 
     def check(stored):
         from appdb.kinds._av import opened
