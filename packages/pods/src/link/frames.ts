@@ -161,6 +161,12 @@ export class FrameWriter {
     this.#from = this.#at;
     this.#full = [];
     if (this.#socket.destroyed) return;
+    const [only] = parts;
+    if (only !== undefined && parts.length === 1) {
+      // a corked write takes a detour through the socket's queue
+      this.#write(only);
+      return;
+    }
     this.#socket.cork();
     for (const part of parts) this.#write(part);
     this.#socket.uncork();
