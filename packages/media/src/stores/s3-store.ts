@@ -4,7 +4,7 @@ import { readPart, readWhole, sendParts } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
 import type { StoreSettings } from "./settings.ts";
-import { type StoreFailure, storeError } from "./store-errors.ts";
+import { NO_ROOM, type StoreFailure, storeError } from "./store-errors.ts";
 
 /** S3 takes parts from 5 MiB, and at most 10,000 of them. */
 const PART_BYTES = 16 << 20;
@@ -35,6 +35,9 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   QuotaExceeded: "full",
   XMinioStorageFull: "full",
 };
+
+/** Other failures: servers have names of their own for them. */
+const OF_STATUS: Readonly<Record<number, StoreFailure>> = { 403: "denied", [NO_ROOM]: "full" };
 
 /**
  * Opens a bucket of S3, or of a service that speaks S3's protocol at `AWS_ENDPOINT_URL`. The SDK is loaded here.
@@ -231,7 +234,7 @@ class S3Store implements MediaStore {
     } catch (cause) {
       const { name = "Error", message = "" } = cause as S3ServiceException;
       if (name === "AbortError" || name === "AppError") throw cause;
-      const failure = FAILURES[name] ?? (statusOf(cause) === 403 ? "denied" : "unavailable");
+      const failure = FAILURES[name] ?? OF_STATUS[statusOf(cause) ?? 0] ?? "unavailable";
       const said = name === message || name === "Error" ? message : name;
       throw storeError(failure, { address: this.address, said, credentials: CREDENTIALS, key, cause });
     }
