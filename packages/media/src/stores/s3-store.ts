@@ -169,6 +169,34 @@ class S3Store implements MediaStore {
     }
   }
 
+  async endUploads(beforeMs: number): Promise<number> {
+    return this.#run(undefined, async () => {
+      let ended = 0;
+      let from: { KeyMarker?: string; UploadIdMarker?: string } = {};
+      for (let isLast = false; !isLast; ) {
+        const list = new this.#sdk.ListMultipartUploadsCommand({
+          Bucket: this.#bucket,
+          Prefix: this.#prefix,
+          ...from,
+        });
+        const {
+          IsTruncated,
+          NextKeyMarker = "",
+          NextUploadIdMarker = "",
+          Uploads = [],
+        } = await this.#client.send(list);
+        for (const { Initiated, Key, UploadId } of Uploads) {
+          if (Initiated === undefined || Initiated.getTime() >= beforeMs) continue;
+          await this.#client.send(new this.#sdk.AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }));
+          ended += 1;
+        }
+        isLast = IsTruncated !== true;
+        from = { KeyMarker: NextKeyMarker, UploadIdMarker: NextUploadIdMarker };
+      }
+      return ended;
+    });
+  }
+
   async signGet(key: string, { expires_s: expiresIn, disposition }: Parameters<MediaStore["signGet"]>[1]) {
     const { getSignedUrl } = await import("@aws-sdk/s3-request-presigner");
     const input: GetObjectCommandInput = this.#object(key);
@@ -218,7 +246,7 @@ class S3Store implements MediaStore {
       });
       await this.#client.send(end, abort(options.signal));
     } catch (error) {
-      // what is not ended is billed; the store also removes it by its lifecycle rule
+      // what is not ended is billed; a killed process leaves it to endUploads
       await this.#client.send(new this.#sdk.AbortMultipartUploadCommand(upload)).catch(() => undefined);
       throw error;
     }
