@@ -33,6 +33,7 @@ export interface DaemonDeps {
   readonly services: Services;
   /** The media store of a database, for people. @throws table_not_found, invalid_target */
   openManagedStore(database: string): Promise<ManagedStore>;
+  closeManagedStores(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
@@ -95,7 +96,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       });
     },
   });
-  const managedStores = new WeakMap<SqlPool, ManagedStore>();
+  const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const openStore = (name: string, sql: SqlPool) =>
     openManagedStore({
       sql,
@@ -119,9 +120,14 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     services,
     async openManagedStore(text) {
       const { name, sql } = await openKnown({ databases }, text);
-      const opened = managedStores.get(sql) ?? openStore(name, sql);
-      managedStores.set(sql, opened);
-      return opened;
+      const opening = managedStores.get(sql) ?? openStore(name, sql);
+      managedStores.set(sql, opening);
+      opening.catch(() => managedStores.delete(sql));
+      return await opening;
+    },
+    async closeManagedStores() {
+      const opened = await Promise.allSettled(managedStores.values());
+      for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
     },
     createRunner,
     query_limits: config.limits,

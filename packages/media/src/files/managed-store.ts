@@ -42,6 +42,8 @@ export interface ManagedStoreOptions {
   /** The store's name in cells. */
   readonly store_name: string;
   readonly store: MediaStore;
+  /** Shows other processes that drafts of this one are in use. */
+  readonly mark: Disposable;
   /** For messages: `mediafs://acme:main/home`. */
   readonly uri: string;
   /** A private folder on the disk of the store. */
@@ -66,7 +68,7 @@ export interface StoreRequest {
 type Wanted = { readonly name: string | null; readonly bytes: number; readonly sha256?: string | undefined };
 
 /** The media store of a database for people: files by names, and addresses that read and take them. */
-export class ManagedStore {
+export class ManagedStore implements AsyncDisposable {
   readonly #options: ManagedStoreOptions;
   readonly #remover: Pick<MediaFiles, "remove">;
   readonly #room: StoreRoom;
@@ -204,6 +206,11 @@ export class ManagedStore {
     } catch (error) {
       return answerError(error, request.id, this.#options.log, request.signal);
     }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.store[Symbol.asyncDispose]();
+    this.#options.mark[Symbol.dispose]();
   }
 
   async #send({ key, name, type }: StorePermit & { action: "get" }, request: StoreRequest): Promise<RouteAnswer> {
