@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bytesContent } from "@appdb/media/stores/content";
 import { isCloud, parseStoreAddress } from "@appdb/media/stores/media-address";
 import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
+import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
 import { eventually } from "@appdb/testkit/eventually";
 import { type ObjectStore, startableStores, startObjectStore, whyNoStore } from "@appdb/testkit/object-stores";
 import { ROOT, type TestProject } from "@appdb/testkit/test-project";
@@ -174,7 +175,11 @@ describe.skipIf(whyNoStore(CLOUD) !== undefined)("a server with a bucket", () =>
   test("another bucket, or none, is refused at the start while files are in this one", {
     timeout: TIMEOUT,
   }, async () => {
+    const database = join(project.home, "server", "databases", service.id);
+    const sockets = nameRuntimeFolder(join(database, "objects"), process.env.XDG_RUNTIME_DIR);
+    expect(existsSync(sockets)).toBe(true);
     await hosted.server.interrupt("SIGTERM");
+    expect(existsSync(sockets), "the folder of the socket outside of the home").toBe(false);
     for (const address of ["", "s3://another-bucket"]) {
       const refused = await project.type(`SERVICE_MEDIA_URL=${address} node '${SERVER}'`);
       expect([refused.code, refused.stdout + refused.stderr]).toEqual([
