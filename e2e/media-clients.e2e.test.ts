@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Hosted, signInCommand, startHosted } from "./support/hosted.ts";
+import { type Hosted, isAvailable, makeOrganization, signInCommand, startHosted } from "./support/hosted.ts";
 import { expectExit, expectProblem, listServices, makeProject } from "./support/served.ts";
 
 const STORE = "mediafs://acme:main/home";
@@ -51,13 +51,6 @@ const json = async (...words: string[]) => JSON.parse((await expectExit(project,
 const namesIn = async (uri: string): Promise<string[]> =>
   (await json("media", "ls", "-r", uri)).map(({ name }: { name: string }) => name);
 
-async function isAvailable(): Promise<void> {
-  await eventually(
-    async () => expect(await json("db", "status", "cloud://acme:main")).toMatchObject({ state: "AVAILABLE" }),
-    { timeout_ms: 60_000 },
-  );
-}
-
 /** Sends a file, or the address of one. */
 async function insert(title: string, text: string | Blob) {
   const [service] = await listServices(project);
@@ -91,8 +84,7 @@ test("without a sign-in the update names the setting and the next step, and chan
 test("given and computed files of a local database are in the hosted store, below its own folder", {
   timeout: TIMEOUT,
 }, async () => {
-  await expectExit(project, 0, "org", "create", "acme");
-  await isAvailable();
+  await makeOrganization(project, "acme");
   await expectExit(project, 0, "schema", "update", "app.py", "main");
   await expectExit(project, 0, "service", "update", "app.py", "main", "-f");
   for (const title of ["a", "b"]) {
@@ -129,7 +121,7 @@ test("an insert starts the hosted database if it sleeps, and not one that a pers
   const { row, status } = await insert("asleep", new Blob(["good night"]));
   expect([status, row]).toEqual([200, expect.objectContaining({ title: "asleep" })]);
   expect(await contentAt(row["loud"])).toBe("GOOD NIGHT");
-  await isAvailable();
+  await isAvailable(project, "cloud://acme:main");
 });
 
 test("a row of a local database names a file of the hosted store that it uses, and of no other", {

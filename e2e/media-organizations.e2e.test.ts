@@ -5,7 +5,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { useSandbox } from "@appdb/testkit/sandbox";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { ended, startHosted, startLogin } from "./support/hosted.ts";
+import { makeOrganization, signInCommand, startHosted } from "./support/hosted.ts";
 import { expectExit, makeProject } from "./support/served.ts";
 
 /** Functions read a file by its path and make one. `spy` says what it sees of its database's media. */
@@ -81,10 +81,7 @@ if ((await useSandbox()) !== undefined) {
     await using project = await makeProject(APP, { env: { SERVICE_PODS: "" } });
     const hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
-    const { code, login } = await startLogin(project);
-    await hosted.browse("GET", `/v1/devices/${code}`);
-    await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-    expect(await ended(login), login.output()).toBe(0);
+    await signInCommand(project, hosted);
     const [acme, other] = [await openPost(project, hosted.url, "acme"), await openPost(project, hosted.url, "other")];
 
     const sent = await acme.upload("/letters", "for acme\n");
@@ -160,10 +157,7 @@ interface Answered {
 async function openPost(project: TestProject, server: string, name: string): Promise<Post> {
   const uri = `cloud://${name}:main`;
   const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
-  await expectExit(project, 0, "org", "create", name);
-  await eventually(async () => expect(await json("db", "status", uri)).toMatchObject({ state: "AVAILABLE" }), {
-    timeout_ms: READY_MS,
-  });
+  await makeOrganization(project, name);
   await expectExit(project, 0, "deploy", "app.py", uri, "-f");
   const { id } = await json("db", "status", uri);
   const { services } = await json("service", "list", uri);

@@ -1,10 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "@appdb/testkit/eventually";
 import { ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
-import { expectExit, expectProblem, makeProject } from "./support/served.ts";
+import { type Hosted, send, startWithAcme } from "./support/hosted.ts";
+import { expectExit, expectProblem, makeProject, writeFile } from "./support/served.ts";
 import { readTypedLines } from "./support/typed-lines.ts";
 
 /** Its commands run here. */
@@ -20,6 +19,16 @@ class Photo(Base, name="photos"):
     id = db.Column(value=uuid7(), primary_key=True)
     title: db.String
     picture: db.Image
+`;
+/** A hosted image has no Pillow. */
+const NOTES = `import appdb as db
+
+Base = db.model_base()
+
+
+class Note(Base, name="notes"):
+    title = db.Column(type=db.String, primary_key=True)
+    text: db.Document
 `;
 const TIMEOUT = 180_000;
 /** The smallest image: one pixel. */
@@ -38,20 +47,7 @@ beforeAll(async () => {
   for (const name of ["sea", "hill"]) {
     writeFileSync(join(project.folder, "pictures", `${name}.jpg`), Buffer.concat([PNG, Buffer.from(name)]));
   }
-  hosted = await startHosted(project);
-  await hosted.setUp("ann@example.com");
-  const { code, login } = await startLogin(project);
-  await hosted.browse("GET", `/v1/devices/${code}`);
-  await hosted.browse("POST", "/v1/auth/device/approve", { userCode: code });
-  expect(await ended(login), login.output()).toBe(0);
-  await expectExit(project, 0, "org", "create", "acme");
-  await eventually(
-    async () => {
-      const { stdout } = await expectExit(project, 0, "db", "status", "cloud://acme:main", "--json");
-      expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
-    },
-    { timeout_ms: 60_000 },
-  );
+  hosted = await startWithAcme(project);
 }, TIMEOUT);
 afterAll(async () => {
   await project[Symbol.asyncDispose]();
@@ -107,6 +103,31 @@ test("the page's Python uploads files by a key with access to the database, and 
   expect(ran.stdout).toMatch(/Progress\(files_done=2, files=2/);
   expect(ran.stdout.trim().split("\n").at(-1)).toMatch(/^mediafs:\/\/acme:main\/home\/[0-9a-f]{2}\/[0-9a-f]{64}\.png$/);
   expect(JSON.parse(row).picture).toBe(`${HOME}/pictures/sea.jpg`);
+});
+
+test("a local file is uploaded by its path, and its address becomes a file of a row of a hosted table", {
+  timeout: TIMEOUT,
+}, async () => {
+  writeFile(project, "notes.py", NOTES);
+  writeFile(project, "letter.txt", "good morning");
+  writeFile(
+    project,
+    "give.py",
+    'from appdb.uploads import upload\nprint(upload("cloud://acme:main", ["letter.txt"])[0])\n',
+  );
+  await expectExit(project, 0, "db", "update", "cloud://acme:main", "-f");
+  await expectExit(project, 0, "schema", "update", "notes.py", "cloud://acme:main");
+  const { api_key: key } = await json("key", "create", "writer", "--org", "acme");
+  const python = join(ROOT, ".tools", "bin", "python");
+  const given = await project.type(
+    `SERVICE_API_KEY=${key} SERVICE_API_URL=${hosted.url} PYTHONPATH='${join(ROOT, "python")}' '${python}' give.py`,
+  );
+  const rows = `${hosted.url}/v1/orgs/acme/databases/main/tables/notes/rows`;
+  const row = { title: "First", text: given.stdout.trim() };
+  expect(await send(rows, key, "POST", row), given.stderr).toMatchObject({ status: 200 });
+  const { json: stored } = await send(rows, key, "GET");
+  expect(stored.rows).toEqual([expect.objectContaining({ title: "First" })]);
+  expect(await send(hosted.url + stored.rows[0].text.address, key, "GET")).toMatchObject({ text: "good morning" });
 });
 
 test("a key of a service, another organization and no sign-in are refused with a next step", {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { ROOT, type Started, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
-import { queryCluster } from "./served.ts";
+import { expectExit, queryCluster } from "./served.ts";
 
 /** The hosted service on the home of a project, with a browser session. */
 export interface Hosted {
@@ -32,6 +32,7 @@ export interface Asked extends Browsed {
 
 const PASSWORD = "correct horse battery";
 const START_MS = 60_000;
+const READY_MS = 120_000;
 
 /** Starts the built server on the home of the project with its own port and PostgreSQL. It ends with the project. */
 export async function startHosted(project: TestProject): Promise<Hosted> {
@@ -62,6 +63,27 @@ export async function startServer(project: TestProject): Promise<{ readonly serv
     },
     { timeout_ms: START_MS },
   );
+}
+
+/** Starts the server, signs the command in, and makes the organization `acme` with its database `main`. */
+export async function startWithAcme(project: TestProject): Promise<Hosted> {
+  const hosted = await startHosted(project);
+  await hosted.setUp("ann@example.com");
+  await signInCommand(project, hosted);
+  await makeOrganization(project, "acme");
+  return hosted;
+}
+
+/** Makes an organization, and waits for its database `main`. */
+export async function makeOrganization(project: TestProject, name: string): Promise<void> {
+  await expectExit(project, 0, "org", "create", name);
+  await isAvailable(project, `cloud://${name}:main`);
+}
+
+/** Waits until a database is available. */
+export async function isAvailable(project: TestProject, uri: string): Promise<void> {
+  const state = async () => JSON.parse((await expectExit(project, 0, "db", "status", uri, "--json")).stdout);
+  await eventually(async () => expect(await state()).toMatchObject({ state: "AVAILABLE" }), { timeout_ms: READY_MS });
 }
 
 export function openBrowserSession(url: string): Browse {

@@ -14,7 +14,7 @@ const MIGRATIONS = {
   "catalog-migrations": "packages/engine/migrations",
   "server-migrations": "apps/server/migrations",
 };
-/** `minify` also shortens names. Not for the pod, whose stack traces appear in logs. */
+/** `minify` also shortens names; with `keeps_names`, classes and functions still tell theirs. Not for the pod, whose stack traces appear in logs. */
 const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
@@ -28,10 +28,10 @@ const PROGRAMS = [
   },
   // loaded only for tracing
   { name: "traces", entry: "packages/system/src/traces/otlp-tracer.ts", minify: true },
-  // the SDK of a cloud is loaded with the first store of it
-  { name: "s3-store", entry: "packages/media/src/stores/s3-store.ts", minify: true },
-  { name: "gcs-store", entry: "packages/media/src/stores/gcs-store.ts", minify: true },
-  { name: "azure-store", entry: "packages/media/src/stores/azure-store.ts", minify: true },
+  // the SDK of a cloud is loaded with the first store of it; they compare names of classes, such as AbortSignal
+  { name: "s3-store", entry: "packages/media/src/stores/s3-store.ts", minify: true, keeps_names: true },
+  { name: "gcs-store", entry: "packages/media/src/stores/gcs-store.ts", minify: true, keeps_names: true },
+  { name: "azure-store", entry: "packages/media/src/stores/azure-store.ts", minify: true, keeps_names: true },
   // pg-native is an optional dependency of pg
   { name: "server-program", entry: "apps/server/src/main.ts", minify: false, external: ["pg-native"] },
   // child process of the server that reads tenants' documents (tenant-documents.ts)
@@ -135,7 +135,7 @@ export async function bundleTestServer(target, name, entry) {
   await bundleProgram(target, { ...server, name, entry });
 }
 
-async function bundleProgram(target, { name, entry, minify, external = [], left_out = [] }) {
+async function bundleProgram(target, { name, entry, minify, keeps_names = false, external = [], left_out = [] }) {
   const { build } = await import("esbuild");
   // Written to a sibling and renamed, so that a daemon that starts meanwhile never reads an incomplete file.
   const written = join(target, `${name}.js.${process.pid}.new`);
@@ -159,6 +159,7 @@ async function bundleProgram(target, { name, entry, minify, external = [], left_
     minifyWhitespace: true,
     minifySyntax: true,
     minifyIdentifiers: minify,
+    keepNames: keeps_names,
     legalComments: "none",
     external,
     logLevel: "warning",

@@ -107,6 +107,7 @@ const CONTROL = {
   mediaList: { items: [], next: null },
   mediaUsage: { files: 1, bytes: 1, entries: [], stored: { objects: 1, bytes: 1 }, room_bytes: null },
   mediaRemove: { removed: 1, missing: [] },
+  mediaPrune: { objects: 1, bytes: 1 },
 };
 
 /** Arguments of each command that takes some. */
@@ -158,6 +159,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "media ls": "mediafs://acme:main/home",
   "media rm": "mediafs://acme:main/home/a.jpg",
   "media du": "mediafs://acme:main/home",
+  "media prune": "mediafs://acme:main/home -f",
 };
 
 const COMMANDS = (await listCommands()).map(({ command }) => command);

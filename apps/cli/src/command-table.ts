@@ -341,6 +341,10 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
         brief: "Remove files of a media store",
         load: async () => (await import("./commands/media/rm.ts")).rm,
       },
+      prune: {
+        brief: "Free the files of a media store that nothing refers to",
+        load: async () => (await import("./commands/media/prune.ts")).prune,
+      },
       du: {
         brief: "Show the size of a media store and of its folders",
         load: async () => (await import("./commands/media/du.ts")).du,

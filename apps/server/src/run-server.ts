@@ -25,6 +25,7 @@ import { createServerLogger } from "./lifecycle/server-logger.ts";
 import { stopEach } from "./lifecycle/stop-each.ts";
 import { watchHome } from "./lifecycle/watch-home.ts";
 import { takeNextMasterKey } from "./operator/rotate-master-key.ts";
+import { removeObjectFolders } from "./pods/database-paths.ts";
 import type { KnownPods } from "./pods/host-runtime.ts";
 import { openHostRuntime } from "./pods/open-host-runtime.ts";
 import { type ReconcilerDeps, startReconciler } from "./reconciler/reconciler.ts";
@@ -129,6 +130,11 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
       // the gateway keeps serving kept pods
       gateway: () => (config.pods.are_kept ? gateway?.leave() : gateway?.end()),
       reconciler: () => reconciler?.stop(config.pods.are_kept ? "keep pods" : "end pods"),
+      sockets: () => {
+        // pods or a gateway of another process may use them
+        const areUnused = gateway !== undefined && reconciler !== undefined && !config.pods.are_kept;
+        return areUnused && config.media !== undefined ? removeObjectFolders(config) : undefined;
+      },
       requests: () => app.close(),
       mail: () => mail?.close(),
     });

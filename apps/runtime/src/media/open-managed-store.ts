@@ -7,7 +7,7 @@ import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { ManagedStore, UPLOAD_END } from "@appdb/media/files/managed-store";
 import { StoreTokens } from "@appdb/media/files/store-tokens";
 import { openHomeStore } from "@appdb/media/stores/home-store";
-import { markOwner } from "./own-folders.ts";
+import { markOwner, mediaFolders, removeLeftovers } from "./own-folders.ts";
 
 interface ManagedStorePlace {
   readonly sql: SqlPool;
@@ -25,9 +25,9 @@ interface ManagedStorePlace {
 
 /**
  * Opens the media store of a database for people. Its catalog exists. Only the database's pod or the home's daemon opens
- * it, one at a time: what a killed one was receiving is removed.
+ * it, one at a time: what a killed one was receiving is removed, and so is what other killed processes left.
  */
-export function openManagedStore(place: ManagedStorePlace): ManagedStore {
+export async function openManagedStore(place: ManagedStorePlace): Promise<ManagedStore> {
   const { database, folder, log, objects, room, secret, sql, uri } = place;
   const [home, uploads] = [MEDIA_FOLDERS.home, MEDIA_FOLDERS.uploads].map((name) => join(folder, name)) as [
     string,
@@ -35,13 +35,15 @@ export function openManagedStore(place: ManagedStorePlace): ManagedStore {
   ];
   for (const own of [home, uploads]) mkdirSync(own, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(uploads)) if (name.endsWith(UPLOAD_END)) rmSync(join(uploads, name), { force: true });
+  await removeLeftovers(mediaFolders({ folder }));
+  const { mark, owner } = markOwner(uploads);
   return new ManagedStore({
     sql,
     names: new MediaNames(sql, HOME_STORE),
     objects: new MediaObjects(sql),
     store_name: HOME_STORE,
-    // the mark ends with the process
-    store: openHomeStore({ folder: home, owner: markOwner(uploads).owner, objects, address: uri }),
+    store: openHomeStore({ folder: home, owner, objects, address: uri }),
+    mark,
     uri,
     uploads_folder: uploads,
     tokens: new StoreTokens(secret, database),

@@ -59,6 +59,8 @@ test("stores that can be used are accepted", async () => {
   });
   await using _folders = openLocal({ SERVICE_INPUT_MEDIA_DEST: folder, SERVICE_OUTPUT_MEDIA_DEST: "/srv/the media" });
   await using _hosted = openHosted({ input: HOME, output: "home", sources: ["s3://abc/d"] });
+  const container = "wasbs://given@account.blob.core.windows.net";
+  await using _clouds = openHosted({ input: `${container}/in`, output: "gs://bucket/out", sources: [container] });
 });
 
 test("each local database has its own folder in a hosted store, which stays", async () => {

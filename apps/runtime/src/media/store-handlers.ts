@@ -4,7 +4,7 @@ import type { z } from "zod";
 
 type Schemas = typeof MEDIA_SCHEMAS;
 type Query<Name extends "mediaList" | "mediaUsage"> = z.output<Schemas[Name]["query"]>;
-type Body<Name extends "mediaRemove" | "mediaRead" | "mediaWrite"> = z.output<Schemas[Name]["body"]>;
+type Body<Name extends "mediaRemove" | "mediaPrune" | "mediaRead" | "mediaWrite"> = z.output<Schemas[Name]["body"]>;
 
 /**
  * The routes of a media store, for each API that has them. `open` finds the store of a request, and `base` the path that
@@ -26,6 +26,8 @@ export function mediaHandlers<Params>(
       await (await open(params)).usage(query.name),
     mediaRemove: async ({ params, body: { folder, names } }: { params: Params; body: Body<"mediaRemove"> }) =>
       await (await open(params)).remove(names, folder),
+    mediaPrune: async ({ params, body }: { params: Params; body: Body<"mediaPrune"> }) =>
+      await (await open(params)).prune(body.dry_run),
     mediaRead: async ({ params, body }: { params: Params; body: Body<"mediaRead"> }) => ({
       files: addressed(params, await (await open(params)).read(body.names, body.expires_s)),
     }),

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
+import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHome, ROOT, type TestHome } from "../testing/test-home.ts";
 
@@ -95,4 +96,20 @@ test("addresses of other databases, and forged or cut requests, are refused", { 
   await expect(client.call("mediaList", { params: { db: "none" }, query: {} })).rejects.toMatchObject({
     code: "table_not_found",
   });
+});
+
+test("a killed daemon's mark goes when the next one opens the store, and a stopped one leaves none", {
+  timeout: TIMEOUT,
+}, async () => {
+  const uploads = join(tested.home, "media", "main", "uploads");
+  const marks = () => readdirSync(uploads).filter((name) => name.endsWith(".live"));
+  const pid = tested.readDaemonFile()?.pid ?? 0;
+  const [killed] = marks();
+  expect(killed).toBeDefined();
+  process.kill(pid, "SIGKILL");
+  client = await tested.startDaemon();
+  await client.call("mediaList", { params: PARAMS, query: {} });
+  expect(marks()).toEqual([expect.not.stringContaining(killed ?? "")]);
+  await client.call("stop", {});
+  await eventually(() => expect(marks()).toEqual([]), { timeout_ms: 20_000 });
 });

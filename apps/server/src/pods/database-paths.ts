@@ -1,6 +1,9 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PodName } from "@appdb/pods/driver/pod-driver";
 import { nameRuntimeFolder } from "@appdb/postgres/cluster/runtime-folder";
+import { readIfExists } from "@appdb/system/files/read-if-exists";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { SERVER_PATHS } from "../config/config.ts";
 
 /** Where a server stores databases: its home, and the folder for sockets (XDG_RUNTIME_DIR). */
@@ -58,4 +61,13 @@ export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPath
 /** The path of an organization's built environment. */
 export function imageFolder(home: string, orgId: string, hash: string): string {
   return join(home, SERVER_PATHS.images, orgId, hash);
+}
+
+/**
+ * Removes the folders for sockets of objects, which are outside of the home. No pod may run: those that see a folder would
+ * not see the next one of its name.
+ */
+export async function removeObjectFolders(paths: PodServerPaths): Promise<void> {
+  const ids = readIfExists(() => readdirSync(join(paths.home, SERVER_PATHS.databases))) ?? [];
+  for (const id of ids) await removeFolder(databasePaths(paths, id).objects_folder);
 }

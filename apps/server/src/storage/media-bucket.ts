@@ -1,5 +1,5 @@
 import { bytesContent } from "@appdb/media/stores/content";
-import type { MediaStore } from "@appdb/media/stores/media-store";
+import { endAbandoned, type MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
 import { emptyStore, storeBelow } from "@appdb/media/stores/store-below";
 import { revealAll } from "@appdb/system/secret";
@@ -17,6 +17,8 @@ export interface MediaBucket extends AsyncDisposable {
   open(database: BucketPart): Promise<MediaStore>;
   /** Whether it can be used: lists, and also writes. @throws AppError of the store */
   check(how: "read" | "write"): Promise<void>;
+  /** Ends uploads that killed gateways left. @throws AppError of the store */
+  endAbandoned(): Promise<number>;
   /** Removes the objects of a database. Safe to repeat. Returns how many. @throws AppError of the store */
   empty(database: BucketPart): Promise<number>;
 }
@@ -43,6 +45,7 @@ export function openMediaBucket({ bucket, environment }: MediaConfig): MediaBuck
       await store.put(CHECKED, bytesContent(Buffer.from("1")), { content_type: "text/plain" });
       await store.delete([CHECKED]);
     },
+    endAbandoned: async () => await endAbandoned(await openWhole()),
     empty: async (database) => await emptyStore(await open(database)),
     async [Symbol.asyncDispose]() {
       const opened = await opening?.catch(() => undefined);

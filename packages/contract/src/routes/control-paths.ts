@@ -169,6 +169,12 @@ export const CONTROL_ROUTES = {
   /** Removes names; content stays while a row or another name refers to it. */
   mediaRemove: post(`${DATABASE}/media/remove`, "data.write", "Remove files of the media store", ACCESS),
   /** Addresses need no credential until they expire. */
+  mediaPrune: post(
+    `${DATABASE}/media/prune`,
+    "data.write",
+    "Delete the objects of the media store that no row and no name refers to",
+    ACCESS,
+  ),
   mediaRead: post(`${DATABASE}/media/read`, "data.read", "Make addresses that files can be read from", ACCESS),
   mediaWrite: post(`${DATABASE}/media/write`, "data.write", "Make addresses that files can be put to", ACCESS),
 

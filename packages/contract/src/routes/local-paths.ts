@@ -27,6 +27,7 @@ export const LOCAL_ROUTES = {
   mediaList: get("/v1/media/:db"),
   mediaUsage: get("/v1/media/:db/usage"),
   mediaRemove: post("/v1/media/:db/remove"),
+  mediaPrune: post("/v1/media/:db/prune"),
   mediaRead: post("/v1/media/:db/read"),
   mediaWrite: post("/v1/media/:db/write"),
   serviceList: get("/v1/services"),

@@ -65,6 +65,14 @@ export const mediaRemoveSchema = z.strictObject({
 });
 export const mediaRemovedSchema = z.object({ removed: z.int(), missing: z.array(z.string()) });
 
+export const mediaPruneSchema = z.strictObject({
+  /** Only counts what would be deleted. */
+  dry_run: z.boolean().default(false),
+});
+/** Objects that no row and no name refers to. */
+export const mediaPrunedSchema = z.object({ objects: z.int(), bytes: z.int() });
+export type MediaPruned = z.infer<typeof mediaPrunedSchema>;
+
 const expires = z.int().min(1).max(MAX_EXPIRES_S).default(3_600);
 
 export const mediaReadSchema = z.strictObject({
@@ -124,6 +132,7 @@ export const MEDIA_SCHEMAS = {
   mediaList: { query: mediaListQuerySchema, answer: mediaListSchema },
   mediaUsage: { query: mediaUsageQuerySchema, answer: mediaUsageSchema },
   mediaRemove: { body: mediaRemoveSchema, answer: mediaRemovedSchema },
+  mediaPrune: { body: mediaPruneSchema, answer: mediaPrunedSchema },
   mediaRead: { body: mediaReadSchema, answer: mediaReadAnswerSchema },
   mediaWrite: { body: mediaWriteSchema, answer: mediaWriteAnswerSchema },
 } as const;

@@ -23,6 +23,7 @@ export const POD_ROUTES = {
   mediaList: get("/v1/media"),
   mediaUsage: get("/v1/media/usage"),
   mediaRemove: post("/v1/media/remove"),
+  mediaPrune: post("/v1/media/prune"),
   mediaRead: post("/v1/media/read"),
   mediaWrite: post("/v1/media/write"),
   /** The content of a media cell, by the token in its address. Also takes a range. */

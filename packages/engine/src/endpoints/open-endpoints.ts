@@ -169,10 +169,13 @@ export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput):
         args,
         media === undefined ? undefined : (text) => withAddresses(text, (cell) => media.addressOf(cell, "")),
       ),
-    collect: async () =>
-      (await context.once.collect()) +
-      (await collectBackground(deps)) +
-      (media === undefined ? 0 : await collectMedia(deps.sql, media)),
+    collect: async () => {
+      const deleted = (await context.once.collect()) + (await collectBackground(deps));
+      if (media === undefined) return deleted;
+      const objects = await collectMedia(deps.sql, media);
+      await media.endAbandoned();
+      return deleted + objects;
+    },
     openapi: (name) => describeService(input.manifest, findService(input.manifest, name)),
     checkHealth: async () => void (await deps.sql.query({ text: "select 1", name: "health" })),
     [Symbol.asyncDispose]: () => context.drain(),

@@ -2,7 +2,7 @@ import { printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/
 import { aColumn, aManifest, aTable, aUuid7Key } from "@appdb/testkit/manifest-builder";
 import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { collectMedia, readMediaUsage } from "./collect-media.ts";
+import { collectMedia, pruneMedia, readMediaUsage } from "./collect-media.ts";
 import { MediaObjects } from "./media-objects.ts";
 
 const GRACE_MS = 3_600_000;
@@ -147,4 +147,28 @@ test("all processes sign addresses by one secret", async () => {
   const secrets = await Promise.all([1, 2, 3].map(() => new MediaObjects(tested.sql).readSecret()));
   expect(secrets[0]).toHaveLength(32);
   expect(new Set(secrets.map((secret) => secret.toString("hex"))).size).toBe(1);
+});
+
+test("a prune frees all objects without a row at once, except those of the last hour", async () => {
+  await put("aa/old", 30 * 86_400_000);
+  await put("bb/yesterday", 86_400_000);
+  await put("cc/used", 86_400_000);
+  await put("dd/recent", 1_800_000);
+  await put("ee/elsewhere", 86_400_000, "s3://bucket");
+  await insert("row", "cc/used");
+  // a collection has just looked at them
+  await tested.sql.query({ text: "update appdb.media_objects set checked_at = now()" });
+  expect(await pruneMedia(tested.sql, media, "home", true)).toEqual({ objects: 2, bytes: 20 });
+  expect(stored.size).toBe(5);
+  expect(await pruneMedia(tested.sql, media, "home", false)).toEqual({ objects: 2, bytes: 20 });
+  expect([...stored].sort()).toEqual(["home cc/used", "home dd/recent", "s3://bucket ee/elsewhere"]);
+  expect(await pruneMedia(tested.sql, media, "home", false)).toEqual({ objects: 0, bytes: 0 });
+});
+
+test("a prune that the store refuses keeps its records, and can be repeated", async () => {
+  await put("aa/old", 86_400_000);
+  failure = new Error("the store is away");
+  await expect(pruneMedia(tested.sql, media, "home", false)).rejects.toThrow("the store is away");
+  failure = undefined;
+  expect(await pruneMedia(tested.sql, media, "home", false)).toEqual({ objects: 1, bytes: 10 });
 });

@@ -38,11 +38,11 @@ export async function collectMedia(
 ): Promise<number> {
   if (!(await hasCatalog(sql)) || (await countOpenJobs(sql)) > 0) return 0;
   const { tables } = await loadCatalog(sql);
-  const unused = await sql.transaction((connection) => findUnused(connection, tables, graceMs, onlyStore));
+  const { unused } = await sql.transaction((connection) => findUnused(connection, tables, graceMs, onlyStore));
   let deleted = 0;
   for (let at = 0; at < unused.length; at += BATCH) {
     const batch = unused.slice(at, at + BATCH);
-    deleted += await sql.transaction((connection) => deleteLocked(connection, media, batch, graceMs));
+    deleted += (await sql.transaction((connection) => deleteLocked(connection, media, batch, graceMs))).objects;
   }
   return deleted;
 }
@@ -75,7 +75,43 @@ export async function removeUnused(
     if (count > 0) return { reason: "row", table: table.name, column };
   }
   const deleted = await sql.transaction((connection) => deleteLocked(connection, media, [object], SETTLED_MS));
-  return deleted > 0 ? undefined : { reason: "recent" };
+  return deleted.objects > 0 ? undefined : { reason: "recent" };
+}
+
+/** What a prune frees, or would free. */
+export interface Pruned {
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+/**
+ * Deletes all objects of a store that no row and no name refers to, without the grace period: those that were given
+ * within the last hour stay, because a row may follow. With `isDry` it only counts them. May be interrupted and repeated.
+ * Undefined while jobs run, whose undo tables hold earlier values.
+ * @throws database_unavailable, media_unavailable, media_denied
+ */
+export async function pruneMedia(
+  sql: SqlPool,
+  media: Pick<MediaFiles, "remove">,
+  store: string,
+  isDry: boolean,
+): Promise<Pruned | undefined> {
+  if ((await countOpenJobs(sql)) > 0) return undefined;
+  const { tables } = await loadCatalog(sql);
+  if (isDry) return await sql.transaction((connection) => countUnused(connection, tables, store));
+  const { rows } = await sql.query({ text: "select now()::text" });
+  const before = rows[0]?.[0] ?? null;
+  let [objects, bytes] = [0, 0];
+  for (;;) {
+    const found = await sql.transaction((connection) => findUnused(connection, tables, SETTLED_MS, store, before));
+    for (let at = 0; at < found.unused.length; at += BATCH) {
+      const batch = found.unused.slice(at, at + BATCH);
+      const deleted = await sql.transaction((connection) => deleteLocked(connection, media, batch, SETTLED_MS));
+      objects += deleted.objects;
+      bytes += deleted.bytes;
+    }
+    if (found.is_last) return { objects, bytes };
+  }
 }
 
 /** Bytes and number of the objects that a database has written, as far as they were not deleted. */
@@ -87,27 +123,50 @@ export async function readMediaUsage(
   return { bytes: Number(bytes), objects: Number(objects) };
 }
 
-/** One scan of each table that has media, whatever the number of objects. */
+/** The condition for an object `c` to have no use. */
+function withoutUse(tables: readonly CatalogTable[]): string {
+  const uses = [USED_BY_NAME, ...usesOf(tables).map(({ used }) => used)];
+  return `not exists (select from held where held.key = c.key) ${uses.map((use) => `and not exists (${use})`).join(" ")}`;
+}
+
+async function countUnused(sql: SqlConnection, tables: readonly CatalogTable[], store: string): Promise<Pruned> {
+  await sql.query({ text: "set local statement_timeout = 0" });
+  const { rows } = await sql.query({
+    text: `with candidates as materialized (
+        select key, bytes from appdb.media_objects
+        where put_at < now() - make_interval(secs => $1) and store = $2
+      ), ${HELD}
+      select count(*)::text, coalesce(sum(bytes), 0)::text from (
+        select $2::text as store, key, bytes from candidates) as c where ${withoutUse(tables)}`,
+    values: [String(SETTLED_MS / 1_000), store],
+  });
+  return { objects: Number(rows[0]?.[0]), bytes: Number(rows[0]?.[1]) };
+}
+
+/**
+ * One scan of each table that has media, whatever the number of objects. `before`: objects that were looked up since then
+ * are left out; otherwise those of the last day.
+ */
 async function findUnused(
   sql: SqlConnection,
   tables: readonly CatalogTable[],
   graceMs: number,
   onlyStore: string | undefined,
-): Promise<readonly StoredKey[]> {
-  const uses = [USED_BY_NAME, ...usesOf(tables).map(({ used }) => used)];
+  before: string | null = null,
+): Promise<{ readonly unused: readonly StoredKey[]; readonly is_last: boolean }> {
   await sql.query({ text: "set local statement_timeout = 0" });
   const { rows } = await sql.query({
     text: `with candidates as materialized (
         select store, key from appdb.media_objects
         where put_at < now() - make_interval(secs => $1)
-          and coalesce(checked_at, '-infinity') < now() - make_interval(secs => $2)
+          and coalesce(checked_at, '-infinity') < coalesce($5::timestamptz, now() - make_interval(secs => $2))
           and ($4::text is null or store = $4)
         order by checked_at nulls first, store, key limit $3
       ), ${HELD}, unused as (
-        select store, key from candidates c where not exists (select from held where held.key = c.key) ${uses.map((use) => `and not exists (${use})`).join(" ")}
+        select store, key from candidates c where ${withoutUse(tables)}
       )
       select c.store, c.key, u.key is null from candidates c left join unused u on c.store = u.store and c.key = u.key`,
-    values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED), onlyStore ?? null],
+    values: [String(graceMs / 1_000), String(CHECKED_AGAIN_MS / 1_000), String(MAX_CHECKED), onlyStore ?? null, before],
   });
   const found = rows.map(([store, key, isUsed]) => ({
     store: String(store),
@@ -121,7 +180,7 @@ async function findUnused(
       from unnest($1::text[], $2::text[]) as given (store, key) where o.store = given.store and o.key = given.key`,
     values: [used.map(({ store }) => store), used.map(({ key }) => key)],
   });
-  return found.filter(({ isUsed }) => !isUsed);
+  return { unused: found.filter(({ isUsed }) => !isUsed), is_last: found.length < MAX_CHECKED };
 }
 
 /** The columns whose cells refer to objects, each with a query for those of the object `c`. */
@@ -153,9 +212,9 @@ async function deleteLocked(
   media: Pick<MediaFiles, "remove">,
   keys: readonly StoredKey[],
   graceMs: number,
-): Promise<number> {
+): Promise<Pruned> {
   const { rows } = await sql.query({
-    text: `select o.store, o.key from appdb.media_objects o
+    text: `select o.store, o.key, o.bytes::text from appdb.media_objects o
       join unnest($1::text[], $2::text[]) as given (store, key) on o.store = given.store and o.key = given.key
       where o.put_at < now() - make_interval(secs => $3) for update of o skip locked`,
     values: [keys.map(({ store }) => store), keys.map(({ key }) => key), String(graceMs / 1_000)],
@@ -172,5 +231,5 @@ async function deleteLocked(
       where o.store = gone.store and o.key = gone.key`,
     values: [rows.map(([store]) => store), rows.map(([, key]) => key)],
   });
-  return rows.length;
+  return { objects: rows.length, bytes: rows.reduce((sum, [, , bytes]) => sum + Number(bytes), 0) };
 }

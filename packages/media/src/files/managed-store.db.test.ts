@@ -38,6 +38,7 @@ beforeEach(async () => {
     uri: URI,
     uploads_folder: join(folder, "uploads"),
     tokens: new StoreTokens("secret", "main", () => now),
+    mark: { [Symbol.dispose]() {} },
     room: async () => (room === undefined ? undefined : { bytes: room, measured_at: measuredAt }),
     log: createSilentLog(),
   });

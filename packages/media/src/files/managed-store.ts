@@ -6,7 +6,14 @@ import { checkMediaName, hashOfKey, isObjectFolder, isObjectKey, objectKey } fro
 import type { ReadableFile, StoredFile, WritableFile } from "@appdb/contract/routes/media-files";
 import { answerError, JSON_HEADERS, type RouteAnswer } from "@appdb/engine/answers/answers";
 import { fileAnswer } from "@appdb/engine/answers/file-answer";
-import { collectMedia, type KeptBecause, MEDIA_GRACE_MS, removeUnused } from "@appdb/engine/media/collect-media";
+import {
+  collectMedia,
+  type KeptBecause,
+  MEDIA_GRACE_MS,
+  type Pruned,
+  pruneMedia,
+  removeUnused,
+} from "@appdb/engine/media/collect-media";
 import type { ListNames, MediaNames, NamedFile } from "@appdb/engine/media/media-names";
 import type { MediaObjects } from "@appdb/engine/media/media-objects";
 import type { Logger, MediaFiles, SqlPool } from "@appdb/engine/ports";
@@ -16,6 +23,7 @@ import type { MediaStore } from "../stores/media-store.ts";
 import { readHead } from "./file-source.ts";
 import { UNKNOWN } from "./media-files.ts";
 import { SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
+import { type MeasuredRoom, StoreRoom } from "./store-room.ts";
 import type { StorePermit, StoreTokens } from "./store-tokens.ts";
 
 /** Maximum names in a store. */
@@ -34,6 +42,8 @@ export interface ManagedStoreOptions {
   /** The store's name in cells. */
   readonly store_name: string;
   readonly store: MediaStore;
+  /** Shows other processes that drafts of this one are in use. */
+  readonly mark: Disposable;
   /** For messages: `mediafs://acme:main/home`. */
   readonly uri: string;
   /** A private folder on the disk of the store. */
@@ -58,26 +68,14 @@ export interface StoreRequest {
 type Wanted = { readonly name: string | null; readonly bytes: number; readonly sha256?: string | undefined };
 
 /** The media store of a database for people: files by names, and addresses that read and take them. */
-/** Bytes of a put. `ended_at`: by `performance.now()`. */
-interface Claim {
-  readonly bytes: number;
-  ended_at: number | undefined;
-}
-
-/** Bytes that may still be written, and when that was measured, by `performance.now()`. */
-interface MeasuredRoom {
-  readonly bytes: number;
-  readonly measured_at: number;
-}
-
-export class ManagedStore {
-  /** Puts that run, and those that have ended since the disk was measured. */
-  readonly #claims = new Set<Claim>();
+export class ManagedStore implements AsyncDisposable {
   readonly #options: ManagedStoreOptions;
   readonly #remover: Pick<MediaFiles, "remove">;
+  readonly #room: StoreRoom;
 
   constructor(options: ManagedStoreOptions) {
     this.#options = options;
+    this.#room = new StoreRoom(options.room, (reason) => this.#full(reason));
     this.#remover = { remove: (_name, keys) => options.store.delete(keys) };
   }
 
@@ -115,7 +113,7 @@ export class ManagedStore {
     // an object in use refuses the request before a name is removed
     for (const { key } of await names.find(given.filter(isObjectKey))) {
       const kept = await removeUnused(sql, this.#remover, { store: storeName, key });
-      if (kept !== undefined) throw this.#inUse(key, kept);
+      if (kept !== undefined) throw inUse(`${this.#options.uri}/${key}`, kept);
       gone.add(key);
     }
     const removed = await names.remove(
@@ -125,6 +123,14 @@ export class ManagedStore {
     for (const { name } of removed) gone.add(name);
     if (removed.length > 0) await this.#collectNow();
     return { removed: gone.size, missing: given.filter((name) => !gone.has(name)) };
+  }
+
+  /** Deletes all objects without a row or a name, or counts them. @throws media_in_use while jobs run */
+  async prune(isDry: boolean): Promise<Pruned> {
+    const { sql, store_name: storeName, uri } = this.#options;
+    const pruned = await pruneMedia(sql, this.#remover, storeName, isDry);
+    if (pruned === undefined) throw inUse(uri, { reason: "jobs" });
+    return pruned;
   }
 
   /** Deletes content that lost its last name or row, as `collectMedia` does. @throws database_unavailable */
@@ -173,7 +179,7 @@ export class ManagedStore {
     for (const file of checked) {
       const stored = await this.#findStored(file);
       if (stored === undefined) bytes += file.bytes;
-      await this.#requireRoom(bytes);
+      await this.#room.require(bytes);
       const permit: StorePermit = { action: "put", name: file.name, bytes: file.bytes, sha256: file.sha256 ?? null };
       const address = stored === undefined ? addressOf(tokens.make(permit, expiresS), file.name ?? "file") : null;
       const isSame = stored !== undefined && file.name !== null && keys.get(file.name) === stored.key;
@@ -202,6 +208,11 @@ export class ManagedStore {
     }
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#options.store[Symbol.asyncDispose]();
+    this.#options.mark[Symbol.dispose]();
+  }
+
   async #send({ key, name, type }: StorePermit & { action: "get" }, request: StoreRequest): Promise<RouteAnswer> {
     const { store } = this.#options;
     const found = await store.head(key);
@@ -225,7 +236,7 @@ export class ManagedStore {
     if (length !== undefined && Number(length) !== permit.bytes) throw otherBytes(permit.bytes, Number(length));
     await this.#requireNames(name === null ? 0 : 1);
     const path = join(uploads, randomBytes(12).toString("hex") + UPLOAD_END);
-    const claim = await this.#claim(permit.bytes);
+    const claim = await this.#room.claim(permit.bytes);
     try {
       const sha256 = await this.#receive(path, permit.bytes, request);
       if (permit.sha256 !== null && sha256 !== permit.sha256) throw otherContent(permit.sha256, sha256);
@@ -299,33 +310,6 @@ export class ManagedStore {
     return (sniffType(Buffer.concat(pieces), key) ?? UNKNOWN).type;
   }
 
-  /** Claims room for a put, in one step with the check: puts at the same time cannot share it. @throws media_store_full */
-  async #claim(bytes: number): Promise<Claim> {
-    const room = await this.#options.room();
-    const claim: Claim = { bytes, ended_at: undefined };
-    this.#checkRoom(bytes, room);
-    this.#claims.add(claim);
-    return claim;
-  }
-
-  /** @throws media_store_full */
-  async #requireRoom(bytes: number): Promise<void> {
-    this.#checkRoom(bytes, await this.#options.room());
-  }
-
-  #checkRoom(bytes: number, room: MeasuredRoom | undefined): void {
-    let claimed = 0;
-    for (const claim of this.#claims) {
-      // what a put has stored is part of a later measurement
-      const isMeasured = claim.ended_at !== undefined && (room === undefined || claim.ended_at < room.measured_at);
-      if (isMeasured) this.#claims.delete(claim);
-      else claimed += claim.bytes;
-    }
-    if (bytes === 0 || room === undefined || bytes <= room.bytes - claimed) return;
-    const left = Math.max(0, Math.floor(room.bytes - claimed));
-    throw this.#full(`${bytes} bytes are to be stored, and there is room for ${left}`);
-  }
-
   /** @throws media_store_full */
   async #requireNames(count: number): Promise<void> {
     if (count === 0 || (await this.#options.names.count()) + count <= MAX_FILES) return;
@@ -350,15 +334,6 @@ export class ManagedStore {
       meta: { store: uri, name },
     });
   }
-
-  #inUse(key: string, kept: KeptBecause): Error {
-    const [reason, hint] = WHY[kept.reason](kept as never);
-    return appError("media_in_use", {
-      detail: `${this.#options.uri}/${key} stays: ${reason}.`,
-      hint,
-      meta: { store: this.#options.uri, key },
-    });
-  }
 }
 
 /** Maximum entries of a folder whose sizes are listed. */
@@ -375,6 +350,11 @@ const WHY: Why = {
   recent: () => ["it was given within the last hour, and a row may follow", "Try again in an hour."],
   jobs: () => ["jobs are running that could be undone", "Try again when they have ended: cli jobs list"],
 };
+
+function inUse(uri: string, kept: KeptBecause): Error {
+  const [reason, hint] = WHY[kept.reason](kept as never);
+  return appError("media_in_use", { detail: `${uri} stays: ${reason}.`, hint, meta: { uri } });
+}
 
 function lastOf(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);

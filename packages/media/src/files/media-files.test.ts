@@ -35,6 +35,7 @@ function openFiles(): LocalMediaFiles {
     nameOf: (destination) => destination,
     own_uri: "mediafs://main/home",
     findOwn: async () => undefined,
+    own_stores: [],
     input: "s3://given",
     output: "home",
     sources: new MediaSources(["s3://given"], (store) => `SOURCES=${store}`),

@@ -14,7 +14,7 @@ import type { NamedFile } from "@appdb/engine/media/media-names";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
 import { parseStoreAddress } from "../stores/media-address.ts";
-import type { MediaStore } from "../stores/media-store.ts";
+import { endAbandoned, type MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
 import { tooLarge } from "./download.ts";
 import type { CountBytes, Downloads } from "./downloads.ts";
@@ -46,6 +46,8 @@ export interface MediaFilesOptions extends WorkerFolders {
   readonly input: string;
   /** The store of computed media without a destination of their own. */
   readonly output: string;
+  /** The names of all stores that files are put into. */
+  readonly own_stores: readonly string[];
   /** The stores in which given addresses may lie. */
   readonly sources: MediaSources;
   readonly cache: FileCache;
@@ -219,6 +221,10 @@ export class LocalMediaFiles implements MediaFiles {
 
   async remove(storeName: string, keys: readonly string[]): Promise<void> {
     await (await this.#options.openStore(storeName)).delete(keys);
+  }
+
+  async endAbandoned(): Promise<void> {
+    for (const name of new Set(this.#options.own_stores)) await endAbandoned(await this.#options.openStore(name));
   }
 
   readAddress(token: string): string {

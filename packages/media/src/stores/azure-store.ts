@@ -4,7 +4,7 @@ import { readPart, readWhole, sendParts } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
 import type { StoreSettings } from "./settings.ts";
-import { type StoreFailure, storeError } from "./store-errors.ts";
+import { NO_ROOM, type StoreFailure, storeError } from "./store-errors.ts";
 
 /** A blob has at most 50,000 blocks. */
 const BLOCK_BYTES = 16 << 20;
@@ -24,6 +24,8 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   Md5Mismatch: "invalid",
   ENOTFOUND: "no_store",
 };
+/** Other failures: there are many codes. */
+const OF_STATUS: Readonly<Record<number, StoreFailure>> = { 401: "denied", 403: "denied", [NO_ROOM]: "full" };
 /** A blob of the name is there. */
 const TAKEN = ["BlobAlreadyExists", "ConditionNotMet"];
 
@@ -192,7 +194,7 @@ class AzureStore implements MediaStore {
       const { name = "Error", statusCode } = cause as RestError;
       if (name === "AbortError" || name === "AppError") throw cause;
       const code = codeOf(cause);
-      const failure = FAILURES[code] ?? (statusCode === 403 || statusCode === 401 ? "denied" : "unavailable");
+      const failure = FAILURES[code] ?? OF_STATUS[statusCode ?? 0] ?? "unavailable";
       const said = code === "" ? (cause as Error).message.split("\n", 1)[0] : code;
       throw storeError(failure, { address: this.address, said: said ?? "", credentials: CREDENTIALS, key, cause });
     }

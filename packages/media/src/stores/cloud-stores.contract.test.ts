@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type MediaStoreUnderTest, testMediaStore } from "@appdb/testkit/contracts/media-store";
 import { type ObjectStore, type ObjectStoreName, startObjectStore, whyNoStore } from "@appdb/testkit/object-stores";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseStoreAddress, type StoreAddress } from "./media-address.ts";
 import { openStore } from "./open-store.ts";
 
@@ -67,4 +67,28 @@ function testCloud(cloud: Cloud): void {
     openMissing: () => open(server.address.replace("media", "missing-bucket")),
     openUnreachable: () => open(server.address, cloud.lose(server.environment)),
   });
+
+  if (cloud.name === "s3") {
+    test("an upload that a killed process left is ended when it is old, below the store's prefix only", async () => {
+      const begin = async (Key: string) => {
+        const { S3Client, CreateMultipartUploadCommand } = await import("@aws-sdk/client-s3");
+        const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "" } = server.environment;
+        const client = new S3Client({
+          region: "us-east-1",
+          endpoint: server.environment.AWS_ENDPOINT_URL ?? "",
+          forcePathStyle: true,
+          credentials: { accessKeyId, secretAccessKey },
+        });
+        await client.send(new CreateMultipartUploadCommand({ Bucket: "media", Key }));
+        client.destroy();
+      };
+      for (const key of ["left/a", "left/b", "other/a"]) await begin(key);
+      await using store = await open(`${server.address}/left`);
+      await using other = await open(`${server.address}/other`);
+      const later = Date.now() + 60_000;
+      expect(await store.endUploads?.(Date.now() - 60_000)).toBe(0);
+      expect([await store.endUploads?.(later), await store.endUploads?.(later)]).toEqual([2, 0]);
+      expect(await other.endUploads?.(later)).toBe(1);
+    });
+  }
 }

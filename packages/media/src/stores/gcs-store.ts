@@ -3,7 +3,7 @@ import { readWhole } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
 import type { StoreSettings } from "./settings.ts";
-import { credentialsError, type StoreFailure, storeError } from "./store-errors.ts";
+import { credentialsError, NO_ROOM, type StoreFailure, storeError } from "./store-errors.ts";
 
 /** Larger objects go by a resumable upload, in pieces of this size; it is a multiple of 256 KiB. */
 const PIECE_BYTES = 16 << 20;
@@ -11,7 +11,14 @@ const DELETES_AT_ONCE = 16;
 const MAX_PAUSE_S = 1;
 const CREDENTIALS = "the secret GOOGLE_CREDENTIALS (the JSON key of a service account)";
 
-const FAILURES: Readonly<Record<number, StoreFailure>> = { 401: "denied", 403: "denied", 404: "no_store" };
+const FAILURES: Readonly<Record<number, StoreFailure>> = {
+  401: "denied",
+  403: "denied",
+  404: "no_store",
+  [NO_ROOM]: "full",
+};
+/** Why a request with the status 403 was refused, if not for a missing right. */
+const OVER_QUOTA = "quotaExceeded";
 
 /**
  * Opens a bucket of Google Cloud Storage; `STORAGE_EMULATOR_HOST` names another server. The SDK is loaded here.
@@ -31,6 +38,8 @@ export async function openGcsStore(
     // a request holds a caller: without a cap the pauses of a missing host add up to 15 seconds
     retryOptions: { autoRetry: true, maxRetries: 3, maxRetryDelay: MAX_PAUSE_S },
   });
+  // the SDK reads the variable of this process too, and then leaves out the path of the API
+  storage.baseUrl = `${storage.apiEndpoint}/storage/v1`;
   // without a key of its own the machine's account would be asked for each signature
   const hasKey = (environment.GOOGLE_CREDENTIALS ?? environment.GOOGLE_APPLICATION_CREDENTIALS) !== undefined;
   return new GcsStore(storage.bucket(place.bucket), address, place.prefix, hasKey);
@@ -184,7 +193,9 @@ class GcsStore implements MediaStore {
       return this.#failed("denied", message, key, cause);
     }
     const said = status === undefined ? message : `${status} ${message.slice(0, 200)}`;
-    return this.#failed(FAILURES[status ?? 0] ?? "unavailable", said, key, cause);
+    const isOverQuota = (cause as { errors?: { reason?: string }[] }).errors?.[0]?.reason === OVER_QUOTA;
+    const failure = isOverQuota ? "full" : (FAILURES[status ?? 0] ?? "unavailable");
+    return this.#failed(failure, said, key, cause);
   }
 
   #failed(failure: StoreFailure, said: string, key: string | undefined, cause: unknown): Error {

@@ -85,6 +85,9 @@ export interface MediaStore extends AsyncDisposable {
   list(options?: ListOptions): Promise<MediaPage>;
   /** Deletes objects; a missing one is not an error. */
   delete(keys: readonly string[]): Promise<void>;
+  /** Ends uploads in parts that began before this time and were never completed: a killed process cannot. Their parts are
+   *  stored, and never listed. Returns how many. Absent where the store forgets them itself. */
+  endUploads?(beforeMs: number): Promise<number>;
   /** An address by which anyone can read the object until it expires; undefined when the store gives none. */
   signGet(key: string, options: SignOptions): Promise<string | undefined>;
   /** An address to which anyone can put the object until it expires; undefined when the store gives none. */
@@ -92,6 +95,14 @@ export interface MediaStore extends AsyncDisposable {
     key: string,
     options: { readonly expires_s: number; readonly content_type: string },
   ): Promise<string | undefined>;
+}
+
+/** No put takes so long. */
+const ABANDONED_MS = 86_400_000;
+
+/** Ends uploads of killed processes in a store. Safe to repeat. */
+export async function endAbandoned(store: MediaStore): Promise<number> {
+  return (await store.endUploads?.(Date.now() - ABANDONED_MS)) ?? 0;
 }
 
 const PART = /^[A-Za-z0-9_][A-Za-z0-9._=-]*$/;

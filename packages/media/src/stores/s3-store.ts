@@ -4,7 +4,7 @@ import { readPart, readWhole, sendParts } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
 import type { StoreSettings } from "./settings.ts";
-import { credentialsError, type StoreFailure, storeError } from "./store-errors.ts";
+import { credentialsError, NO_ROOM, type StoreFailure, storeError } from "./store-errors.ts";
 
 /** S3 takes parts from 5 MiB, and at most 10,000 of them. */
 const PART_BYTES = 16 << 20;
@@ -35,6 +35,9 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   QuotaExceeded: "full",
   XMinioStorageFull: "full",
 };
+
+/** Other failures: servers have names of their own for them. */
+const OF_STATUS: Readonly<Record<number, StoreFailure>> = { 403: "denied", [NO_ROOM]: "full" };
 
 /**
  * Opens a bucket of S3, or of a service that speaks S3's protocol at `AWS_ENDPOINT_URL`. The SDK is loaded here.
@@ -174,6 +177,34 @@ class S3Store implements MediaStore {
     }
   }
 
+  async endUploads(beforeMs: number): Promise<number> {
+    return this.#run(undefined, async () => {
+      let ended = 0;
+      let from: { KeyMarker?: string; UploadIdMarker?: string } = {};
+      for (let isLast = false; !isLast; ) {
+        const list = new this.#sdk.ListMultipartUploadsCommand({
+          Bucket: this.#bucket,
+          Prefix: this.#prefix,
+          ...from,
+        });
+        const {
+          IsTruncated,
+          NextKeyMarker = "",
+          NextUploadIdMarker = "",
+          Uploads = [],
+        } = await this.#client.send(list);
+        for (const { Initiated, Key, UploadId } of Uploads) {
+          if (Initiated === undefined || Initiated.getTime() >= beforeMs) continue;
+          await this.#client.send(new this.#sdk.AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }));
+          ended += 1;
+        }
+        isLast = IsTruncated !== true;
+        from = { KeyMarker: NextKeyMarker, UploadIdMarker: NextUploadIdMarker };
+      }
+      return ended;
+    });
+  }
+
   async signGet(key: string, { expires_s: expiresIn, disposition }: Parameters<MediaStore["signGet"]>[1]) {
     const { getSignedUrl } = await import("@aws-sdk/s3-request-presigner");
     const input: GetObjectCommandInput = this.#object(key);
@@ -223,7 +254,7 @@ class S3Store implements MediaStore {
       });
       await this.#client.send(end, abort(options.signal));
     } catch (error) {
-      // what is not ended is billed; the store also removes it by its lifecycle rule
+      // what is not ended is billed; a killed process leaves it to endUploads
       await this.#client.send(new this.#sdk.AbortMultipartUploadCommand(upload)).catch(() => undefined);
       throw error;
     }
@@ -239,7 +270,7 @@ class S3Store implements MediaStore {
     } catch (cause) {
       const { name = "Error", message = "" } = cause as S3ServiceException;
       if (name === "AbortError" || name === "AppError") throw cause;
-      const failure = FAILURES[name] ?? (statusOf(cause) === 403 ? "denied" : "unavailable");
+      const failure = FAILURES[name] ?? OF_STATUS[statusOf(cause) ?? 0] ?? "unavailable";
       const said = name === message || name === "Error" ? message : name;
       throw storeError(failure, { address: this.address, said, credentials: CREDENTIALS, key, cause });
     }

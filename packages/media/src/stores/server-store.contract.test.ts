@@ -175,20 +175,22 @@ describe("over a folder", () => {
   });
 });
 
-describe.skipIf(whyNoStore("s3") !== undefined)("over a bucket", () => {
-  let bucket: ObjectStore;
-  beforeAll(async () => {
-    bucket = await startObjectStore("s3");
-  });
-  afterAll(() => bucket[Symbol.asyncDispose]());
+for (const cloud of ["s3", "gcs", "azure"] as const) {
+  describe.skipIf(whyNoStore(cloud) !== undefined)(`over a bucket of ${cloud}`, () => {
+    let bucket: ObjectStore;
+    beforeAll(async () => {
+      bucket = await startObjectStore(cloud);
+    });
+    afterAll(() => bucket[Symbol.asyncDispose]());
 
-  testServed("served from a bucket", (isThere) => {
-    const name = isThere ? "media" : "missing-bucket";
-    const address = `${bucket.address.replace("media", name)}/${randomBytes(6).toString("hex")}`;
-    const place = parseStoreAddress(address) as Exclude<StoreAddress, { kind: "mediafs" }>;
-    return openStore(place, { environment: bucket.environment });
+    testServed(`served from ${cloud}`, (isThere) => {
+      const name = isThere ? "media" : "missing-bucket";
+      const address = `${bucket.address.replace("media", name)}/${randomBytes(6).toString("hex")}`;
+      const place = parseStoreAddress(address) as Exclude<StoreAddress, { kind: "mediafs" }>;
+      return openStore(place, { environment: bucket.environment });
+    });
   });
-});
+}
 
 /** The first line of the response to a request, as it is written. */
 async function sendRaw(socket: string, head: string): Promise<string> {

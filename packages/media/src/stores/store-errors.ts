@@ -13,6 +13,11 @@ interface FailureContext {
   readonly cause?: unknown;
 }
 
+/** The status of a store without room. */
+export const NO_ROOM = 507;
+/** How stores name signatures of another time: S3 and Google's tokens. */
+const OF_CLOCK = /TooSkewed|reasonable timeframe/;
+
 /** Makes the error of a failed request to a store. It names the secrets, never their values. */
 export function storeError(failure: StoreFailure, context: FailureContext): AppError {
   const { address, said, credentials, key, cause } = context;
@@ -21,7 +26,7 @@ export function storeError(failure: StoreFailure, context: FailureContext): AppE
     case "denied":
       return appError("media_denied", {
         detail: `The store ${address} refused access: ${said}.`,
-        hint: `Check ${credentials}, and that they may read, write, list and delete there.`,
+        hint: `Check ${credentials}${OF_CLOCK.test(said) ? ", the clock of this machine," : ","} and that they may read, write, list and delete there.`,
         meta,
         cause,
       });

@@ -8,7 +8,7 @@ import type { Context } from "../../context.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { text } from "../parameters.ts";
 
-type Api = Pick<typeof POD_API, "mediaList" | "mediaUsage" | "mediaRemove" | "mediaRead" | "mediaWrite">;
+type Api = Pick<typeof POD_API, "mediaList" | "mediaUsage" | "mediaRemove" | "mediaPrune" | "mediaRead" | "mediaWrite">;
 
 /** The media store of a local or hosted database. Addresses are complete. */
 export interface MediaTarget extends MediaUri {

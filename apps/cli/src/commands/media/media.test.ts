@@ -18,6 +18,8 @@ let folder: string;
 /** Names with their content. */
 let store: Map<string, Buffer>;
 let puts: string[];
+/** Objects that nothing refers to. */
+let unused = 0;
 /** Statuses that the next requests to addresses get. */
 let failures: number[];
 let server: Server;
@@ -79,6 +81,11 @@ const ANSWERS: Readonly<Record<string, (input: any) => unknown>> = {
     const gone = [...body.names, ...(body.folder === undefined ? [] : below(body.folder).map(([name]) => name))];
     const missing = gone.filter((name) => !store.delete(name));
     return { removed: gone.length - missing.length, missing };
+  },
+  mediaPrune: ({ body }) => {
+    const found = { objects: unused, bytes: unused * 1_024 };
+    if (body.dry_run !== true) unused = 0;
+    return found;
   },
   mediaRead: ({ body }) => ({
     files: body.names.map((name: string) => {
@@ -303,6 +310,20 @@ test("rm asks before it removes a folder, and names what is missing", async () =
   expect([asked.exit, asked.stderr]).toEqual([3, expect.stringContaining("Remove 2 files (14 B)")]);
   expect((await media(["rm", "-r", `${HOME}/b`], { answer: true })).stdout).toBe("Removed 2 files.\n");
   expect(store.size).toBe(0);
+});
+
+test("prune shows what it would free, asks, and frees it", async () => {
+  unused = 3;
+  const shown = await media(["prune", HOME, "-n"]);
+  expect([shown.exit, shown.stdout]).toEqual([2, "Would free 3 files (3.0 KiB).\n"]);
+  const asked = await media(["prune", HOME]);
+  expect([asked.exit, asked.stderr]).toEqual([3, expect.stringContaining(`cli media prune -f ${HOME}`)]);
+  expect(unused).toBe(3);
+  expect(JSON.parse((await media(["prune", HOME, "-f", "--json"])).stdout)).toEqual({ objects: 3, bytes: 3_072 });
+  expect((await media(["prune", HOME])).stdout).toContain("Nothing to free");
+  expect((await media(["prune", `${HOME}/pictures`])).stderr).toContain(
+    `hint: Name the whole store: cli media prune ${HOME}`,
+  );
 });
 
 test("a store that the caller may not see gives the server's error", async () => {

@@ -35,6 +35,19 @@ export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): voi
       throw error;
     }
   });
+  routes.add("mediaPrune", async ({ body, client, org, params, principal, reply }) => {
+    const { pod } = await findPod(deps, org, params.db, "written");
+    const event = { ...doneBy({ org, principal, client }), action: "media.prune", target: pod.uri } as const;
+    try {
+      const answer = await podClient(pod).call("mediaPrune", { body }, { signal: endOf(reply) });
+      if (!body.dry_run) await deps.recordEvent(deps.db, { ...event, detail: { ...answer } });
+      return answer;
+    } catch (error) {
+      // some objects may be gone
+      if (!body.dry_run) await deps.recordEvent(deps.db, { ...event, outcome: "failed", detail: {} });
+      throw error;
+    }
+  });
   routes.add("mediaRead", async ({ body, org, params, reply }) => {
     const found = await findPod(deps, org, params.db, "read");
     const { files } = await podClient(found.pod).call("mediaRead", { body }, { signal: endOf(reply) });

@@ -23,6 +23,7 @@ beforeAll(async () => {
     }
     if (route.startsWith("GET /v1/media")) return sendJson(response, { items: [], next: null });
     if (route === "POST /v1/media/remove") return sendJson(response, { removed: 2, missing: [] });
+    if (route === "POST /v1/media/prune") return sendJson(response, { objects: 2, bytes: 6 });
     if (route === "POST /v1/media/read") {
       return sendJson(response, { files: [{ ...FILE, address: "/_media/a.jpg?token" }] });
     }
@@ -45,6 +46,7 @@ const REQUESTS = {
   mediaRead: { body: { names: ["a.jpg"] } },
   mediaWrite: { body: { files: [{ name: "a.jpg", bytes: 3, sha256: HASH }] } },
   mediaRemove: { body: { names: ["a.jpg"], folder: "pictures" } },
+  mediaPrune: { body: {} },
 } as const;
 const ROUTES = Object.keys(REQUESTS) as (keyof typeof REQUESTS)[];
 
@@ -81,6 +83,21 @@ test("the audit log says who removed files", async () => {
     target: `cloud://${setup.org.name}:main`,
     detail: { files: 2, folder: "pictures" },
   });
+});
+
+test("the audit log says who freed unused objects, and nothing of a dry run", async () => {
+  const prunes = async () => {
+    const { json } = await server.ask("eventList", { as: setup.owner, params: { org: setup.org.name } } as never);
+    return (json as { items: { action: string }[] }).items.filter(({ action }) => action === "media.prune");
+  };
+  const before = (await prunes()).length;
+  const params = { org: setup.org.name, db: "main" };
+  await server.ask("mediaPrune", { as: setup.member, params, body: { dry_run: true } } as never);
+  expect(await prunes()).toHaveLength(before);
+  await ask("mediaPrune", setup.member);
+  const after = await prunes();
+  expect(after).toHaveLength(before + 1);
+  expect(after[0]).toMatchObject({ actor: setup.member.email, detail: { objects: 2, bytes: 6 } });
 });
 
 test("a key with access to the whole database may use its media store", async () => {

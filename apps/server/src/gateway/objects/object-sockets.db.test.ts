@@ -32,6 +32,7 @@ function openBucket(): MediaBucket {
   return {
     open,
     check: async () => undefined,
+    endAbandoned: async () => 0,
     empty: async (part) => await emptyStore(await open(part)),
     async [Symbol.asyncDispose]() {},
   };

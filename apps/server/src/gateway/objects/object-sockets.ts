@@ -15,6 +15,8 @@ import type { FindPodToken } from "../routing/pod-tokens.ts";
 import type { RoutedDatabase, RoutingTable } from "../routing/routing-table.ts";
 import { type BucketWatch, watchBucket } from "./watch-bucket.ts";
 
+const DAY_MS = 86_400_000;
+
 export interface ObjectSocketsDeps {
   readonly bucket: MediaBucket;
   readonly paths: PodServerPaths;
@@ -64,6 +66,18 @@ export function openObjectSockets(deps: ObjectSocketsDeps): ObjectSockets {
       log.warn({ err: error, db: id }, "a database cannot reach its media: it has no socket");
     }
   };
+  const endAbandoned = async () => {
+    try {
+      const uploads = await bucket.endAbandoned();
+      if (uploads > 0) log.info({ uploads }, "unfinished uploads of the media bucket were ended");
+    } catch (error) {
+      // the text alone: errors of an SDK have headers of the request
+      log.warn({ reason: (error as Error).message }, "unfinished uploads of the media bucket could not be ended");
+    }
+  };
+  void endAbandoned();
+  const daily = setInterval(() => void endAbandoned(), DAY_MS);
+  daily.unref();
   let last: Promise<void> = Promise.resolve();
   let isStopped = false;
   const look = async () => {
@@ -75,6 +89,7 @@ export function openObjectSockets(deps: ObjectSocketsDeps): ObjectSockets {
     problems: () => watch.problems(),
     async stop() {
       isStopped = true;
+      clearInterval(daily);
       await last;
       watch[Symbol.dispose]();
       for (const [id, server] of servers) close(id, server);

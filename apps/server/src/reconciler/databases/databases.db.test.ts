@@ -257,6 +257,7 @@ describe("a database", () => {
     const bucket: MediaBucket = {
       open: () => Promise.reject(new Error("The reconciler opens no objects.")),
       check: async () => undefined,
+      endAbandoned: async () => 0,
       async empty(part) {
         asked.push({ id: part.id, org_id: part.org_id });
         if (fails) throw appError("media_unavailable", { detail: "The bucket does not answer." });
