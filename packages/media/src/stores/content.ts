@@ -7,11 +7,10 @@ import type { MediaContent } from "./media-store.ts";
 export const PARTS_AT_ONCE = 3;
 const READ_BYTES = 1 << 20;
 
-/** A file of this machine that does not change. */
-export async function fileContent(path: string): Promise<MediaContent> {
-  const { size } = await stat(path);
+/** A file of this machine that does not change. `bytes`: its length, if known. */
+export async function fileContent(path: string, bytes?: number): Promise<MediaContent> {
   return {
-    bytes: size,
+    bytes: bytes ?? (await stat(path)).size,
     path,
     read: (start, end) =>
       end <= start ? noBytes() : createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES }),
