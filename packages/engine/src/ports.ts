@@ -267,6 +267,8 @@ export interface MediaFile {
 /** A file of a form, received completely. */
 export interface UploadedFile {
   readonly field: string;
+  /** Its first bytes, which tell the type. */
+  readonly head: Uint8Array;
   /** The bytes of a small file, which is held in memory; undefined for any other. */
   readonly content: Uint8Array | undefined;
   /** The path of the file, which exists until the form is disposed. A small one is written now. */

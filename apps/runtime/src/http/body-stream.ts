@@ -11,7 +11,7 @@ const IDLE_MS = 60_000;
 const DROPPED_BYTES = 64_000_000;
 const DROPPING_MS = 30_000;
 
-/** A request's body in pieces, at the consumer's pace. */
+/** A request's body in pieces, at the consumer's pace. Nothing is read before the consumer asks. */
 export class BodyStream implements AsyncIterable<Uint8Array> {
   readonly #request: IncomingMessage;
   /** The unpacked body, or the request itself. */
@@ -31,7 +31,6 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     this.#signal = signal;
     this.#idleMs = idleMs;
     this.#source = decompressedBody(request);
-    this.#source.on("data", (piece: Buffer) => this.#take(piece));
     this.#source.on("end", () => {
       this.#hasEnded = true;
       this.#wake();
@@ -43,6 +42,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+    if (this.#dropped === undefined) this.#source.on("data", this.#take);
     for (;;) {
       for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) {
         this.#bytes -= piece.length;
@@ -67,13 +67,13 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     this.#wake = () => clearTimeout(timer);
     if (this.#source !== this.#request) {
       stopUnpacking(this.#request, this.#source);
-      this.#request.on("data", (piece: Buffer) => this.#take(piece));
       this.#request.on("close", () => this.#wake());
     }
+    this.#request.off("data", this.#take).on("data", this.#take);
     this.#request.resume();
   }
 
-  #take(piece: Buffer): void {
+  readonly #take = (piece: Buffer): void => {
     if (this.#dropped !== undefined) {
       this.#dropped += piece.length;
       if (this.#dropped > DROPPED_BYTES) this.#request.socket.destroy();
@@ -83,7 +83,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     this.#bytes += piece.length;
     if (this.#bytes >= AHEAD_BYTES) this.#source.pause();
     this.#wake();
-  }
+  };
 
   #arrival(): Promise<void> {
     return new Promise((resolve, reject) => {

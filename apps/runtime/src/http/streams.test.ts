@@ -1,12 +1,15 @@
 import { EventEmitter, once } from "node:events";
 import { Agent, type IncomingMessage, request as openRequest } from "node:http";
 import { createConnection } from "node:net";
+import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import { JSON_HEADERS, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { CompiledRoute, RouteRequest } from "@appdb/engine/routes/route";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, expect, test } from "vitest";
+import { BodyStream } from "./body-stream.ts";
 import { type ServedEndpoints, type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";
 
 const LINES = "application/x-ndjson";
@@ -83,6 +86,24 @@ test("streams a very large body to the route with exact bytes", async () => {
   expect(await textOf(await answerOf(request))).toBe(`{"bytes":${block.length * 40},"body":""}`);
   expect(wrong).toEqual([]);
 });
+
+test.each([undefined, "gzip"])(
+  "a body (%s) is read when the route asks for it, and a dropped one to its end",
+  async (encoding) => {
+    const requestOf = () =>
+      Object.assign(new PassThrough(), { headers: { "content-encoding": encoding } }) as unknown as IncomingMessage &
+        PassThrough;
+    const body = encoding === undefined ? Buffer.from("12345") : gzipSync("12345");
+    const [read, dropped] = [requestOf(), requestOf()];
+    const stream = new BodyStream(read, new AbortController().signal);
+    if (encoding === undefined) expect(read.readableFlowing).toBe(null);
+    read.end(body);
+    expect(await count(stream)).toBe(5);
+    new BodyStream(dropped, new AbortController().signal).drop();
+    dropped.end(body);
+    await once(dropped, "end");
+  },
+);
 
 test("a slow route slows its client down", async () => {
   let goOn = (): void => undefined;

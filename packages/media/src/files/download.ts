@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { open } from "node:fs/promises";
+import { closeSync } from "node:fs";
 import { get as getHttp, type IncomingMessage } from "node:http";
 import { get as getHttps } from "node:https";
 import { isIP } from "node:net";
 import { appError } from "@appdb/contract/errors";
+import { createFile, writeAll } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { isForeignAddress, publicLookup } from "@appdb/system/network/public-addresses";
 import type { Validators } from "./file-cache.ts";
@@ -150,7 +151,7 @@ async function save(
     throw tooLarge(address, maxBytes);
   }
   const hash = createHash("sha256");
-  await using file = await open(path, "wx", 0o600);
+  const file = await createFile(path, "wx", 0o600);
   let bytes = 0;
   const checkSpeed = watchSpeed(address, patienceMs);
   try {
@@ -161,12 +162,14 @@ async function save(
       checkSpeed(bytes);
       await onBytes?.(piece.length);
       hash.update(piece);
-      for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
+      await writeAll(file, piece);
     }
   } catch (error) {
     const { name, code } = error as NodeJS.ErrnoException;
     if (name === "AppError" || isDiskFull(error) || signal.aborted) throw error;
     throw unreachable(address, `it breaks off after ${bytes} bytes${code === undefined ? "" : ` (${code})`}`, error);
+  } finally {
+    closeSync(file);
   }
   if (length >= 0 && bytes !== length) throw unreachable(address, `it breaks off after ${bytes} of ${length} bytes`);
   const { "content-type": type, "last-modified": lastModified, etag } = answer.headers;

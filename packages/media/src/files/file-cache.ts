@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { closeSync, mkdirSync, statSync } from "node:fs";
+import { readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
+import { createFile, writeAll } from "@appdb/system/files/descriptors";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 
 /** A file stays for so long after its last use, although the cache is full: a worker may be about to open it. */
@@ -113,7 +114,7 @@ export class FileCache {
     const path = found === undefined ? this.#pathOf(next.file) : await this.#keep(draft, next.file);
     const compared = { ...next, compared_ms: this.#now() };
     const text = this.#newDraft();
-    await writeFile(text, JSON.stringify(compared), { mode: 0o600 });
+    await writeNew(text, JSON.stringify(compared));
     await rename(text, index);
     this.#known.set(entry, compared);
     return path;
@@ -204,11 +205,22 @@ function describeContent(
 
 /** What another program or an earlier request has found. A text that was not written by us counts as nothing. */
 async function readKnown(index: string, entry: string): Promise<KnownContent | undefined> {
+  // the kernel has names in memory, and most addresses are new
+  if (statSync(index, { throwIfNoEntry: false }) === undefined) return undefined;
   const text = await awaitIfExists(readFile(index, "utf8"));
   if (text === undefined) return undefined;
   const { file = "", compared_ms: comparedMs = 0, etag, last_modified: lastModified } = parseIndex(text);
   if (!VERSIONED.test(file) || !file.startsWith(entry)) return undefined;
   return { file, compared_ms: comparedMs, etag, last_modified: lastModified };
+}
+
+async function writeNew(path: string, text: string): Promise<void> {
+  const file = await createFile(path, "wx", 0o600);
+  try {
+    await writeAll(file, Buffer.from(text));
+  } finally {
+    closeSync(file);
+  }
 }
 
 function parseIndex(text: string): Partial<KnownContent> {

@@ -10,9 +10,11 @@ const READ_BYTES = 1 << 20;
 /** The path of a file that a store may take, or the bytes of a small one. */
 export type Source = string | Uint8Array;
 
-/** The content for a store, which may take the file itself. */
-export async function contentOf(source: Source): Promise<MediaContent> {
-  return typeof source === "string" ? { ...(await fileContent(source)), is_movable: true } : bytesContent(source);
+/** The content for a store, which may take the file itself. `bytes`: its length, if known. */
+export async function contentOf(source: Source, bytes?: number): Promise<MediaContent> {
+  return typeof source === "string"
+    ? { ...(await fileContent(source, bytes)), is_movable: true }
+    : bytesContent(source);
 }
 
 /** SHA-256, hex. @throws the reason of an aborted signal */

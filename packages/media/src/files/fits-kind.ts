@@ -1,15 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
 import type { UploadedFile } from "@appdb/engine/ports";
-import { headOf } from "./file-source.ts";
 import { type FoundType, sniffType, whyUnknown } from "./sniff-type.ts";
 
 /** The type of an upload by its content. @throws media_invalid for another kind than the column's */
-export async function typeOf(file: UploadedFile, kind: MediaKind): Promise<FoundType> {
+export function typeOf(file: UploadedFile, kind: MediaKind): FoundType {
   if (file.bytes === 0) throw wrongKind(file, kind, "it is empty");
-  const head = await headOf(file.content ?? (await file.path()));
-  const found = sniffType(head, file.name);
-  if (found === undefined || !fits(found, kind)) throw wrongKind(file, kind, misfit(found, head));
+  const found = sniffType(file.head, file.name);
+  if (found === undefined || !fits(found, kind)) throw wrongKind(file, kind, misfit(found, file.head));
   return found;
 }
 

@@ -65,11 +65,12 @@ export interface MediaFilesOptions extends WorkerFolders {
 /** A file with what is known of it. */
 interface KnownFile extends Pick<MediaReference, "width" | "height" | "mode" | "name"> {
   readonly source: Source;
+  readonly bytes?: number;
   readonly sha256?: string;
 }
 
 /** A file that a worker made, as it gives it. */
-type MadeFile = Omit<KnownFile, "source" | "sha256"> & { readonly path: string };
+type MadeFile = Omit<KnownFile, "source" | "bytes" | "sha256"> & { readonly path: string };
 
 /** Files of media columns on this machine: those of local stores as they are, all others in a cache. */
 export class LocalMediaFiles implements MediaFiles {
@@ -114,9 +115,9 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   async receive(file: UploadedFile, kind: MediaKind, signal?: AbortSignal): Promise<string> {
-    const { name, sha256 } = file;
-    const found = await typeOf(file, kind);
-    const known = { source: file.content ?? (await file.path()), sha256, ...(name === "" ? {} : { name }) };
+    const { bytes, name, sha256 } = file;
+    const found = typeOf(file, kind);
+    const known = { source: file.content ?? (await file.path()), bytes, sha256, ...(name === "" ? {} : { name }) };
     return await this.#add(known, found, this.#options.input, signal);
   }
 
@@ -187,7 +188,7 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   async borrow(file: UploadedFile, kind: MediaKind): Promise<string> {
-    const { type } = await typeOf(file, kind);
+    const { type } = typeOf(file, kind);
     const name = file.name === "" ? {} : { name: file.name };
     // the form removes both names of the file
     const path = await file.path();
@@ -277,7 +278,7 @@ export class LocalMediaFiles implements MediaFiles {
     const store = await this.#options.openStore(storeName);
     const { source, width, height, mode, name } = file;
     const sha256 = file.sha256 ?? (await hashOf(source, signal));
-    const content = await contentOf(source);
+    const content = await contentOf(source, file.bytes);
     const key = objectKey(sha256, found.extension);
     await this.#options.record({ store: storeName, key, bytes: content.bytes });
     await store.put(key, content, { content_type: found.type, sha256, signal });

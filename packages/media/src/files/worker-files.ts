@@ -83,16 +83,20 @@ async function isCloned(path: string, copy: string): Promise<boolean> {
   }
 }
 
-/** Reads a small file and removes its name; undefined for a larger one, which stays. Neither a link nor a pipe is opened. */
+/** Reads a small file and removes it; undefined for a larger one, which stays. Neither a link nor a pipe is opened. */
 async function takeSmall(path: string): Promise<Uint8Array | undefined> {
+  const content = readSmall(path);
+  // After closing it: the last close of a removed file takes a millisecond of the event loop, and removing does not.
+  if (content !== undefined) await removeFile(path);
+  return content;
+}
+
+function readSmall(path: string): Uint8Array | undefined {
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = fstatSync(file);
     if (!found.isFile()) throw new Error("it is not a regular file");
-    if (found.size > SMALL_BYTES) return undefined;
-    const content = readStart(file, found.size);
-    await removeFile(path);
-    return content;
+    return found.size > SMALL_BYTES ? undefined : readStart(file, found.size);
   } finally {
     closeSync(file);
   }

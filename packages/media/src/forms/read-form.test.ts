@@ -81,6 +81,20 @@ test("a small file is held in memory, a large one and those beyond the form's me
   expect(stored.map((bytes, at) => bytes.equals(contents[at] ?? Buffer.alloc(0)))).toEqual([true, true]);
 });
 
+test.each([100, 65_536, 1_000_000])("a file of several writes arrives whole in pieces of %i bytes", async (size) => {
+  const content = randomBytes(900_001);
+  const limits = { ...LIMITS, file_bytes: 1_000_000 };
+  await using form = await receive(bodyOf(file("film", "a.mp4", content)), limits, size);
+  const [film] = form.files;
+  expect(film).toMatchObject({
+    bytes: 900_001,
+    content: undefined,
+    sha256: createHash("sha256").update(content).digest("hex"),
+    head: content.subarray(0, 4_096),
+  });
+  expect(readFileSync((await film?.path()) ?? "").equals(content)).toBe(true);
+});
+
 test("disposing a form removes its files", async () => {
   const form = await receive(bodyOf(file("picture", "a.png", "x"), file("film", "b.mp4", "y")));
   await Promise.all(form.files.map((one) => one.path()));

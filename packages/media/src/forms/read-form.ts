@@ -1,21 +1,28 @@
 import { isUtf8 } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { type FileHandle, open, rm, writeFile } from "node:fs/promises";
+import { closeSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import type { FormLimits, FormReader, ReceivedForm, UploadedFile } from "@appdb/engine/ports";
+import { createFile, removeFile, writeAllOf } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { createTurnShares, type TurnShares } from "@appdb/system/network/turn-shares";
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
+import { SNIFFED_BYTES } from "../files/sniff-type.ts";
 
 const MAX_PARTS = 2_000;
 const MAX_NAME_BYTES = 200;
 /** A part of this type is a file, also without a file name. */
 const OCTETS = "application/octet-stream";
 /** All forms together take so many bytes in a turn of the event loop: hashing them takes less than a millisecond. */
-const TURN_BYTES = 256 * 1_024;
+const TURN_BYTES = 64 * 1_024;
+/**
+ * A file is written when so many bytes or pieces of it have arrived. Each write needs Node's pool of threads, and the
+ * event loop takes longer to call it than to receive a piece.
+ */
+const WRITE_BYTES = 256 * 1_024;
+const WRITE_PIECES = 64;
 /** Files of a form are held in memory up to so many bytes together: the content of most pictures is never read from a disk. */
 const MEMORY_BYTES = 128 * 1_024;
 
@@ -34,11 +41,12 @@ export function createFormReader(folder: string, lentFolder = folder, prefix = "
 
 /** The same pieces, so that all forms together leave most of each turn of the event loop to other requests. */
 async function* inShares(body: AsyncIterable<Uint8Array>, shares: TurnShares): AsyncGenerator<Uint8Array> {
+  const nextTurn = () => new Promise<void>((resolve) => shares.onNextTurn("forms", resolve));
+  if (!shares.count("forms", 0)) await nextTurn();
   for await (const piece of body) {
+    // all forms may have waited for one event, as a query
+    if (!shares.count("forms", piece.length)) await nextTurn();
     yield piece;
-    if (!shares.count("forms", piece.length)) {
-      await new Promise<void>((resolve) => shares.onNextTurn("forms", resolve));
-    }
   }
 }
 
@@ -86,7 +94,7 @@ class Receiving implements ReceivedForm {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const paths = this.#names.splice(0).flatMap((name) => this.#folders.map((folder) => join(folder, name)));
-    await Promise.all(paths.map((path) => rm(path, { force: true })));
+    await Promise.all(paths.map(removeFile));
   }
 
   #open(contentType: string): BusboyInstance {
@@ -189,13 +197,17 @@ class Receiving implements ReceivedForm {
 
   async #save(stream: Readable): Promise<Omit<UploadedFile, "field" | "name">> {
     const hash = createHash("sha256");
+    const head: Buffer[] = [];
     const held: Buffer[] = [];
+    let heldBytes = 0;
     let bytes = 0;
-    let file: FileHandle | undefined;
+    let file: number | undefined;
     let path: Promise<string> | undefined;
+    let writing: Promise<void> | undefined;
     try {
       for await (const piece of stream as AsyncIterable<Buffer>) {
         if (this.#refusal !== undefined) break;
+        if (bytes < SNIFFED_BYTES) head.push(piece.subarray(0, SNIFFED_BYTES - bytes));
         bytes += piece.length;
         this.#fileBytes += piece.length;
         if (this.#fileBytes > this.#limits.file_bytes) {
@@ -204,30 +216,45 @@ class Receiving implements ReceivedForm {
         }
         hash.update(piece);
         held.push(piece);
-        this.#heldBytes += piece.length;
-        if (file === undefined && this.#heldBytes <= MEMORY_BYTES) continue;
+        heldBytes += piece.length;
         if (file === undefined) {
+          this.#heldBytes += piece.length;
+          if (this.#heldBytes <= MEMORY_BYTES) continue;
+          this.#heldBytes -= heldBytes;
           const name = this.#newPath();
-          file = await this.#fromDisk(open(name, "wx", 0o600));
+          file = await this.#fromDisk(createFile(name, "wx", 0o600));
           path = Promise.resolve(name);
         }
-        for (const part of held.splice(0)) {
-          await this.#fromDisk(file.writeFile(part));
-          this.#heldBytes -= part.length;
-        }
+        if (heldBytes < WRITE_BYTES && held.length < WRITE_PIECES) continue;
+        heldBytes = 0;
+        // the next pieces arrive meanwhile
+        await writing;
+        writing = this.#fromDisk(writeAllOf(file, held.splice(0)));
+        // it is awaited before the next one
+        writing.catch(() => undefined);
       }
+      await writing;
+      if (file !== undefined && held.length > 0 && this.#refusal === undefined)
+        await this.#fromDisk(writeAllOf(file, held.splice(0)));
     } finally {
-      await file?.close();
+      await writing?.catch(() => undefined);
+      if (file !== undefined) closeSync(file);
     }
     const content = file === undefined ? Buffer.concat(held) : undefined;
     const write = async (held: Buffer): Promise<string> => {
       const name = this.#newPath();
-      await writeFile(name, held, { flag: "wx", mode: 0o600 });
+      const file = await createFile(name, "wx", 0o600);
+      try {
+        if (held.length > 0) await writeAllOf(file, [held]);
+      } finally {
+        closeSync(file);
+      }
       return name;
     };
     return {
       bytes,
       sha256: hash.digest("hex"),
+      head: Buffer.concat(head),
       content,
       path() {
         path ??= write(content ?? Buffer.alloc(0));

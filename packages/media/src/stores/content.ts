@@ -6,12 +6,12 @@ import type { MediaContent } from "./media-store.ts";
 /** Parts of one object on their way at once: memory of a put is so many parts. */
 export const PARTS_AT_ONCE = 3;
 const READ_BYTES = 1 << 20;
+const NOTHING = Buffer.alloc(0);
 
-/** A file of this machine that does not change. */
-export async function fileContent(path: string): Promise<MediaContent> {
-  const { size } = await stat(path);
+/** A file of this machine that does not change. `bytes`: its length, if known. */
+export async function fileContent(path: string, bytes?: number): Promise<MediaContent> {
   return {
-    bytes: size,
+    bytes: bytes ?? (await stat(path)).size,
     path,
     read: (start, end) =>
       end <= start ? noBytes() : createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES }),
@@ -87,15 +87,22 @@ export function streamedContent(
   };
 }
 
+/** Reads a part into one buffer, which is the content's own if it arrives as one piece. It may not be changed. */
 export async function readPart(content: MediaContent, start: number, end: number): Promise<Buffer> {
-  const part = Buffer.allocUnsafe(end - start);
+  const bytes = end - start;
+  let part: Buffer = NOTHING;
   let at = 0;
   for await (const piece of content.read(start, end)) {
-    if (at + piece.length > part.length) break;
-    part.set(piece, at);
+    const from = at;
     at += piece.length;
+    if (at > bytes) break;
+    if (piece.length === bytes) part = Buffer.from(piece.buffer, piece.byteOffset, bytes);
+    else {
+      if (part.length === 0) part = Buffer.allocUnsafe(bytes);
+      part.set(piece, from);
+    }
   }
-  if (at !== part.length) throw new Error(`A part of media from ${start} to ${end} has ${at} bytes.`);
+  if (at !== bytes) throw new Error(`A part of media from ${start} to ${end} has ${at} bytes.`);
   return part;
 }
 

@@ -32,6 +32,7 @@ test("a file is stored by its path, and drafts of killed programs are removed", 
   const file = join(folder, "file");
   writeFileSync(file, "content");
   expect(await store.put("a/file", await fileContent(file), { content_type: "text/plain" })).toEqual({ created: true });
+  expect(statSync(join(path, "a/file")).mode & 0o777).toBe(0o400);
   const { body } = await store.get("a/file");
   expect(Buffer.concat(await drain(body)).toString()).toBe("content");
   expect(readdirSync(join(path, ".drafts"))).toEqual([]);

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { closeSync, constants, createReadStream, statSync } from "node:fs";
-import { chmod, copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createFile, removeFile, syncData, writeAll } from "@appdb/system/files/descriptors";
@@ -46,7 +46,6 @@ export function openDiskStore(folder: string, owner = "draft"): MediaStore {
       const draft = join(folder, DRAFTS, `${owner}-${randomBytes(12).toString("hex")}`);
       try {
         await withFolders(folder, draft, () => writeDraft(draft, content, options, address));
-        await chmod(draft, OBJECT_MODE);
         const give = present === undefined ? publish : replace;
         const created = await withFolders(folder, path, () => give(draft, path));
         await syncPath(dirname(path));
@@ -105,11 +104,12 @@ async function writeDraft(draft: string, content: MediaContent, options: PutOpti
     }
     await using file = await open(draft, "r+");
     await checkLength((await file.stat()).size, content, address);
+    await file.chmod(OBJECT_MODE);
     await file.datasync();
     return;
   }
   const hash = createHash("sha256");
-  const file = await createFile(draft, "wx", 0o600);
+  const file = await createFile(draft, "wx", OBJECT_MODE);
   try {
     let bytes = 0;
     for await (const piece of content.read(0, content.bytes)) {

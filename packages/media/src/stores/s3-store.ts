@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { GetObjectCommandInput, S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import type { GetObjectCommandInput, PutObjectCommand, S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { readPart, readWhole, sendParts } from "./content.ts";
 import { printStoreAddress, type StoreAddress } from "./media-address.ts";
 import { checkKey, type MediaContent, type MediaStore, type PutOptions } from "./media-store.ts";
@@ -232,6 +232,7 @@ class S3Store implements MediaStore {
         ? {}
         : { ChecksumSHA256: Buffer.from(options.sha256, "hex").toString("base64") }),
     });
+    if (options.sha256 !== undefined) signWithHash(command, options.sha256);
     await this.#client.send(command, abort(options.signal));
   }
 
@@ -280,6 +281,20 @@ class S3Store implements MediaStore {
 interface ObjectName {
   readonly Bucket: string;
   readonly Key: string;
+}
+
+/**
+ * Signs a request with the known hash of its body, which the SDK would compute again. The store compares it with what
+ * arrives (Amazon S3 API reference, Signature Version 4, x-amz-content-sha256).
+ */
+function signWithHash(command: PutObjectCommand, sha256: string): void {
+  command.middlewareStack.add(
+    (next) => (args) => {
+      (args.request as { headers: Record<string, string> }).headers["x-amz-content-sha256"] = sha256;
+      return next(args);
+    },
+    { step: "build", name: "contentHash" },
+  );
 }
 
 function abort(signal: AbortSignal | undefined): { abortSignal?: AbortSignal } {

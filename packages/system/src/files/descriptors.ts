@@ -1,4 +1,4 @@
-import { fdatasync, fsync, open, readSync, unlink, write } from "node:fs";
+import { fdatasync, fsync, open, readSync, unlink, write, writev } from "node:fs";
 import { promisify } from "node:util";
 import { awaitIfExists } from "./read-if-exists.ts";
 
@@ -11,6 +11,7 @@ export const createFile = promisify(open);
 export const syncFile = promisify(fsync);
 export const syncData = promisify(fdatasync);
 const writeBytes = promisify(write);
+const writePieces = promisify(writev);
 const removeName = promisify(unlink);
 
 /** Reads so many bytes from the start of a file that was just written, or all of a shorter one. */
@@ -22,6 +23,15 @@ export function readStart(file: number, bytes: number): Buffer {
 /** Appends all the bytes. */
 export async function writeAll(file: number, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += (await writeBytes(file, bytes, at)).bytesWritten;
+}
+
+/** Appends all the pieces with one call, or a few for a disk that takes part of them. */
+export async function writeAllOf(file: number, pieces: readonly Uint8Array[]): Promise<void> {
+  let { bytesWritten: done } = await writePieces(file, pieces);
+  for (const piece of pieces) {
+    if (done < piece.length) await writeAll(file, piece.subarray(done));
+    done = Math.max(0, done - piece.length);
+  }
 }
 
 /** Removes a file's name if it exists. */

@@ -19,3 +19,15 @@ test("waiting streams continue in order, some in each turn", async () => {
   await nextTurn();
   expect(seen).toEqual(["1", "2", "b", "3"]);
 });
+
+test("streams that continue use the share of their turn", async () => {
+  const shares = createTurnShares(131_072);
+  const moved: boolean[] = [];
+  for (const _ of ["1", "2"]) shares.onNextTurn("a", () => moved.push(shares.count("a", 65_536)));
+  await nextTurn();
+  // the first one must not take the place of the second
+  expect(moved).toEqual([false, false]);
+  shares.onNextTurn("a", () => moved.push(shares.count("a", 65_536)));
+  await nextTurn();
+  expect(moved).toEqual([false, false, true]);
+});

@@ -1,6 +1,6 @@
 /** Bytes of bodies that one owner may move in one turn of the event loop. The rest waits for the next turn. */
 const TURN_BYTES = 1024 ** 2;
-/** The least that a resumed stream moves before the check. */
+/** What a resumed stream moves before the check. It is counted when the stream is resumed. */
 const PIECE_BYTES = 65_536;
 
 /** Divides the event loop's turns: an owner with hundreds of bodies delays others by one share at most. */
@@ -35,7 +35,9 @@ export function createTurnShares(turnBytes = TURN_BYTES): TurnShares {
     for (const [owner, { waiting }] of all) {
       if (waiting.length === 0) continue;
       const going = waiting.splice(0, Math.max(1, Math.floor(turnBytes / PIECE_BYTES)));
-      if (waiting.length > 0) shareOf(owner).waiting.push(...waiting);
+      const share = shareOf(owner);
+      share.bytes += (going.length - 1) * PIECE_BYTES;
+      share.waiting.push(...waiting);
       for (const resume of going) resume();
     }
   };
