@@ -45,6 +45,8 @@ export const columnSchema = z.strictObject({
   renamed_from: z.string().nullable().default(null),
   /** Hidden from users: it holds the vectors of an embedding index, and its name begins with an underscore. */
   is_hidden: z.boolean().optional(),
+  /** The view whose column it is, when a table has the columns of its views (lower-views.ts). Never in a manifest. */
+  view: z.string().optional(),
   source: sourceSchema,
 });
 
@@ -77,23 +79,37 @@ const embeddingIndexSchema = z
 
 export const indexSchema = z.discriminatedUnion("kind", [btreeIndexSchema, embeddingIndexSchema]);
 
-export const tableSchema = z.strictObject({
-  name: z.string(),
-  /** Python class name, for messages. */
-  model: z.string(),
-  comment: z.string().nullable(),
-  custom_metadata: z.unknown(),
-  columns: z.array(columnSchema).max(MAX_NAMES).min(1),
-  /** Computed columns without values in the table. What reads one has its expression in its place. */
-  unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
-  /** Column names in declared order; empty when the table has no key. */
-  primary_key: z.array(z.string()).max(MAX_NAMES),
-  indexes: z.array(indexSchema).max(MAX_NAMES),
-  has_default_idxs: z.boolean(),
-  /** The table's previous name. */
-  renamed_from: z.string().nullable().default(null),
-  source: sourceSchema,
+/** What makes a table a view: rows of another table or view. */
+const viewSchema = z.strictObject({
+  /** A table or view of the same file. */
+  base: z.string(),
+  /** The condition of its rows, over columns of the base; null for all. `text` as for a computed column. */
+  filter: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
+  /** The columns of the base that it shows; null for all. */
+  columns: z.array(z.string()).max(MAX_NAMES).nullable(),
 });
+
+export const tableSchema = z
+  .strictObject({
+    name: z.string(),
+    /** Python class name, for messages. */
+    model: z.string(),
+    comment: z.string().nullable(),
+    custom_metadata: z.unknown(),
+    /** Of a view: its own columns, all of them computed. */
+    columns: z.array(columnSchema).max(MAX_NAMES),
+    view: viewSchema.optional(),
+    /** Computed columns without values in the table. What reads one has its expression in its place. */
+    unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
+    /** Column names in declared order; empty when the table has no key. */
+    primary_key: z.array(z.string()).max(MAX_NAMES),
+    indexes: z.array(indexSchema).max(MAX_NAMES),
+    has_default_idxs: z.boolean(),
+    /** The table's previous name. */
+    renamed_from: z.string().nullable().default(null),
+    source: sourceSchema,
+  })
+  .refine(({ columns, view }) => view !== undefined || columns.length > 0, "has no column");
 
 export const parameterSchema = z.strictObject({
   name: z.string(),

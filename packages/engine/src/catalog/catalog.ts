@@ -10,7 +10,36 @@ export interface Catalog {
   /** Increments with every schema change of the target. Plan and apply compare and swap on it. */
   readonly version: number;
   readonly tables: readonly CatalogTable[];
+  readonly views: readonly CatalogView[];
   readonly functions: ReadonlyMap<string, CatalogFunction>;
+}
+
+/** A view: rows of a table. Its own columns are hidden columns of that table. */
+export interface CatalogView {
+  readonly id: number;
+  readonly folder: string;
+  readonly name: string;
+  readonly table_id: number;
+  readonly model: string;
+  readonly comment: string | null;
+  readonly custom_metadata: unknown;
+  readonly definition: ViewDefinition;
+  /** As for a table. */
+  readonly renamed_from: string | null;
+  readonly project: string | null;
+}
+
+export interface ViewDefinition {
+  /** The table or view that it is declared over. */
+  readonly base: string;
+  /** The declared condition, for people; null for none. */
+  readonly filter: string | null;
+  /** The condition of its rows, over columns of the table; null for all rows. */
+  readonly member: Expr | null;
+  /** Its visible columns, those of its base first, with their names in the table. */
+  readonly columns: readonly { readonly name: string; readonly column: string }[];
+  /** Names of its own and inherited indexes in the table, by their declared names. */
+  readonly indexes: Readonly<Record<string, string>>;
 }
 
 export interface CatalogTable {

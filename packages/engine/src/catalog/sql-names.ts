@@ -40,6 +40,21 @@ export function indexName(
   return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);
 }
 
+/** A hidden column of a view in its table: `_cheap.label`, or `_cheap` for the one that says which rows it has. Names of
+ *  people begin with a letter. */
+export function viewColumnName(view: string, column: string | null): string {
+  return fit(column === null ? `_${view}` : `_${view}.${column}`);
+}
+
+/** The hidden columns of a view in its table: that of its condition, which not every view has, and its own ones. */
+export function ownColumns(view: {
+  readonly name: string;
+  readonly definition: { readonly columns: readonly { readonly name: string; readonly column: string }[] };
+}): readonly string[] {
+  const own = view.definition.columns.filter(({ name, column }) => column === viewColumnName(view.name, name));
+  return [viewColumnName(view.name, null), ...own.map(({ column }) => column)];
+}
+
 /** The quoted table that keeps previous values while a job runs that may have to restore them. */
 export function undoTable(jobId: string): string {
   return `appdb."undo ${jobId}"`;

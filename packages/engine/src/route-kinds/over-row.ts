@@ -6,6 +6,7 @@ import type {
   ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
+import { lowerViews } from "../catalog/lower-views.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import {
   compareFileResponse,
@@ -34,7 +35,11 @@ export function describeOverTable(table: string, inputs: readonly string[], outp
 
 /** The table of a route. Refuses a missing one. */
 export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
-  return manifest.tables.find((candidate) => candidate.name === name) ?? refuse(`Table ${name} does not exist.`);
+  const table = manifest.tables.find((candidate) => candidate.name === name);
+  if (table !== undefined) return table;
+  const view = lowerViews(manifest).views.find((candidate) => candidate.name === name);
+  if (view === undefined) return refuse(`Table ${name} does not exist.`);
+  return refuse(`${name} is a view. Its rows are rows of the table ${view.table}; name that table in the route.`);
 }
 
 /** The stored and unstored columns of a table. */

@@ -1,0 +1,328 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { Manifest, ManifestColumn, ManifestIndex, ManifestQuery, ManifestTable } from "@appdb/contract/manifest";
+import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
+import { mapParts, visit } from "../expressions/tree.ts";
+import { BOOL_TYPE } from "../kinds/kinds.ts";
+import { mapExpressions } from "./bind-query.ts";
+import type { ViewDefinition } from "./catalog.ts";
+import { isIndexable } from "./operations.ts";
+import { renameInExpr } from "./rename-catalog.ts";
+import { viewColumnName } from "./sql-names.ts";
+
+/**
+ * A view of an application. It has no rows of its own: its rows are those rows of its table for which `member` is
+ * true. Its computed columns are hidden columns of the table, which have values for these rows only.
+ */
+export interface DeclaredView {
+  readonly name: string;
+  readonly model: string;
+  readonly comment: string | null;
+  readonly custom_metadata: unknown;
+  readonly renamed_from: string | null;
+  readonly source: ManifestTable["source"];
+  /** The table with its rows. */
+  readonly table: string;
+  readonly definition: ViewDefinition;
+}
+
+/** A manifest without views among its tables: tables have the columns of their views, and queries read tables. */
+export interface LoweredManifest extends Manifest {
+  readonly views: readonly DeclaredView[];
+}
+
+const lowered = new WeakMap<Manifest, LoweredManifest>();
+
+/**
+ * Replaces the views of a manifest by hidden columns of their tables and by conditions of its queries. A manifest
+ * without views stays as it is, and so does a lowered one. Pure; the result is kept for each manifest.
+ * @throws app_invalid for a view over a missing table, over itself, or in a join that it cannot be part of
+ */
+export function lowerViews(manifest: Manifest): LoweredManifest {
+  const known = lowered.get(manifest);
+  if (known !== undefined) return known;
+  const result = "views" in manifest ? (manifest as LoweredManifest) : lower(manifest);
+  lowered.set(manifest, result);
+  lowered.set(result, result);
+  return result;
+}
+
+function lower(manifest: Manifest): LoweredManifest {
+  const declared = manifest.tables.filter((table) => table.view !== undefined);
+  if (declared.length === 0) return { ...manifest, views: [] };
+  const tables = new Map(manifest.tables.flatMap((table) => (table.view === undefined ? [[table.name, table]] : [])));
+  const views = new Map<string, DeclaredView>();
+  for (const table of inOrder(declared)) {
+    const base = views.get(table.view?.base ?? "");
+    const root = tables.get(base?.table ?? table.view?.base ?? "");
+    if (root === undefined) throw refuse(table, `is over '${table.view?.base}', which the file does not declare`);
+    const { view, extended } = lowerView(table, root, base);
+    tables.set(root.name, extended);
+    views.set(view.name, view);
+  }
+  return {
+    ...manifest,
+    tables: [...tables.values()],
+    queries: manifest.queries.map((query) => lowerQuery(query, views)),
+    views: [...views.values()],
+  };
+}
+
+/** Views after the views that they are over. */
+function inOrder(declared: readonly ManifestTable[]): readonly ManifestTable[] {
+  const byName = new Map(declared.map((table) => [table.name, table]));
+  const ordered = new Set<ManifestTable>();
+  const add = (table: ManifestTable, above: readonly ManifestTable[]): void => {
+    if (above.includes(table)) throw refuse(table, "is over itself");
+    const base = byName.get(table.view?.base ?? "");
+    if (base !== undefined && !ordered.has(base)) add(base, [...above, table]);
+    ordered.add(table);
+  };
+  for (const table of declared) if (!ordered.has(table)) add(table, []);
+  return [...ordered];
+}
+
+function lowerView(
+  declared: ManifestTable,
+  root: ManifestTable,
+  base: DeclaredView | undefined,
+): { view: DeclaredView; extended: ManifestTable } {
+  const { name, view: over } = declared;
+  const wasNamed = declared.renamed_from ?? name;
+  const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  const filter = over?.filter ?? null;
+  const baseNames = new Map(inherited.map((column) => [column.name, column.column]));
+  const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
+  const added: ManifestColumn[] = [];
+  let member = base?.definition.member ?? null;
+  if (filter !== null) {
+    const condition = renameInExpr(filter.expr, baseNames);
+    if (isAlwaysKnown(condition)) member = both(member, condition);
+    else {
+      const hidden = memberColumn(declared, guarded(member, condition), filter.text, wasNamed);
+      added.push(hidden);
+      member = { node: "column", name: hidden.name, type: BOOL_TYPE, nullable: true };
+    }
+  }
+  const names = new Map(baseNames);
+  const place = (column: ManifestColumn): ManifestColumn => {
+    const former = column.renamed_from ?? column.name;
+    const isRenamed = wasNamed !== name || former !== column.name;
+    const { expr, text } = column.computed ?? { expr: null, text: "" };
+    const own = viewColumnName(name, column.name);
+    const computed = expr === null ? null : { text, expr: guarded(member, renameInExpr(expr, names)) };
+    names.set(column.name, own);
+    return {
+      ...column,
+      name: own,
+      nullable: true,
+      primary_key: false,
+      computed,
+      renamed_from: isRenamed ? viewColumnName(wasNamed, former) : null,
+      is_hidden: true,
+      // The vectors of an index belong to the index.
+      ...(column.is_hidden === true ? {} : { view: name }),
+    };
+  };
+  const own = declared.columns.map(place);
+  const unstored = (declared.unstored ?? []).map(place);
+  const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, name, names));
+  return {
+    view: {
+      name,
+      model: declared.model,
+      comment: declared.comment,
+      custom_metadata: declared.custom_metadata,
+      renamed_from: declared.renamed_from,
+      source: declared.source,
+      table: root.name,
+      definition: {
+        base: over?.base ?? "",
+        filter: filter?.text ?? null,
+        member,
+        columns: [
+          ...visible,
+          ...[...declared.columns, ...(declared.unstored ?? [])].flatMap((column) =>
+            column.is_hidden === true ? [] : [{ name: column.name, column: names.get(column.name) ?? "" }],
+          ),
+        ],
+        indexes: {
+          ...base?.definition.indexes,
+          ...Object.fromEntries(
+            declared.indexes.flatMap((index) =>
+              index.name === null ? [] : [[index.name, indexNameIn(name, index.name)]],
+            ),
+          ),
+        },
+      },
+    },
+    extended: {
+      ...root,
+      columns: [...root.columns, ...added, ...own],
+      ...(unstored.length === 0 ? {} : { unstored: [...(root.unstored ?? []), ...unstored] }),
+      indexes: [...root.indexes, ...indexes.filter((index) => !hasIndex(root, index))],
+    },
+  };
+}
+
+function shownColumn({ name, is_hidden: isHidden }: ManifestColumn): ViewDefinition["columns"][number][] {
+  return isHidden === true ? [] : [{ name, column: name }];
+}
+
+/** The hidden column that says whether a row is in a view. */
+function memberColumn(declared: ManifestTable, expr: Expr, text: string, wasNamed: string): ManifestColumn {
+  return {
+    name: viewColumnName(declared.name, null),
+    type: BOOL_TYPE,
+    nullable: true,
+    primary_key: false,
+    computed: { text, expr },
+    comment: null,
+    custom_metadata: null,
+    renamed_from: wasNamed === declared.name ? null : viewColumnName(wasNamed, null),
+    is_hidden: true,
+    view: declared.name,
+    source: declared.source,
+  };
+}
+
+/** The operators and functions whose SQL gives a value for any row, so that a condition of them need not be stored. */
+const TOTAL: ReadonlySet<string> = new Set([
+  "op.eq",
+  "op.ne",
+  "op.lt",
+  "op.le",
+  "op.gt",
+  "op.ge",
+  "op.and",
+  "op.or",
+  "op.not",
+  "op.is_null",
+  "op.is_not_null",
+]);
+
+/** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
+ *  constants. */
+function isAlwaysKnown(condition: Expr): boolean {
+  let isTotal = compileSql(condition, ROW_COLUMNS) !== undefined;
+  visit(condition, (node) => {
+    if (node.node === "column" || node.node === "literal") return;
+    if (node.node !== "call" || !TOTAL.has(node.fn)) isTotal = false;
+    else if (new Set(node.args.map(({ type }) => type.kind)).size > 1) isTotal = false;
+  });
+  return isTotal;
+}
+
+function both(first: Expr | null, second: Expr): Expr {
+  if (first === null) return second;
+  const nullable = first.nullable || second.nullable;
+  return { node: "call", fn: "op.and", args: [first, second], kwargs: {}, type: BOOL_TYPE, nullable };
+}
+
+/** A value for the rows of a view only. Nothing is computed for other rows. */
+function guarded(member: Expr | null, value: Expr): Expr {
+  if (member === null) return value;
+  return { node: "call", fn: "op.when", args: [member, value], kwargs: {}, type: value.type, nullable: true };
+}
+
+/** With `has_default_idxs`, each column of the view that can have an index. */
+function defaultIndexes({ has_default_idxs: hasDefaults, columns, source }: ManifestTable): ManifestIndex[] {
+  if (!hasDefaults) return [];
+  return columns
+    .filter((column) => column.is_hidden !== true && isIndexable(column))
+    .map((column) => ({ kind: "btree", name: null, columns: [column.name], source }));
+}
+
+function lowerIndex(index: ManifestIndex, view: string, names: ReadonlyMap<string, string>): ManifestIndex {
+  const nameOf = (name: string): string => names.get(name) ?? name;
+  const common = {
+    name: index.name === null ? null : indexNameIn(view, index.name),
+    columns: index.columns.map(nameOf),
+  };
+  if (index.kind === "btree") return { ...index, ...common };
+  return { ...index, ...common, values: index.values === null ? null : nameOf(index.values) };
+}
+
+function indexNameIn(view: string, index: string): string {
+  return `${view}.${index}`;
+}
+
+/** An index over a column of the base that the base has too. */
+function hasIndex(root: ManifestTable, index: ManifestIndex): boolean {
+  return (
+    index.name === null &&
+    index.kind === "btree" &&
+    root.indexes.some(({ kind, name, columns }) => {
+      return kind === "btree" && name === null && columns.join() === index.columns.join();
+    })
+  );
+}
+
+/** The query over the views' tables. @throws app_invalid for a join that may keep rows outside of a view */
+function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, DeclaredView>): ManifestQuery {
+  const { query } = named;
+  const refs = [query.from, ...query.joins];
+  const byAlias = new Map(
+    refs.flatMap((ref) => {
+      const view = views.get(ref.table);
+      return view === undefined ? [] : [[ref.as, view] as const];
+    }),
+  );
+  if (byAlias.size === 0) return named;
+  const outer = query.joins.find(({ kind }) => kind === "right" || kind === "full");
+  if (outer !== undefined) {
+    const { file, line } = named.source;
+    throw appError("app_invalid", {
+      detail: `${file}:${line}: The query ${named.id} has a ${outer.kind} join and reads the view ${[...byAlias.values()][0]?.name}.`,
+      hint: "Use an inner or left join, or read the view's table with the condition in where().",
+      meta: { query: named.id },
+    });
+  }
+  const toTable = (expr: Expr): Expr => inTable(expr, query.from.as, byAlias);
+  const mapped = mapExpressions(query, toTable);
+  const condition = (alias: string): Expr | null => {
+    const member = byAlias.get(alias)?.definition.member ?? null;
+    return member === null ? null : ofAlias(member, alias);
+  };
+  const tableOf = (table: string): string => views.get(table)?.table ?? table;
+  const own = condition(query.from.as);
+  let where = mapped.where === null || own === null ? (own ?? mapped.where) : both(own, mapped.where);
+  const joins = mapped.joins.map((join) => {
+    const member = condition(join.as);
+    const table = tableOf(join.table);
+    if (member === null) return { ...join, table };
+    if (join.kind === "cross" || join.on === null) {
+      where = both(where, member);
+      return { ...join, table };
+    }
+    return { ...join, table, on: both(member, join.on) };
+  });
+  return { ...named, query: { ...mapped, from: { ...query.from, table: tableOf(query.from.table) }, joins, where } };
+}
+
+/** An expression of a query with the names of the views' tables. */
+function inTable(expr: Expr, first: string, views: ReadonlyMap<string, DeclaredView>): Expr {
+  const read = mapParts(expr, (part) => inTable(part, first, views));
+  if (read.node !== "column" && read.node !== "cell_error" && read.node !== "similarity") return read;
+  const view = views.get(read.of ?? first);
+  if (view === undefined) return read;
+  const nameOf = (name: string): string =>
+    view.definition.columns.find((column) => column.name === name)?.column ?? name;
+  if (read.node === "column") return { ...read, name: nameOf(read.name) };
+  const column = nameOf(read.column);
+  if (read.node === "cell_error") return { ...read, column };
+  return { ...read, column, index: read.index === null ? null : (view.definition.indexes[read.index] ?? read.index) };
+}
+
+function ofAlias(expr: Expr, alias: string): Expr {
+  if (expr.node === "column") return { ...expr, of: alias };
+  return mapParts(expr, (part) => ofAlias(part, alias));
+}
+
+function refuse({ name, source }: ManifestTable, what: string): Error {
+  return appError("app_invalid", {
+    detail: `${source.file}:${source.line}: The view '${name}' ${what}.`,
+    hint: "Name another model of the same file in base=.",
+    meta: { table: name },
+  });
+}
