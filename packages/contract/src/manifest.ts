@@ -248,6 +248,11 @@ const insertRouteSchema = z.strictObject({
 /** Input: a row. Output: values of it. Stores nothing. */
 const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
+  /** Over a view, when `table` is the view's table (lower-views.ts): which column says whether the row is one of the view,
+   *  and the names of outputs in responses. Never in a manifest. */
+  of_view: z
+    .strictObject({ name: z.string(), member: z.string().nullable(), names: z.record(z.string(), z.string()) })
+    .optional(),
   ...overTable,
   ...overRow,
   ...answeredByEngine,

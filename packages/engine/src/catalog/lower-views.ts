@@ -1,6 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
-import type { Manifest, ManifestColumn, ManifestIndex, ManifestQuery, ManifestTable } from "@appdb/contract/manifest";
+import type {
+  Manifest,
+  ManifestColumn,
+  ManifestIndex,
+  ManifestQuery,
+  ManifestRoute,
+  ManifestTable,
+} from "@appdb/contract/manifest";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
@@ -60,9 +67,20 @@ function lower(manifest: Manifest): LoweredManifest {
     tables.set(root.name, extended);
     views.set(view.name, view);
   }
+  const computing = new Set(
+    manifest.services.flatMap(({ routes }) => routes.flatMap((route) => (route.kind === "compute" ? route.table : []))),
+  );
+  for (const view of views.values()) {
+    const table = tables.get(view.table);
+    if (computing.has(view.name) && table !== undefined) tables.set(view.table, withMember(table, view));
+  }
   return {
     ...manifest,
     tables: [...tables.values()],
+    services: manifest.services.map((service) => ({
+      ...service,
+      routes: service.routes.map((route) => lowerRoute(route, views)),
+    })),
     queries: manifest.queries.map((query) => lowerQuery(query, views)),
     views: [...views.values()],
   };
@@ -256,6 +274,44 @@ function hasIndex(root: ManifestTable, index: ManifestIndex): boolean {
       return kind === "btree" && name === null && columns.join() === index.columns.join();
     })
   );
+}
+
+/** The table with an unstored column that says whether a row is one of a view, for routes that compute rows. */
+function withMember(table: ManifestTable, view: DeclaredView): ManifestTable {
+  const { member } = view.definition;
+  const name = viewColumnName(view.name, null);
+  if (member === null || table.columns.some((column) => column.name === name)) return table;
+  const column: ManifestColumn = {
+    name,
+    type: BOOL_TYPE,
+    nullable: true,
+    primary_key: false,
+    computed: { text: view.definition.filter ?? "", expr: member },
+    comment: null,
+    custom_metadata: null,
+    renamed_from: null,
+    is_hidden: true,
+    source: view.source,
+  };
+  return { ...table, unstored: [...(table.unstored ?? []), column] };
+}
+
+/** A compute route over a view computes a row of the view's table. Other routes over views are refused when checked. */
+function lowerRoute(route: ManifestRoute, views: ReadonlyMap<string, DeclaredView>): ManifestRoute {
+  const view = route.kind === "compute" ? views.get(route.table) : undefined;
+  if (view === undefined || route.kind !== "compute" || route.handler !== null) return route;
+  const places = new Map(view.definition.columns.map(({ name, column }) => [name, column]));
+  const outputs = route.outputs.map((name) => places.get(name) ?? name);
+  return {
+    ...route,
+    table: view.table,
+    outputs,
+    of_view: {
+      name: view.name,
+      member: view.definition.member === null ? null : viewColumnName(view.name, null),
+      names: Object.fromEntries(outputs.map((column, at) => [column, route.outputs[at] ?? column])),
+    },
+  };
 }
 
 /** The query over the views' tables. @throws app_invalid for a join that may keep rows outside of a view */

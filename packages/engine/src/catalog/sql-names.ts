@@ -40,10 +40,15 @@ export function indexName(
   return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);
 }
 
-/** A hidden column of a view in its table: `_cheap.label`, or `_cheap` for the one that says which rows it has. Names of
- *  people begin with a letter. */
+/** A hidden column of a view in its table: `cheap.label`, or `cheap.(rows)` for the one that says which rows the view
+ *  has. No declared column has a dot in its name. */
 export function viewColumnName(view: string, column: string | null): string {
-  return fit(column === null ? `_${view}` : `_${view}.${column}`);
+  return fit(`${view}.${column ?? "(rows)"}`);
+}
+
+/** A column of a table for people: `bread.name`, or `cheap.label` for a column of a view. */
+export function columnPath(table: string, column: string): string {
+  return column.includes(".") ? column : `${table}.${column}`;
 }
 
 /** The hidden columns of a view in its table: that of its condition, which not every view has, and its own ones. */
