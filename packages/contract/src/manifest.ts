@@ -3,12 +3,11 @@ import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
+import { MAX_NAMES, viewSchema } from "./views.ts";
 
 /** Maximum number of tables, routes, functions and other declarations, per kind. They are searched within each
  *  other. */
 export const MAX_DECLARED = 10_000;
-/** Maximum columns and parameters of one declaration; PostgreSQL tables cannot have more columns. */
-export const MAX_NAMES = 2_000;
 
 /**
  * The manifest: everything that the engine knows of an application. `python -m appdb.manifest app.py` writes it;
@@ -79,16 +78,6 @@ const embeddingIndexSchema = z
 
 export const indexSchema = z.discriminatedUnion("kind", [btreeIndexSchema, embeddingIndexSchema]);
 
-/** What makes a table a view: rows of another table or view. */
-const viewSchema = z.strictObject({
-  /** A table or view of the same file. */
-  base: z.string(),
-  /** The condition of its rows, over columns of the base; null for all. `text` as for a computed column. */
-  filter: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
-  /** The columns of the base that it shows; null for all. */
-  columns: z.array(z.string()).max(MAX_NAMES).nullable(),
-});
-
 export const tableSchema = z
   .strictObject({
     name: z.string(),
@@ -99,6 +88,9 @@ export const tableSchema = z
     /** Of a view: its own columns, all of them computed. */
     columns: z.array(columnSchema).max(MAX_NAMES),
     view: viewSchema.optional(),
+    /** Of the table with the rows of an iterator view (lower-views.ts): the table of its base, the column of that table
+     *  that makes the rows, and the call for people. Never in a manifest. */
+    rows_of: z.strictObject({ table: z.string(), column: z.string(), text: z.string() }).optional(),
     /** Computed columns without values in the table. What reads one has its expression in its place. */
     unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
     /** Column names in declared order; empty when the table has no key. */

@@ -37,7 +37,12 @@ export interface ViewDefinition {
   /** The condition of its rows, over columns of the table; null for all rows. */
   readonly member: Expr | null;
   /** Its visible columns, those of its base first, with their names in the table. */
-  readonly columns: readonly { readonly name: string; readonly column: string }[];
+  readonly columns: readonly {
+    readonly name: string;
+    readonly column: string;
+    /** Over an iterator view: how many tables further up the column is; absent for the view's own table. */
+    readonly up?: number;
+  }[];
   /** Names of its own and inherited indexes in the table, by their declared names. */
   readonly indexes: Readonly<Record<string, string>>;
 }
@@ -57,6 +62,8 @@ export interface CatalogTable {
   readonly has_default_idxs: boolean;
   /** The PostgreSQL primary key: `_row`, or the single uuid7() key column. The engine generates it before a write. */
   readonly identity: string;
+  /** Of the table with the rows of an iterator view: what makes them (contract, manifest.ts); null or absent for others. */
+  readonly rows_of?: { readonly table: string; readonly column: string; readonly text: string } | null | undefined;
   readonly columns: readonly CatalogColumn[];
   readonly indexes: readonly CatalogIndex[];
   /** The previous name in the last applied file. That rename has been done. */

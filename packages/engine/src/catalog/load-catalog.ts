@@ -38,7 +38,7 @@ select s.version,
     'id', t.id, 'folder', t.folder, 'name', t.name, 'version', t.version, 'model', t.model, 'comment', t.comment,
     'custom_metadata', t.custom_metadata, 'primary_key', to_json(t.primary_key),
     'has_default_idxs', t.has_default_idxs, 'identity', t.identity, 'renamed_from', t.renamed_from,
-    'project', t.project, 'has_rows', appdb.has_rows(t.folder, t.name),
+    'project', t.project, 'rows_of', t.rows_of, 'has_rows', appdb.has_rows(t.folder, t.name),
     'columns', (
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,

@@ -1,19 +1,15 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
-import type {
-  Manifest,
-  ManifestColumn,
-  ManifestIndex,
-  ManifestQuery,
-  ManifestRoute,
-  ManifestTable,
-} from "@appdb/contract/manifest";
+import type { Manifest, ManifestColumn, ManifestIndex, ManifestRoute, ManifestTable } from "@appdb/contract/manifest";
+import type { ManifestIterator } from "@appdb/contract/views";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
-import { mapParts, visit } from "../expressions/tree.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import { visit } from "../expressions/tree.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
-import { mapExpressions } from "./bind-query.ts";
 import type { ViewDefinition } from "./catalog.ts";
-import { isIndexable } from "./operations.ts";
+import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
+import { both, lowerQuery } from "./lower-queries.ts";
+import { identityOf, isIndexable } from "./operations.ts";
 import { renameInExpr } from "./rename-catalog.ts";
 import { viewColumnName } from "./sql-names.ts";
 
@@ -30,6 +26,8 @@ export interface DeclaredView {
   readonly source: ManifestTable["source"];
   /** The table with its rows. */
   readonly table: string;
+  /** Over or of an iterator: the tables that its rows are made of, the nearest first. */
+  readonly bases: readonly { readonly table: string; readonly identity: string }[];
   readonly definition: ViewDefinition;
 }
 
@@ -59,13 +57,34 @@ function lower(manifest: Manifest): LoweredManifest {
   if (declared.length === 0) return { ...manifest, views: [] };
   const tables = new Map(manifest.tables.flatMap((table) => (table.view === undefined ? [[table.name, table]] : [])));
   const views = new Map<string, DeclaredView>();
+  const makers: { readonly table: string; readonly column: () => ManifestColumn }[] = [];
   for (const table of inOrder(declared)) {
     const base = views.get(table.view?.base ?? "");
     const root = tables.get(base?.table ?? table.view?.base ?? "");
     if (root === undefined) throw refuse(table, `is over '${table.view?.base}', which the file does not declare`);
-    const { view, extended } = lowerView(table, root, base);
-    tables.set(root.name, extended);
+    const iterator = table.view?.iterator;
+    if (iterator === undefined) {
+      const { view, extended } = lowerView(table, root, base);
+      tables.set(root.name, extended);
+      views.set(view.name, view);
+      continue;
+    }
+    const { view, lowered: made, member } = lowerIteratorView(table, iterator, root, base);
     views.set(view.name, view);
+    tables.set(view.name, made.child);
+    const names = namesOfBase(root, base);
+    makers.push({
+      table: root.name,
+      column: () => {
+        const child = tables.get(view.name) ?? made.child;
+        return rowsColumn(table, iterator, { ...made, child }, { names, guard: (expr) => guarded(member, expr) });
+      },
+    });
+  }
+  // A view's rows also have the columns of views over it, which are known by now.
+  for (const { table, column } of makers.reverse()) {
+    const base = tables.get(table);
+    if (base !== undefined) tables.set(table, { ...base, columns: [...base.columns, column()] });
   }
   const computing = new Set(
     manifest.services.flatMap(({ routes }) => routes.flatMap((route) => (route.kind === "compute" ? route.table : []))),
@@ -82,7 +101,7 @@ function lower(manifest: Manifest): LoweredManifest {
       routes: service.routes.map((route) => lowerRoute(route, views)),
     })),
     queries: manifest.queries.map((query) => lowerQuery(query, views)),
-    views: [...views.values()],
+    views: [...views.values()].filter(({ name, table }) => name !== table),
   };
 }
 
@@ -100,6 +119,61 @@ function inOrder(declared: readonly ManifestTable[]): readonly ManifestTable[] {
   return [...ordered];
 }
 
+/** The names of a base's columns in its table. */
+function namesOfBase(root: ManifestTable, base: DeclaredView | undefined): ReadonlyMap<string, string> {
+  const columns = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  return new Map(columns.flatMap(({ name, column, up }) => (up === undefined ? [[name, column]] : [])));
+}
+
+/** An iterator view is a table of its own. It shows its rows' columns, and the columns of its base. */
+function lowerIteratorView(
+  declared: ManifestTable,
+  iterator: ManifestIterator,
+  root: ManifestTable,
+  base: DeclaredView | undefined,
+): { view: DeclaredView; lowered: LoweredIterator; member: Expr | null } {
+  const { name, view: over } = declared;
+  const names = namesOfBase(root, base);
+  let member = base?.definition.member ?? null;
+  if (over?.filter != null) {
+    const condition = renameInExpr(over.filter.expr, names);
+    if (!isAlwaysKnown(condition)) {
+      throw refuse(declared, `has a condition that is computed, ${over.filter.text}, and an iterator`);
+    }
+    member = both(member, condition);
+  }
+  for (const read of [...iterator.args, ...Object.values(iterator.kwargs)].flatMap(referencedColumns)) {
+    if (!names.has(read)) throw refuse(declared, `gives its iterator '${read}', which is a column of its base's base`);
+  }
+  const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
+  const lowered = lowerIterator(declared, iterator, { table: root, names });
+  return {
+    view: {
+      name,
+      model: declared.model,
+      comment: declared.comment,
+      custom_metadata: declared.custom_metadata,
+      renamed_from: declared.renamed_from,
+      source: declared.source,
+      table: name,
+      bases: [{ table: root.name, identity: identityOf(root) }, ...(base?.bases ?? [])],
+      definition: {
+        base: over?.base ?? "",
+        filter: over?.filter?.text ?? null,
+        member: null,
+        columns: [
+          ...lowered.child.columns.flatMap(shownColumn),
+          ...visible.map((column) => ({ ...column, up: (column.up ?? 0) + 1 })),
+        ],
+        indexes: {},
+      },
+    },
+    lowered,
+    member,
+  };
+}
+
 function lowerView(
   declared: ManifestTable,
   root: ManifestTable,
@@ -109,7 +183,11 @@ function lowerView(
   const wasNamed = declared.renamed_from ?? name;
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
   const filter = over?.filter ?? null;
-  const baseNames = new Map(inherited.map((column) => [column.name, column.column]));
+  const baseNames = namesOfBase(root, base);
+  for (const expr of [filter, ...declared.columns.map((column) => column.computed)].flatMap((one) => one?.expr ?? [])) {
+    const above = inherited.find(({ name: read, up }) => up !== undefined && referencedColumns(expr).includes(read));
+    if (above !== undefined) throw refuse(declared, `reads '${above.name}', which is a column of its base's base`);
+  }
   const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
   const added: ManifestColumn[] = [];
   let member = base?.definition.member ?? null;
@@ -154,6 +232,7 @@ function lowerView(
       renamed_from: declared.renamed_from,
       source: declared.source,
       table: root.name,
+      bases: base?.bases ?? [],
       definition: {
         base: over?.base ?? "",
         filter: filter?.text ?? null,
@@ -231,12 +310,6 @@ function isAlwaysKnown(condition: Expr): boolean {
   return isTotal;
 }
 
-function both(first: Expr | null, second: Expr): Expr {
-  if (first === null) return second;
-  const nullable = first.nullable || second.nullable;
-  return { node: "call", fn: "op.and", args: [first, second], kwargs: {}, type: BOOL_TYPE, nullable };
-}
-
 /** A value for the rows of a view only. Nothing is computed for other rows. */
 function guarded(member: Expr | null, value: Expr): Expr {
   if (member === null) return value;
@@ -312,67 +385,6 @@ function lowerRoute(route: ManifestRoute, views: ReadonlyMap<string, DeclaredVie
       names: Object.fromEntries(outputs.map((column, at) => [column, route.outputs[at] ?? column])),
     },
   };
-}
-
-/** The query over the views' tables. @throws app_invalid for a join that may keep rows outside of a view */
-function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, DeclaredView>): ManifestQuery {
-  const { query } = named;
-  const refs = [query.from, ...query.joins];
-  const byAlias = new Map(
-    refs.flatMap((ref) => {
-      const view = views.get(ref.table);
-      return view === undefined ? [] : [[ref.as, view] as const];
-    }),
-  );
-  if (byAlias.size === 0) return named;
-  const outer = query.joins.find(({ kind }) => kind === "right" || kind === "full");
-  if (outer !== undefined) {
-    const { file, line } = named.source;
-    throw appError("app_invalid", {
-      detail: `${file}:${line}: The query ${named.id} has a ${outer.kind} join and reads the view ${[...byAlias.values()][0]?.name}.`,
-      hint: "Use an inner or left join, or read the view's table with the condition in where().",
-      meta: { query: named.id },
-    });
-  }
-  const toTable = (expr: Expr): Expr => inTable(expr, query.from.as, byAlias);
-  const mapped = mapExpressions(query, toTable);
-  const condition = (alias: string): Expr | null => {
-    const member = byAlias.get(alias)?.definition.member ?? null;
-    return member === null ? null : ofAlias(member, alias);
-  };
-  const tableOf = (table: string): string => views.get(table)?.table ?? table;
-  const own = condition(query.from.as);
-  let where = mapped.where === null || own === null ? (own ?? mapped.where) : both(own, mapped.where);
-  const joins = mapped.joins.map((join) => {
-    const member = condition(join.as);
-    const table = tableOf(join.table);
-    if (member === null) return { ...join, table };
-    if (join.kind === "cross" || join.on === null) {
-      where = both(where, member);
-      return { ...join, table };
-    }
-    return { ...join, table, on: both(member, join.on) };
-  });
-  return { ...named, query: { ...mapped, from: { ...query.from, table: tableOf(query.from.table) }, joins, where } };
-}
-
-/** An expression of a query with the names of the views' tables. */
-function inTable(expr: Expr, first: string, views: ReadonlyMap<string, DeclaredView>): Expr {
-  const read = mapParts(expr, (part) => inTable(part, first, views));
-  if (read.node !== "column" && read.node !== "cell_error" && read.node !== "similarity") return read;
-  const view = views.get(read.of ?? first);
-  if (view === undefined) return read;
-  const nameOf = (name: string): string =>
-    view.definition.columns.find((column) => column.name === name)?.column ?? name;
-  if (read.node === "column") return { ...read, name: nameOf(read.name) };
-  const column = nameOf(read.column);
-  if (read.node === "cell_error") return { ...read, column };
-  return { ...read, column, index: read.index === null ? null : (view.definition.indexes[read.index] ?? read.index) };
-}
-
-function ofAlias(expr: Expr, alias: string): Expr {
-  if (expr.node === "column") return { ...expr, of: alias };
-  return mapParts(expr, (part) => ofAlias(part, alias));
 }
 
 function refuse({ name, source }: ManifestTable, what: string): Error {

@@ -32,9 +32,9 @@ export function rowsSql(table: ReadableTable): string {
 
 function viewTable(view: CatalogView, table: CatalogTable): ReadableTable {
   const { base, columns, member } = view.definition;
-  const shown = columns.flatMap(({ name, column }): (CatalogColumn & { readonly stored: string })[] => {
+  const shown = columns.flatMap(({ name, column, up }): (CatalogColumn & { readonly stored: string })[] => {
     const stored = table.columns.find((candidate) => candidate.name === column && candidate.state === "ready");
-    return stored === undefined ? [] : [{ ...stored, name, is_hidden: false, stored: column }];
+    return stored === undefined || up !== undefined ? [] : [{ ...stored, name, is_hidden: false, stored: column }];
   });
   const identity = shown.find(({ stored }) => stored === table.identity)?.name ?? "_row";
   const values = [

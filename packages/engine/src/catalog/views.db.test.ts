@@ -138,7 +138,10 @@ test("a compute route over a view answers null for a row that is not in it", asy
 test("a view over a table with rows is filled, and a changed condition fills it again", async () => {
   tested = await openTestApplication(appWith(FIRST));
   for (let id = 1; id <= 6; id++) await tested.post("/add", { id, name: id % 2 ? "rye" : "wheat", cents: id * 50 });
-  const changed = appWith({ cheap: "(Bread.cents > 120) & (Bread.name != None)", loud: 'Cheap.shout.contains("WHEAT")' });
+  const changed = appWith({
+    cheap: "(Bread.cents > 120) & (Bread.name != None)",
+    loud: 'Cheap.shout.contains("WHEAT")',
+  });
   const plan = await tested.diff(changed);
   expect(plan.tables.find(({ path }) => path === "main/cheap")).toMatchObject({
     kind: "view",
@@ -186,58 +189,66 @@ class Bread(Base, name="bread"):
   await expect(tested.update(without)).rejects.toMatchObject({ code: "schema_unsupported" });
 });
 
-test.each([1, 2, 3, 4])("after random writes and updates, views equal ones computed from nothing (seed %i)", async (seed) => {
-  const next = seeded(seed);
-  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(next() * values.length)] as Value;
-  const cheap = [
-    { text: "Bread.cents < 200", has: (cents: number | null) => cents !== null && cents < 200 },
-    { text: "Bread.cents >= 90", has: (cents: number | null) => cents !== null && cents >= 90 },
-    { text: "(Bread.cents == None) | (Bread.cents < 120)", has: (cents: number | null) => cents === null || cents < 120 },
-    { text: "Bread.cents % 2 == 0", has: (cents: number | null) => cents !== null && cents % 2 === 0 },
-  ] as const;
-  const loud = ["RYE", "WHEAT", "1", ":"] as const;
-  let now = { cheap: pick(cheap), loud: pick(loud) };
-  const source = () => appWith({ cheap: now.cheap.text, loud: `Cheap.shout.contains("${now.loud}")` });
-  tested = await openTestApplication(source());
-  let served: ServedRoutes = tested;
-  const rows = new Map<number, { name: string; cents: number | null }>();
-  const write = async (): Promise<void> => {
-    const id = 1 + Math.floor(next() * 12);
-    const row = { name: pick(["rye", "wheat", "oats"]), cents: pick([null, 50, 90, 119, 120, 199, 200, 333]) };
-    const kind = pick(["add", "add", "change", "change", "drop"] as const);
-    if (kind === "drop") {
-      await served.post("/drop", { id });
-      rows.delete(id);
-    } else if (kind === "add" && !rows.has(id)) {
-      expect((await served.post("/add", { id, ...row })).status).toBe(200);
-      rows.set(id, row);
-    } else if (kind === "change" && rows.has(id)) {
-      expect((await served.post("/change", { id, ...row })).status).toBe(200);
-      rows.set(id, row);
+test.each([1, 2, 3, 4])(
+  "after random writes and updates, views equal ones computed from nothing (seed %i)",
+  async (seed) => {
+    const next = seeded(seed);
+    const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(next() * values.length)] as Value;
+    const cheap = [
+      { text: "Bread.cents < 200", has: (cents: number | null) => cents !== null && cents < 200 },
+      { text: "Bread.cents >= 90", has: (cents: number | null) => cents !== null && cents >= 90 },
+      {
+        text: "(Bread.cents == None) | (Bread.cents < 120)",
+        has: (cents: number | null) => cents === null || cents < 120,
+      },
+      { text: "Bread.cents % 2 == 0", has: (cents: number | null) => cents !== null && cents % 2 === 0 },
+    ] as const;
+    const loud = ["RYE", "WHEAT", "1", ":"] as const;
+    let now = { cheap: pick(cheap), loud: pick(loud) };
+    const source = () => appWith({ cheap: now.cheap.text, loud: `Cheap.shout.contains("${now.loud}")` });
+    tested = await openTestApplication(source());
+    let served: ServedRoutes = tested;
+    const rows = new Map<number, { name: string; cents: number | null }>();
+    const write = async (): Promise<void> => {
+      const id = 1 + Math.floor(next() * 12);
+      const row = { name: pick(["rye", "wheat", "oats"]), cents: pick([null, 50, 90, 119, 120, 199, 200, 333]) };
+      const kind = pick(["add", "add", "change", "change", "drop"] as const);
+      if (kind === "drop") {
+        await served.post("/drop", { id });
+        rows.delete(id);
+      } else if (kind === "add" && !rows.has(id)) {
+        expect((await served.post("/add", { id, ...row })).status).toBe(200);
+        rows.set(id, row);
+      } else if (kind === "change" && rows.has(id)) {
+        expect((await served.post("/change", { id, ...row })).status).toBe(200);
+        rows.set(id, row);
+      }
+    };
+    for (let step = 0; step < 40; step++) {
+      if (step % 10 === 9) {
+        now = { cheap: pick(cheap), loud: pick(loud) };
+        await tested.finish(await tested.update(source()));
+        await other?.[Symbol.asyncDispose]();
+        other = await tested.serve(source());
+        served = other;
+      } else await write();
+      const expected = [...rows]
+        .sort(([a], [b]) => a - b)
+        .flatMap(([id, { name, cents }]) => {
+          if (!now.cheap.has(cents)) return [];
+          const label = `${name}: ${cents ?? "None"}`;
+          return [{ id, label, shout: `${label.toUpperCase()}!` }];
+        });
+      const found = (await rowsOf("/cheap", served)).sort((a, b) => Number(a.id) - Number(b.id));
+      const members = expected.filter(({ id }) => rows.get(id)?.cents !== null);
+      expect(found.map(({ id, label, shout }) => ({ id, label, shout }))).toEqual(
+        members.map(({ id, label, shout }) => ({ id, label, shout })),
+      );
+      const louder = (await rowsOf("/loud", served)).map(({ id }) => id).sort((a, b) => Number(a) - Number(b));
+      expect(louder).toEqual(expected.flatMap(({ id, shout }) => (shout.includes(now.loud) ? [id] : [])));
     }
-  };
-  for (let step = 0; step < 40; step++) {
-    if (step % 10 === 9) {
-      now = { cheap: pick(cheap), loud: pick(loud) };
-      await tested.finish(await tested.update(source()));
-      await other?.[Symbol.asyncDispose]();
-      other = await tested.serve(source());
-      served = other;
-    } else await write();
-    const expected = [...rows].sort(([a], [b]) => a - b).flatMap(([id, { name, cents }]) => {
-      if (!now.cheap.has(cents)) return [];
-      const label = `${name}: ${cents ?? "None"}`;
-      return [{ id, label, shout: `${label.toUpperCase()}!` }];
-    });
-    const found = (await rowsOf("/cheap", served)).sort((a, b) => Number(a.id) - Number(b.id));
-    const members = expected.filter(({ id }) => rows.get(id)?.cents !== null);
-    expect(found.map(({ id, label, shout }) => ({ id, label, shout }))).toEqual(
-      members.map(({ id, label, shout }) => ({ id, label, shout })),
-    );
-    const louder = (await rowsOf("/loud", served)).map(({ id }) => id).sort((a, b) => Number(a) - Number(b));
-    expect(louder).toEqual(expected.flatMap(({ id, shout }) => (shout.includes(now.loud) ? [id] : [])));
-  }
-});
+  },
+);
 
 /** Equal numbers for equal seeds (mulberry32). */
 function seeded(seed: number): () => number {

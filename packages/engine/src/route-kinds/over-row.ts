@@ -36,6 +36,11 @@ export function describeOverTable(table: string, inputs: readonly string[], outp
 /** The table of a route. Refuses a missing one. */
 export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
   const table = manifest.tables.find((candidate) => candidate.name === name);
+  if (table?.rows_of !== undefined) {
+    return refuse(
+      `${name} is a view with an iterator. Its rows are made of rows of ${table.rows_of.table}; name that table in the route.`,
+    );
+  }
   if (table !== undefined) return table;
   const view = lowerViews(manifest).views.find((candidate) => candidate.name === name);
   if (view === undefined) return refuse(`Table ${name} does not exist.`);

@@ -10,11 +10,13 @@ import {
   ignoreErrorsOfJobs,
   lockCatalog,
   rememberRenames,
+  rememberRowsOf,
   rememberRuntime,
 } from "../catalog/catalog-store.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { lowerViews } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
+import { installRowTriggers } from "../catalog/row-triggers.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { rememberViews, storeViews } from "../catalog/view-store.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
@@ -104,6 +106,7 @@ async function applyOnce(
   }
   const done = await applyOperations(sql, folder, operations, input.runtime_id);
   await storeViews(sql, folder, views.map(storedView));
+  await installTriggers(sql, folder, manifest, operations);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folder, manifest.tables);
   await rememberRuntime(sql, folder, own, input);
@@ -113,6 +116,24 @@ async function applyOnce(
   const after = await bumpCatalog(sql, done.table_ids);
   await rememberChanges(sql, after, plan);
   return { plan: planAfter(plan, after), jobs: done.jobs };
+}
+
+/** Installs the triggers of iterator views whose table, or whose base's table, is made or changed. */
+async function installTriggers(
+  sql: SqlConnection,
+  folder: string,
+  { tables }: Pick<Manifest, "tables">,
+  operations: readonly SchemaOperation[],
+): Promise<void> {
+  const touched = new Set(
+    operations.map((operation) => (operation.kind === "create_table" ? operation.to.name : operation.table.name)),
+  );
+  for (const view of tables) {
+    const base = tables.find((table) => table.name === view.rows_of?.table);
+    if (base === undefined || !(touched.has(view.name) || touched.has(base.name))) continue;
+    await installRowTriggers(sql, folder, view, base);
+  }
+  await rememberRowsOf(sql, folder, tables);
 }
 
 function storedView(operation: ViewOperation): Parameters<typeof storeViews>[2][number] {

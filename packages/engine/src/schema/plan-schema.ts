@@ -52,17 +52,21 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   const matches = matchNames(existing, withQueries(manifest).tables);
   const planned = matches.map((match) => planTable(input, match, { facts, digests, recompute }));
   const matched = new Set(matches.map((match) => match.stored));
+  const ofColumns = columnsOfViews(planned);
   const ofViews = planViews(
     manifest,
     { ...input, folder },
     {
-      columns: columnsOfViews(planned),
+      columns: ofColumns,
       renames: renamesIn(planned.flatMap(({ operations }) => operations)),
     },
   );
   const undeclared = existing.flatMap((table) => (matched.has(table) ? [] : [table.name]));
   const extras = [...undeclared, ...ofViews.extras].sort();
-  const tables = [...planned.map(({ plan }) => plan), ...ofViews.plans];
+  const tables = [
+    ...planned.map(({ plan }) => withColumns(plan, ofColumns.get(plan.path.slice(input.target.length + 1)) ?? [])),
+    ...ofViews.plans,
+  ];
   const plan: SchemaPlan = {
     app_file: input.manifest.app_file,
     target: input.target,
@@ -85,6 +89,13 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
     },
   };
   return { plan, operations: planned.flatMap(({ operations }) => operations), views: ofViews.operations };
+}
+
+/** An iterator view, with the operations on the column of its base that makes its rows. */
+function withColumns(plan: TablePlan, columns: readonly PlanOp[]): TablePlan {
+  if (plan.kind !== "view" || columns.length === 0 || plan.resolution === "create") return plan;
+  const ops = [...plan.ops, ...columns];
+  return { ...plan, ops, resolution: resolutionOf(ops, true), destructive: ops.some((op) => op.destructive) };
 }
 
 interface LoweredInput extends SchemaPlanInput {
@@ -151,6 +162,10 @@ function planTable(
     const plan = tablePlan(path, declared, [], "create");
     return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
   }
+  if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
+    const refusedPlan = tablePlan(path, declared, [otherKind(declared)], "unsupported");
+    return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
+  }
   const owners = ownersOf({ id: stored.id, name: declared.name }, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
   const stale = staleColumns(renamed.table, digests, (column) => {
@@ -193,9 +208,29 @@ export function otherProject(
   return project != null && isOther?.(project) === true ? project : undefined;
 }
 
+/** A table and a view cannot become each other. */
+function otherKind({ name, rows_of: rowsOf }: ManifestTable): PlanOp {
+  const [is, declared] = rowsOf === undefined ? ["a view", "a table"] : ["a table", "a view"];
+  return {
+    name,
+    op: "alter",
+    severity: "unsupported",
+    description: `'${name}' is ${is} and cannot become ${declared}. Give the model another name=, or drop '${name}' first with cli schema prune`,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: {},
+    destructive: false,
+  };
+}
+
 /** The hidden columns of views that the file does not declare: they stay, like its undeclared tables. */
-function columnsOfUndeclared(owners: ReadonlyMap<string, Owner>, { views }: LoweredManifest): ReadonlySet<string> {
-  const declared = new Set(views.flatMap(({ name, renamed_from: former }) => [name, former]));
+function columnsOfUndeclared(
+  owners: ReadonlyMap<string, Owner>,
+  { tables, views }: LoweredManifest,
+): ReadonlySet<string> {
+  const made = tables.filter((table) => table.rows_of !== undefined);
+  const declared = new Set([...views, ...made].flatMap(({ name, renamed_from: former }) => [name, former]));
   return new Set([...owners].flatMap(([column, { view }]) => (declared.has(view) ? [] : [column])));
 }
 
@@ -262,7 +297,7 @@ function tablePlan(
   return {
     path,
     model_cls: declared.model,
-    kind: "table",
+    kind: declared.rows_of === undefined ? "table" : "view",
     exists: resolution !== "create",
     resolution,
     ops,

@@ -29,7 +29,7 @@ export interface Owner {
 /** The owners of the hidden columns of a table, by their names in the table: declared views, then stored ones. */
 export function ownersOf(
   table: Pick<CatalogTable, "id" | "name">,
-  { views }: LoweredManifest,
+  { tables, views }: LoweredManifest,
   catalog: Catalog,
 ): ReadonlyMap<string, Owner> {
   const found = new Map<string, Owner>();
@@ -39,6 +39,14 @@ export function ownersOf(
       if (column === viewColumnName(view, name)) found.set(column, { view, name });
     }
   };
+  const addRows = (made: {
+    readonly name: string;
+    readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
+  }): void => {
+    if (made.rows_of?.table === table.name) found.set(made.rows_of.column, { view: made.name, name: null });
+  };
+  for (const stored of catalog.tables) addRows(stored);
+  for (const declared of tables) addRows(declared);
   for (const view of catalog.views) if (view.table_id === table.id) add(view.name, view.definition.columns);
   for (const view of views) if (view.table === table.name) add(view.name, view.definition.columns);
   return found;

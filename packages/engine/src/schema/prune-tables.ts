@@ -6,6 +6,7 @@ import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
 import { bumpCatalog, deleteColumn, deleteIndex, deleteTable, lockCatalog } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { dropRowTriggers } from "../catalog/row-triggers.ts";
 import { ownColumns, viewColumnName } from "../catalog/sql-names.ts";
 import { deleteView } from "../catalog/view-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
@@ -99,6 +100,17 @@ async function pruneOnce(
     await deleteView(sql, view.id);
   }
   for (const table of tables) {
+    const base = catalog.tables.find(({ folder, name }) => folder === table.folder && name === table.rows_of?.table);
+    if (table.rows_of != null && base !== undefined && !tables.includes(base)) {
+      await sql.query({ text: `lock table ${quoteTable(base)} in access exclusive mode` });
+      await dropRowTriggers(sql, table.id);
+      const column = base.columns.find(({ name }) => name === table.rows_of?.column);
+      if (column !== undefined) {
+        for (const text of dropColumn(base, column.name)) await sql.query({ text });
+        await deleteColumn(sql, column.id);
+      }
+      changed.add(base.id);
+    } else if (table.rows_of != null) await dropRowTriggers(sql, table.id);
     await sql.query({ text: `drop table ${quoteTable(table)}` });
     await deleteTable(sql, table.id);
   }
