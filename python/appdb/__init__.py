@@ -30,12 +30,13 @@ _HOMES = {
     "uda": "appdb.udfs.uda",
     "Aggregator": "appdb.udfs.uda",
     "expr_udf": "appdb.udfs.expr_udf",
+    "iterator": "appdb.iterators.own",
     "Batch": "appdb.udfs.signatures",
     "ResourcePool": "appdb.declare.pools",
     "AppFileError": "appdb.declare.errors",
 }
 _LATER = frozenset(
-    "iterator ConfigVar URI"
+    "ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )

@@ -31,6 +31,18 @@ def extract_frame(self: Video, /, *, timestamp: float) -> Image | None:
 
 
 @function(
+    [(_SILENT, {"time": 9.0}, ValueError), (_SILENT, {}, ValueError)],
+    is_method=False,
+    needs=("pillow",),
+)
+def read_frame(video: Video, frame_attrs: Json, /) -> Image:
+    """The frame of a video that has the `frame_attrs` of frame_iterator. Frames in their order are read by one decoder."""
+    from appdb.iterators.frames import frame_of
+
+    return frame_of(video, frame_attrs)
+
+
+@function(
     [(_FILM, "1.0s"), (_FILM, 0, "mp3", "1.0s"), (_FILM, 1, None), (_SILENT, None), (_FILM, 0, "xyz", ValueError)]
 )
 def extract_audio(self: Video, /, stream_idx: int = 0, format: str = "wav", codec: str | None = None) -> Audio | None:

@@ -187,7 +187,7 @@ def _packets(path, kind, output, start, stop):
             packet.dts -= shift
             packet.pts = packet.dts if packet.pts is None else packet.pts - shift
             time = float(packet.dts * packet.time_base)
-            if stop is not None and time >= stop:
+            if stop is not None and (time >= stop or (packet.is_keyframe and packet.pts * packet.time_base >= stop)):
                 return
             if start == 0 or kind == "video" or packet.pts >= 0:
                 packet.stream = made
