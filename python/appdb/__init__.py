@@ -63,7 +63,7 @@ def __getattr__(name):
     if home is not None:
         value = globals()[name] = getattr(load(home), name)
         return value
-    if name in ("functions", "serving"):
+    if name in ("functions", "serving", "iterators"):
         return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""Functions of images, each also a method or, for size and mode, a property: `picture.resize((256, 256))`.
+"""Functions of images, each but `read_tile` also a method or, for size and mode, a property: `picture.resize((256, 256))`.
 
 An image is a PIL.Image.Image. Functions give new images and leave theirs as they are. An image keeps its mode unless
 its function says otherwise.

@@ -1,4 +1,4 @@
-"""Functions of video, each but `transition` and `with_audio` also a method: `film.extract_frame(timestamp=1.5)`.
+"""Functions of video, each but `read_frame`, `transition` and `with_audio` also a method: `film.extract_frame(timestamp=1.5)`.
 
 A video is the path of a file. A function that gives a video writes a new MP4 file (H.264 and AAC) of the frames as they
 are shown; a side of an odd number of pixels loses one. Audio stays as it is unless its function says otherwise.

@@ -122,7 +122,7 @@ class CharLimit:
         self._limit, self._overlap = limit, overlap
 
     def cut(self, text, at, covered):
-        """(end of the chunk, begin of the next one) of a text from `at` on; None if it fits.
+        """(end of the chunk, start of the next one) of a text from `at` on; None if it fits.
 
         The first `covered` characters are those of the last chunk; an end at them makes no chunk.
         """
@@ -147,7 +147,7 @@ class TokenLimit:
         self._encoding = encoding
 
     def cut(self, text, at, covered):
-        """(end of the chunk, begin of the next one) of a text from `at` on; None if it fits."""
+        """(end of the chunk, start of the next one) of a text from `at` on; None if it fits."""
         window = self.enough + covered
         while True:
             part = text[at : at + window]

@@ -100,10 +100,11 @@ def document_splitter(
     """Chunks of a document (text, CSV, XML, HTML, Markdown, PDF, DOCX, PPTX, XLSX), each a row with `text`.
 
     `separators` is a comma list. A chunk ends before a `heading`, at the end of a `page` (of PDF; a slide, a sheet), a
-    `paragraph` (also a heading, a row of a table, and in plain text and PDF what empty lines separate) or a `sentence`
-    (iterators/sentences.py, or the model of spaCy that `spacy_model` names, where spaCy is installed). `char_limit` and
-    `token_limit` cut chunks that have more characters, or tokens of tiktoken, than `limit`; the next chunk begins
-    `overlap` of them earlier. Without separators the document is one chunk. Chunks without text are left out.
+    `paragraph` (also a heading, a row of a table, and in plain text and PDF what empty lines separate) or a `sentence`.
+    Sentences are found by the model of spaCy that `spacy_model` names, if spaCy is installed, and otherwise by rules for
+    abbreviations, numbers, quotes and the marks of Chinese and Japanese. `char_limit` and `token_limit` cut chunks that
+    have more characters, or tokens of tiktoken, than `limit`; the next chunk begins `overlap` of them earlier, at a
+    word. Without separators the document is one chunk. Chunks without text are left out.
 
     `metadata` adds outputs, null where the format has none: `title`, `heading` (the open headings where the chunk
     begins, `{"h1": ...}`), `sourceline` (of HTML, from 1), `page` (of PDF, from 0) and `bounding_box` (around the text

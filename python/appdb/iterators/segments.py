@@ -42,10 +42,11 @@ def check_video_parts(values, by_row):
 
 
 def _check_overlap(name, values):
-    if None not in (values["duration"], values["overlap"]) and values["overlap"] >= values["duration"]:
+    duration, overlap = values["duration"], values["overlap"]
+    if None not in (duration, overlap) and not duration - overlap > _LEAST_SECONDS / 2:
         raise BadArgument(
-            f"{name}() takes an overlap below the duration, not {values['overlap']} with {values['duration']}.",
-            "Make the overlap smaller.",
+            f"{name}() takes an overlap below the duration, not {overlap} with duration={duration}.",
+            f"Make the overlap smaller: each part begins at least {_LEAST_SECONDS} s after the last.",
         )
 
 
@@ -170,7 +171,12 @@ def audio_parts(path, values):
         yield {"segment_start": begin, "segment_end": end, "audio_segment": made}
         if end == length:
             return
-        start = round(max(end - values["overlap"], begin + _LEAST_SECONDS), 6)
+        start = round(end - values["overlap"], 6)
+        if start < begin + _LEAST_SECONDS / 2:
+            raise ValueError(
+                f"audio_splitter: a part of at most {values['max_size']} bytes has {end - begin:.3f} s and is not longer "
+                f"than the overlap of {values['overlap']} s; make max_size larger"
+            )
 
 
 def _part(path, format, start, end):
@@ -217,17 +223,20 @@ def _silences(path, values):
 
 
 def _snapped(begin, end, length, quiet, values):
-    """The end of a part: the middle of the last silence that is long enough and begins before it, or `end`."""
-    least = values["min_silence_len"]
+    """The end of a part: the middle of the last silence that is long enough and begins before it, or `end`.
+
+    A part is longer than the overlap, so that the next one begins after it.
+    """
+    least, low = values["min_silence_len"], begin + values["overlap"] + _LEAST_SECONDS
     if least is None or end >= length:
         return end
     last = bisect_left(quiet, (end,))
     for number in range(last - 1, -1, -1):
         first, until = quiet[number]
-        if until <= begin + _LEAST_SECONDS:
+        if until <= low:
             break
         middle = round(min((first + until) / 2, end), 6)
-        if until - first >= least - 1e-6 and middle > begin + _LEAST_SECONDS:
+        if until - first >= least - 1e-6 and middle > low:
             return middle
     return end
 

@@ -17,7 +17,7 @@ It does not end
 
 import re
 
-# A mark is looked at once: behind another mark there is no match, so that long runs of marks take linear time.
+# Nothing matches behind another mark, so that long runs of marks take linear time.
 _MARK = re.compile(
     r"""(?<![.!?…])[.!?…]++["'”’»›)\]}]*+(?=\s|\Z)|[。！？｡]++[」』”’）】》〉"')\]]*+|\n[^\S\n]*+\n\s*+"""
 )
@@ -29,7 +29,7 @@ _NEVER = frozenset(
     " vs cf viz ca approx al fig figs eq eqs sec ch vol pp art abs bzw vgl sog inkl ggf evtl"
     " e.g i.e z.b d.h u.a o.ä p.ej c.-à-d".split()
 )
-_BEFORE_NUMBERS = frozenset("no nos nr p s bd kap §".split())
+_BEFORE_NUMBERS = frozenset("no nos nr str p bd kap §".split())
 _HIRAGANA = ("\u3041", "\u309f")
 _CLOSING = "」』"
 
@@ -79,6 +79,6 @@ def _abbreviates(text, start, at, following):
 
 
 def _begins_line(text, start, at):
-    """Whether only white space is between the begin of the sentence or line and a place."""
+    """Whether only white space is between the start of the sentence or line and a place."""
     before = text[max(start, at - _WORD_LENGTH) : at]
     return not before.rpartition("\n")[2].strip() and (at - start <= _WORD_LENGTH or "\n" in before)
