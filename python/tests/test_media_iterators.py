@@ -116,6 +116,24 @@ def test_times_begin_at_0_also_where_those_of_the_file_do_not(tmp_path):
     assert read_frame.python(path, found[2]).size == (64, 48)
 
 
+def test_a_bare_stream_without_times_has_those_of_its_rate(tmp_path, film):
+    path = str(tmp_path / "bare.h264")
+    with av.open(path, "w", format="h264") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "10", "bf": "0"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.gop_size = 4
+        for number in range(12):
+            container.mux(stream.encode(media_files.frame(number, 64, 48, 12, 25)))
+        container.mux(stream.encode())
+    found = attrs(path)
+    assert [one["index"] for one in found] == list(range(12)) and found[0]["time"] == 0.0
+    assert indexes(path, num_frames=3) == [2, 6, 10]
+    keys = indexes(path, keyframes_only=True)
+    assert keys == [one["index"] for one in found if one["key_frame"]] and len(keys) > 1
+    levels = [level(read_frame.python(path, found[at])) for at in (11, 5, 6)]
+    assert levels[0] > levels[2] > levels[1]
+
+
 def level(image):
     return image.convert("L").getpixel((16, 24))
 
@@ -168,7 +186,8 @@ def test_open_videos_are_bounded_and_a_changed_file_is_read_again(tmp_path):
 
 
 def parts(path, **options):
-    return [(one["segment_start"], one["segment_end"], Film(one["video_segment"])) for one in video_splitter(path, **options)]
+    rows = video_splitter(path, **options)
+    return [(one["segment_start"], one["segment_end"], Film(one["video_segment"])) for one in rows]
 
 
 def test_video_parts_cover_the_video_or_overlap(film):

@@ -6,8 +6,7 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict
 
-from appdb.iterators.arguments import BadArgument, check_number
-from appdb.iterators.running import MAX_ROWS
+from appdb.iterators.checks import check_frames
 from appdb.kinds._av import opened
 from appdb.media.streams import exact, pictures, rate_of, timed, video_stream
 
@@ -17,18 +16,6 @@ MAX_OPEN = 2
 _NEAR_SECONDS = 5.0
 # Times of frames are rounded to 1/60000 s (media/streams.py), and to the nearest float.
 _TOLERANCE = 0.0005
-_ONE_OF = ("fps", "num_frames", "keyframes_only")
-
-
-def check_frames(values, by_row):
-    """The check of frame_iterator's arguments."""
-    given = [name for name in _ONE_OF if name in by_row or values[name] not in (None, False)]
-    if len(given) > 1 and not by_row.intersection(given):
-        raise BadArgument(
-            f"frame_iterator() takes one of {', '.join(_ONE_OF)}; {' and '.join(given)} are given.", "Keep one of them."
-        )
-    check_number("frame_iterator", "fps", values["fps"], 0, above=True)
-    check_number("frame_iterator", "num_frames", values["num_frames"], 1, MAX_ROWS)
 
 
 def frame_rows(path, fps, num_frames, keyframes_only):
@@ -71,7 +58,7 @@ def _at_rate(path, fps):
 
 def _evenly(path, count):
     """As many frames as are asked for: those in the middle of equal parts; all frames of a video with fewer."""
-    total = len(_packet_times(path))
+    total = len(_packet_times(path)) or sum(1 for _ in _at_rate(path, None))
     chosen = None
     if count < total:
         chosen = {((2 * number + 1) * total + count) // (2 * count) for number in range(count)}
@@ -86,17 +73,19 @@ def _evenly(path, count):
 def _key_frames(path):
     """The key frames; the others are not decoded."""
     times = _packet_times(path)
+    if not times:
+        yield from (facts for facts in _at_rate(path, None) if facts["key_frame"])
+        return
     with opened(path) as container:
         stream = video_stream(container)
         stream.codec_context.skip_frame = "NONKEY"
         for facts, _ in _facts(timed(container, stream, 1 / rate_of(stream))):
             if facts["key_frame"]:  # Some decoders give all frames.
-                index = facts["index"] if facts["pts"] is None else bisect_left(times, facts["pts"])
-                yield {**facts, "index": index}
+                yield {**facts, "index": bisect_left(times, facts["pts"])} if facts["pts"] is not None else facts
 
 
 def _packet_times(path):
-    """The times of all frames in their order, in units of the stream, from the packets alone."""
+    """The times of all frames in their order, in units of the stream, from the packets alone; none in a bare stream."""
     with opened(path) as container:
         packets = container.demux(video_stream(container))
         return sorted(one.pts for one in packets if one.pts is not None and not one.is_discard)
@@ -132,7 +121,7 @@ class _Film:
         return self.time - _TOLERANCE <= time <= self.time + _NEAR_SECONDS
 
     def image_at(self, time):
-        """The image of the frame that begins at a time."""
+        """The image of the frame that begins at a time; None if there is none."""
         if self._image is None or time > self.time + _TOLERANCE:
             self._image = None
             for frame in self._frames:
@@ -140,9 +129,8 @@ class _Film:
                 if self.time >= time - _TOLERANCE:
                     self._image = frame.to_image()
                     break
-        if self._image is None or abs(self.time - time) > _TOLERANCE:
-            raise ValueError(f"the video has no frame that begins at {time:.4f} s")
-        return self._image.copy()
+        is_found = self._image is not None and abs(self.time - time) <= _TOLERANCE
+        return self._image.copy() if is_found else None
 
     def close(self):
         self._frames.close()
@@ -168,9 +156,16 @@ def frame_of(path, attrs):
             film = _Film(path, max(0.0, time - _TOLERANCE))
         try:
             image = film.image_at(time)
+            if image is None:  # Times without those of the file depend on where reading begins.
+                film.close()
+                film = _Film(path, 0.0)
+                image = film.image_at(time)
         except BaseException:
             film.close()
             raise
+        if image is None:
+            film.close()
+            raise ValueError(f"the video has no frame that begins at {time:.4f} s")
         _films[key] = film
         if len(_films) > MAX_OPEN:
             _films.popitem(last=False)[1].close()

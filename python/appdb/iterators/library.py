@@ -6,26 +6,16 @@
 from __future__ import annotations
 
 from appdb.iterators.calls import Output, Reader
+from appdb.iterators.checks import check_audio_parts, check_frames, check_tiles, check_video_parts, needs_of_audio
 from appdb.iterators.declared import library_iterator
-from appdb.iterators.documents import (
+from appdb.iterators.lists import bind_lists, rows_of_lists
+from appdb.iterators.splitting import (
     check_document,
     check_string,
-    document_rows,
     needs_of_document,
     needs_of_text,
     outputs_of_document,
-    string_rows,
 )
-from appdb.iterators.frames import check_frames, frame_rows
-from appdb.iterators.lists import bind_lists, rows_of_lists
-from appdb.iterators.segments import (
-    audio_parts,
-    check_audio_parts,
-    check_video_parts,
-    needs_of_audio,
-    video_parts,
-)
-from appdb.iterators.tiles import check_tiles, tile_rows
 from appdb.kinds.json import Json as JsonType
 from appdb.kinds.bool import Bool
 from appdb.kinds.int import Int
@@ -111,6 +101,8 @@ def document_splitter(
     of the PDF page where the chunk begins, in points from the top left). `elements=['text', 'image']` adds the image of
     each PDF page, with `separators='page'`. `skip_tags` are elements of HTML without their content; `nav` if not given.
     """
+    from appdb.iterators.documents import document_rows
+
     return document_rows(
         document,
         {
@@ -162,6 +154,8 @@ def string_splitter(
 
     `separators` is a comma list of paragraph, sentence, char_limit and token_limit, as in document_splitter.
     """
+    from appdb.iterators.documents import string_rows
+
     return string_rows(
         text,
         {
@@ -229,6 +223,8 @@ def frame_iterator(
     the frames in the middle of as many equal parts. `frame_attrs` is `{"index", "pts", "dts", "time", "is_corrupt",
     "key_frame", "pict_type", "interlaced_frame"}`; times in seconds begin at 0.
     """
+    from appdb.iterators.frames import frame_rows
+
     return frame_rows(video, fps, num_frames, keyframes_only)
 
 
@@ -267,6 +263,8 @@ def video_splitter(
     the key frame before them. Outputs are `segment_start` and `segment_end` in seconds, both also in units of the
     video's time (`_pts`), and `video_segment`.
     """
+    from appdb.iterators.segments import video_parts
+
     return video_parts(
         video,
         {
@@ -315,6 +313,8 @@ def audio_splitter(
     `silence_thresh` dBFS; `trim_leading_silence` begins it at the end of a silence. Outputs are `segment_start` and
     `segment_end` in seconds, and `audio_segment`.
     """
+    from appdb.iterators.segments import audio_parts
+
     return audio_parts(
         audio,
         {
@@ -363,6 +363,8 @@ def tile_iterator(image: Image, tile_size: Json, *, overlap: Json | None = None)
     black. Outputs are `tile`, which is cut when it is needed, `tile_coord` ([column, row], from 0) and `tile_box`
     ([left, top, right, bottom]).
     """
+    from appdb.iterators.tiles import tile_rows
+
     return tile_rows(image, tile_size, overlap)
 
 

@@ -3,15 +3,12 @@
 import os
 from bisect import bisect_left
 
-from appdb.iterators.arguments import BadArgument, check_choice, check_number, check_one_of
+from appdb.iterators.checks import LEAST_SECONDS, check_audio_parts, check_video_parts
 from appdb.kinds._av import opened
 from appdb.media.films import clipped
 from appdb.media.streams import begin_of, duration as length_of, exact, sounds, video_stream
 from appdb.media.writing import key_time, save_audio
 
-MODES = ("accurate", "fast")
-_LEAST_SECONDS = 0.01
-_SMALLEST_FILE = 1_000
 # A file that is too large is made again, this much shorter than its size says.
 _MARGIN = 0.95
 _MAX_TRIES = 20
@@ -19,46 +16,6 @@ _BEHIND_KEY = 0.0005
 # Sound is measured at this rate, in windows of 10 ms.
 _MEASURED_RATE = 8_000
 _WINDOW = 80
-
-
-def check_video_parts(values, by_row):
-    """The check of video_splitter's arguments."""
-    name = "video_splitter"
-    check_one_of(name, ("duration", "segment_times"), values, by_row)
-    check_number(name, "duration", values["duration"], _LEAST_SECONDS)
-    check_number(name, "overlap", values["overlap"], 0)
-    check_number(name, "min_segment_duration", values["min_segment_duration"], 0)
-    check_choice(name, "mode", values["mode"], MODES)
-    times = values["segment_times"]
-    for one in ("overlap", "min_segment_duration"):
-        if values[one] is not None and "segment_times" not in by_row and times is not None:
-            raise BadArgument(f"{name}() takes {one} only with duration.", f"Remove {one}, or give duration.")
-    _check_overlap(name, values)
-    _check_times(name, times)
-    if values["mode"] == "fast" and (values["video_encoder"] is not None or values["video_encoder_args"] is not None):
-        raise BadArgument(
-            f"{name}() with mode='fast' encodes nothing and takes no video_encoder.", "Remove it, or use mode='accurate'."
-        )
-
-
-def _check_overlap(name, values):
-    duration, overlap = values["duration"], values["overlap"]
-    if None not in (duration, overlap) and not duration - overlap > _LEAST_SECONDS / 2:
-        raise BadArgument(
-            f"{name}() takes an overlap below the duration, not {overlap} with duration={duration}.",
-            f"Make the overlap smaller: each part begins at least {_LEAST_SECONDS} s after the last.",
-        )
-
-
-def _check_times(name, times):
-    if times is None:
-        return
-    is_numbers = type(times) is list and all(type(one) in (int, float) for one in times)
-    if not is_numbers or any(b <= a for a, b in zip([0.0, *times], times)):
-        raise BadArgument(
-            f"{name}() takes segment_times as a list of seconds above 0 that rise, not {str(times)[:80]}.",
-            "Write for example segment_times=[5.0, 15.0].",
-        )
 
 
 def video_parts(path, values):
@@ -124,24 +81,6 @@ def _length(path, what, name):
     return length
 
 
-def check_audio_parts(values, by_row):
-    """The check of audio_splitter's arguments."""
-    name = "audio_splitter"
-    check_one_of(name, ("duration", "max_size"), values, by_row)
-    check_number(name, "duration", values["duration"], _LEAST_SECONDS)
-    check_number(name, "max_size", values["max_size"], _SMALLEST_FILE)
-    check_number(name, "overlap", values["overlap"], 0)
-    check_number(name, "min_segment_duration", values["min_segment_duration"], 0)
-    check_number(name, "min_silence_len", values["min_silence_len"], 0, above=True)
-    check_number(name, "silence_thresh", values["silence_thresh"], -200, 0)
-    _check_overlap(name, values)
-
-
-def needs_of_audio(values):
-    """The packages of audio_splitter: silence is looked for with NumPy."""
-    return ("av", "numpy") if values["min_silence_len"] is not None or values["trim_leading_silence"] else ("av",)
-
-
 def audio_parts(path, values):
     """The rows of audio_splitter. A part has the format of the file where that is wav, mp3, flac or mp4, else mp4."""
     check_audio_parts(values, frozenset())
@@ -150,16 +89,16 @@ def audio_parts(path, values):
     length, format = _length(path, "audio", "audio_splitter"), format_of(path)
     quiet = _silences(path, values) if values["min_silence_len"] is not None or values["trim_leading_silence"] else []
     start, rate = 0.0, os.path.getsize(path) / length
-    while start < length - _LEAST_SECONDS / 2:
+    while start < length - LEAST_SECONDS / 2:
         begin = _trimmed(start, quiet) if values["trim_leading_silence"] else start
-        if begin >= length - _LEAST_SECONDS / 2:
+        if begin >= length - LEAST_SECONDS / 2:
             return
         if values["duration"] is not None:
             most = min(round(begin + values["duration"], 6), length)
             end, made = _snapped(begin, most, length, quiet, values), None
         else:
             end, made, rate = _sized(path, format, begin, length, rate, quiet, values)
-        if end >= length - _LEAST_SECONDS / 2:
+        if end >= length - LEAST_SECONDS / 2:
             end = length
         if end == length and end - begin < values["min_segment_duration"] - 1e-6:
             if made is not None:
@@ -172,7 +111,7 @@ def audio_parts(path, values):
         if end == length:
             return
         start = round(end - values["overlap"], 6)
-        if start < begin + _LEAST_SECONDS / 2:
+        if start < begin + LEAST_SECONDS / 2:
             raise ValueError(
                 f"audio_splitter: a part of at most {values['max_size']} bytes has {end - begin:.3f} s and is not longer "
                 f"than the overlap of {values['overlap']} s; make max_size larger"
@@ -188,13 +127,13 @@ def _sized(path, format, begin, length, rate, quiet, values):
     most, seconds = values["max_size"], length - begin
     seconds = min(seconds, most * _MARGIN / rate)
     for _ in range(_MAX_TRIES):
-        end = _snapped(begin, min(round(begin + max(seconds, _LEAST_SECONDS), 6), length), length, quiet, values)
+        end = _snapped(begin, min(round(begin + max(seconds, LEAST_SECONDS), 6), length), length, quiet, values)
         made = _part(path, format, begin, end)
         size = 0 if made is None else os.path.getsize(made)
         if size <= most:
             return end, made, max(size / (end - begin), 1.0)
         os.unlink(made)
-        if end - begin <= _LEAST_SECONDS:
+        if end - begin <= LEAST_SECONDS:
             break
         seconds = (end - begin) * min(0.9, most * _MARGIN / size)
     raise ValueError(f"audio_splitter: a max_size of {most} bytes holds no part of the audio as {format}; make it larger")
@@ -227,7 +166,7 @@ def _snapped(begin, end, length, quiet, values):
 
     A part is longer than the overlap, so that the next one begins after it.
     """
-    least, low = values["min_silence_len"], begin + values["overlap"] + _LEAST_SECONDS
+    least, low = values["min_silence_len"], begin + values["overlap"] + LEAST_SECONDS
     if least is None or end >= length:
         return end
     last = bisect_left(quiet, (end,))

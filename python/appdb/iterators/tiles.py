@@ -1,19 +1,7 @@
 """What `tile_iterator` and `read_tile` compute: boxes of one size that cover an image, and their pixels."""
 
-from appdb.iterators.arguments import BadArgument, check_pair
+from appdb.iterators.checks import check_tiles
 from appdb.media.pixels import check_pixels, shown
-
-
-def check_tiles(values, by_row):
-    """The check of tile_iterator's arguments."""
-    size, overlap = values["tile_size"], values["overlap"]
-    check_pair("tile_iterator", "tile_size", size, 1)
-    check_pair("tile_iterator", "overlap", overlap, 0)
-    if size is not None and overlap is not None and any(one >= side for one, side in zip(overlap, size)):
-        raise BadArgument(
-            f"tile_iterator() takes an overlap below the tile_size, not {list(overlap)} with {list(size)}.",
-            "Make the overlap smaller, for example an eighth of the size.",
-        )
 
 
 def tile_rows(image, tile_size, overlap):
