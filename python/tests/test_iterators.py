@@ -13,6 +13,8 @@ from appdb.functions.image import tile_iterator
 from appdb.functions.json import list_iterator
 from appdb.functions.string import string_splitter
 from appdb.functions.video import frame_iterator, video_splitter
+from appdb.iterators.running import run_iterator
+from appdb.worker.calling import CellError
 
 pytestmark = pytest.mark.usefixtures("no_body")
 
@@ -25,6 +27,8 @@ from appdb.functions.document import document_splitter
 from appdb.functions.json import list_iterator
 from appdb.functions.string import string_splitter
 from appdb.functions.video import frame_iterator, video_splitter
+from appdb.iterators.running import run_iterator
+from appdb.worker.calling import CellError
 from appdb.functions.image import tile_iterator
 from appdb.functions.audio import audio_splitter
 
@@ -225,3 +229,35 @@ def test_packages_are_asked_for_only_where_they_are_needed(monkeypatch):
     document_splitter(FILE, "sentence")
     string_splitter(TEXT, "sentence")
     audio_splitter(column("a", "audio"), duration=1.0)
+
+
+def run(call, *args, **kwargs):
+    return list(run_iterator(list_iterator, args, kwargs, call.outputs))
+
+
+def test_values_of_lists_get_the_types_of_their_outputs():
+    typed = {"n": db.Int, "f": db.Float, "t": db.Timestamp, "d": db.Date | None, "any": db.Json}
+    call = list_iterator(column("rows", db.Json[list[typed]].kind))
+    row = {"n": 1, "f": 2, "t": "2024-05-06T07:08:09+02:00", "any": [1]}
+    assert run(call, [row, {**row, "d": "2024-05-06", "any": None}]) == [
+        {"n": 1, "f": 2.0, "t": "2024-05-06T05:08:09Z", "d": None, "any": "[1]"},
+        {"n": 1, "f": 2.0, "t": "2024-05-06T05:08:09Z", "d": "2024-05-06", "any": None},
+    ]
+    for wrong, words in (
+        ({**row, "n": "1"}, "str for the output 'n': the Json value is text"),
+        ({**row, "n": None}, "None for the output 'n'"),
+        ({**row, "t": "soon"}, "str for the output 't'"),
+        ({**row, "x": 1}, "'x', which is not one of its outputs"),
+    ):
+        with pytest.raises(CellError) as caught:
+            run(call, [row, wrong])
+        assert f"the row at pos 1 of list_iterator has {words}" in f"{caught.value.cause}"
+
+
+def test_lists_of_lists_and_optional_members_give_rows():
+    schema = {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    call = list_iterator(column("rows", db.Json.schema(schema).kind))
+    assert run(call, [{"a": 1}, {}]) == [{"a": 1}, {"a": None}]
+    nested = list_iterator(x=column("x", db.Json[list[list[db.Int]]].kind))
+    assert run(nested, x=[[1, 2], []]) == [{"x": "[1,2]"}, {"x": "[]"}]
+    assert run(nested, x=[]) == [] and run(nested, x=None) == []

@@ -16,6 +16,7 @@ _BEHIND_KEY = 0.0005
 # Sound is measured at this rate, in windows of 10 ms.
 _MEASURED_RATE = 8_000
 _WINDOW = 80
+_LEAST_TRIMMED = 0.05  # Seconds of silence that trim_leading_silence leaves out.
 
 
 def video_parts(path, values):
@@ -140,25 +141,29 @@ def _sized(path, format, begin, length, rate, quiet, values):
 
 
 def _silences(path, values):
-    """(begin, end) of the quiet parts of the sound."""
+    """(begin, end) of the silences that are long enough to end a part, or to be left out before one."""
     import numpy
 
     mono = f"aresample={_MEASURED_RATE},aformat=sample_fmts=flt:channel_layouts=mono"
     filters = f"{mono},asetnsamples=n={_MEASURED_RATE}:p=0"
-    most, found, at = 10 ** (values["silence_thresh"] / 20), [], 0
+    asked = [_LEAST_TRIMMED] if values["trim_leading_silence"] else []
+    least = min([*asked, *([] if values["min_silence_len"] is None else [values["min_silence_len"]])]) - 1e-6
+    most, found = 10 ** (values["silence_thresh"] / 20), []
     for frame in sounds(path, filters, what="audio"):
         samples = numpy.frombuffer(bytes(frame.planes[0])[: 4 * frame.samples], dtype=numpy.float32)
         starts = range(0, len(samples), _WINDOW)
+        at = round(frame.time * _MEASURED_RATE)
         loud = numpy.sqrt(numpy.add.reduceat(samples.astype(float) ** 2, list(starts)) / _WINDOW) > most
         for start, is_loud in zip(starts, loud):
             if not is_loud:
                 begin, end = (at + start) / _MEASURED_RATE, (at + min(start + _WINDOW, len(samples))) / _MEASURED_RATE
                 if found and abs(found[-1][1] - begin) < 1e-9:
                     found[-1] = (found[-1][0], end)
-                else:
-                    found.append((begin, end))
-        at += len(samples)
-    return found
+                    continue
+                if found and found[-1][1] - found[-1][0] < least:  # Shorter ones would fill the memory.
+                    found.pop()
+                found.append((begin, end))
+    return found if not found or found[-1][1] - found[-1][0] >= least else found[:-1]
 
 
 def _snapped(begin, end, length, quiet, values):
