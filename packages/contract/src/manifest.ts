@@ -125,7 +125,7 @@ export const functionSchema = z.strictObject({
   digest: z.string(),
   /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and its imports. */
   uses: z.array(z.string()).max(MAX_NAMES).default([]),
-  kind: z.enum(["scalar", "aggregate"]).default("scalar"),
+  kind: z.enum(["scalar", "aggregate", "iterator"]).default("scalar"),
   /** The index of this overload. The id of the first has no suffix; the others' end in `#1`, `#2` ... */
   overload: z.int().min(0).default(0),
   is_async: z.boolean().default(false),

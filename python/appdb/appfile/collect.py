@@ -224,8 +224,9 @@ def _callers(tables, queries):
     for table in tables:
         for column in (*table.columns.values(), *table.hidden.values()):
             yield f"column '{column.name}'", column.value
-        if table.view is not None and table.view.condition is not None:
+        if table.view is not None:
             yield f"base= of '{table.name}'", table.view.condition
+            yield f"iterator= of '{table.name}'", table.view.iterator
         for index in table.indexes:
             for value in getattr(index, "embeds", {}).values():
                 yield f"an embedding index of '{table.name}'", value

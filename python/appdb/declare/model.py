@@ -15,7 +15,7 @@ from appdb.declare.errors import (
 )
 from appdb.expressions.expr import ColumnRef
 
-_KEYWORDS = ("name", "base", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
+_KEYWORDS = ("name", "base", "iterator", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
     "batch_update compute recompute_columns describe get_metadata create_all update_all bind_all diff_all"
     " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
@@ -69,11 +69,15 @@ class ModelMeta(type):
 
             table.view = view_of(class_name, bases[0], options["base"])
             table.inherited = inherited_columns(table)
+        if options.get("iterator") is not None:
+            from appdb.declare.views import take_iterator
+
+            take_iterator(class_name, table, options["iterator"])
         body = open_body(table, class_name, 1)
         if table.view is not None:
-            for name, expr in table.view.outputs:
-                body[name] = expr
-            table.view.in_select = False
+            from appdb.declare.views import fill_body
+
+            fill_body(table, body)
         return body
 
     def __new__(mcs, class_name, bases, body, **options):
@@ -168,8 +172,6 @@ def _check_bases(class_name, bases):
 
 
 def _check_options(class_name, options):
-    if "iterator" in options:
-        raise later(f"An iterator (iterator=) of the model {class_name}", "Declare a table with the columns themselves.")
     for name in options:
         if name not in _KEYWORDS:
             raise AppFileError(

@@ -2,9 +2,11 @@
 
 from copy import copy
 
-from appdb.declare.errors import AppFileError, listed
+from appdb.declare.declared import Column, Declared
+from appdb.declare.errors import AppFileError, later, listed
 from appdb.declare.types import display
 from appdb.expressions.expr import ColumnRef, Expr
+from appdb.kinds import rules
 
 # Verbs that change which rows there are in a way that one row cannot tell.
 _REFUSED = (
@@ -25,6 +27,7 @@ class ViewOf:
         self.condition = condition
         self.shown = shown  # Names; None for all.
         self.outputs = outputs  # (name, expression) of select(name=expression).
+        self.iterator = None  # The call that makes the rows; None: a row of the table is one of the view.
         self.in_select = True  # Until the class body begins: these expressions read all columns of the base.
 
     @property
@@ -42,6 +45,7 @@ class ViewOf:
             "base": self.table.name,
             "filter": None if condition is None else {"text": condition._text, "expr": condition._node},
             "columns": self.shown,
+            **({} if self.iterator is None else {"iterator": self.iterator.document()}),
         }
 
 
@@ -116,13 +120,83 @@ def inherited_columns(table):
     return found
 
 
+def take_iterator(class_name, table, call):
+    """Reads `iterator=`. Its stored outputs and `pos` come before the columns of the base, and hide those of their names."""
+    from appdb.iterators.calls import IteratorCall
+
+    if not isinstance(call, IteratorCall):
+        raise AppFileError(
+            f"iterator= of the model {class_name} is {call!r}, not a call of an iterator over columns.",
+            "Write for example iterator=string_splitter(Docs.body, separators='sentence')",
+        )
+    view = table.view
+    if view is None:
+        raise AppFileError(
+            f"The model {class_name} has iterator= and no base=.", "Name the model whose rows it takes: base=Docs"
+        )
+    for ref in call._reads:
+        if ref._owner is not view.table:
+            raise AppFileError(
+                f"iterator= of the model {class_name} reads '{ref._name}' of {ref._owner.model}.",
+                f"Give it columns of {view.table.model}, which is its base.",
+            )
+    view.iterator = call
+    made = {"pos": _made(table, "pos", "int", False)}
+    for output in call.outputs:
+        if output.stored:
+            if rules(output.kind).check is not None or output.kind == "array":
+                raise later(f"iterator= with the stored output '{output.name}', which is {display(output.kind)},")
+            if output.name in made:
+                raise AppFileError(
+                    f"iterator= of the model {class_name} has the output '{output.name}' twice.", "Give it once."
+                )
+            made[output.name] = _made(table, output.name, output.kind, True)
+    unstored = {output.name for output in call.outputs if not output.stored}
+    below = {name: column for name, column in table.inherited.items() if name not in made and name not in unstored}
+    table.inherited = {**made, **below}
+
+
+def _made(table, name, kind, nullable):
+    return Declared(name, ColumnRef(table, name, kind, nullable), None, None, table.source)
+
+
+def fill_body(table, body):
+    """Gives the class body the names of select(name=expression) and of the iterator's outputs."""
+    view = table.view
+    for name, expr in view.outputs:
+        body[name] = expr
+    view.in_select = False
+    if view.iterator is None:
+        return
+    stored = {name: table.inherited[name].ref for name in ("pos", *(o.name for o in view.iterator.outputs if o.stored))}
+    for name, ref in stored.items():
+        dict.__setitem__(body, name, ref)
+    for output in view.iterator.outputs:
+        if not output.stored:
+            expr = view.iterator.read_expression(output.name, stored)
+            if expr is None:
+                raise later(
+                    f"The output '{output.name}' of {view.iterator.function.name}, which is not stored,",
+                    "Store it: leave it out of unstored_cols=.",
+                )
+            view.in_select = True
+            body[output.name] = Column(value=expr, stored=False)
+            view.in_select = False
+
+
 def check_readable(table, name, ref):
     """Refuses a column that a view's own column cannot read."""
     view = table.view
     for below in view.lineage:
         if ref._owner is below:
-            if view.in_select or ref._name in table.inherited:
+            shown = table.inherited.get(ref._name)
+            if view.in_select or (shown is not None and not _is_made(view, ref._name)):
                 return
+            if shown is not None:
+                raise AppFileError(
+                    f"Column '{name}' reads '{ref._name}' of {below.model}, whose name the iterator's output has in this view.",
+                    f"Give the value another name in base=: base={view.table.model}.select(other={below.model}.{ref._name})",
+                )
             raise AppFileError(
                 f"Column '{name}' reads '{ref._name}', which base= of {table.model} does not select.",
                 f"Add it: .select({below.model}.{ref._name}, ...)",
@@ -131,6 +205,10 @@ def check_readable(table, name, ref):
         f"Column '{name}' reads '{ref._name}' of {ref._owner.model}; a view reads columns of its base and its own.",
         f"Its columns are {listed(table.inherited)}.",
     )
+
+
+def _is_made(view, name):
+    return view.iterator is not None and name in ("pos", *(output.name for output in view.iterator.outputs))
 
 
 def refuse_stored(table, name, kind):

@@ -28,6 +28,13 @@ def compile_step(expr, places, functions):
         return _media_check(expr, places)
     if condition_and_value(expr)[0] is not None:
         return _when(expr, places, functions)
+    if expr["node"] == "call" and expr["fn"] == "op.iterate":
+        from appdb.iterators.making import compile_rows
+
+        call = expr["args"][0]
+        args = [_compile(arg, places, functions) for arg in call["args"]]
+        kwargs = {key: _compile(arg, places, functions) for key, arg in call["kwargs"].items()}
+        return compile_rows(expr, functions, args, kwargs)
     value = _compile(expr, places, functions)
     encode, function = encoder(expr["type"]), _name(expr)
     if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in CHECKED:

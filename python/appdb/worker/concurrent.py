@@ -93,8 +93,12 @@ class ConcurrentGraph:
         if self._is_concurrent(expr):
             call = compile_arguments(expr, places, self._functions)
             return BATCH if call.overload.batch_size is not None else CALL, call
-        kind = MAIN if any(node["node"] in ("udf", "query") for node in nodes(expr)) else INLINE
+        kind = MAIN if any(_takes_long(node) for node in nodes(expr)) else INLINE
         return kind, compile_step(expr, places, self._functions)
+
+
+def _takes_long(node):
+    return node["node"] in ("udf", "query") or (node["node"] == "call" and node["fn"] == "op.iterate")
 
 
 def is_concurrent(frame, functions):

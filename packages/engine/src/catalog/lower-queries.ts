@@ -112,12 +112,13 @@ function inTable(expr: Expr, first: string, views: ReadonlyMap<string, DeclaredV
   if (read.node !== "column" && read.node !== "cell_error" && read.node !== "similarity") return read;
   const view = views.get(read.of ?? first);
   if (view === undefined) return read;
-  const nameOf = (name: string): string =>
-    view.definition.columns.find((column) => column.name === name)?.column ?? name;
-  if (read.node === "column") return { ...read, name: nameOf(read.name) };
-  const column = nameOf(read.column);
-  if (read.node === "cell_error") return { ...read, column };
-  return { ...read, column, index: read.index === null ? null : (view.definition.indexes[read.index] ?? read.index) };
+  const name = read.node === "column" ? read.name : read.column;
+  const { column = name, up = 0 } = view.definition.columns.find((one) => one.name === name) ?? {};
+  const of = upAlias(read.of ?? first, up);
+  if (read.node === "column") return { ...read, name: column, of };
+  if (read.node === "cell_error") return { ...read, column, of };
+  const index = read.index === null ? null : (view.definition.indexes[read.index] ?? read.index);
+  return { ...read, column, of, index };
 }
 
 function ofAlias(expr: Expr, alias: string): Expr {

@@ -1,6 +1,7 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
+import { Random } from "../expressions/testing/random.ts";
 
 interface Conditions {
   readonly cheap: string;
@@ -192,8 +193,7 @@ class Bread(Base, name="bread"):
 test.each([1, 2, 3, 4])(
   "after random writes and updates, views equal ones computed from nothing (seed %i)",
   async (seed) => {
-    const next = seeded(seed);
-    const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(next() * values.length)] as Value;
+    const random = new Random(seed);
     const cheap = [
       { text: "Bread.cents < 200", has: (cents: number | null) => cents !== null && cents < 200 },
       { text: "Bread.cents >= 90", has: (cents: number | null) => cents !== null && cents >= 90 },
@@ -204,15 +204,18 @@ test.each([1, 2, 3, 4])(
       { text: "Bread.cents % 2 == 0", has: (cents: number | null) => cents !== null && cents % 2 === 0 },
     ] as const;
     const loud = ["RYE", "WHEAT", "1", ":"] as const;
-    let now = { cheap: pick(cheap), loud: pick(loud) };
+    let now = { cheap: random.pick(cheap), loud: random.pick(loud) };
     const source = () => appWith({ cheap: now.cheap.text, loud: `Cheap.shout.contains("${now.loud}")` });
     tested = await openTestApplication(source());
     let served: ServedRoutes = tested;
     const rows = new Map<number, { name: string; cents: number | null }>();
     const write = async (): Promise<void> => {
-      const id = 1 + Math.floor(next() * 12);
-      const row = { name: pick(["rye", "wheat", "oats"]), cents: pick([null, 50, 90, 119, 120, 199, 200, 333]) };
-      const kind = pick(["add", "add", "change", "change", "drop"] as const);
+      const id = random.int(1, 12);
+      const row = {
+        name: random.pick(["rye", "wheat", "oats"]),
+        cents: random.pick([null, 50, 90, 119, 120, 199, 200, 333]),
+      };
+      const kind = random.pick(["add", "add", "change", "change", "drop"] as const);
       if (kind === "drop") {
         await served.post("/drop", { id });
         rows.delete(id);
@@ -226,7 +229,7 @@ test.each([1, 2, 3, 4])(
     };
     for (let step = 0; step < 40; step++) {
       if (step % 10 === 9) {
-        now = { cheap: pick(cheap), loud: pick(loud) };
+        now = { cheap: random.pick(cheap), loud: random.pick(loud) };
         await tested.finish(await tested.update(source()));
         await other?.[Symbol.asyncDispose]();
         other = await tested.serve(source());
@@ -249,14 +252,3 @@ test.each([1, 2, 3, 4])(
     }
   },
 );
-
-/** Equal numbers for equal seeds (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

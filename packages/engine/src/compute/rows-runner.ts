@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { GraphStep } from "@appdb/contract/worker-protocol";
-import { isMade, iterateExpr, type MadeOutput, type MadeRows, madeRowsIn } from "../expressions/made-rows.ts";
+import { isMade, iterateExpr, type MadeRows, madeRowsIn } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
@@ -183,9 +183,4 @@ function fromJson({ kind }: ColumnType, value: unknown): EngineValue {
   if (kind === "int") return typeof value === "string" ? BigInt(value) : Number(value);
   if (kind === "binary") return Buffer.from(String(value), "base64");
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : null;
-}
-
-/** Kinds of outputs that a Json list can have. */
-export function canBeOutput({ type: { kind } }: Pick<MadeOutput, "type">): boolean {
-  return !["array", "image", "video", "audio", "document"].includes(kind);
 }

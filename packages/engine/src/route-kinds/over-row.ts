@@ -33,14 +33,18 @@ export function describeOverTable(table: string, inputs: readonly string[], outp
   return { table, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
 }
 
-/** The table of a route. Refuses a missing one. */
+/** The table whose rows a route takes. Refuses a missing one, and views. */
 export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
+  const table = checkedRows(manifest, name, refuse);
+  if (table.rows_of === undefined) return table;
+  return refuse(
+    `${name} is a view with an iterator. Its rows are made of rows of ${table.rows_of.table}; name that table in the route.`,
+  );
+}
+
+/** A table whose rows are read: that of a view with an iterator too. Refuses a missing one. */
+export function checkedRows(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
   const table = manifest.tables.find((candidate) => candidate.name === name);
-  if (table?.rows_of !== undefined) {
-    return refuse(
-      `${name} is a view with an iterator. Its rows are made of rows of ${table.rows_of.table}; name that table in the route.`,
-    );
-  }
   if (table !== undefined) return table;
   const view = lowerViews(manifest).views.find((candidate) => candidate.name === name);
   if (view === undefined) return refuse(`Table ${name} does not exist.`);
