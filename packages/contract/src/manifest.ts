@@ -310,6 +310,11 @@ const routeSchema = z.discriminatedUnion("kind", [
   handlerRouteSchema,
 ]);
 
+/** A route that computes rows and stores nothing. */
+export function isComputeRoute(route: ManifestRoute): route is ManifestComputeRoute {
+  return route.kind === "compute";
+}
+
 /** The names of the kinds. */
 export const routeKindSchema = z.enum(routeSchema.options.map(({ shape }) => shape.kind.value));
 

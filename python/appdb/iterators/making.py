@@ -7,15 +7,11 @@ from appdb.iterators.calls import Output
 from appdb.iterators.running import run_iterator
 from appdb.kinds._base import Kind
 
-# Whole numbers up to this size are exact in readers of JSON.
-_EXACT = 2**53
-
 
 def compile_rows(expr, functions, args, kwargs):
     """Compiles a call of an iterator to a function from a row to the JSON text of its rows.
 
-    Each row is a list of the stored outputs in stored form; a large int is its digits, and bytes are base64. Raises
-    CellError.
+    Each row is a list of the stored outputs, as constants have them (contract, expressions.ts). Raises CellError.
     """
     call, outputs = expr["args"][0], loads(expr["args"][1]["value"])
     if call["node"] == "udf":
@@ -37,6 +33,6 @@ def compile_rows(expr, functions, args, kwargs):
 
 
 def _plain(value):
-    if type(value) is int and not -_EXACT < value < _EXACT:
+    if type(value) is int:
         return str(value)
     return b64encode(value).decode("ascii") if isinstance(value, bytes) else value

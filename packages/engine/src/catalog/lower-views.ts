@@ -1,6 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
-import type { Manifest, ManifestColumn, ManifestIndex, ManifestRoute, ManifestTable } from "@appdb/contract/manifest";
+import {
+  isComputeRoute,
+  type Manifest,
+  type ManifestColumn,
+  type ManifestIndex,
+  type ManifestRoute,
+  type ManifestTable,
+} from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -87,7 +94,7 @@ function lower(manifest: Manifest): LoweredManifest {
     if (base !== undefined) tables.set(table, { ...base, columns: [...base.columns, column()] });
   }
   const computing = new Set(
-    manifest.services.flatMap(({ routes }) => routes.flatMap((route) => (route.kind === "compute" ? route.table : []))),
+    manifest.services.flatMap(({ routes }) => routes.filter(isComputeRoute).map((route) => route.table)),
   );
   for (const view of views.values()) {
     const table = tables.get(view.table);
@@ -371,8 +378,8 @@ function withMember(table: ManifestTable, view: DeclaredView): ManifestTable {
 
 /** A compute route over a view computes a row of the view's table. Other routes over views are refused when checked. */
 function lowerRoute(route: ManifestRoute, views: ReadonlyMap<string, DeclaredView>): ManifestRoute {
-  const view = route.kind === "compute" ? views.get(route.table) : undefined;
-  if (view === undefined || route.kind !== "compute" || route.handler !== null) return route;
+  const view = isComputeRoute(route) ? views.get(route.table) : undefined;
+  if (view === undefined || !isComputeRoute(route) || route.handler !== null) return route;
   const places = new Map(view.definition.columns.map(({ name, column }) => [name, column]));
   const outputs = route.outputs.map((name) => places.get(name) ?? name);
   return {

@@ -4,7 +4,7 @@ import type { DeclaredView } from "./lower-views.ts";
 
 /** Writers of the catalog's views. All run inside the transaction of an update or a prune. */
 
-/** Stores views as declared, under their former names where they are renamed. */
+/** Stores views as declared, in place of those of the same id. */
 export async function storeViews(
   sql: SqlConnection,
   folder: string,

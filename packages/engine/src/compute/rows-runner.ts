@@ -6,7 +6,7 @@ import { isMade, iterateExpr, type MadeRows, madeRowsIn } from "../expressions/m
 import { valuesRead } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
-import { columnText } from "../kinds/values.ts";
+import { columnText, literalValue } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
 import { type CellErrors, ownErrors, spreadErrors } from "./cell-errors.ts";
@@ -177,10 +177,7 @@ function withFirst(known: UdfResult["errors"], column: string, errors: UdfBatch[
   return { ...known, [column]: told };
 }
 
-/** A value of an output, as the worker writes it to Json. */
-function fromJson({ kind }: ColumnType, value: unknown): EngineValue {
-  if (value === null || value === undefined) return null;
-  if (kind === "int") return typeof value === "string" ? BigInt(value) : Number(value);
-  if (kind === "binary") return Buffer.from(String(value), "base64");
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : null;
+/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). */
+function fromJson(type: ColumnType, value: unknown): EngineValue {
+  return value == null ? null : literalValue({ type, value: value as string | number | boolean });
 }

@@ -1,5 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { JSON_TYPE } from "../kinds/kinds.ts";
 import { mapParts } from "./tree.ts";
 
 /**
@@ -12,7 +13,6 @@ import { mapParts } from "./tree.ts";
  *   `of: "(rows)"`.
  */
 const MADE = "(rows)";
-const JSON_TYPE: ColumnType = { kind: "json" };
 
 export interface MadeRows {
   readonly call: Expr;

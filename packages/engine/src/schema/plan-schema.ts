@@ -102,7 +102,7 @@ interface LoweredInput extends SchemaPlanInput {
   readonly manifest: LoweredManifest;
 }
 
-/** The new names of renamed columns by their former ones, by table. */
+/** The new names of renamed columns by their previous ones, by table. */
 function renamesIn(operations: readonly SchemaOperation[]): ReadonlyMap<number, ReadonlyMap<string, string>> {
   const found = new Map<number, Map<string, string>>();
   for (const operation of operations) {

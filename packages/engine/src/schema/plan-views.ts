@@ -56,7 +56,7 @@ export function ownersOf(
 interface TablesPlanned {
   /** The operations on the columns of each view. */
   readonly columns: ReadonlyMap<string, readonly PlanOp[]>;
-  /** By table: the new names of renamed columns by their former ones. */
+  /** By table: the new names of renamed columns by their previous ones. */
   readonly renames: ReadonlyMap<number, ReadonlyMap<string, string>>;
 }
 
