@@ -74,6 +74,21 @@ class Rows(TypedDict):
 
 
 @db.iterator
+class Steps:
+    def __init__(self, n: int):
+        self.left = n
+
+    def __next__(self) -> Rows:
+        if self.left == 0:
+            raise StopIteration
+        self.left -= 1
+        return {"n": self.left}
+
+    def close(self):
+        ENDED.append("steps")
+
+
+@db.iterator
 class Counted:
     def __init__(self, n: int):
         self.n = n
@@ -200,6 +215,11 @@ def test_outputs_that_are_not_stored_are_left_out(own):
     assert own.ENDED == [2, 2]
     assert run(own.Counted, 2) == [{"n": 0}, {"n": 1}]
     assert own.ENDED == [2, 2, "counted"]
+    assert run(own.Steps, 2) == [{"n": 1}, {"n": 0}]
+    rows = run_iterator(own.Steps, [9], {}, own.Steps.outputs)
+    assert next(rows) == {"n": 8}
+    rows.close()
+    assert own.ENDED[3:] == ["steps", "steps"]
 
 
 @pytest.mark.parametrize(
@@ -371,10 +391,6 @@ REFUSED = {
         ["S, the rows of f", "'Nope'"],
     ),
     "a class without rows": ("@db.iterator\nclass F:\n    pass\n", ["no __next__ and no __iter__"]),
-    "a class without __iter__": (
-        "@db.iterator\nclass F:\n    def __next__(self) -> R: ...\n",
-        ["__next__ and no __iter__"],
-    ),
     "a class without a hint of its rows": (
         "@db.iterator\nclass F:\n    def __iter__(self): return self\n    def __next__(self): ...\n",
         ["__next__ does not say"],
