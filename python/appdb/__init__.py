@@ -77,6 +77,11 @@ def __getattr__(name):
         return get_table
     if name in _LATER:
         raise later(f"appdb.{name}")
+    if name == "PxtIterator":
+        raise UnknownAttribute(
+            "appdb has no 'PxtIterator': the class of an iterator needs no base.",
+            "Write @db.iterator above class Parts: with __init__ and __next__(self) -> Part.",
+        )
     if name.lower() in _ELSEWHERE:
         raise UnknownAttribute(f"appdb has no '{name}'.", f"Write db.{_ELSEWHERE[name.lower()]}.")
     for module in ("serving", "functions"):

@@ -166,6 +166,9 @@ def test_no_character_is_cut_between_its_tokens(tiktoken):
     assert texts("äöü", "token_limit", limit=1) == ["ä", "ö", "ü"]
     assert texts("äöü", "token_limit", limit=4) == ["ä", "ö", "ü"]
     assert texts("äöü", "token_limit", limit=6, overlap=3) == ["äö", "öü"]
+    assert texts("äöüä", "token_limit", limit=3, overlap=1) == ["ä", "ö", "ü", "ä"]
+    assert texts("äöüä", "token_limit", limit=4, overlap=3) == ["ä", "ö", "ü", "ä"]
+    assert texts("a äöü b", "token_limit", limit=5, overlap=4) == ["a ä", "ö", "ü b"]
     long = "word " * 5_000
     assert "".join(texts(long, "token_limit", limit=700)).replace(" ", "") == long.replace(" ", "")
     assert all(len(one.split()) <= 350 for one in texts(long, "token_limit", limit=700))

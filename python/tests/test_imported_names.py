@@ -22,6 +22,7 @@ IMPORTS = {
     "from appdb import upper": ["appdb has no 'upper'", "Write: from appdb.functions import upper"],
     "from appdb import udff": ["appdb has no 'udff'", "Did you mean 'udf'?"],
     "from appdb.functions.strng import upper": ["no namespace 'strng'", "Did you mean 'string'?"],
+    "import appdb as pxt; base = pxt.PxtIterator": ["needs no base", "@db.iterator", "__next__(self) -> Part"],
     "from appdb.io import export_parquet": ["appdb.io", LATER],
     "from appdb.iterators.document import DocumentSplitter": ["from appdb.functions.document import document_splitter"],
     "from appdb.catalog.model import TableModel": ["appdb has no module 'catalog'", "appdb.serving"],

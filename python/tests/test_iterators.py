@@ -197,6 +197,11 @@ assert [one._name for one in call._reads] == ['file', 'n'], call._reads
     assert project.manifest(HEAD + source)["tables"][0]["name"] == "a"
 
 
+def test_an_iterator_is_no_value_of_a_column(project):
+    source = HEAD + "class B(Base, name='b'):\n    film: db.Video\n    x = frame_iterator(film)\n"
+    check(project.error(source), "x = frame_iterator(film)", "frame_iterator(film) gives many rows", "@udf")
+
+
 def test_iterators_take_columns_for_what_may_differ_by_row():
     times = column("times", "json")
     assert video_splitter(FILM, segment_times=times).text == "video_splitter(film, segment_times=times)"

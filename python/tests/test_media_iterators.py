@@ -1,5 +1,6 @@
 """Iterators of video, audio and images: which frames and parts there are, what is read later, and bounds of memory."""
 
+import json
 import os
 import subprocess
 import sys
@@ -152,6 +153,25 @@ def test_a_frame_is_read_by_its_facts(film):
 def test_facts_of_no_frame_are_refused(film, given):
     with pytest.raises(ValueError):
         read_frame.python(film, given)
+
+
+def test_a_worker_reads_frames_and_tiles(compute, film):
+    source = """
+    class A(Base, name='a'):
+        film: db.Video
+        picture: db.Image
+        facts: db.Json
+        box: db.Json
+        frame = fn.video.read_frame(film, facts).getpixel([16, 24])
+        tile = fn.image.read_tile(picture, box).size
+    """
+    picture = media_samples.stored("image", "L 4x2 7")
+    wanted = [attrs(film)[at] for at in (0, 10, 19)]
+    rows = [[media_samples.stored("video", FILM), picture, json.dumps(one), "[2, 0, 5, 1]"] for one in wanted]
+    values, errors = compute(source, *rows)
+    assert errors == [None] * 3 and [one["tile"] for one in values] == ["[3,1]"] * 3
+    red = [json.loads(one["frame"])[0] for one in values]
+    assert red == sorted(red) and red[2] - red[0] > 100
 
 
 def test_frames_in_order_are_read_by_one_decoder(film, monkeypatch):

@@ -154,23 +154,21 @@ class TokenLimit:
             is_all = at + window >= len(text)
             tokens = self._encoding.encode(part, disallowed_special=())
             if len(tokens) > self._limit:
-                places = self._encoding.decode_with_offsets(tokens)[1]
-                # A character can have several tokens, and belongs to the chunk with the first.
-                end = _least(places, self._limit, covered)
-                if end is not None:
-                    after = places[max(1, self._limit - self._overlap)] if self._overlap else end
-                    return at + end, at + min(after, end)
+                return self._between(self._encoding.decode_with_offsets(tokens)[1], at, covered)
             if is_all:
                 return None
             window *= 2
 
-
-def _least(places, limit, covered):
-    """The place of the token behind the limit; behind it where a character is longer than the limit."""
-    for place in places[limit:]:
-        if place > covered:
-            return place
-    return None
+    def _between(self, places, at, covered):
+        """The cut before the token behind the limit. `places`: the character in which each token begins."""
+        end = places[self._limit]
+        if end <= covered:
+            if covered:  # The overlap leaves no room for more text.
+                return at + covered, at + covered
+            end = next((place for place in places if place > 0), None)  # A character with more tokens than the limit.
+            return None if end is None else (at + end, at + end)
+        after = next((place for place in places[self._limit - self._overlap : self._limit] if place > 0), end)
+        return at + end, at + after
 
 
 def _word_from(text, begin, end):

@@ -63,7 +63,8 @@ class OwnIterator(Iterator):
         by_place = []
         while places and places[0] in given:
             by_place.append(given.pop(places.pop(0)))
-        return self.target(*by_place, **given)
+        rows = self.target(*by_place, **given)
+        return rows if hasattr(rows, "__iter__") else _stepped(rows)
 
     def __call__(self, *args, **kwargs):
         if Phase.running or not has_columns(args, kwargs):
@@ -116,6 +117,21 @@ def iterator(target=None, *, unstored_cols=(), **options):
     return _mark(target, unstored_cols)
 
 
+def _stepped(rows):
+    """The rows of an object of a class that has `__next__` alone."""
+    step, end = type(rows).__next__, getattr(rows, "close", None)
+    try:
+        while True:
+            try:
+                row = step(rows)
+            except StopIteration:
+                return
+            yield row
+    finally:
+        if end is not None:
+            end()
+
+
 def _mark(target, unstored):
     if isinstance(target, OwnIterator):
         raise AppFileError(f"{target.__name__} is marked @iterator twice.", "Mark it once.")
@@ -155,14 +171,11 @@ def _row_of_class(target, source):
     """The TypedDict of the rows of a class: the result of `__next__`, or what `__iter__` yields."""
     step = innermost(getattr(target, "__next__", None))
     if step is not None and hasattr(step, "__code__"):
-        if not hasattr(target, "__iter__"):
-            detail = f"The iterator {target.__name__} has __next__ and no __iter__."
-            raise AppFileError(detail, "Write: def __iter__(self): return self", source)
         return _row(step, "__next__")
     begin = innermost(getattr(target, "__iter__", None))
     if begin is None or not hasattr(begin, "__code__"):
         detail = f"The iterator {target.__name__} has no __next__ and no __iter__."
-        raise AppFileError(detail, "Write __iter__(self) that returns self, and __next__(self) -> Part.", source)
+        raise AppFileError(detail, "Write: def __next__(self) -> Part, which raises StopIteration at the end.", source)
     return _row(begin, "return")
 
 
