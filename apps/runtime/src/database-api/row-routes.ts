@@ -51,7 +51,8 @@ export function rowHandlers(
     rowInsert: async ({ params, reply, request }) => {
       await deps.disk.admit();
       const { table, path } = await tableOf(deps, params.table);
-      if (table.view !== undefined) throw notInsertable(table, table.view.table);
+      const of = table.view?.table.name ?? table.rows_of?.table;
+      if (of !== undefined) throw notInsertable(table.name, of);
       const { log, body_bytes: bodyBytes } = deps;
       const carrier = { connections, log, body_bytes: bodyBytes, check: () => deps.disk.check() };
       await deps.inserts.withRoute(table, path.target.text, (route) => carryRequest(carrier, route, request, reply));
@@ -71,10 +72,10 @@ async function tableOf(
   return { table: findTable(tables, tableName), path };
 }
 
-function notInsertable({ name }: ReadableTable, table: { readonly name: string }): Error {
+function notInsertable(name: string, table: string): Error {
   return appError("invalid_request", {
-    detail: `${name} is a view. Its rows are rows of the table ${table.name}.`,
-    hint: `Insert the row into ${table.name}.`,
+    detail: `${name} is a view. Its rows are made of rows of the table ${table}.`,
+    hint: `Insert the row into ${table}.`,
     meta: { table: name },
   });
 }

@@ -22,7 +22,7 @@ export async function describeTables(sql: SqlConnection, all: readonly ReadableT
   const sizes = new Map([...(await readTableSizes(sql, tables)), ...(await countViews(sql, all))]);
   return all.map((table) => ({
     path: pathOf(table.folder, table.name),
-    view_of: table.view === undefined ? null : pathOf(table.folder, table.view.base),
+    view_of: viewOf(table),
     columns: seenColumns(table).map((column) => ({
       name: column.name,
       type: displayType(column.type, column.nullable),
@@ -36,6 +36,12 @@ export async function describeTables(sql: SqlConnection, all: readonly ReadableT
       .reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
   }));
+}
+
+/** The path of what a view is over; null for a table. */
+function viewOf({ folder, rows_of: rowsOf, view }: ReadableTable): string | null {
+  const base = view?.base ?? rowsOf?.table;
+  return base === undefined ? null : pathOf(folder, base);
 }
 
 function pathOf(folder: string, name: string): string {
