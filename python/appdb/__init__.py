@@ -30,12 +30,13 @@ _HOMES = {
     "uda": "appdb.udfs.uda",
     "Aggregator": "appdb.udfs.uda",
     "expr_udf": "appdb.udfs.expr_udf",
+    "iterator": "appdb.iterators.own",
     "Batch": "appdb.udfs.signatures",
     "ResourcePool": "appdb.declare.pools",
     "AppFileError": "appdb.declare.errors",
 }
 _LATER = frozenset(
-    "iterator ConfigVar URI"
+    "ConfigVar URI"
     " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
     " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
 )
@@ -62,7 +63,7 @@ def __getattr__(name):
     if home is not None:
         value = globals()[name] = getattr(load(home), name)
         return value
-    if name in ("functions", "serving"):
+    if name in ("functions", "serving", "iterators"):
         return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)
@@ -76,6 +77,11 @@ def __getattr__(name):
         return get_table
     if name in _LATER:
         raise later(f"appdb.{name}")
+    if name == "PxtIterator":
+        raise UnknownAttribute(
+            "appdb has no 'PxtIterator': the class of an iterator needs no base.",
+            "Write @db.iterator above class Parts: with __init__ and __next__(self) -> Part.",
+        )
     if name.lower() in _ELSEWHERE:
         raise UnknownAttribute(f"appdb has no '{name}'.", f"Write db.{_ELSEWHERE[name.lower()]}.")
     for module in ("serving", "functions"):

@@ -287,3 +287,17 @@ class ExprUdf(Generic[_P]):
 
 def expr_udf(function: Callable[_P, Any]) -> ExprUdf[_P]:
     """Marks a function that makes an expression of its arguments; it runs while the file is read, never over rows."""
+
+class Iterated(Generic[_P]):
+    """An iterator of the application. Over columns it gives what `iterator=` of a model takes, over plain values rows."""
+
+    __name__: str
+    id: str
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@overload
+def iterator(target: Callable[_P, Any], /) -> Iterated[_P]:
+    """Marks an iterator: a generator function, or a class, whose rows have a TypedDict (`-> Iterator[Part]`)."""
+
+@overload
+def iterator(*, unstored_cols: Sequence[str] = ...) -> Callable[[Callable[_P, Any]], Iterated[_P]]: ...

@@ -2,22 +2,17 @@
 
 from appdb.declare.errors import AppFileError, did_you_mean, later
 
-_ITERATORS = frozenset(
-    "document_splitter string_splitter list_iterator frame_iterator video_splitter audio_splitter tile_iterator".split()
-)
 _PROVIDERS = frozenset(
     "openai anthropic gemini huggingface whisper whisperx ollama llama_cpp mistralai bedrock fireworks together replicate"
     " deepseek groq openrouter twelvelabs yolox voyageai jina bfl reve runwayml fal fabric".split()
 )
-_MODULES = frozenset("io iterators ext mcp".split())
+_MODULES = frozenset("io ext mcp".split())
 
 
 def later_function(name, namespace="appdb.functions"):
-    """The error for a missing namespace or iterator of appdb.functions; None for other names."""
+    """The error for a missing namespace of appdb.functions; None for other names."""
     if name in _PROVIDERS:
         hint = "Call the provider in a function marked @db.udf; its resource_pool= keeps to the provider's limits."
-    elif name in _ITERATORS:
-        hint = "Split the value in a function marked @db.udf that returns a list."
     elif name == "globals":
         hint = "Compute it in a function marked @db.udf."
     else:
@@ -30,6 +25,10 @@ def missing_module(name):
     first, _, rest = name.removeprefix("appdb.").partition(".")
     if first == "functions" and rest:
         return later_function(rest.partition(".")[0]) or _no_namespace(rest.partition(".")[0])
+    if first == "iterators":
+        from appdb.iterators.deprecated import missing_module as missing_iterators
+
+        return missing_iterators(rest)
     if first in _MODULES:
         return later(f"appdb.{first}")
     return AppFileError(

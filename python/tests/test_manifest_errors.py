@@ -288,12 +288,9 @@ def test_a_router_is_refused(project, written, words):
 LATER = [
     "class V(Base, name='v', base=A):\n    m = A.n\n",
     "class V(Base, name='v', base=A, iterator=1):\n    m = 1\n",
-    "from appdb.functions.video import frame_iterator\n",
-    "x = fn.audio.audio_splitter\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",
-    "x = fn.document.document_splitter\n",
     "t = db.get_table('a')\n",
 ]
 

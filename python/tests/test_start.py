@@ -86,3 +86,37 @@ def test_the_public_names_are_listed_for_completion():
     import appdb
 
     assert {"Column", "String", "model_base", "query", "functions", "serving"} <= set(dir(appdb))
+
+
+CALLS = '''
+import sys
+
+import appdb as db
+from appdb.functions.document import document_splitter
+from appdb.functions.json import list_iterator
+from appdb.functions.video import frame_iterator
+
+Base = db.model_base()
+
+
+class Docs(Base, name="docs"):
+    file: db.Document
+    film: db.Video
+    rows: db.Json[list[{"a": db.Int}]]
+
+
+calls = [document_splitter(Docs.file, "heading"), frame_iterator(Docs.film), list_iterator(Docs.rows)]
+print(*sys.modules)
+'''
+
+
+def test_a_call_of_an_iterator_loads_nothing_that_only_runs_need(tmp_path):
+    (tmp_path / "app.py").write_text(CALLS)
+    done = subprocess.run(
+        [sys.executable, "-S", "-P", "app.py"], cwd=tmp_path, env=environment(), timeout=60, capture_output=True, text=True
+    )
+    loaded = set(done.stdout.split())
+    assert "appdb.iterators.library" in loaded, done.stderr
+    assert (SLOW | {"fractions", "av", "PIL"}) & loaded <= {"importlib"}  # Which looks for the packages of media.
+    media = {one for one in loaded if one.startswith("appdb.media") and one != "appdb.media"}
+    assert media | ({"appdb.iterators.frames", "appdb.iterators.documents"} & loaded) == set()

@@ -48,21 +48,33 @@ def namespace_stub(namespace):
     module = importlib.import_module(f"appdb.functions.{namespace}")
     functions = module.FUNCTIONS.values()
     again = [name for name, value in vars(module).items() if isinstance(value, Aggregate)]
-    aliases = [ALIASES[kind] for kind in ALIASES if any(p.kind == kind for one in functions for p in one.parameters)]
-    aggregates = [getattr(module, name) for name in module.function.__self__.aggregates]
+    namespaced = module.function.__self__
+    aggregates = [getattr(module, name) for name in namespaced.aggregates]
+    iterators = [getattr(module, name) for name in namespaced.iterators]
+    typed = [*functions, *iterators]
+    aliases = [ALIASES[kind] for kind in ALIASES if any(p.kind == kind for one in typed for p in one.parameters)]
     results = {DISPLAY[one.kind] for one in functions} | {DISPLAY[one.result[0]] for one in aggregates}
     return stub_of(
         module,
         results | ({"Expr"} if aliases else set()),
         [f"from ._aggregates import {name} as {name}" for name in again],
         [f"{name} = {hint}" for name, hint in aliases],
-        [*map(function_stub, functions), *map(aggregate_stub, aggregates)],
+        [*map(function_stub, functions), *map(aggregate_stub, aggregates), *map(iterator_stub, iterators)],
     )
 
 
 def aggregate_stub(one):
     parameters = [(p.name, ALIASES.get(p.kind, ("Any",))[0], p.default, p.mode) for p in one.parameters]
     return definition(one.__name__, parameters, DISPLAY[one.result[0]], one.__doc__)
+
+
+def iterator_stub(one):
+    """An iterator: over columns it gives what `iterator=` of a model takes, over plain values an iterator of rows."""
+    code = one.python.__code__
+    parameters = [(p.name, ALIASES.get(p.kind, ("Any",))[0], p.default, p.mode) for p in one.parameters]
+    if code.co_flags & VARKEYWORDS:
+        parameters.append((f"**{code.co_varnames[code.co_argcount + code.co_kwonlyargcount]}", "Any", NO_DEFAULT, "rest"))
+    return definition(one.name, parameters, "Any", one.__doc__)
 
 
 def lists_stub():

@@ -3,12 +3,11 @@ import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
+import { MAX_NAMES, viewSchema } from "./views.ts";
 
 /** Maximum number of tables, routes, functions and other declarations, per kind. They are searched within each
  *  other. */
 export const MAX_DECLARED = 10_000;
-/** Maximum columns and parameters of one declaration; PostgreSQL tables cannot have more columns. */
-export const MAX_NAMES = 2_000;
 
 /**
  * The manifest: everything that the engine knows of an application. `python -m appdb.manifest app.py` writes it;
@@ -45,6 +44,8 @@ export const columnSchema = z.strictObject({
   renamed_from: z.string().nullable().default(null),
   /** Hidden from users: it holds the vectors of an embedding index, and its name begins with an underscore. */
   is_hidden: z.boolean().optional(),
+  /** The view whose column it is, when a table has the columns of its views (lower-views.ts). Never in a manifest. */
+  view: z.string().optional(),
   source: sourceSchema,
 });
 
@@ -77,23 +78,30 @@ const embeddingIndexSchema = z
 
 export const indexSchema = z.discriminatedUnion("kind", [btreeIndexSchema, embeddingIndexSchema]);
 
-export const tableSchema = z.strictObject({
-  name: z.string(),
-  /** Python class name, for messages. */
-  model: z.string(),
-  comment: z.string().nullable(),
-  custom_metadata: z.unknown(),
-  columns: z.array(columnSchema).max(MAX_NAMES).min(1),
-  /** Computed columns without values in the table. What reads one has its expression in its place. */
-  unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
-  /** Column names in declared order; empty when the table has no key. */
-  primary_key: z.array(z.string()).max(MAX_NAMES),
-  indexes: z.array(indexSchema).max(MAX_NAMES),
-  has_default_idxs: z.boolean(),
-  /** The table's previous name. */
-  renamed_from: z.string().nullable().default(null),
-  source: sourceSchema,
-});
+export const tableSchema = z
+  .strictObject({
+    name: z.string(),
+    /** Python class name, for messages. */
+    model: z.string(),
+    comment: z.string().nullable(),
+    custom_metadata: z.unknown(),
+    /** Of a view: its own columns, all of them computed. */
+    columns: z.array(columnSchema).max(MAX_NAMES),
+    view: viewSchema.optional(),
+    /** Of the table with the rows of an iterator view (lower-views.ts): the table of its base, the column of that table
+     *  that makes the rows, and the call for people. Never in a manifest. */
+    rows_of: z.strictObject({ table: z.string(), column: z.string(), text: z.string() }).optional(),
+    /** Computed columns without values in the table. What reads one has its expression in its place. */
+    unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
+    /** Column names in declared order; empty when the table has no key. */
+    primary_key: z.array(z.string()).max(MAX_NAMES),
+    indexes: z.array(indexSchema).max(MAX_NAMES),
+    has_default_idxs: z.boolean(),
+    /** The table's previous name. */
+    renamed_from: z.string().nullable().default(null),
+    source: sourceSchema,
+  })
+  .refine(({ columns, view }) => view !== undefined || columns.length > 0, "has no column");
 
 export const parameterSchema = z.strictObject({
   name: z.string(),
@@ -117,7 +125,7 @@ export const functionSchema = z.strictObject({
   digest: z.string(),
   /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and its imports. */
   uses: z.array(z.string()).max(MAX_NAMES).default([]),
-  kind: z.enum(["scalar", "aggregate"]).default("scalar"),
+  kind: z.enum(["scalar", "aggregate", "iterator"]).default("scalar"),
   /** The index of this overload. The id of the first has no suffix; the others' end in `#1`, `#2` ... */
   overload: z.int().min(0).default(0),
   is_async: z.boolean().default(false),
@@ -232,6 +240,11 @@ const insertRouteSchema = z.strictObject({
 /** Input: a row. Output: values of it. Stores nothing. */
 const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
+  /** Over a view, when `table` is the view's table (lower-views.ts): which column says whether the row is one of the view,
+   *  and the names of outputs in responses. Never in a manifest. */
+  of_view: z
+    .strictObject({ name: z.string(), member: z.string().nullable(), names: z.record(z.string(), z.string()) })
+    .optional(),
   ...overTable,
   ...overRow,
   ...answeredByEngine,
@@ -296,6 +309,11 @@ const routeSchema = z.discriminatedUnion("kind", [
   queryRouteSchema,
   handlerRouteSchema,
 ]);
+
+/** A route that computes rows and stores nothing. */
+export function isComputeRoute(route: ManifestRoute): route is ManifestComputeRoute {
+  return route.kind === "compute";
+}
 
 /** The names of the kinds. */
 export const routeKindSchema = z.enum(routeSchema.options.map(({ shape }) => shape.kind.value));

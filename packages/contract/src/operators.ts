@@ -23,6 +23,11 @@ export const OPERATORS: ReadonlyMap<string, string> = new Map([
   ["op.in", "isin()"],
   ["op.abs", "abs()"],
   ["op.round", "round()"],
+  // A value for the rows of a view: null, and never computed, where its first argument is not true.
+  ["op.when", "when"],
+  // The rows of an iterator view that one row makes.
+  ["op.rows", "rows"],
+  ["op.iterate", "iterate"],
 ]);
 
 /** The name of a function or operator for people: `/` for `op.truediv`; a function keeps its own id. */

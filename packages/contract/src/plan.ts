@@ -24,7 +24,7 @@ export type PlanOp = z.infer<typeof opSchema>;
 export const tablePlanSchema = z.strictObject({
   path: z.string(),
   model_cls: z.string(),
-  kind: z.literal("table"),
+  kind: z.enum(["table", "view"]),
   exists: z.boolean(),
   resolution: z.enum(["up_to_date", "create", "update_additive", "update_destructive", "unsupported"]),
   ops: z.array(opSchema),

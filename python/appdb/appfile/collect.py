@@ -224,6 +224,9 @@ def _callers(tables, queries):
     for table in tables:
         for column in (*table.columns.values(), *table.hidden.values()):
             yield f"column '{column.name}'", column.value
+        if table.view is not None:
+            yield f"base= of '{table.name}'", table.view.condition
+            yield f"iterator= of '{table.name}'", table.view.iterator
         for index in table.indexes:
             for value in getattr(index, "embeds", {}).values():
                 yield f"an embedding index of '{table.name}'", value
@@ -233,17 +236,19 @@ def _callers(tables, queries):
 
 
 def _table(table, places):
+    own = [column for column in table.columns.values() if column.name not in table.inherited]
     return {
         "name": table.name,
         "model": table.model,
         "comment": table.comment,
         "custom_metadata": table.custom_metadata,
         "columns": [
-            *(_column(column, places) for column in table.columns.values() if column.is_stored),
+            *(_column(column, places) for column in own if column.is_stored),
             *(_hidden(column, places) for column in table.hidden.values()),
         ],
-        **_unstored(table, places),
-        "primary_key": [column.name for column in table.columns.values() if column.primary_key],
+        **_unstored(own, places),
+        **({} if table.view is None else {"view": table.view.document()}),
+        "primary_key": [column.name for column in own if column.primary_key],
         "indexes": [index.document(places) for index in table.indexes],
         "has_default_idxs": table.has_default_idxs,
         "renamed_from": table.renamed_from,
@@ -251,8 +256,8 @@ def _table(table, places):
     }
 
 
-def _unstored(table, places):
-    found = [_column(column, places) for column in table.columns.values() if not column.is_stored]
+def _unstored(columns, places):
+    found = [_column(column, places) for column in columns if not column.is_stored]
     return {"unstored": found} if found else {}
 
 

@@ -91,6 +91,7 @@ class Body(dict):
         folded = check_column_name(name)
         kind, nullable = column_type(annotation, name)
         kind = _validated(kind, self.table.media_validation)
+        self._refuse_stored(name, kind)
         self._declare(name, ColumnRef(self.table, folded, kind, nullable), None, None, source)
 
     def close(self):
@@ -130,6 +131,7 @@ class Body(dict):
         options = value if isinstance(value, Column) else None
         if options is not None and options.type is not None:
             kind, nullable = column_type(self._resolve(name, options.type), name)
+            self._refuse_stored(name, kind)
             kind = _checked_kind(kind, options, name)
             kind = _validated(kind, options.media_validation or self.table.media_validation)
             default = None if options.default is None else _default_of(options.default, kind, name)
@@ -140,6 +142,10 @@ class Body(dict):
             from appdb.declare.unstored import unstored_column
 
             _computed_kind(expr._kind, options, name)
+            if self.table.view is not None:
+                from appdb.declare.views import owned
+
+                expr = owned(expr, self.table)
             self._declare(name, unstored_column(self.table, folded, expr, options), expr, options, source)
             return
         kind = expr._kind if options is None else _computed_kind(expr._kind, options, name)
@@ -158,15 +164,32 @@ class Body(dict):
                 "Ask for it in a query: select(...) in a function marked @db.query.",
             )
         for ref in expr._reads:
-            if ref._owner is not self.table:
+            if ref._owner is self.table:
+                continue
+            if self.table.view is not None:
+                from appdb.declare.views import check_readable
+
+                check_readable(self.table, name, ref)
+            else:
                 raise AppFileError(
                     f"Column '{name}' reads '{ref._name}' of another model; a row knows its own columns only.",
                     f"Declare '{ref._name}' in this model.",
                 )
         return expr
 
+    def _refuse_stored(self, name, kind):
+        if self.table.view is not None:
+            from appdb.declare.views import refuse_stored
+
+            refuse_stored(self.table, name, kind)
+
     def _declare(self, name, ref, value, options, source, default=None):
         if options is not None and options.primary_key:
+            if self.table.view is not None:
+                raise AppFileError(
+                    f"Column '{name}' of the view {self.table.model} has primary_key=; its rows have the key of their table.",
+                    "Leave primary_key= out.",
+                )
             if ref._nullable:
                 raise AppFileError(
                     f"Column '{name}' is part of the primary key and may be null.",
@@ -181,6 +204,11 @@ class Body(dict):
         dict.__setitem__(self, name, ref)
 
     def _refuse_second(self, name, source):
+        if name.lower() in self.table.inherited:
+            raise AppFileError(
+                f"Column '{name}' is a column of {self.table.view.table.model} already, which the view shows.",
+                "Give the view's column another name.",
+            )
         before = self.columns.get(name.lower())
         if before is not None:
             if before.source == source:

@@ -124,6 +124,11 @@ def _no_value(value):
         return AppFileError(
             f"The type {value.__name__} is used where a value is expected.", "Write name: Type for a column."
         )
+    if type(value).__name__ == "IteratorCall":
+        return AppFileError(
+            f"{value.text} gives many rows, and a column has one value in each row.",
+            "Compute a list in a function marked @udf, and call that.",
+        )
     if callable(value):
         written = getattr(value, "written", None)
         if written is not None:

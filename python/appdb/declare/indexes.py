@@ -320,7 +320,8 @@ def _check_column(what, column):
 
 
 def _indexed(table, index, column):
-    if isinstance(column, ColumnRef) and column._owner is not table:
+    below = () if table.view is None else table.view.lineage
+    if isinstance(column, ColumnRef) and column._owner is not table and column._owner not in below:
         raise AppFileError(
             f"The index names '{column._name}' of another model.", "Name columns of this model.", index.source
         )

@@ -15,7 +15,7 @@ from appdb.declare.errors import (
 )
 from appdb.expressions.expr import ColumnRef
 
-_KEYWORDS = ("name", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
+_KEYWORDS = ("name", "base", "iterator", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
 _LATER_METHODS = frozenset(
     "batch_update compute recompute_columns describe get_metadata create_all update_all bind_all diff_all"
     " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
@@ -40,9 +40,17 @@ class Table:
         self.has_default_idxs = options.get("has_default_idxs", False)
         self.media_validation = options.get("media_validation")
         self.renamed_from = _former_name(options)
+        self.view = None  # Of a view: what it is over (declare/views.py).
+        self.inherited = {}  # Columns of a view's base, among `columns`.
         self.columns = {}
         self.hidden = {}  # Columns with the vectors of indexes.
         self.indexes = []
+
+
+    def all_indexes(self):
+        """Its indexes, and those of the tables below a view."""
+        below = [] if self.view is None else self.view.lineage
+        return [index for table in (self, *below) for index in table.indexes]
 
 
 class ModelMeta(type):
@@ -56,7 +64,21 @@ class ModelMeta(type):
         _check_options(class_name, options)
         table = Table(class_name, options, caller(1))
         _refuse_second_table(bases[0], table)
-        return open_body(table, class_name, 1)
+        if options.get("base") is not None:
+            from appdb.declare.views import inherited_columns, view_of
+
+            table.view = view_of(class_name, bases[0], options["base"])
+            table.inherited = inherited_columns(table)
+        if options.get("iterator") is not None:
+            from appdb.declare.views import take_iterator
+
+            take_iterator(class_name, table, options["iterator"])
+        body = open_body(table, class_name, 1)
+        if table.view is not None:
+            from appdb.declare.views import fill_body
+
+            fill_body(table, body)
+        return body
 
     def __new__(mcs, class_name, bases, body, **options):
         if not bases:
@@ -64,7 +86,7 @@ class ModelMeta(type):
         Phase.bodies -= 1
         body.close()
         table = body.table
-        table.columns = body.columns
+        table.columns = {**table.inherited, **body.columns}
         _refuse_second_heir([(column, column.renamed_from) for column in table.columns.values()], "columns")
         if not table.columns:
             raise AppFileError(f"The model {class_name} declares no column.", "Write for example title: db.String")
@@ -76,6 +98,7 @@ class ModelMeta(type):
             table.comment = _dedented(body["__doc__"])
             check_comment(table.comment)
         members = {name: value for name, value in body.items() if isinstance(value, ColumnRef) or name == "__doc__"}
+        members.update({name: column.ref for name, column in table.inherited.items()})
         members["__module__"] = body["__module__"]
         members["__qualname__"] = body["__qualname__"]
         members["__appdb_table__"] = table
@@ -149,9 +172,6 @@ def _check_bases(class_name, bases):
 
 
 def _check_options(class_name, options):
-    for name, what in (("base", "A view (base=)"), ("iterator", "An iterator (iterator=)")):
-        if name in options:
-            raise later(f"{what} of the model {class_name}", "Declare a table with the columns themselves.")
     for name in options:
         if name not in _KEYWORDS:
             raise AppFileError(

@@ -8,6 +8,7 @@ _PACKAGES = {
     "av": ("av", "av>=15"),
     "numpy": ("numpy", "numpy>=2"),
     "pypdfium2": ("pypdfium2", "pypdfium2>=5"),
+    "tiktoken": ("tiktoken", "tiktoken>=0.9"),
 }
 LINES_BY_MODULE = dict(_PACKAGES.values())
 _found = set()

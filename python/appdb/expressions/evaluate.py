@@ -26,6 +26,15 @@ def compile_step(expr, places, functions):
         return _stored(places[expr["name"]])
     if expr["node"] == "call" and expr["fn"] == "op.check_media":
         return _media_check(expr, places)
+    if condition_and_value(expr)[0] is not None:
+        return _when(expr, places, functions)
+    if expr["node"] == "call" and expr["fn"] == "op.iterate":
+        from appdb.iterators.making import compile_rows
+
+        call = expr["args"][0]
+        args = [_compile(arg, places, functions) for arg in call["args"]]
+        kwargs = {key: _compile(arg, places, functions) for key, arg in call["kwargs"].items()}
+        return compile_rows(expr, functions, args, kwargs)
     value = _compile(expr, places, functions)
     encode, function = encoder(expr["type"]), _name(expr)
     if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in CHECKED:
@@ -54,6 +63,28 @@ def _media_check(expr, places):
             raise CellError(column["name"], error) from error
 
     return checked
+
+
+def _when(expr, places, functions):
+    """A value for the rows of a view: it is computed only where the condition is true."""
+    met, _ = condition_of(expr, places, functions)
+    step = compile_step(expr["args"][1], places, functions)
+    return lambda row: step(row) if met(row) is True else None
+
+
+def condition_and_value(expr):
+    """The condition of a view's column and its value for the view's rows; (None, the expression) for others."""
+    if expr["node"] == "call" and expr["fn"] == "op.when":
+        return expr["args"]
+    return None, expr
+
+
+def condition_of(expr, places, functions):
+    """(the condition of a view's column as a function of a row, the columns that it reads); (None, ...) for others."""
+    condition, _ = condition_and_value(expr)
+    if condition is None:
+        return None, frozenset()
+    return _compile(condition, places, functions), columns_read(condition)
 
 
 def columns_read(expr):

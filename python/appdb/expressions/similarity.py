@@ -56,7 +56,7 @@ def named_value(column, values, given):
 
 
 def _index(column, idx):
-    found = [one for one in column._owner.indexes if hasattr(one, "metric") and one.columns == (column._name,)]
+    found = [one for one in column._owner.all_indexes() if hasattr(one, "metric") and one.columns == (column._name,)]
     if not found:
         raise AppFileError(
             f"Column '{column._name}' of {column._owner.model} has no embedding index.",

@@ -45,7 +45,8 @@ def __getattr__(name):
     if coming is not None:
         raise coming
     found = {home: load(f"appdb.functions.{home}").FUNCTIONS for home in _NAMESPACES}
-    homes = [home for home in _NAMESPACES if name in found[home]]
+    iterators = {home: load(f"appdb.functions.{home}").function.__self__.iterators for home in _NAMESPACES}
+    homes = [home for home in _NAMESPACES if name in found[home] or name in iterators[home]]
     known = [*found["string"], *found["uuid"], *_TOP, *_NAMESPACES]
     otherwise = did_you_mean(name, known, "See the list of functions in the docs.")
     hint = f"Write {' or '.join(f'fn.{home}.{name}' for home in homes)}" if homes else otherwise

@@ -70,17 +70,19 @@ class Namespace:
     """The functions of one namespace, while its module declares them: `functions` has all of them, by name.
 
     `needs` has the packages that all of them need (declare/packages.py), `constants` the keyword-only parameters that
-    rows must not choose, `aggregates` the names of its aggregates (_media_aggregates.py).
+    rows must not choose, `aggregates` the names of its aggregates (_media_aggregates.py), `iterators` those of its
+    iterators (iterators/library.py).
     """
 
-    __slots__ = ("name", "functions", "needs", "constants", "aggregates")
+    __slots__ = ("name", "functions", "needs", "constants", "aggregates", "iterators")
 
-    def __init__(self, name, needs=(), constants=(), aggregates=()):
+    def __init__(self, name, needs=(), constants=(), aggregates=(), iterators=()):
         self.name = name
         self.functions = {}
         self.needs = needs
         self.constants = constants
         self.aggregates = aggregates
+        self.iterators = iterators
 
     def function(
         self,
@@ -121,6 +123,10 @@ class Namespace:
             from appdb.functions import _media_aggregates
 
             return getattr(_media_aggregates, name)
+        if name in self.iterators:
+            from appdb.iterators.library import ITERATORS
+
+            return ITERATORS[f"{self.name}.{name}"]
         if name.startswith("_"):
             raise AttributeError(name)
         from appdb._later import later_function
@@ -131,7 +137,7 @@ class Namespace:
             raise coming
         raise UnknownAttribute(
             f"appdb.functions.{self.name} has no '{name}'.",
-            did_you_mean(name, self.functions, "docs/functions.md lists its functions."),
+            did_you_mean(name, [*self.functions, *self.iterators], "docs/functions.md lists its functions."),
         )
 
 
@@ -160,6 +166,11 @@ def _own_binding(name):
 
 def signature(python):
     """Reads the hints of a function: its parameters, and its result as (kind, nullable). A function has the kind None."""
+    return hinted_parameters(python), _typed(python.__annotations__["return"])
+
+
+def hinted_parameters(python):
+    """Reads the parameters of a function from its hints."""
     code, hints = python.__code__, python.__annotations__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     by_place = python.__defaults__ or ()
@@ -169,10 +180,9 @@ def signature(python):
         *["positional"] * (code.co_argcount - code.co_posonlyargcount),
         *["keyword_only"] * code.co_kwonlyargcount,
     ]
-    parameters = [
+    return tuple(
         Parameter(name, *_typed(hints[name]), defaults.get(name, NO_DEFAULT), mode) for name, mode in zip(names, modes)
-    ]
-    return tuple(parameters), _typed(hints["return"])
+    )
 
 
 def _typed(hint):

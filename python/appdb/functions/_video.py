@@ -8,4 +8,5 @@ VIDEO = Namespace(
     needs=("av",),
     constants=("vf", "af", "video_encoder", "video_encoder_args"),
     aggregates=("make_video", "concat_videos_agg"),
+    iterators=("frame_iterator", "video_splitter"),
 )

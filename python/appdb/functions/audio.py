@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any as Audio
     from typing import Any as Json
 
-_audio = Namespace("audio", needs=("av",))
+_audio = Namespace("audio", needs=("av",), iterators=("audio_splitter",))
 function, FUNCTIONS = _audio.function, _audio.functions
 __getattr__ = _audio.unknown
 

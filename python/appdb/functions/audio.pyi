@@ -8,6 +8,7 @@ from appdb import Audio, Expr, Json
 Text = Expr | str | None
 Whole = Expr | int | None
 Number = Expr | float | None
+Truth = Expr | bool | None
 
 FUNCTIONS: dict[str, Any]
 
@@ -35,3 +36,22 @@ def encode_audio(
     output_sample_rate: Whole = None,
 ) -> Audio:
     """A file of samples from -1 to 1: shape (n,) or (1, n) for mono, (2, n) for stereo. Formats: wav, mp3, flac, mp4."""
+
+def audio_splitter(
+    audio: Any,
+    *,
+    duration: Number = None,
+    max_size: Whole = None,
+    overlap: Number = 0.0,
+    min_segment_duration: Number = 0.0,
+    min_silence_len: Number = None,
+    silence_thresh: Number = -40.0,
+    trim_leading_silence: Truth = False,
+) -> Any:
+    """Parts of a sound as files: of `duration` seconds, or of at most `max_size` bytes.
+
+    Each begins `overlap` seconds before the end of the last. A last part shorter than `min_segment_duration` is left
+    out. With `min_silence_len` a part ends in the middle of the last silence of that many seconds in it, below
+    `silence_thresh` dBFS; `trim_leading_silence` begins it at the end of a silence. Outputs are `segment_start` and
+    `segment_end` in seconds, and `audio_segment`.
+    """

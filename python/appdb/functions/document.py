@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any as Document
     from typing import Any as Json
 
-_document = Namespace("document", needs=("pypdfium2",))
+_document = Namespace("document", needs=("pypdfium2",), iterators=("document_splitter",))
 function, FUNCTIONS = _document.function, _document.functions
 __getattr__ = _document.unknown
 

@@ -1,4 +1,4 @@
-"""Functions of images, each also a method or, for size and mode, a property: `picture.resize((256, 256))`.
+"""Functions of images, each but `read_tile` also a method or, for size and mode, a property: `picture.resize((256, 256))`.
 
 An image is a PIL.Image.Image. Functions give new images and leave theirs as they are. An image keeps its mode unless
 its function says otherwise.
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from typing import Any as Video
 
 _image = Namespace(
-    "image", needs=("pillow",), constants=("video_encoder", "video_encoder_args"), aggregates=("stitch_tiles",)
+    "image",
+    needs=("pillow",),
+    constants=("video_encoder", "video_encoder_args"),
+    aggregates=("stitch_tiles",),
+    iterators=("tile_iterator",),
 )
 function, FUNCTIONS = _image.function, _image.functions
 __getattr__ = _image.unknown
@@ -358,3 +362,15 @@ def to_video(
     from appdb.media.films import of_image
 
     return of_image(self, duration, fps, video_encoder, video_encoder_args)
+
+
+@function(
+    [(_HALVES, [0, 0, 2, 2], "RGB 2x2 #ff0000"), (_GREY, [2, 0, 6, 2], "L 4x2 200|0")]
+    + [(_GREY, [0, 0, 0, 2], ValueError), (_GREY, {}, ValueError)],
+    is_method=False,
+)
+def read_tile(image: Image, tile_box: Json, /) -> Image:
+    """The tile of an image that has a `tile_box` of tile_iterator; black outside of the image."""
+    from appdb.iterators.tiles import tile_of
+
+    return tile_of(image, tile_box)

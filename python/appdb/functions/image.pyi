@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-"""Functions of images, each also a method or, for size and mode, a property: `picture.resize((256, 256))`."""
+"""Functions of images, each but `read_tile` also a method or, for size and mode, a property: `picture.resize((256, 256))`."""
 
 from typing import Any
 
@@ -115,5 +115,16 @@ def to_video(
 ) -> Video:
     """A video that shows the image for `duration` seconds."""
 
+def read_tile(image: Any, tile_box: Any, /) -> Image:
+    """The tile of an image that has a `tile_box` of tile_iterator; black outside of the image."""
+
 def stitch_tiles(order_key: Any, tile: Any, tile_box: Any, width: Whole, height: Whole) -> Image:
     """The image of `width` x `height` pixels that tiles make, each pasted at its box [left, top, right, bottom]."""
+
+def tile_iterator(image: Any, tile_size: Any, *, overlap: Any = None) -> Any:
+    """The tiles of an image, [width, height] in pixels, from left to right and then from top to bottom.
+
+    Each begins `overlap`, [width, height], before the end of the last. Tiles at the right and bottom are filled with
+    black. Outputs are `tile`, which is cut when it is needed, `tile_coord` ([column, row], from 0) and `tile_box`
+    ([left, top, right, bottom]).
+    """

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any as Json
 
-_json = Namespace("json")
+_json = Namespace("json", iterators=("list_iterator",))
 function, FUNCTIONS = _json.function, _json.functions
 __getattr__ = _json.unknown
 

@@ -58,3 +58,10 @@ def values(self: Any, /) -> Json:
 
 def dumps(obj: Any, /) -> String:
     """The value as JSON text."""
+
+def list_iterator(elements: Any = None, *, mode: Text = "strict", **lists: Any) -> Any:
+    """The objects of a list, with an output for each member; or elements of lists by name, with an output for each.
+
+    The lists are typed: `db.Json[list[{"a": db.Int}]]`, or `db.Json[list[db.Int]]` by name. Lists of different lengths
+    are an error (`strict`), end with the shortest one (`truncated`), or are filled with null (`padded`).
+    """

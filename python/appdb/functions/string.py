@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
     from typing import Any as Json
 
-_string = Namespace("string")
+_string = Namespace("string", iterators=("string_splitter",))
 function, FUNCTIONS = _string.function, _string.functions
 __getattr__ = _string.unknown
 

@@ -67,3 +67,18 @@ def partition(self: Text, /, sep: Text = " ") -> Json: ...
 def rpartition(self: Text, /, sep: Text = " ") -> Json: ...
 def wrap(self: Text, /, width: Whole, **options: bool | int | str) -> Json: ...
 def join(sep: Text, elements: Any) -> String: ...
+
+def string_splitter(
+    text: Text,
+    separators: Text,
+    *,
+    limit: Whole = None,
+    overlap: Whole = None,
+    spacy_model: Text = None,
+    tiktoken_encoding: Text = "cl100k_base",
+    tiktoken_target_model: Text = None,
+) -> Any:
+    """Chunks of a text, each a row with `text`.
+
+    `separators` is a comma list of paragraph, sentence, char_limit and token_limit, as in document_splitter.
+    """

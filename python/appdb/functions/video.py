@@ -1,4 +1,4 @@
-"""Functions of video, each but `transition` and `with_audio` also a method: `film.extract_frame(timestamp=1.5)`.
+"""Functions of video, each but `read_frame`, `transition` and `with_audio` also a method: `film.extract_frame(timestamp=1.5)`.
 
 A video is the path of a file. A function that gives a video writes a new MP4 file (H.264 and AAC) of the frames as they
 are shown; a side of an odd number of pixels loses one. Audio stays as it is unless its function says otherwise.
@@ -28,6 +28,18 @@ def extract_frame(self: Video, /, *, timestamp: float) -> Image | None:
     from appdb.media.films import frame_at
 
     return frame_at(self, timestamp)
+
+
+@function(
+    [(_SILENT, {"time": 9.0}, ValueError), (_SILENT, {}, ValueError)],
+    is_method=False,
+    needs=("pillow",),
+)
+def read_frame(video: Video, frame_attrs: Json, /) -> Image:
+    """The frame of a video that has the `frame_attrs` of frame_iterator. Frames in their order are read by one decoder."""
+    from appdb.iterators.frames import frame_of
+
+    return frame_of(video, frame_attrs)
 
 
 @function(

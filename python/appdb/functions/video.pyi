@@ -1,5 +1,5 @@
 # Made by `npm run docs` from the code it describes; a test compares the two.
-"""Functions of video, each but `transition` and `with_audio` also a method: `film.extract_frame(timestamp=1.5)`."""
+"""Functions of video, each but `read_frame`, `transition` and `with_audio` also a method: `film.extract_frame(timestamp=1.5)`."""
 
 from typing import Any
 
@@ -14,6 +14,9 @@ FUNCTIONS: dict[str, Any]
 
 def extract_frame(self: Any, /, *, timestamp: Number) -> Image:
     """The frame that is shown `timestamp` seconds after the beginning; null after the end."""
+
+def read_frame(video: Any, frame_attrs: Any, /) -> Image:
+    """The frame of a video that has the `frame_attrs` of frame_iterator. Frames in their order are read by one decoder."""
 
 def extract_audio(self: Any, /, stream_idx: Whole = 0, format: Text = "wav", codec: Text = None) -> Audio:
     """The audio of a video as a file: wav, mp3, flac or mp4. Null for a video without such a stream."""
@@ -341,3 +344,30 @@ def concat_videos_agg(
     video_encoder_args: Any = None,
 ) -> Video:
     """The videos one after the other, in the size of the first."""
+
+def frame_iterator(video: Any, *, fps: Number = None, num_frames: Whole = None, keyframes_only: Truth = False) -> Any:
+    """The frames of a video: `frame`, which is read from the video when it is needed, and `frame_attrs`.
+
+    `fps` takes the frame nearest to each multiple of 1/fps seconds, all if the video has fewer in a second; `num_frames`
+    the frames in the middle of as many equal parts. `frame_attrs` is `{"index", "pts", "dts", "time", "is_corrupt",
+    "key_frame", "pict_type", "interlaced_frame"}`; times in seconds begin at 0.
+    """
+
+def video_splitter(
+    video: Any,
+    *,
+    duration: Number = None,
+    overlap: Number = None,
+    min_segment_duration: Number = None,
+    segment_times: Any = None,
+    mode: Text = "accurate",
+    video_encoder: Text = None,
+    video_encoder_args: Any = None,
+) -> Any:
+    """Parts of a video as files: of `duration` seconds, or cut at `segment_times`.
+
+    Each part of a duration begins `overlap` seconds before the end of the last. A last part shorter than
+    `min_segment_duration` is left out. Mode `accurate` encodes, `fast` copies from key frame to key frame: cuts move to
+    the key frame before them. Outputs are `segment_start` and `segment_end` in seconds, both also in units of the
+    video's time (`_pts`), and `video_segment`.
+    """

@@ -10,15 +10,19 @@ MAX_FACTOR = 1_000
 
 def filtered(path, filters):
     """A new file with filtered audio, in the format of the given one."""
+    made = save_audio(sounds(path, filters, what="audio"), format_of(path))
+    if made is None:
+        raise ValueError("the audio has no content")
+    return made
+
+
+def format_of(path):
+    """The format of an audio file if it is one of AUDIO_FORMATS, else mp4."""
     with opened(path, "audio") as container:
         if not container.streams.audio:
             raise ValueError("the file has no audio")
         names = container.format.name.split(",")
-    format = next((one for one in AUDIO_FORMATS if one in names), "mp4")
-    made = save_audio(sounds(path, filters, what="audio"), format)
-    if made is None:
-        raise ValueError("the audio has no content")
-    return made
+    return next((one for one in AUDIO_FORMATS if one in names), "mp4")
 
 
 def faded_out(path, seconds):

@@ -26,6 +26,7 @@ _KEPT = frozenset(
     ("aac", "mp3", "ac3", "eac3", "flac", "opus", "alac", "h264", "hevc", "mpeg4", "mpeg2video", "av1", "vp9")
 )
 _KEPT_FROM = frozenset(("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"))
+_ROUNDING = 1e-6  # Of times as floats.
 _RGB_BECOMES = 6  # FFmpeg converts by the matrix of SMPTE 170M.
 _VIDEO_ENCODERS = ("libx264", "mpeg4")
 # By the format of a sound file: extension, encoders.
@@ -187,11 +188,15 @@ def _packets(path, kind, output, start, stop):
             packet.dts -= shift
             packet.pts = packet.dts if packet.pts is None else packet.pts - shift
             time = float(packet.dts * packet.time_base)
-            if stop is not None and time >= stop:
+            if stop is not None and (time >= stop or (packet.is_keyframe and _pts(packet) >= stop - _ROUNDING)):
                 return
             if start == 0 or kind == "video" or packet.pts >= 0:
                 packet.stream = made
                 yield time, packet
+
+
+def _pts(packet):
+    return float(packet.pts * packet.time_base)
 
 
 def key_time(container, start):

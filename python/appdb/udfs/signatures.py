@@ -77,7 +77,7 @@ def check_body(function):
     """Refuses functions that yield."""
     if function.__code__.co_flags & (GENERATOR | ASYNC_GENERATOR):
         detail = f"The UDF {function.__name__} yields; a UDF returns one value."
-        raise refused(function, detail, "Return a list instead.")
+        raise refused(function, detail, "Return a list instead, or mark it @db.iterator.")
 
 
 def signature_of(function, what="UDF", skip=0, substitution=None, wants_result=True):
@@ -86,7 +86,7 @@ def signature_of(function, what="UDF", skip=0, substitution=None, wants_result=T
     Raises AppFileError if a parameter or the result has no hint of a column type.
     """
     parameters, batched = parameters_of(function, what, skip, substitution)
-    hints = _hints(function)
+    hints = hints_of(function)
     name = function.__name__
     if "return" not in hints:
         if not wants_result:
@@ -102,7 +102,7 @@ def parameters_of(function, what, skip=0, substitution=None):
     if code.co_flags & (VARARGS | VARKEYWORDS):
         detail = f"The {what} {name} takes *args or **kwargs."
         raise refused(function, detail, "Name each parameter, with a type hint.")
-    hints = _hints(function)
+    hints = hints_of(function)
     count, keyword_only = code.co_argcount, code.co_kwonlyargcount
     defaults = dict(function.__kwdefaults__ or {})
     positional_defaults = function.__defaults__ or ()
@@ -126,7 +126,8 @@ def parameters_of(function, what, skip=0, substitution=None):
     return parameters, tuple(batched)
 
 
-def _hints(function):
+def hints_of(function):
+    """The type hints of a function, evaluated. Raises AppFileError for a name that its module lacks."""
     try:
         hints = dict(function.__annotations__)
         for name, hint in hints.items():

@@ -36,7 +36,7 @@ class Uda:
         self.__name__ = made.__name__
         self.__qualname__ = made.__qualname__
         self.__doc__ = made.__doc__
-        self.source = _place(made)
+        self.source = place_of_class(made)
         self.written = self
         update, value = _method(made, "update"), _method(made, "value")
         self.updated = parameters_of(update, "method", skip=1)[0]
@@ -116,18 +116,18 @@ def uda(
         return uda
     if not isinstance(made, type):
         raise AppFileError(f"@uda marks {getattr(made, '__name__', made)!r}, which is not a class.", _EXAMPLE)
-    check_importable(made, "an aggregate", _place(made))
+    check_importable(made, "an aggregate", place_of_class(made))
     return Uda(made)
 
 
 def _method(made, name):
     method = getattr(made, name, None)
     if method is None or method is getattr(Aggregator, name):
-        raise AppFileError(f"The aggregate {made.__name__} has no {name}().", _EXAMPLE, _place(made))
+        raise AppFileError(f"The aggregate {made.__name__} has no {name}().", _EXAMPLE, place_of_class(made))
     method = innermost(method)
     if not hasattr(method, "__code__") or method.__code__.co_flags & (COROUTINE | GENERATOR):
         raise AppFileError(
-            f"{made.__name__}.{name} is not a plain method: it is async, or yields.", _EXAMPLE, _place(made)
+            f"{made.__name__}.{name} is not a plain method: it is async, or yields.", _EXAMPLE, place_of_class(made)
         )
     return method
 
@@ -153,7 +153,7 @@ def _result(value):
     return signature_of(value, "method", skip=1).result
 
 
-def _place(made):
+def place_of_class(made):
     """The place of the class: its first method's file, the line of its first decorator."""
     import sys
 

@@ -4,7 +4,7 @@ Such calls are extracted from their expressions and become separate steps, so th
 others run. Their results are hidden columns; a reader of a failed one fails like the call itself.
 """
 
-from appdb.expressions.evaluate import cell_errors_read, columns_read, compile_arguments, compile_query, compile_step, parts_of
+from appdb.expressions.evaluate import cell_errors_read, columns_read, compile_arguments, compile_query, compile_step, condition_and_value, parts_of
 from appdb.worker.failures import skipped
 from appdb.worker.graphs import wire_readers, watching_errors
 
@@ -14,7 +14,7 @@ INLINE, MAIN, CALL, BATCH, QUERY = "inline", "main", "call", "batch", "query"
 class Step:
     """One step. `needs` are the steps that must finish first, `reads` those whose failure fails it too."""
 
-    __slots__ = ("at", "place", "name", "is_visible", "kind", "run", "needs", "reads", "watching")
+    __slots__ = ("at", "place", "name", "is_visible", "kind", "run", "needs", "reads", "watching", "when", "when_reads")
 
 
 class ConcurrentGraph:
@@ -30,8 +30,12 @@ class ConcurrentGraph:
         self._step_of = {}
         lowered = []
         for step in frame["steps"]:
-            expr = self._parts_lowered(step["expr"], lowered)
-            lowered.append((step["name"], expr, True))
+            condition, value = condition_and_value(step["expr"])
+            first = len(lowered)
+            expr = self._parts_lowered(value, lowered)
+            lowered.append((step["name"], expr, True, condition))
+            # The calls inside of a view's column are made for the view's rows only.
+            lowered[first:] = [(*own[:3], condition) for own in lowered[first:]]
         self.width = len(self.inputs) + len(lowered)
         self.steps = [self._step(at, *step) for at, step in enumerate(lowered)]
         self.visible = [step for step in self.steps if step.is_visible]
@@ -53,7 +57,7 @@ class ConcurrentGraph:
         if not self._is_concurrent(expr) or has_item(expr):
             return expr
         name = f"\0{len(steps)}"
-        steps.append((name, expr, False))
+        steps.append((name, expr, False, None))
         return {"node": "column", "name": name, "type": expr["type"], "nullable": True}
 
     def _parts_lowered(self, expr, steps):
@@ -64,7 +68,7 @@ class ConcurrentGraph:
             expr["node"] == "udf" and self._functions[expr["function"]].is_concurrent
         )
 
-    def _step(self, at, name, expr, is_visible):
+    def _step(self, at, name, expr, is_visible, condition):
         step = Step()
         step.at, step.place, step.name, step.is_visible = at, len(self.inputs) + at, name, is_visible
         watched = cell_errors_read(expr)
@@ -72,11 +76,16 @@ class ConcurrentGraph:
         places = {**self._places, **{read: self.width + n for n, read in enumerate(watched)}}
         step.kind, step.run = self._compiled(expr, places)
         # In computation order: the first failed one is the reported cause.
-        step.reads = sorted(self._step_of[read] for read in columns_read(expr) if read in self._step_of)
-        step.needs = {*step.reads, *(self._step_of[column] for column, _ in watched if column in self._step_of)}
+        step.reads = self._read_steps(expr)
+        step.when_reads = [] if condition is None else self._read_steps(condition)
+        step.when = None if condition is None else compile_step(condition, places, self._functions)
+        step.needs = {*step.reads, *step.when_reads, *(self._step_of[column] for column, _ in watched if column in self._step_of)}
         self._places[name] = step.place
         self._step_of[name] = at
         return step
+
+    def _read_steps(self, expr):
+        return sorted(self._step_of[read] for read in columns_read(expr) if read in self._step_of)
 
     def _compiled(self, expr, places):
         if expr["node"] == "query":
@@ -84,8 +93,12 @@ class ConcurrentGraph:
         if self._is_concurrent(expr):
             call = compile_arguments(expr, places, self._functions)
             return BATCH if call.overload.batch_size is not None else CALL, call
-        kind = MAIN if any(node["node"] in ("udf", "query") for node in nodes(expr)) else INLINE
+        kind = MAIN if any(_takes_long(node) for node in nodes(expr)) else INLINE
         return kind, compile_step(expr, places, self._functions)
+
+
+def _takes_long(node):
+    return node["node"] in ("udf", "query") or (node["node"] == "call" and node["fn"] == "op.iterate")
 
 
 def is_concurrent(frame, functions):

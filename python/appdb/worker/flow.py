@@ -103,8 +103,11 @@ class Flow:
                 self._begin(row, step)
 
     def _begin(self, row, step):
+        if step.when is not None and row.errors.keys().isdisjoint(step.when_reads) and step.when(row.values) is not True:
+            self._set(row, step, None, None)
+            return
         if row.errors:
-            for at in step.reads:
+            for at in (*step.when_reads, *step.reads):
                 if at in row.errors:
                     row.causes.update(row.call.graph.cause(step, at, row.causes))
                     self._set(row, step, None, row.call.graph.passed_on(at, row.errors[at]))

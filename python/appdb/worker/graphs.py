@@ -1,6 +1,6 @@
 """Graphs of a worker: computed columns compiled to one function from a row to its results."""
 
-from appdb.expressions.evaluate import cell_errors_read, columns_read, compile_step
+from appdb.expressions.evaluate import cell_errors_read, columns_read, compile_step, condition_of
 from appdb.kinds import rules
 from appdb.worker.calling import CellError
 from appdb.worker.failures import skipped, worker_error
@@ -18,7 +18,7 @@ class Graph:
         self.readers = wire_readers(self.inputs)
         self._root = project_root
         places = {column["name"]: n for n, column in enumerate(self.inputs)}
-        self._steps, self._reads = [], []
+        self._steps, self._reads, self._conditions = [], [], []
         for number, step in enumerate(frame["steps"]):
             watched = cell_errors_read(step["expr"])
             # Their values come after the row while the step runs.
@@ -26,6 +26,7 @@ class Graph:
             compiled = compile_step(step["expr"], {**places, **behind}, functions)
             self._steps.append((compiled, watching_errors(watched, self.names[:number], places)))
             self._reads.append(columns_read(step["expr"]))
+            self._conditions.append(condition_of(step["expr"], places, functions))
             places[step["name"]] = len(self.inputs) + number
         only, watching = self._steps[0]
         self.single = only if len(self._steps) == 1 and watching is None else None
@@ -36,7 +37,7 @@ class Graph:
         for number, (step, watching) in enumerate(self._steps):
             if errors is not None:
                 failed = self._reads[number].intersection(errors)
-                if failed:
+                if failed and not self._is_left_out(number, row, errors):
                     read = min(failed, key=self.names.index)
                     errors[self.names[number]] = skipped(errors[read])
                     causes[self.names[number]] = causes.get(read, read)
@@ -49,6 +50,11 @@ class Graph:
                 errors[self.names[number]] = self.failure(error, number)
                 row.append(None)
         return errors
+
+    def _is_left_out(self, number, row, errors):
+        """Whether the row is known not to be one of a view, whose column then has neither value nor error."""
+        condition, reads = self._conditions[number]
+        return condition is not None and reads.isdisjoint(errors) and condition(row) is not True
 
     def failure(self, error, number=0):
         """The error for a step's exception."""

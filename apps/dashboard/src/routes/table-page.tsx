@@ -44,6 +44,7 @@ export function TablePage() {
         {table.data && (
           <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
             {plural(table.data.rows, "row")}, {formatBytes(table.data.bytes)}
+            {table.data.view_of !== null && <Badge>view of {table.data.view_of}</Badge>}
             {table.data.errors > 0 && <Badge tone="danger">{plural(table.data.errors, "failed cell")}</Badge>}
           </p>
         )}
@@ -58,7 +59,8 @@ export function TablePage() {
             database={database}
             table={table.data}
             actions={
-              may(org, "data.write") && (
+              may(org, "data.write") &&
+              table.data.view_of === null && (
                 <Button small look="primary" onClick={() => setInserting(true)}>
                   <PlusIcon />
                   Insert a row

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
+import { appError } from "@appdb/contract/errors";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
-import type { CatalogTable } from "@appdb/engine/catalog/catalog";
+import { type ReadableTable, readableTables } from "@appdb/engine/catalog/view-tables";
 import { findTable, listRows } from "@appdb/engine/queries/list-rows";
 import { folderSchema } from "@appdb/engine/target";
 import { endOf } from "@appdb/http/mount-api";
@@ -22,7 +23,7 @@ export function rowHandlers(
   return {
     tableList: async () => {
       await deps.ready();
-      return { tables: await describeTables(sql, (await catalogOf(sql)).tables) };
+      return { tables: await describeTables(sql, readableTables(await catalogOf(sql))) };
     },
     tableShow: async ({ params }) => {
       const { table } = await tableOf(deps, params.table);
@@ -50,6 +51,8 @@ export function rowHandlers(
     rowInsert: async ({ params, reply, request }) => {
       await deps.disk.admit();
       const { table, path } = await tableOf(deps, params.table);
+      const of = table.view?.table.name ?? table.rows_of?.table;
+      if (of !== undefined) throw notInsertable(table.name, of);
       const { log, body_bytes: bodyBytes } = deps;
       const carrier = { connections, log, body_bytes: bodyBytes, check: () => deps.disk.check() };
       await deps.inserts.withRoute(table, path.target.text, (route) => carryRequest(carrier, route, request, reply));
@@ -61,10 +64,18 @@ export function rowHandlers(
 async function tableOf(
   { spec, sql, ready }: DatabasePodDeps,
   name: string,
-): Promise<{ table: CatalogTable; path: TablePath }> {
+): Promise<{ table: ReadableTable; path: TablePath }> {
   const path = parseTablePath(`${spec.uri}/${name}`);
   await ready();
-  const { tables } = await catalogOf(sql);
+  const tables = readableTables(await catalogOf(sql));
   const tableName = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
   return { table: findTable(tables, tableName), path };
+}
+
+function notInsertable(name: string, table: string): Error {
+  return appError("invalid_request", {
+    detail: `${name} is a view. Its rows are made of rows of the table ${table}.`,
+    hint: `Insert the row into ${table}.`,
+    meta: { table: name },
+  });
 }

@@ -3,6 +3,7 @@ import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { type ReadableTable, readableTables } from "@appdb/engine/catalog/view-tables";
 import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { folderSchema } from "@appdb/engine/target";
@@ -31,20 +32,49 @@ export async function findErrors(
   if (name === undefined) return await countTables(sql, target.text, tables);
   const table = tables.find((candidate) => candidate.name === name);
   const folder = `${target.text}/${name}`;
+  const view = readableTables(catalog).find(
+    (one) => one.view !== undefined && isIn(one, target.text) && one.name === name,
+  );
+  if (view?.view !== undefined) return [await listViewErrors(sql, view, { path: folder, column, limit })];
   if (table === undefined && inFolder(folder).length > 0) return await countTables(sql, folder, inFolder(folder));
   if (table === undefined) throw missing("table_not_found", `There is no table ${target.text}/${name}.`, name, tables);
   const columns = table.columns.filter((candidate) => candidate.is_hidden !== true);
   if (column !== undefined && !columns.some((candidate) => candidate.name === column)) {
     throw missing("column_not_found", `Table ${name} has no column ${column}.`, column, columns);
   }
-  return [await listErrors(sql, table, { path: `${target.text}/${name}`, column: column ?? null, limit })];
+  return [
+    await listErrors(sql, table, {
+      path: `${target.text}/${name}`,
+      columns: column === undefined ? null : [column],
+      limit,
+    }),
+  ];
+}
+
+function isIn({ folder }: ReadableTable, target: string): boolean {
+  return folder === folderSchema(target);
+}
+
+/** The errors of a view's own columns are errors of its table. */
+async function listViewErrors(
+  sql: SqlConnection,
+  { name, columns, view }: ReadableTable,
+  { path, column, limit }: { readonly path: string; readonly column: string | undefined; readonly limit: number },
+): Promise<TableErrors> {
+  const known = columns.filter((one) => column === undefined || one.name === column);
+  if (known.length === 0)
+    throw missing("column_not_found", `View ${name} has no column ${column}.`, column ?? "", columns);
+  const stored = known.flatMap((one) => view?.stored_as.get(one.name) ?? []);
+  const own = stored.filter((one) => column !== undefined || one.includes("."));
+  if (view === undefined) throw new TypeError(`${name} is not a view.`);
+  return await listErrors(sql, view.table, { path, columns: own, limit });
 }
 
 async function countTables(sql: SqlConnection, path: string, tables: readonly CatalogTable[]): Promise<TableErrors[]> {
   const counts = await countErrors(sql, tables);
   const failing = tables.filter((table) => counts.has(table.id));
   return await Promise.all(
-    failing.map((table) => listErrors(sql, table, { path: `${path}/${table.name}`, column: null, limit: 0 })),
+    failing.map((table) => listErrors(sql, table, { path: `${path}/${table.name}`, columns: null, limit: 0 })),
   );
 }
 

@@ -1,8 +1,9 @@
 import type { DataTable } from "@appdb/contract/routes/pod";
 import { displayType } from "@appdb/contract/types";
-import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
+import { type ReadableTable, rowsSql } from "@appdb/engine/catalog/view-tables";
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
@@ -12,11 +13,16 @@ export async function catalogOf(sql: SqlConnection): Promise<Catalog> {
   return (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
 }
 
-/** Describes tables for users: their columns and sizes. */
-export async function describeTables(sql: SqlConnection, tables: readonly CatalogTable[]): Promise<DataTable[]> {
-  const [sizes, errors] = [await readTableSizes(sql, tables), await countErrors(sql, tables)];
-  return tables.map((table) => ({
-    path: table.folder === "public" ? table.name : `${table.folder}/${table.name}`,
+/** Describes tables and views for users: their columns and sizes. A view has no bytes of its own. */
+export async function describeTables(sql: SqlConnection, all: readonly ReadableTable[]): Promise<DataTable[]> {
+  const tables = all.filter(({ view }) => view === undefined);
+  const bases = all.flatMap(({ view }) => view?.table ?? []);
+  const counted = [...new Map([...tables, ...bases].map((table) => [table.id, table])).values()];
+  const errors = await countErrors(sql, counted);
+  const sizes = new Map([...(await readTableSizes(sql, tables)), ...(await countViews(sql, all))]);
+  return all.map((table) => ({
+    path: pathOf(table.folder, table.name),
+    view_of: viewOf(table),
     columns: seenColumns(table).map((column) => ({
       name: column.name,
       type: displayType(column.type, column.nullable),
@@ -25,7 +31,36 @@ export async function describeTables(sql: SqlConnection, tables: readonly Catalo
       value: column.computed?.text ?? null,
     })),
     rows: sizes.get(table.id)?.rows ?? 0,
-    errors: Object.values(errors.get(table.id) ?? {}).reduce((sum, cells) => sum + cells, 0),
+    errors: Object.entries(errors.get((table.view?.table ?? table).id) ?? {})
+      .filter(([column]) => isOf(table, column))
+      .reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
   }));
+}
+
+/** The path of what a view is over; null for a table. */
+function viewOf({ folder, rows_of: rowsOf, view }: ReadableTable): string | null {
+  const base = view?.base ?? rowsOf?.table;
+  return base === undefined ? null : pathOf(folder, base);
+}
+
+function pathOf(folder: string, name: string): string {
+  return folder === "public" ? name : `${folder}/${name}`;
+}
+
+/** Whether errors of a column count for the table, or for the view whose column it is. */
+function isOf({ view, columns }: ReadableTable, column: string): boolean {
+  if (view === undefined) return !column.includes(".");
+  return column.includes(".") && columns.some(({ name }) => view.stored_as.get(name) === column);
+}
+
+async function countViews(
+  sql: SqlConnection,
+  tables: readonly ReadableTable[],
+): Promise<ReadonlyMap<number, { readonly rows: number; readonly bytes: number }>> {
+  const views = tables.filter(({ view }) => view !== undefined);
+  if (views.length === 0) return new Map();
+  const text = views.map((view) => `select ${view.id}, (select count(*) from ${rowsSql(view)})`).join(" union all ");
+  const { rows } = await sql.query({ text });
+  return new Map(rows.map(([id, count]) => [Number(id), { rows: Number(count), bytes: 0 }]));
 }

@@ -113,12 +113,22 @@ async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: Schem
   const own = catalog.tables.filter((table) => table.folder === folderSchema(plan.target));
   const ids = new Map(own.map((table) => [`${plan.target}/${table.name}`, table.id]));
   const counts = await countErrors(sql, own);
-  const countOf = (path: string) => Object.values(counts.get(ids.get(path) ?? -1) ?? {});
+  const countOf = (path: string) =>
+    Object.entries(counts.get(ids.get(path) ?? -1) ?? {}).filter(([column]) => !column.includes("."));
+  // Cells of a view's columns are cells of its table.
+  const viewCells = [...counts.values()].flatMap((cells) => Object.entries(cells));
+  const countOfView = (path: string) => {
+    const prefix = `${path.slice(path.lastIndexOf("/") + 1)}.`;
+    return viewCells.filter(([column]) => column.startsWith(prefix));
+  };
   return {
     ...plan,
     tables: plan.tables.map((table) => ({
       ...table,
-      error_count: countOf(table.path).reduce((sum, cells) => sum + cells, 0),
+      error_count: (table.kind === "view" ? countOfView(table.path) : countOf(table.path)).reduce(
+        (sum, [, cells]) => sum + cells,
+        0,
+      ),
     })),
   };
 }

@@ -28,6 +28,7 @@ const PAGES: readonly [page: string, examples: number, refused: number][] = [
   ["queries-over-http.md", 5, 0],
   ["many-rows.md", 6, 0],
   ["media.md", 11, 2],
+  ["views.md", 2, 0],
 ];
 /** Pages with Python that no test runs, because an export needs another database. */
 const WITH_MORE_PYTHON = ["many-rows.md"];

@@ -1,6 +1,7 @@
 import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
 import { serviceText } from "@appdb/contract/names";
 import type { BrokenService, SchemaPlan } from "@appdb/contract/plan";
+import { lowerViews } from "@appdb/engine/catalog/lower-views";
 import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 import { compareRoutes, findService } from "@appdb/engine/services/compare-routes";
 import type { StoredService } from "./service-store.ts";
@@ -29,8 +30,10 @@ export function findBrokenServices(
   return running.flatMap((service) => {
     const { manifest, runtime, service: name, target } = service;
     const defined = findService(manifest, name);
-    const broken = manifest.tables.flatMap((table) => {
-      const after = next.manifest.tables.find((one) => one.name === table.name || one.renamed_from === table.name);
+    const broken = lowerViews(manifest).tables.flatMap((table) => {
+      const after = lowerViews(next.manifest).tables.find(
+        (one) => one.name === table.name || one.renamed_from === table.name,
+      );
       if (defined === undefined || after === undefined || !changed.has(`${plan.target}/${after.name}`)) return [];
       return defined.routes.some((route) => isBroken(route, { manifest, before: table, after })) ||
         (defined.app != null && breaksWrites(table, after))

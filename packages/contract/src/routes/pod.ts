@@ -77,6 +77,8 @@ export const dataColumnSchema = z.object({
 export const dataTableSchema = z.object({
   /** Within the database: `docs`, `reports/docs`. */
   path: z.string(),
+  /** Of a view: the path of the table or view that it is over; null for a table. */
+  view_of: z.string().nullable(),
   columns: z.array(dataColumnSchema),
   /** PostgreSQL's estimate, exact below 10,000. */
   rows: z.int(),

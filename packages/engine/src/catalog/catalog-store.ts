@@ -36,8 +36,8 @@ export async function insertTable(
 ): Promise<number> {
   const { rows } = await sql.query({
     text: `insert into appdb.tables
-      (folder, name, model, comment, custom_metadata, primary_key, has_default_idxs, identity, runtime_id)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning id`,
+      (folder, name, model, comment, custom_metadata, primary_key, has_default_idxs, identity, runtime_id, rows_of)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning id`,
     values: [
       folder,
       to.name,
@@ -48,6 +48,7 @@ export async function insertTable(
       to.has_default_idxs,
       identity,
       runtimeId,
+      jsonOf(to.rows_of),
     ],
   });
   return Number(rows[0]?.[0]);
@@ -75,6 +76,20 @@ export async function rememberRuntime(
       where folder = $1 and name = any($2::text[])
         and (runtime_id, project) is distinct from ($3, coalesce($4, project))`,
     values: [folder, tables.map((table) => table.name), by.runtime_id, by.project ?? null],
+  });
+}
+
+/** Stores what makes the rows of iterator views, under the current names. */
+export async function rememberRowsOf(
+  sql: SqlConnection,
+  folder: string,
+  tables: readonly ManifestTable[],
+): Promise<void> {
+  const views = tables.filter((table) => table.rows_of !== undefined);
+  await sql.query({
+    text: `update appdb.tables t set rows_of = m.rows_of from unnest($2::text[], $3::json[]) as m(name, rows_of)
+      where t.folder = $1 and t.name = m.name and t.rows_of::text is distinct from m.rows_of::text`,
+    values: [folder, views.map(({ name }) => name), views.map(({ rows_of: rowsOf }) => jsonOf(rowsOf))],
   });
 }
 

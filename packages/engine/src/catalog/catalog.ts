@@ -10,7 +10,41 @@ export interface Catalog {
   /** Increments with every schema change of the target. Plan and apply compare and swap on it. */
   readonly version: number;
   readonly tables: readonly CatalogTable[];
+  readonly views: readonly CatalogView[];
   readonly functions: ReadonlyMap<string, CatalogFunction>;
+}
+
+/** A view: rows of a table. Its own columns are hidden columns of that table. */
+export interface CatalogView {
+  readonly id: number;
+  readonly folder: string;
+  readonly name: string;
+  readonly table_id: number;
+  readonly model: string;
+  readonly comment: string | null;
+  readonly custom_metadata: unknown;
+  readonly definition: ViewDefinition;
+  /** As for a table. */
+  readonly renamed_from: string | null;
+  readonly project: string | null;
+}
+
+export interface ViewDefinition {
+  /** The table or view that it is declared over. */
+  readonly base: string;
+  /** The declared condition, for people; null for none. */
+  readonly filter: string | null;
+  /** The condition of its rows, over columns of the table; null for all rows. */
+  readonly member: Expr | null;
+  /** Its visible columns, those of its base first, with their names in the table. */
+  readonly columns: readonly {
+    readonly name: string;
+    readonly column: string;
+    /** Over an iterator view: how many tables further up the column is; absent for the view's own table. */
+    readonly up?: number;
+  }[];
+  /** Names of its own and inherited indexes in the table, by their declared names. */
+  readonly indexes: Readonly<Record<string, string>>;
 }
 
 export interface CatalogTable {
@@ -28,6 +62,8 @@ export interface CatalogTable {
   readonly has_default_idxs: boolean;
   /** The PostgreSQL primary key: `_row`, or the single uuid7() key column. The engine generates it before a write. */
   readonly identity: string;
+  /** Of the table with the rows of an iterator view: what makes them (contract, manifest.ts); null or absent for others. */
+  readonly rows_of?: { readonly table: string; readonly column: string; readonly text: string } | null | undefined;
   readonly columns: readonly CatalogColumn[];
   readonly indexes: readonly CatalogIndex[];
   /** The previous name in the last applied file. That rename has been done. */

@@ -1,5 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import { withoutOwn } from "../expressions/made-rows.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { storableText } from "../sql/quote.ts";
@@ -49,6 +50,7 @@ function schemaMeaning(schema: unknown): unknown {
 export function normalizeExpr(expr: Expr): unknown {
   const { nullable: _derived, ...node } = mapParts(expr, (part) => normalizeExpr(part) as Expr);
   // The checks on a column's written values do not affect its readers.
+  if (node.node === "call") return withoutOwn(node as Extract<Expr, { node: "call" }>);
   if (node.node === "column") return { ...node, type: { kind: node.type.kind } };
   if (node.node === "dict") return { ...node, entries: Object.fromEntries(node.entries.map((e) => [e.key, e.value])) };
   if (node.node !== "literal" || node.type.kind !== JSON_TYPE.kind || typeof node.value !== "string") return node;

@@ -33,7 +33,7 @@ test("twenty concurrent starts make one catalog", async () => {
   expect(await hasCatalog(sql)).toBe(false);
   await Promise.all(Array.from({ length: 20 }, () => ensureCatalog(sql, MIGRATIONS)));
   expect(await hasCatalog(sql)).toBe(true);
-  expect(await loadCatalog(sql)).toEqual({ version: 0, tables: [], functions: new Map() });
+  expect(await loadCatalog(sql)).toEqual({ version: 0, tables: [], views: [], functions: new Map() });
   const { rows } = await sql.query({
     text: "select count(*), (select count(*) from appdb.state) from appdb.migrations",
   });

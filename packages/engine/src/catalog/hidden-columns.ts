@@ -7,9 +7,9 @@ import { isSameExpr, isSameType } from "./compare.ts";
  * identifies these columns. New ones get an unused name.
  */
 export function nameHidden(stored: CatalogTable, declared: ManifestTable): ManifestTable {
-  const hidden = declared.columns.filter((column) => column.is_hidden === true);
+  const hidden = declared.columns.filter(isVectors);
   if (hidden.length === 0) return declared;
-  const unused = new Set(stored.columns.filter((column) => column.is_hidden === true));
+  const unused = new Set(stored.columns.filter(isVectors));
   const names = new Map<string, string>();
   for (const column of hidden) {
     const same = [...unused].find((candidate) => isSameVectorColumn(candidate, column));
@@ -27,13 +27,20 @@ export function nameHidden(stored: CatalogTable, declared: ManifestTable): Manif
   const nameOf = (name: string): string => names.get(name) ?? name;
   return {
     ...declared,
-    columns: declared.columns.map((column) =>
-      column.is_hidden === true ? { ...column, name: nameOf(column.name) } : column,
-    ),
+    columns: declared.columns.map((column) => (isVectors(column) ? { ...column, name: nameOf(column.name) } : column)),
     indexes: declared.indexes.map((index) =>
       index.kind === "embedding" && index.values !== null ? { ...index, values: nameOf(index.values) } : index,
     ),
   };
+}
+
+/** Columns of views are hidden too, but have names by which they are found. */
+function isVectors({
+  is_hidden: isHidden,
+  computed,
+  view,
+}: Pick<ManifestColumn, "is_hidden" | "computed" | "view">): boolean {
+  return isHidden === true && view === undefined && computed !== null;
 }
 
 /** Indexes that no file declares any more, and that are used until their replacement is built. */

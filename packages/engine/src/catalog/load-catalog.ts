@@ -1,5 +1,5 @@
 import type { SqlConnection } from "../ports.ts";
-import type { Catalog, CatalogFunction, CatalogTable } from "./catalog.ts";
+import type { Catalog, CatalogFunction, CatalogTable, CatalogView } from "./catalog.ts";
 
 /** NOTIFY channel of the catalog; the payload is its new version. */
 export const CATALOG_CHANNEL = "appdb_catalog";
@@ -9,7 +9,7 @@ export const JOBS_CHANNEL = "appdb_jobs";
 
 /** The catalog of a database without one, for a plan before the first update. */
 export function emptyCatalog(): Catalog {
-  return { version: 0, tables: [], functions: new Map() };
+  return { version: 0, tables: [], views: [], functions: new Map() };
 }
 
 /** True when the database has a catalog. Otherwise `schema diff` uses emptyCatalog() and creates nothing. */
@@ -21,11 +21,12 @@ export async function hasCatalog(sql: SqlConnection): Promise<boolean> {
 /** Loads the whole catalog, all folders, in one statement and so in one snapshot. */
 export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
   const { rows } = await sql.query({ text: LOAD, name: "appdb.load_catalog" });
-  const [version, tables, functions] = rows[0] ?? [];
+  const [version, tables, functions, views] = rows[0] ?? [];
   const loaded = JSON.parse(functions ?? "[]") as CatalogFunction[];
   return {
     version: Number(version),
     tables: JSON.parse(tables ?? "[]") as CatalogTable[],
+    views: JSON.parse(views ?? "[]") as CatalogView[],
     functions: new Map(loaded.map((fn) => [fn.id, fn])),
   };
 }
@@ -37,7 +38,7 @@ select s.version,
     'id', t.id, 'folder', t.folder, 'name', t.name, 'version', t.version, 'model', t.model, 'comment', t.comment,
     'custom_metadata', t.custom_metadata, 'primary_key', to_json(t.primary_key),
     'has_default_idxs', t.has_default_idxs, 'identity', t.identity, 'renamed_from', t.renamed_from,
-    'project', t.project, 'has_rows', appdb.has_rows(t.folder, t.name),
+    'project', t.project, 'rows_of', t.rows_of, 'has_rows', appdb.has_rows(t.folder, t.name),
     'columns', (
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,
@@ -57,5 +58,9 @@ select s.version,
     ) order by t.folder, t.name)
   from appdb.tables t),
   (select json_agg(json_build_object('id', f.id, 'module', f.module, 'name', f.name, 'digest', f.digest) order by f.id)
-  from appdb.functions f)
+  from appdb.functions f),
+  (select json_agg(json_build_object('id', v.id, 'folder', v.folder, 'name', v.name, 'table_id', v.table_id,
+    'model', v.model, 'comment', v.comment, 'custom_metadata', v.custom_metadata, 'definition', v.definition,
+    'renamed_from', v.renamed_from, 'project', v.project) order by v.id)
+  from appdb.views v)
 from appdb.state s`;

@@ -54,6 +54,8 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly column: CatalogColumn;
       /** The application still declares it, as a column that is computed when it is read. */
       readonly becomes_unstored: boolean;
+      /** Columns of undeclared views that read it. Then it cannot be dropped. */
+      readonly read_by?: readonly string[];
     }
   | { readonly kind: "add_column"; readonly table: CatalogTable; readonly to: ManifestColumn }
   | {

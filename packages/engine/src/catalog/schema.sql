@@ -324,11 +324,40 @@ CREATE TABLE appdb.tables (
     identity text NOT NULL,
     runtime_id text,
     renamed_from text,
-    project text
+    project text,
+    rows_of json
 );
+
+COMMENT ON COLUMN appdb.tables.rows_of IS '{"table", "column", "text"} of an iterator view: the table and its column that makes the rows; null for a table.';
 
 ALTER TABLE appdb.tables ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME appdb.tables_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE appdb.views (
+    id bigint NOT NULL,
+    folder text NOT NULL,
+    name text NOT NULL,
+    table_id bigint NOT NULL,
+    model text NOT NULL,
+    comment text,
+    custom_metadata json,
+    definition json NOT NULL,
+    renamed_from text,
+    project text
+);
+
+COMMENT ON TABLE appdb.views IS 'Filtered views; the rows of each are those of its table that it defines.';
+
+COMMENT ON COLUMN appdb.views.definition IS '{"base", "filter", "member", "columns", "indexes"}; columns: name of the view''s column and of the table''s.';
+
+ALTER TABLE appdb.views ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME appdb.views_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -387,6 +416,12 @@ ALTER TABLE ONLY appdb.tables
 ALTER TABLE ONLY appdb.tables
     ADD CONSTRAINT tables_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY appdb.views
+    ADD CONSTRAINT views_folder_name_key UNIQUE (folder, name);
+
+ALTER TABLE ONLY appdb.views
+    ADD CONSTRAINT views_pkey PRIMARY KEY (id);
+
 CREATE INDEX "appdb.media_files.by_object" ON appdb.media_files USING btree (store, key);
 
 CREATE INDEX background_expiry ON appdb.background USING btree (expires_at) WHERE (expires_at IS NOT NULL);
@@ -417,4 +452,7 @@ ALTER TABLE ONLY appdb.indexes
 
 ALTER TABLE ONLY appdb.indexes
     ADD CONSTRAINT indexes_values_id_fkey FOREIGN KEY (values_id) REFERENCES appdb.columns(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY appdb.views
+    ADD CONSTRAINT views_table_id_fkey FOREIGN KEY (table_id) REFERENCES appdb.tables(id) ON DELETE CASCADE;
 

@@ -8,6 +8,7 @@ import { quoteIdent } from "../sql/quote.ts";
 import type { BoundTable } from "./bind-query.ts";
 import type { CatalogIndex } from "./catalog.ts";
 import { vectorOf } from "./ddl.ts";
+import { columnPath } from "./sql-names.ts";
 
 /** A `similarity` node of a query. A column with the flat name `name` replaces it in the query's expressions. */
 export interface AskedSimilarity {
@@ -42,7 +43,7 @@ const METRICS = {
 /** Finds the index of a similarity. While a changed index is built, the previous one is used with its own function. */
 export function resolveSimilarity(similarity: AskedSimilarity, tables: readonly BoundTable[]): Similarity {
   const table = tables.find(({ alias }) => alias === similarity.alias)?.table;
-  const label = `${table?.name}.${similarity.column}${similarity.index === null ? "" : ` ('${similarity.index}')`}`;
+  const label = `${columnPath(table?.name ?? "", similarity.column)}${similarity.index === null ? "" : ` ('${similarity.index}')`}`;
   const found = (table?.indexes ?? []).filter(
     ({ kind, name, columns }) => kind === "embedding" && name === similarity.index && columns[0] === similarity.column,
   );

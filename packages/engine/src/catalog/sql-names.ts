@@ -40,6 +40,26 @@ export function indexName(
   return fit(index.name === null ? `${table}(${index.columns.join(",")})` : `${table}.idx.${index.name}`);
 }
 
+/** A hidden column of a view in its table: `cheap.label`, or `cheap.(rows)` for the one that says which rows the view
+ *  has. No declared column has a dot in its name. */
+export function viewColumnName(view: string, column: string | null): string {
+  return fit(`${view}.${column ?? "(rows)"}`);
+}
+
+/** A column of a table for people: `bread.name`, or `cheap.label` for a column of a view. */
+export function columnPath(table: string, column: string): string {
+  return column.includes(".") ? column : `${table}.${column}`;
+}
+
+/** The hidden columns of a view in its table: that of its condition, which not every view has, and its own ones. */
+export function ownColumns(view: {
+  readonly name: string;
+  readonly definition: { readonly columns: readonly { readonly name: string; readonly column: string }[] };
+}): readonly string[] {
+  const own = view.definition.columns.filter(({ name, column }) => column === viewColumnName(view.name, name));
+  return [viewColumnName(view.name, null), ...own.map(({ column }) => column)];
+}
+
 /** The quoted table that keeps previous values while a job runs that may have to restore them. */
 export function undoTable(jobId: string): string {
   return `appdb."undo ${jobId}"`;

@@ -72,16 +72,16 @@ async function countIn(
   return (await sql.query({ text: parts.join(" union all ") })).rows;
 }
 
-/** The first failed cells of a table in insertion order, and their number per column. Errors of an embedding index
+/** The first failed cells of a table in insertion order, or of some columns, and their number per column. Errors of an embedding index
  *  count for the column under it. */
 export async function listErrors(
   sql: SqlConnection,
   table: CatalogTable,
-  input: { readonly path: string; readonly column: string | null; readonly limit: number },
+  input: { readonly path: string; readonly columns: readonly string[] | null; readonly limit: number },
 ): Promise<TableErrors> {
   const keys = table.columns.filter((column) => column.primary_key);
   const shown = [quoteIdent(table.identity), ...keys.map((column) => quoteIdent(column.name))];
-  const names = input.column === null ? null : namesOf(table, input.column);
+  const names = input.columns === null ? null : input.columns.flatMap((column) => namesOf(table, column));
   const ofColumn = names === null ? "" : ` and _errors ?| array[${names.map(quoteLiteral).join(", ")}]`;
   const [counts, total, found] = await Promise.all([
     countErrors(sql, [table]),
@@ -103,7 +103,9 @@ export async function listErrors(
   return {
     table: input.path,
     rows: Number(total.rows[0]?.[0]),
-    counts: counts.get(table.id) ?? {},
+    counts: Object.fromEntries(
+      Object.entries(counts.get(table.id) ?? {}).filter(([name]) => names === null || input.columns?.includes(name)),
+    ),
     errors: errors.slice(0, input.limit),
   };
 }

@@ -3,6 +3,7 @@ import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
+import { columnPath } from "../catalog/sql-names.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 import { planPython } from "./plan-compute.ts";
@@ -112,7 +113,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const own = table.columns.find(({ name }) => name === column);
   if (own !== undefined && own.computed === null) {
     return fileError(error, {
-      of: `${table.name}.${own.name}`,
+      of: columnPath(table.name, own.name),
       kind: own.type.kind,
       hint: "Nothing was stored. Send another file.",
       meta: { table: table.name, column: own.name },
@@ -121,7 +122,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const storeCode = storeFailure(error);
   if (storeCode !== undefined) {
     return appError(storeCode, {
-      detail: `Column ${table.name}.${shownColumn(table, column)}: ${error.message}`,
+      detail: `Column ${columnPath(table.name, shownColumn(table, column))}: ${error.message}`,
       hint: storeHint(storeCode),
       meta: { table: table.name, column },
     });
@@ -130,7 +131,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const text = own?.computed?.text;
   const index = indexOfHiddenColumn(table, column);
   return appError(CODES[error.kind], {
-    detail: `Column ${table.name}.${shownColumn(table, column)}: ${describeUdfError(error, text)}${at}`,
+    detail: `Column ${columnPath(table.name, shownColumn(table, column))}: ${describeUdfError(error, text)}${at}`,
     hint: hintFor(error),
     meta: {
       table: table.name,

@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { emptyCatalog } from "../catalog/load-catalog.ts";
+import { lowerViews } from "../catalog/lower-views.ts";
 import { declaredIndexes, identityOf, isIndexable, type PlannedIndex } from "../catalog/operations.ts";
 import { indexName } from "../catalog/sql-names.ts";
 import { planCompute } from "../compute/plan-compute.ts";
@@ -18,8 +19,9 @@ const TARGET = "main";
  * already reported its own findings.
  * @throws app_invalid, schema_mismatch
  */
-export async function checkManifest(manifest: Manifest): Promise<void> {
-  planSchema({ manifest, catalog: emptyCatalog(), target: TARGET });
+export async function checkManifest(declared: Manifest): Promise<void> {
+  planSchema({ manifest: declared, catalog: emptyCatalog(), target: TARGET });
+  const manifest = lowerViews(declared);
   const checks = await compileManifestChecks(manifest);
   const functions = new Map(manifest.functions.map((fn) => [fn.id, fn]));
   for (const table of manifest.tables) {

@@ -4,6 +4,7 @@ import type { TableIncompatibility } from "@appdb/contract/routes/pod";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
+import { columnPath } from "../catalog/sql-names.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 
 interface TablesOfApplication {
@@ -83,7 +84,7 @@ function columnHindrance({
   table,
   to,
 }: SchemaOperation & { kind: "alter_column" }): string | undefined {
-  const path = `${table.name}.${column.name}`;
+  const path = columnPath(table.name, column.name);
   const shown = (one: typeof column | typeof to) => displayType(one.type, one.nullable);
   if (changes.includes("type")) return `${path} is ${shown(column)} and not ${shown(to)}`;
   if (changes.includes("primary_key")) return `${path} is ${column.primary_key ? "" : "not "}part of the primary key`;

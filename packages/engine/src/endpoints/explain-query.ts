@@ -4,6 +4,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
 import { bindQuery } from "../catalog/bind-query.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
+import { lowerViews } from "../catalog/lower-views.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { toSqlText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -32,7 +33,8 @@ export interface ExplainInput {
  * the tables.
  * @throws query_not_found, schema_mismatch, app_invalid, invalid_request for invalid values
  */
-export async function explainQuery(sql: SqlConnection, input: ExplainInput): Promise<QueryExplanation> {
+export async function explainQuery(sql: SqlConnection, declared: ExplainInput): Promise<QueryExplanation> {
+  const input = { ...declared, manifest: lowerViews(declared.manifest) };
   const named = findQuery(input.manifest, input.query);
   const catalog = (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
   checkTables(input, catalog);

@@ -9,6 +9,7 @@ import { collectBackground } from "../background/background-store.ts";
 import { hasBackground } from "../background/describe-background.ts";
 import type { BackgroundRunner } from "../background/run-background.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
+import { lowerViews } from "../catalog/lower-views.ts";
 import { compileManifestChecks } from "../kinds/json-checks.ts";
 import { collectMedia } from "../media/collect-media.ts";
 import type { OpenApiDocument } from "../openapi/schemas.ts";
@@ -118,7 +119,8 @@ export interface Endpoints extends AsyncDisposable {
  * @throws service_not_found, app_invalid, export_refused, schema_mismatch when the tables lack something that the
  * manifest declares
  */
-export async function openEndpoints(deps: EndpointsDeps, input: EndpointsInput): Promise<Endpoints> {
+export async function openEndpoints(deps: EndpointsDeps, declared: EndpointsInput): Promise<Endpoints> {
+  const input = { ...declared, manifest: lowerViews(declared.manifest) };
   const services = input.services.map((name) => findService(input.manifest, name));
   for (const service of services) checkRoutes(input.manifest, service);
   const catalog = (await hasCatalog(deps.sql)) ? await loadCatalog(deps.sql) : emptyCatalog();

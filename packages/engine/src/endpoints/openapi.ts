@@ -1,6 +1,7 @@
 import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import { VERSION } from "@appdb/contract/version";
 import { describeInBackground, hasBackground, JOB_PATHS, JOB_SCHEMAS } from "../background/describe-background.ts";
+import { lowerViews } from "../catalog/lower-views.ts";
 import type { Json } from "../kinds/kind.ts";
 import { PROBLEM_SCHEMA } from "../openapi/errors.ts";
 import { NamedSchemas } from "../openapi/named-schemas.ts";
@@ -9,7 +10,8 @@ import { routeKind } from "../route-kinds/route-kinds.ts";
 import { backgroundOf } from "../routes/route.ts";
 
 /** Describes a service as OpenAPI 3.1, from the same columns as its validators. */
-export function describeService(manifest: Manifest, service: ManifestService): OpenApiDocument {
+export function describeService(declared: Manifest, service: ManifestService): OpenApiDocument {
+  const manifest = lowerViews(declared);
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
   schemas.add("Problem", PROBLEM_SCHEMA);

@@ -16,7 +16,9 @@ export function tableService(
   kinds: readonly RouteKind[] = Object.values(ROUTE_KINDS),
 ): ManifestService {
   const source = { file: manifest.app_file, line: 1 };
-  const routes = manifest.tables.flatMap((table) => kinds.flatMap((kind) => kind.overTable(table) ?? []));
+  const routes = manifest.tables
+    .filter((table) => table.rows_of === undefined)
+    .flatMap((table) => kinds.flatMap((kind) => kind.overTable(table) ?? []));
   return { name: NAME, prefix: "", routes, source };
 }
 

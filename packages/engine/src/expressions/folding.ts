@@ -10,6 +10,7 @@ const NOT_STRICT: ReadonlySet<string> = new Set([
   "op.is_not_null",
   "op.and",
   "op.or",
+  "op.when",
   "json.is_empty",
 ]);
 const VOLATILE: ReadonlySet<string> = new Set(["uuid.uuid4", "uuid.uuid7"]);

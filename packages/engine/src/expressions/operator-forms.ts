@@ -103,6 +103,8 @@ export const OPERATOR_FORMS: Forms = {
   "op.and": { "bool,bool": ({ args: [a, b] }) => `(NOT (false = ANY (ARRAY[${a?.sql}, ${b?.sql}])))` },
   "op.or": { "bool,bool": ({ args: [a, b] }) => `(true = ANY (ARRAY[${a?.sql}, ${b?.sql}]))` },
   "op.not": { bool: ({ args: [a] }) => `(NOT ${a?.sql})` },
+  // The value is not evaluated where the condition is not true.
+  "op.when": { "*": ({ args: [condition, value] }) => `(CASE WHEN ${condition?.sql} THEN ${value?.sql} END)` },
   "op.is_null": nullTest("is"),
   "op.is_not_null": nullTest("isNot"),
 };

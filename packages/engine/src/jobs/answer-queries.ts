@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { columnPath } from "../catalog/sql-names.ts";
 import { runRowWise } from "../compute/batch-results.ts";
 import type { QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
@@ -111,7 +112,7 @@ function refuseUnfilled(
       if (column?.state === "ready") continue;
       const what = column === undefined ? "is not there any more" : "is being filled itself";
       throw appError("schema_changed", {
-        detail: `The query ${query} reads ${table.name}.${name}, which ${what}.`,
+        detail: `The query ${query} reads ${columnPath(table.name, name)}, which ${what}.`,
         hint: "Add that column in one update, and the column that uses the query in the next.",
         meta: { query, table: table.name, column: name },
       });

@@ -4,6 +4,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { insertJob } from "../catalog/catalog-store.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { columnPath, ownColumns } from "../catalog/sql-names.ts";
 import { layOutRow } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -37,7 +38,8 @@ export interface PlannedRecompute {
  * @throws table_not_found, column_not_found; invalid_request for a column that is not computed, is the key or is being
  * filled
  */
-export function planRecompute(catalog: Catalog, request: RecomputeSelection): PlannedRecompute {
+export function planRecompute(catalog: Catalog, asked: RecomputeSelection): PlannedRecompute {
+  const request = withoutView(catalog, asked);
   const table = catalog.tables.find(
     (candidate) => candidate.folder === request.folder && candidate.name === request.table,
   );
@@ -56,6 +58,17 @@ export function planRecompute(catalog: Catalog, request: RecomputeSelection): Pl
         });
   const readers = request.cascade ? readersOf(table, columns).filter(mayRun) : [];
   return { table, columns, cascade: readers };
+}
+
+/** A request for columns of a view, as one for the hidden columns of its table. */
+function withoutView(catalog: Catalog, request: RecomputeSelection): RecomputeSelection {
+  const view = catalog.views.find(({ folder, name }) => folder === request.folder && name === request.table);
+  const table = catalog.tables.find(({ id }) => id === view?.table_id);
+  if (view === undefined || table === undefined) return request;
+  const places = new Map(view.definition.columns.map(({ name, column }) => [name, column]));
+  const own = ownColumns(view).filter((name) => table.columns.some((column) => column.name === name));
+  const columns = request.columns.length === 0 ? own : request.columns.map((name) => places.get(name) ?? name);
+  return { ...request, table: table.name, columns };
 }
 
 /** Counts the rows that a recompute would visit. */
@@ -146,7 +159,7 @@ function notComputableReason(column: CatalogColumn, computable: ReadonlySet<stri
 
 function notComputable(table: CatalogTable, column: CatalogColumn, computable: ReadonlySet<string>): Error {
   return appError("invalid_request", {
-    detail: `Column ${table.name}.${column.name} ${notComputableReason(column, computable)} and cannot be recomputed.`,
+    detail: `Column ${columnPath(table.name, column.name)} ${notComputableReason(column, computable)} and cannot be recomputed.`,
     hint: "Name a computed column, or omit the column to recompute all.",
     meta: { table: table.name, column: column.name },
   });

@@ -3,6 +3,7 @@ import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { functionsReadBy } from "../catalog/column-queries.ts";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
+import { withMadeRows } from "../compute/rows-runner.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../ports.ts";
@@ -150,5 +151,5 @@ async function start(deps: JobDeps, here: ComputedHere, runtimeId: string | null
   };
   const queries = createJobQueries({ sql: deps.sql, udf, query_limits: deps.query_limits }, here);
   workers = await deps.udf(runtimeId, [...new Set(modules)].sort(), queries.answer);
-  return withJsonChecks(queries.guard(workers), checks);
+  return withMadeRows(withJsonChecks(queries.guard(workers), checks));
 }

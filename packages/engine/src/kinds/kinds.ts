@@ -36,6 +36,7 @@ export function kindOf({ kind }: Pick<ColumnType, "kind">): Kind {
 }
 
 /** Types of the engine's own values. */
+export const BOOL_TYPE: ColumnType = { kind: "bool" };
 export const STRING_TYPE: ColumnType = { kind: "string" };
 export const INT_TYPE: ColumnType = { kind: "int" };
 export const FLOAT_TYPE: ColumnType = { kind: "float" };

@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
 import type { BoundTable } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { columnPath } from "../catalog/sql-names.ts";
 import { folderSchema } from "../target.ts";
 import { type ServiceIdentity, updateHint } from "../write/table-version.ts";
 
@@ -32,7 +33,7 @@ export function checkReads(known: BoundTable, catalog: Catalog, service: Service
   for (const name of known.reads) {
     const column = table.columns.find((candidate) => candidate.name === name);
     const current = now.columns.find((candidate) => candidate.id === column?.id);
-    const path = `${table.name}.${name}`;
+    const path = columnPath(table.name, name);
     if (column === undefined || current === undefined) throw refuse(`Column ${path} was dropped.`, name);
     if (current.name !== name) refuse(`Column ${path} was renamed to ${current.name}.`, name);
     if (JSON.stringify(current.type) !== JSON.stringify(column.type)) {

@@ -1,7 +1,8 @@
 import { appError } from "@appdb/contract/errors";
-import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import type { CatalogColumn } from "../catalog/catalog.ts";
+import { type ReadableTable, rowsSql } from "../catalog/view-tables.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
-import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { quoteIdent } from "../sql/quote.ts";
 import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 
@@ -23,7 +24,7 @@ export interface ListedRows {
 }
 
 /** The visible columns of a table: filled ones, without vectors of indexes. */
-export function seenColumns(table: CatalogTable): readonly CatalogColumn[] {
+export function seenColumns(table: ReadableTable): readonly CatalogColumn[] {
   return table.columns.filter(({ state, is_hidden: isHidden }) => state === "ready" && isHidden !== true);
 }
 
@@ -32,7 +33,7 @@ export function seenColumns(table: CatalogTable): readonly CatalogColumn[] {
  * row during inserts.
  * @throws invalid_cursor for a cursor of another table
  */
-export async function listRows(sql: SqlConnection, table: CatalogTable, input: ListRowsInput): Promise<ListedRows> {
+export async function listRows(sql: SqlConnection, table: ReadableTable, input: ListRowsInput): Promise<ListedRows> {
   const scope = `rows of ${table.id}`;
   const after = input.cursor === null ? null : (readQueryCursor(scope, input.cursor).after?.keys[0] ?? null);
   const columns = seenColumns(table);
@@ -45,16 +46,24 @@ export async function listRows(sql: SqlConnection, table: CatalogTable, input: L
   const last = found.rows.at(-1)?.[identityAt];
   const isLast = last === undefined || !found.has_more;
   return {
-    rows: found.rows.map((row) => withErrors(render(row), row[errorsAt] ?? null, columns)),
+    rows: found.rows.map((row) => withErrors(render(row), row[errorsAt] ?? null, columns, table)),
     next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], returned: 0 }),
   };
 }
 
 /** No column can be named `_errors`. Errors of index vectors are omitted with their columns. */
-function withErrors(row: string, errors: string | null, columns: readonly CatalogColumn[]): string {
+function withErrors(
+  row: string,
+  errors: string | null,
+  columns: readonly CatalogColumn[],
+  { view }: ReadableTable,
+): string {
   if (errors === null) return row;
   const all: Record<string, unknown> = JSON.parse(errors);
-  const shown = columns.flatMap(({ name }) => (Object.hasOwn(all, name) ? [[name, all[name]] as const] : []));
+  const shown = columns.flatMap(({ name }) => {
+    const stored = view?.stored_as.get(name) ?? name;
+    return Object.hasOwn(all, stored) ? [[name, all[stored]] as const] : [];
+  });
   return shown.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(shown))}}`;
 }
 
@@ -66,7 +75,7 @@ interface Page {
 /** Requests one row more than the page has, and fewer when they are too large. */
 async function readPage(
   sql: SqlConnection,
-  table: CatalogTable,
+  table: ReadableTable,
   columns: readonly CatalogColumn[],
   after: string | null,
   limit: number,
@@ -74,7 +83,7 @@ async function readPage(
   const identity = quoteIdent(table.identity);
   const shown = [...columns.map(({ name }) => quoteIdent(name)), "_errors", identity].join(", ");
   const behind = after === null ? "" : ` where ${identity} < $2::uuid`;
-  const text = `select ${shown} from ${quoteTable(table)}${behind} order by ${identity} desc limit $1::int`;
+  const text = `select ${shown} from ${rowsSql(table)}${behind} order by ${identity} desc limit $1::int`;
   for (let size = limit; ; size = Math.ceil(size / 4)) {
     const values = after === null ? [size + 1] : [size + 1, after];
     try {
@@ -88,9 +97,9 @@ async function readPage(
 
 /** @throws table_not_found with the nearest name */
 export function findTable(
-  tables: readonly CatalogTable[],
+  tables: readonly ReadableTable[],
   tableName: { readonly folder: string; readonly name: string; readonly text: string },
-): CatalogTable {
+): ReadableTable {
   const table = tables.find(({ folder, name }) => folder === tableName.folder && name === tableName.name);
   if (table !== undefined) return table;
   throw appError("table_not_found", {

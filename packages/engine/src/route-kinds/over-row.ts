@@ -6,6 +6,7 @@ import type {
   ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
+import { lowerViews } from "../catalog/lower-views.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import {
   compareFileResponse,
@@ -32,9 +33,22 @@ export function describeOverTable(table: string, inputs: readonly string[], outp
   return { table, query: null, one_row: false, inputs: [...inputs], outputs: [...outputs] };
 }
 
-/** The table of a route. Refuses a missing one. */
+/** The table whose rows a route takes. Refuses a missing one, and views. */
 export function checkedTable(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
-  return manifest.tables.find((candidate) => candidate.name === name) ?? refuse(`Table ${name} does not exist.`);
+  const table = checkedRows(manifest, name, refuse);
+  if (table.rows_of === undefined) return table;
+  return refuse(
+    `${name} is a view with an iterator. Its rows are made of rows of ${table.rows_of.table}; name that table in the route.`,
+  );
+}
+
+/** A table whose rows are read: that of a view with an iterator too. Refuses a missing one. */
+export function checkedRows(manifest: Manifest, name: string, refuse: Refuse): ManifestTable {
+  const table = manifest.tables.find((candidate) => candidate.name === name);
+  if (table !== undefined) return table;
+  const view = lowerViews(manifest).views.find((candidate) => candidate.name === name);
+  if (view === undefined) return refuse(`Table ${name} does not exist.`);
+  return refuse(`${name} is a view. Its rows are rows of the table ${view.table}; name that table in the route.`);
 }
 
 /** The stored and unstored columns of a table. */

@@ -20,7 +20,7 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { givenInArguments } from "../rows/given-media.ts";
 import type { ParsedBody } from "../rows/parse-body.ts";
 import { answerLive, refuseLiveForm, refuseLivePages, wantsEvents } from "./live-answer.ts";
-import { checkedTable } from "./over-row.ts";
+import { checkedRows } from "./over-row.ts";
 import { linkToNext, PAGE_PARAMETERS, type PageRequest, readPage, refusePages, splitSearch } from "./page-request.ts";
 import { describeQuery, pathParameters } from "./query-openapi.ts";
 import { compileForms, FORM_TYPE, isForm, receiveLater } from "./request-form.ts";
@@ -75,7 +75,7 @@ function checkQueryRoute(route: ManifestQueryRoute, manifest: Manifest, refuse: 
   const query =
     manifest.queries.find((candidate) => candidate.id === route.query) ??
     refuse(`Query ${route.query} does not exist.`);
-  for (const { table } of [query.query.from, ...query.query.joins]) checkedTable(manifest, table, refuse);
+  for (const { table } of [query.query.from, ...query.query.joins]) checkedRows(manifest, table, refuse);
   const names = query.parameters.map(({ name }) => name);
   for (const name of PAGE_PARAMETERS) {
     if (names.includes(name)) refuse(`Query ${query.name} has a parameter ${name}, which is reserved for pages.`);

@@ -100,7 +100,14 @@ function jsonContent(schema: Json): JsonObject {
 function answerOf(columns: Columns, route: OverRow): Json {
   if (route.handler !== null) return (route.handler.response ?? {}) as Json;
   const mayFail = route.on_error === "ignore" || "key" in route;
-  return objectSchema(columns, route.outputs, mayFail ? "failing output" : "output");
+  const how = mayFail ? "failing output" : "output";
+  const view = route.kind === "compute" ? route.of_view : undefined;
+  if (view === undefined) return objectSchema(columns, route.outputs, how);
+  const named = route.outputs.map((column) => [view.names[column] ?? column, columns.get(column)] as const);
+  const known = new Map(named.flatMap(([name, column]) => (column === undefined ? [] : [[name, column] as const])));
+  const row = objectSchema(known, [...known.keys()], how);
+  // Null for a row that is not one of the view.
+  return view.member === null ? row : { anyOf: [row, { type: "null" }] };
 }
 
 function answerHeaders(route: OverRow, isStored: boolean): JsonObject {

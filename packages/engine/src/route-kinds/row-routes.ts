@@ -38,7 +38,9 @@ export function compileRowRoute(
   const exported = compileExport(context.deps.connectExport, layout, route);
   if (exported !== null) context.exports.push(exported);
   const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
+  const isLeftOut = leftOut(layout, route);
   const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
+    if (isLeftOut(row)) return { status: 200, headers: JSON_HEADERS, body: "null" };
     const headers = headersOf(row);
     return isMinimal(request) ? minimalAnswer({ headers }) : { status: 200, headers, body: render.text(row) };
   };
@@ -112,6 +114,14 @@ export function compileRowRoute(
   };
 }
 
+/** Whether a computed row is not one of the route's view. */
+function leftOut({ index }: RowLayout, route: ManifestRowRoute): (row: Row) => boolean {
+  const member = route.kind === "compute" ? route.of_view?.member : undefined;
+  if (member == null) return () => false;
+  const at = index.get(member) ?? -1;
+  return (row) => row[at] !== true;
+}
+
 /** The column that another one repeats, as `shown = picture.fileurl` does. */
 function sourceOf(layout: RowLayout, name: string): string {
   const expr = layout.whole.columns.find((column) => column.name === name)?.computed?.expr;
@@ -122,5 +132,6 @@ function sourceOf(layout: RowLayout, name: string): string {
 function runnerOf(context: RouteContext, route: ManifestRowRoute): RowRunner {
   const rows = route.kind === "insert" ? context.inserter(route).rows : null;
   if (route.handler !== null) return context.answeredRows(route.table, route.handler, rows);
-  return rows ?? context.computer(route.table, route.outputs);
+  const member = route.kind === "compute" ? (route.of_view?.member ?? []) : [];
+  return rows ?? context.computer(route.table, route.outputs.concat(member));
 }

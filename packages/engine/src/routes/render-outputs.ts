@@ -24,23 +24,31 @@ export interface AnswerWriter {
 /** Compiles the writer of a route's response: the result of its function, or the row's outputs. */
 export function compileAnswer(
   layout: RowLayout,
-  route: { readonly outputs: readonly string[]; readonly handler: ManifestAnswerer | null },
+  route: {
+    readonly outputs: readonly string[];
+    readonly handler: ManifestAnswerer | null;
+    readonly of_view?: { readonly names: Readonly<Record<string, string>> } | undefined;
+  },
 ): AnswerWriter {
-  if (route.handler === null) return compileOutputs(layout, route.outputs);
+  if (route.handler === null) return compileOutputs(layout, route.outputs, route.of_view?.names);
   const at = answerSlot(layout);
   const text = (row: Row): string => String(row[at] ?? null);
   return { text, template: (row) => ({ text: text(row), placeholders: null }) };
 }
 
 /** Compiles the writer of an object of exactly `outputs`, in order. */
-function compileOutputs(layout: RowLayout, outputs: readonly string[]): AnswerWriter {
+function compileOutputs(
+  layout: RowLayout,
+  outputs: readonly string[],
+  names: Readonly<Record<string, string>> = {},
+): AnswerWriter {
   if (outputs.length === 0) return { text: () => "{}", template: () => ({ text: "{}", placeholders: null }) };
   const compiled = outputs.map((name, index): Output => {
     const at = layout.index.get(name) ?? -1;
     const slot = layout.slots[at];
     if (slot === undefined) throw new TypeError(`${layout.table.name} has no column ${name}`);
     return {
-      lead: `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`,
+      lead: `${index === 0 ? "{" : ","}${JSON.stringify(names[name] ?? name)}:`,
       toJson: kindOf(slot.type).toJson,
       type_text: JSON.stringify(slot.type),
       at,

@@ -4,6 +4,7 @@ import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { type Generators, layOutRow, neededComputed, type RowLayout } from "../compute/row-layout.ts";
+import { withMadeRows } from "../compute/rows-runner.ts";
 import { AnswerOnce } from "../idempotency/answer-once.ts";
 import { RequestStore, type ResponseToStore } from "../idempotency/request-store.ts";
 import type { JsonChecks } from "../kinds/json-checks.ts";
@@ -299,7 +300,7 @@ function checkedRunner(udf: () => UdfRunner, checks: JsonChecks): () => UdfRunne
   let wrapped: { readonly inner: UdfRunner; readonly outer: UdfRunner } | undefined;
   return () => {
     const inner = udf();
-    if (wrapped?.inner !== inner) wrapped = { inner, outer: withJsonChecks(inner, checks) };
+    if (wrapped?.inner !== inner) wrapped = { inner, outer: withMadeRows(withJsonChecks(inner, checks)) };
     return wrapped.outer;
   };
 }

@@ -10,11 +10,15 @@ import {
   ignoreErrorsOfJobs,
   lockCatalog,
   rememberRenames,
+  rememberRowsOf,
   rememberRuntime,
 } from "../catalog/catalog-store.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { lowerViews } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
+import { installRowTriggers } from "../catalog/row-triggers.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { rememberViews, storeViews } from "../catalog/view-store.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -24,6 +28,7 @@ import { applyOperations } from "./apply-operations.ts";
 import { describeChangesSince, rememberChanges } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
 import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
+import type { ViewOperation } from "./plan-views.ts";
 
 const GIVE_UP_MS = 10_000;
 
@@ -88,18 +93,24 @@ async function applyOnce(
     throw stalePlan(input, version, await describeChangesSince(sql, input.catalog_version));
   }
   const catalog = await loadCatalog(sql);
-  const { plan, operations } = await planChecked(sql, { ...input, catalog }, since);
+  const { plan, operations, views } = await planChecked(sql, { ...input, catalog }, since);
   refuse(plan, operations, input.allow_destructive);
   await noticeCode(sql, input.manifest, catalog);
+  const folder = folderSchema(input.target);
+  const manifest = lowerViews(input.manifest);
   const own = ownTables(input, plan);
-  if (operations.length === 0) {
-    await rememberRuntime(sql, folderSchema(input.target), own, input);
+  if (operations.length === 0 && views.length === 0) {
+    await rememberRuntime(sql, folder, own, input);
+    await rememberViews(sql, folder, manifest.views, input.project);
     return { plan: { ...plan, status: "applied" }, jobs: [] };
   }
-  const done = await applyOperations(sql, folderSchema(input.target), operations, input.runtime_id);
+  const done = await applyOperations(sql, folder, operations, input.runtime_id);
+  await storeViews(sql, folder, views.map(storedView));
+  await installTriggers(sql, folder, manifest, operations);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
-  await rememberRenames(sql, folderSchema(input.target), input.manifest.tables);
-  await rememberRuntime(sql, folderSchema(input.target), own, input);
+  await rememberRenames(sql, folder, manifest.tables);
+  await rememberRuntime(sql, folder, own, input);
+  await rememberViews(sql, folder, manifest.views, input.project);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);
@@ -107,10 +118,33 @@ async function applyOnce(
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
+/** Installs the triggers of iterator views whose table, or whose base's table, is made or changed. */
+async function installTriggers(
+  sql: SqlConnection,
+  folder: string,
+  { tables }: Pick<Manifest, "tables">,
+  operations: readonly SchemaOperation[],
+): Promise<void> {
+  const touched = new Set(
+    operations.map((operation) => (operation.kind === "create_table" ? operation.to.name : operation.table.name)),
+  );
+  for (const view of tables) {
+    const base = tables.find((table) => table.name === view.rows_of?.table);
+    if (base === undefined || !(touched.has(view.name) || touched.has(base.name))) continue;
+    await installRowTriggers(sql, folder, view, base);
+  }
+  await rememberRowsOf(sql, folder, tables);
+}
+
+function storedView(operation: ViewOperation): Parameters<typeof storeViews>[2][number] {
+  if (operation.kind === "refuse_view") throw new Error("an unsupported operation is never carried out");
+  return { id: operation.kind === "alter_view" ? operation.view.id : null, to: operation.to };
+}
+
 /** Declared tables that the update's project owns or takes over. Others keep their project and their runtime. */
 function ownTables({ manifest, target }: ApplyInput, plan: SchemaPlan): readonly ManifestTable[] {
   const others = new Set(plan.tables.filter(({ project }) => project !== undefined).map(({ path }) => path));
-  return manifest.tables.filter(({ name }) => !others.has(`${target}/${name}`));
+  return lowerViews(manifest).tables.filter(({ name }) => !others.has(`${target}/${name}`));
 }
 
 /** Plans again with the facts of the rows, which writers can no longer change. Readers continue while all rows are

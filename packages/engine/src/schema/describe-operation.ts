@@ -105,8 +105,12 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
 function describeDrop({
   column: { name, primary_key: isKey },
   becomes_unstored: isUnstored,
+  read_by: readers = [],
 }: Extract<SchemaOperation, { kind: "drop_column" }>): string {
   if (isKey) return `key column '${name}' would be dropped, but a key cannot change. ${NEW_KEY}`;
+  if (readers.length > 0) {
+    return `column '${name}' cannot be dropped: ${readers.join(" and ")} ${readers.length === 1 ? "reads" : "read"} it. Declare the view without it, or drop the view first with cli schema prune`;
+  }
   if (!isUnstored) return `column '${name}' will be dropped with all its values`;
   return `column '${name}' will no longer be stored: its values are dropped, and computed whenever they are read`;
 }

@@ -2,7 +2,7 @@ import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr, isSameJson, isSameText, isSameType } from "../catalog/compare.ts";
-import { hiddenIn, retiredIndexes } from "../catalog/hidden-columns.ts";
+import { hiddenIn, indexOfHiddenColumn, retiredIndexes } from "../catalog/hidden-columns.ts";
 import {
   type ColumnChange,
   declaredIndexes,
@@ -13,12 +13,22 @@ import {
 } from "../catalog/operations.ts";
 import { hasSameStorage, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
+/** Columns whose definition stays. */
+export interface UnchangedColumns {
+  /** To recompute. */
+  readonly recomputed: ReadonlySet<string>;
+  /** Not declared, but of a view that the file does not declare. */
+  readonly kept: ReadonlySet<string>;
+}
+
+const NONE_UNCHANGED: UnchangedColumns = { recomputed: new Set(), kept: new Set() };
+
 /** The operations that change a table of the catalog to its declaration, in order. Pure. The declared order of
- *  columns, tables and indexes is ignored. `recomputed`: unchanged columns to recompute. */
+ *  columns, tables and indexes is ignored. */
 export function diffTable(
   table: CatalogTable,
   to: ManifestTable,
-  recomputed: ReadonlySet<string> = new Set(),
+  { recomputed, kept }: UnchangedColumns = NONE_UNCHANGED,
 ): readonly SchemaOperation[] {
   const { undone, dropped, replaced, altered, added, hidden } = diffIndexes(table, to);
   const declared = new Map(to.columns.map((column) => [column.name, column]));
@@ -27,7 +37,9 @@ export function diffTable(
     ...undone.map((index): SchemaOperation => ({ kind: "drop_index", severity: "additive", table, index })),
     ...dropped.map((index): SchemaOperation => ({ kind: "drop_index", severity: "destructive", table, index })),
     ...table.columns.flatMap((column): SchemaOperation[] =>
-      declared.has(column.name) || hidden.has(column.name) ? [] : [dropColumn(table, column, to)],
+      declared.has(column.name) || hidden.has(column.name) || kept.has(column.name)
+        ? []
+        : [dropColumn(table, column, to)],
     ),
     ...to.columns.flatMap((column): SchemaOperation[] => {
       const before = stored.get(column.name);
@@ -109,7 +121,9 @@ function hasSameVectors(a: PlannedIndex, b: PlannedIndex): boolean {
 function dropColumn(table: CatalogTable, column: CatalogColumn, to: ManifestTable): SchemaOperation {
   const unstored = to.unstored?.some(({ name }) => name === column.name) ?? false;
   const operation = { kind: "drop_column", table, column, becomes_unstored: unstored } as const;
-  if (column.is_hidden === true) return { ...operation, severity: "additive" };
+  if (column.is_hidden === true && indexOfHiddenColumn(table, column.name) !== undefined) {
+    return { ...operation, severity: "additive" };
+  }
   return { ...operation, severity: column.primary_key ? "unsupported" : "destructive" };
 }
 

@@ -28,6 +28,7 @@ const BASE = aTable("docs", [aColumn("title", "string"), aComputed("up", call("s
 function catalogOf(tables: readonly ManifestTable[], parts: Partial<CatalogTable> = {}): Catalog {
   return {
     version: 3,
+    views: [],
     functions: new Map(),
     tables: tables.map((table, at) => ({
       id: at + 1,

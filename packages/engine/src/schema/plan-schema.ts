@@ -4,14 +4,17 @@ import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { withQueries } from "../catalog/column-queries.ts";
 import { nameHidden } from "../catalog/hidden-columns.ts";
+import { type LoweredManifest, lowerViews } from "../catalog/lower-views.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
-import { diffTable } from "./diff-table.ts";
+import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
+import { type Owner, ownersOf, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
@@ -28,20 +31,42 @@ export interface SchemaPlanInput {
   readonly isOtherProject?: ((project: string) => boolean) | undefined;
 }
 
+/** A plan with its operations on tables, and then on views. */
+export interface PlannedSchema {
+  readonly plan: SchemaPlan;
+  readonly operations: readonly SchemaOperation[];
+  readonly views: readonly ViewOperation[];
+}
+
 /** Compares the application's declarations with the target. Pure: no changes and no I/O.
- *  @throws app_invalid when the manifest declares one table twice */
-export function planSchema(input: SchemaPlanInput): { plan: SchemaPlan; operations: readonly SchemaOperation[] } {
+ *  @throws app_invalid when the manifest declares one table twice, or an impossible view */
+export function planSchema(declared: SchemaPlanInput): PlannedSchema {
+  refuseDuplicates(declared.manifest);
+  const manifest = lowerViews(declared.manifest);
+  const input: LoweredInput = { ...declared, manifest };
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
-  refuseDuplicates(input.manifest);
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
-  const matches = matchNames(existing, withQueries(input.manifest).tables);
+  const matches = matchNames(existing, withQueries(manifest).tables);
   const planned = matches.map((match) => planTable(input, match, { facts, digests, recompute }));
   const matched = new Set(matches.map((match) => match.stored));
-  const extras = existing.flatMap((table) => (matched.has(table) ? [] : [table.name])).sort();
-  const tables = planned.map(({ plan }) => plan);
+  const ofColumns = columnsOfViews(planned);
+  const ofViews = planViews(
+    manifest,
+    { ...input, folder },
+    {
+      columns: ofColumns,
+      renames: renamesIn(planned.flatMap(({ operations }) => operations)),
+    },
+  );
+  const undeclared = existing.flatMap((table) => (matched.has(table) ? [] : [table.name]));
+  const extras = [...undeclared, ...ofViews.extras].sort();
+  const tables = [
+    ...planned.map(({ plan }) => withColumns(plan, ofColumns.get(plan.path.slice(input.target.length + 1)) ?? [])),
+    ...ofViews.plans,
+  ];
   const plan: SchemaPlan = {
     app_file: input.manifest.app_file,
     target: input.target,
@@ -63,7 +88,38 @@ export function planSchema(input: SchemaPlanInput): { plan: SchemaPlan; operatio
       destructive: tables.flatMap((table) => table.ops).filter((op) => op.destructive).length,
     },
   };
-  return { plan, operations: planned.flatMap(({ operations }) => operations) };
+  return { plan, operations: planned.flatMap(({ operations }) => operations), views: ofViews.operations };
+}
+
+/** An iterator view, with the operations on the column of its base that makes its rows. */
+function withColumns(plan: TablePlan, columns: readonly PlanOp[]): TablePlan {
+  if (plan.kind !== "view" || columns.length === 0 || plan.resolution === "create") return plan;
+  const ops = [...plan.ops, ...columns];
+  return { ...plan, ops, resolution: resolutionOf(ops, true), destructive: ops.some((op) => op.destructive) };
+}
+
+interface LoweredInput extends SchemaPlanInput {
+  readonly manifest: LoweredManifest;
+}
+
+/** The new names of renamed columns by their previous ones, by table. */
+function renamesIn(operations: readonly SchemaOperation[]): ReadonlyMap<number, ReadonlyMap<string, string>> {
+  const found = new Map<number, Map<string, string>>();
+  for (const operation of operations) {
+    if (operation.kind !== "rename_column") continue;
+    const names = found.get(operation.table.id) ?? new Map<string, string>();
+    found.set(operation.table.id, names.set(operation.from, operation.column.name));
+  }
+  return found;
+}
+
+/** Operations on columns, by the names of their views. */
+function columnsOfViews(
+  planned: readonly { readonly ofViews: readonly (readonly [string, PlanOp])[] }[],
+): ReadonlyMap<string, readonly PlanOp[]> {
+  const found = new Map<string, PlanOp[]>();
+  for (const [view, op] of planned.flatMap(({ ofViews }) => ofViews)) found.set(view, [...(found.get(view) ?? []), op]);
+  return found;
 }
 
 function refuseDuplicates(manifest: Manifest): void {
@@ -91,46 +147,139 @@ interface Surroundings {
 }
 
 function planTable(
-  { target, manifest, isOtherProject }: SchemaPlanInput,
+  { target, manifest, catalog, isOtherProject }: LoweredInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
-): { plan: TablePlan; operations: readonly SchemaOperation[]; stale: readonly StaleColumn[] } {
+): {
+  plan: TablePlan;
+  operations: readonly SchemaOperation[];
+  /** Operations on columns of views, with the name of the view. */
+  ofViews: readonly (readonly [string, PlanOp])[];
+  stale: readonly StaleColumn[];
+} {
   const path = `${target}/${declared.name}`;
   if (stored === undefined) {
     const plan = tablePlan(path, declared, [], "create");
-    return { plan, operations: [createTable(declared)], stale: [] };
+    return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
   }
+  if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
+    const refusedPlan = tablePlan(path, declared, [otherKind(declared)], "unsupported");
+    return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
+  }
+  const owners = ownersOf({ id: stored.id, name: declared.name }, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
-  const stale = staleColumns(renamed.table, digests, (column) => ({
-    table: path,
-    column,
-    command: recomputeCommand(target, manifest.app_file, declared.name, column),
-  }));
+  const stale = staleColumns(renamed.table, digests, (column) => {
+    const { view = declared.name, name = column } = owners.get(column) ?? {};
+    const shown = name ?? column;
+    return {
+      table: `${target}/${view}`,
+      column: shown,
+      command: recomputeCommand(target, manifest.app_file, view, shown),
+    };
+  });
   const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
   const named = nameHidden(renamed.table, declared);
-  const operations = changeTable(renamed, named, refusal, recomputed).map((operation) =>
-    withSeverity(operation, facts),
+  const undeclared = columnsOfUndeclared(owners, manifest);
+  const operations = changeTable(renamed, named, refusal, { recomputed, kept: undeclared }).map((operation) =>
+    withReaders(withSeverity(operation, facts), renamed.table, undeclared, owners),
   );
-  const described = operations.flatMap((operation): PlanOp[] =>
+  const own = operations.filter((operation) => ownerOf(operation, owners) === undefined);
+  const described = own.flatMap((operation): PlanOp[] =>
     operation.kind === "create_table" || isIndexOperation(operation) ? [] : [describeOperation(operation, facts)],
   );
-  const ops = adviseOnRenames(described, operations, stored);
+  const ofViews = operations.flatMap((operation) => describeOfView(operation, owners, facts));
+  const ops = adviseOnRenames(described, own, stored);
   const changed = changedValues(tableAfter(renamed.table, operations), operations);
   const other = otherProject(stored, isOtherProject);
-  const plan = tablePlan(path, declared, ops, resolutionOf(ops));
+  const plan = tablePlan(path, declared, ops, resolutionOf(ops, true));
   return {
     plan: other === undefined ? plan : { ...plan, project: other },
     operations,
+    ofViews,
     stale: stale.filter((one) => !changed.has(one.column)),
   };
 }
 
 /** The owning project of a stored table, when it is not the caller's. */
 export function otherProject(
-  { project }: CatalogTable,
+  { project }: Pick<CatalogTable, "project">,
   isOther: SchemaPlanInput["isOtherProject"],
 ): string | undefined {
   return project != null && isOther?.(project) === true ? project : undefined;
+}
+
+/** A table and a view cannot become each other. */
+function otherKind({ name, rows_of: rowsOf }: ManifestTable): PlanOp {
+  const [is, declared] = rowsOf === undefined ? ["a view", "a table"] : ["a table", "a view"];
+  return {
+    name,
+    op: "alter",
+    severity: "unsupported",
+    description: `'${name}' is ${is} and cannot become ${declared}. Give the model another name=, or drop '${name}' first with cli schema prune`,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: {},
+    destructive: false,
+  };
+}
+
+/** The hidden columns of views that the file does not declare: they stay, like its undeclared tables. */
+function columnsOfUndeclared(
+  owners: ReadonlyMap<string, Owner>,
+  { tables, views }: LoweredManifest,
+): ReadonlySet<string> {
+  const made = tables.filter((table) => table.rows_of !== undefined);
+  const declared = new Set([...views, ...made].flatMap(({ name, renamed_from: former }) => [name, former]));
+  return new Set([...owners].flatMap(([column, { view }]) => (declared.has(view) ? [] : [column])));
+}
+
+/** The view that an operation on a table belongs to, by its column. */
+function ownerOf(
+  operation: SchemaOperation,
+  owners: ReadonlyMap<string, Owner>,
+): (Owner & { column: string }) | undefined {
+  const column = columnOf(operation);
+  const owner = column === null ? undefined : owners.get(column);
+  return owner === undefined || column === null ? undefined : { ...owner, column };
+}
+
+function columnOf(operation: SchemaOperation): string | null {
+  switch (operation.kind) {
+    case "drop_column":
+    case "rename_column":
+      return operation.column.name;
+    case "add_column":
+    case "alter_column":
+      return operation.to.name;
+    case "refuse_rename":
+      return operation.name;
+    case "drop_index":
+    case "add_index":
+      return operation.index.columns[0] ?? null;
+    case "replace_index":
+    case "alter_index":
+      return operation.to.columns[0] ?? null;
+    default:
+      return null;
+  }
+}
+
+/** An operation on a column of a view, as the view shows it. The condition's own column shows as the view's filter. */
+function describeOfView(
+  operation: SchemaOperation,
+  owners: ReadonlyMap<string, Owner>,
+  facts: PlanFacts,
+): (readonly [string, PlanOp])[] {
+  const owner = ownerOf(operation, owners);
+  if (owner === undefined || operation.kind === "create_table") return [];
+  if (owner.name === null && operation.kind !== "alter_column") return [];
+  // A renamed view renames its columns; people see the view's own line.
+  if (operation.kind === "rename_column" && owners.get(operation.from)?.name === owner.name) return [];
+  const op = describeOperation(operation, facts);
+  const shown = owner.name ?? owner.view;
+  const name = op.target === "index" ? op.name : shown;
+  return [[owner.view, { ...op, name, description: op.description.replaceAll(owner.column, shown) }]];
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */
@@ -148,7 +297,7 @@ function tablePlan(
   return {
     path,
     model_cls: declared.model,
-    kind: "table",
+    kind: declared.rows_of === undefined ? "table" : "view",
     exists: resolution !== "create",
     resolution,
     ops,
@@ -180,6 +329,24 @@ function withSeverity(operation: SchemaOperation, facts: PlanFacts): SchemaOpera
   return { ...operation, severity: "unsupported" };
 }
 
+/** A column that an undeclared view reads cannot be dropped. */
+function withReaders(
+  operation: SchemaOperation,
+  table: CatalogTable,
+  kept: ReadonlySet<string>,
+  owners: ReadonlyMap<string, Owner>,
+): SchemaOperation {
+  if (operation.kind !== "drop_column" || kept.size === 0) return operation;
+  const { name } = operation.column;
+  const readers = table.columns.flatMap((column): string[] => {
+    const owner = owners.get(column.name);
+    if (owner === undefined || !kept.has(column.name) || column.computed === null) return [];
+    if (!referencedColumns(column.computed.expr).includes(name)) return [];
+    return [owner.name === null ? `the view '${owner.view}'` : `column '${owner.name}' of the view '${owner.view}'`];
+  });
+  return readers.length === 0 ? operation : { ...operation, severity: "unsupported", read_by: readers };
+}
+
 function createTable(to: ManifestTable): SchemaOperation {
   return { kind: "create_table", severity: "additive", to, indexes: declaredIndexes(to) };
 }
@@ -189,7 +356,7 @@ function changeTable(
   renamed: RenamedTable,
   to: ManifestTable,
   refusal: string | null,
-  recomputed: ReadonlySet<string>,
+  unchanged: UnchangedColumns,
 ): readonly SchemaOperation[] {
   const { table, from } = renamed;
   const refusals = [...(refusal === null ? [] : [{ name: null, reason: refusal }]), ...renamed.refusals];
@@ -212,15 +379,8 @@ function changeTable(
         ? []
         : [{ kind: "rename_column", severity: "additive", table, column, from: move.from }];
     }),
-    ...diffTable(table, to, recomputed),
+    ...diffTable(table, to, unchanged),
   ];
-}
-
-/** The worst operation decides. Unsupported comes first: permission for destruction would not help. */
-function resolutionOf(ops: readonly PlanOp[]): TablePlan["resolution"] {
-  if (ops.some((op) => op.severity === "unsupported")) return "unsupported";
-  if (ops.some((op) => op.severity === "destructive")) return "update_destructive";
-  return ops.length === 0 ? "up_to_date" : "update_additive";
 }
 
 function count(tables: readonly TablePlan[], resolution: TablePlan["resolution"]): number {

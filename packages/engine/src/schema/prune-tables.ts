@@ -2,9 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
-import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
-import { bumpCatalog, deleteTable, lockCatalog } from "../catalog/catalog-store.ts";
+import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import { bumpCatalog, deleteColumn, deleteIndex, deleteTable, lockCatalog } from "../catalog/catalog-store.ts";
+import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { dropRowTriggers } from "../catalog/row-triggers.ts";
+import { ownColumns, viewColumnName } from "../catalog/sql-names.ts";
+import { deleteView } from "../catalog/view-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
@@ -31,6 +35,7 @@ export interface PruneInput {
 export async function planPrune(sql: SqlConnection, input: PruneInput, catalog: Catalog): Promise<SchemaPlan> {
   const { plan } = planSchema({ ...input, catalog });
   const ops: PlanOp[] = [];
+  for (const view of undeclaredViews(input, catalog)) ops.push(dropViewOp(input, view));
   for (const table of undeclared(input, catalog)) {
     const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)}` });
     ops.push(dropOp(input, table, Number(rows[0]?.[0])));
@@ -82,16 +87,82 @@ async function pruneOnce(
   const catalog = await loadCatalog(sql);
   const plan = await planPrune(sql, input, catalog);
   const tables = undeclared(input, catalog).filter((table) => otherProject(table, input.isOtherProject) === undefined);
-  if (tables.length === 0) return { ...plan, status: "applied" };
+  const views = undeclaredViews(input, catalog).filter(
+    (view) => otherProject(view, input.isOtherProject) === undefined,
+  );
+  if (tables.length + views.length === 0) return { ...plan, status: "applied" };
+  const changed = new Set<number>();
+  for (const view of views) {
+    const table = catalog.tables.find(({ id }) => id === view.table_id);
+    // With its table, all its columns go.
+    if (table !== undefined && !tables.includes(table)) await dropViewColumns(sql, table, view);
+    if (table !== undefined) changed.add(table.id);
+    await deleteView(sql, view.id);
+  }
   for (const table of tables) {
+    const base = catalog.tables.find(({ folder, name }) => folder === table.folder && name === table.rows_of?.table);
+    if (table.rows_of != null && base !== undefined && !tables.includes(base)) {
+      await sql.query({ text: `lock table ${quoteTable(base)} in access exclusive mode` });
+      await dropRowTriggers(sql, table.id);
+      const column = base.columns.find(({ name }) => name === table.rows_of?.column);
+      if (column !== undefined) {
+        for (const text of dropColumn(base, column.name)) await sql.query({ text });
+        await deleteColumn(sql, column.id);
+      }
+      changed.add(base.id);
+    } else if (table.rows_of != null) await dropRowTriggers(sql, table.id);
     await sql.query({ text: `drop table ${quoteTable(table)}` });
     await deleteTable(sql, table.id);
   }
-  const after = await bumpCatalog(sql, []);
+  const after = await bumpCatalog(sql, [...changed]);
   await rememberChanges(sql, after, { ...plan, tables: [] });
   const done = planSchema({ ...input, catalog: await loadCatalog(sql) }).plan;
   const ops = plan.ops.map((op) => ({ ...op, status: op.destructive ? ("applied" as const) : ("refused" as const) }));
   return { ...withOps(done, ops), catalog_version: after, status: "applied" };
+}
+
+/** Views that the file does not declare, those over other views first. */
+function undeclaredViews({ manifest, target }: PruneInput, catalog: Catalog): readonly CatalogView[] {
+  const extras = new Set(planSchema({ manifest, target, catalog }).plan.extras);
+  const folder = folderSchema(target);
+  return catalog.views.filter((view) => view.folder === folder && extras.has(`${target}/${view.name}`)).reverse();
+}
+
+/** Drops the hidden columns of a view with their indexes, values and errors. */
+async function dropViewColumns(sql: SqlConnection, table: CatalogTable, view: CatalogView): Promise<void> {
+  const own = new Set(ownColumns(view));
+  await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
+  const indexes = table.indexes.filter((index) => index.columns.some((name) => own.has(name)));
+  for (const index of indexes) {
+    await sql.query({ text: dropIndex(table.folder, index.sql_name, { concurrently: false }) });
+    await deleteIndex(sql, index.id);
+    if (index.embedding?.values != null) own.add(index.embedding.values);
+  }
+  for (const column of table.columns.filter(({ name }) => own.has(name))) {
+    for (const text of dropColumn(table, column.name)) await sql.query({ text });
+    await deleteColumn(sql, column.id);
+  }
+}
+
+function dropViewOp({ target, isOtherProject }: PruneInput, view: CatalogView): PlanOp {
+  const project = otherProject(view, isOtherProject);
+  const isOwn = project === undefined;
+  const columns = view.definition.columns.flatMap(({ name, column }) =>
+    column === viewColumnName(view.name, name) ? [name] : [],
+  );
+  return {
+    name: `${target}/${view.name}`,
+    op: "drop",
+    severity: isOwn ? "destructive" : "blocked",
+    description: isOwn
+      ? `view '${view.name}' will be dropped with the values of its columns; the rows of its table stay`
+      : `view '${view.name}' belongs to the project ${project} and stays`,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: { columns, project: view.project },
+    destructive: isOwn,
+  };
 }
 
 function undeclared({ manifest, target }: PruneInput, catalog: Catalog): readonly CatalogTable[] {

@@ -46,6 +46,7 @@ function plan(columns: readonly CatalogColumn[], parts: Partial<CatalogTable> = 
   const catalog: Catalog = {
     version: 2,
     tables: [{ ...KNOWN, version: 2, columns, ...parts }],
+    views: [],
     functions: new Map(),
   };
   return planTableVersion(layOutRow(KNOWN), catalog, { app_file: "app.py", target: "main/reports" });

@@ -4,6 +4,7 @@ import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameType } from "../catalog/compare.ts";
+import { columnPath } from "../catalog/sql-names.ts";
 import { computedClosure } from "../compute/plan-compute.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -94,7 +95,7 @@ function refuseChange(
   column: CatalogColumn,
   current: CatalogTable,
 ): void {
-  const path = `${known.name}.${column.name}`;
+  const path = columnPath(known.name, column.name);
   const meta = { table: known.name, column: column.name };
   const now = current.columns.find((candidate) => candidate.id === column.id);
   if (now === undefined) throw schemaChanged(service, `Column ${path} was dropped.`, meta);

@@ -49,7 +49,7 @@ function collectGarbage(): void {
 test("cached data of an update's columns is released with them", async () => {
   const layout = layOutRow(TABLE);
   const service = { app_file: "app.py", target: "main" };
-  const now = planTableVersion(layout, { version: 1, tables: [TABLE], functions: new Map() }, service);
+  const now = planTableVersion(layout, { version: 1, tables: [TABLE], views: [], functions: new Map() }, service);
   const guard = new TableVersionGuard(sql, layout, service, now);
   const verb = updateVerb({ limits: { statement_timeout_ms: 1_000 } }, { layout, read: new Set(), guard });
   async function update(): Promise<WeakRef<object>> {

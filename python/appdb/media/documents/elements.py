@@ -11,16 +11,19 @@ class Element:
     """A part of a document in reading order.
 
     `page` is the number of its page, slide or sheet from 1, and `level` that of a heading, 1 to 6; None where the
-    format has none. `is_row`: a row of a table, with a tab between its cells.
+    format has none. `is_row`: a row of a table, with a tab between its cells. Where a reader is asked for places, `line`
+    is the line of HTML where its text begins, from 1, and `box` the box around the text of its page of a PDF.
     """
 
-    __slots__ = ("text", "page", "level", "is_row")
+    __slots__ = ("text", "page", "level", "is_row", "line", "box")
 
     def __init__(self, text, page=None, level=None, is_row=False):
         self.text = text
         self.page = page
         self.level = level
         self.is_row = is_row
+        self.line = None
+        self.box = None
 
     def __repr__(self):
         return f"Element({self.text!r}, page={self.page}, level={self.level}, is_row={self.is_row})"
@@ -54,10 +57,11 @@ class Flow:
     A reader calls its methods in the order of the document, and takes what is complete.
     """
 
-    __slots__ = ("page", "_ready", "_open", "_rows", "_deeper")
+    __slots__ = ("page", "line", "_ready", "_open", "_rows", "_deeper")
 
     def __init__(self, page=None):
         self.page = page
+        self.line = None  # Where the next element begins, if the reader says it.
         self._ready = []
         self._open = []  # Texts of paragraphs that have begun: a text box is a paragraph in a paragraph.
         self._rows = []  # Cells of rows that have begun: a cell can have a table.
@@ -83,7 +87,7 @@ class Flow:
         if self._rows:
             self._cell(text)
         else:
-            self._ready.append(Element(text, self.page, level))
+            self._complete(Element(text, self.page, level))
 
     def begin_row(self):
         if len(self._rows) < MAX_TABLES:
@@ -109,12 +113,16 @@ class Flow:
         if self._rows:
             self._cell(" ".join(filter(None, cells)))
         else:
-            self._ready.append(Element("\t".join(cells), self.page, is_row=True))
+            self._complete(Element("\t".join(cells), self.page, is_row=True))
 
     def take(self):
         """The elements that are complete and were not taken before."""
         ready, self._ready = self._ready, []
         return ready
+
+    def _complete(self, element):
+        element.line, self.line = self.line, None
+        self._ready.append(element)
 
     def _cell(self, text):
         if not self._rows[-1]:

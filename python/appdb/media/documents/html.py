@@ -9,6 +9,8 @@ from appdb.media.documents.html_tokens import Tokens
 _PIECE = 1 << 16
 _MAX_NESTED = 500
 _SKIPPED = frozenset("script style template noscript svg iframe object title select xmp noembed noframes".split())
+# Elements without an end.
+_VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _BLOCKS = frozenset(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form"
     " header hr li main menu nav ol p pre section summary tbody tfoot thead ul caption".split()
@@ -23,10 +25,13 @@ _ENCODINGS = re.compile(
 _CHARSET = re.compile(rb"""<meta[^>]{0,500}charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 
 
-def elements(path):
-    """Yields the elements of the page."""
-    page = _Page()
-    yield from _parsed(path, page)
+def elements(path, skip_tags=(), has_lines=False):
+    """Yields the elements of the page, without the content of those in `skip_tags`; `has_lines`: with their lines.
+
+    An element of `skip_tags` that the file does not end is left out until the file ends.
+    """
+    page = _Page(frozenset(skip_tags) - _VOID)
+    yield from _parsed(path, page, has_lines)
 
 
 def facts(path):
@@ -39,8 +44,9 @@ def facts(path):
     return {**page.facts, **({"title": title} if title else {})}
 
 
-def _parsed(path, page):
-    tokens = Tokens(page)
+def _parsed(path, page, has_lines=False):
+    tokens = Tokens(page, has_lines)
+    page.tokens = tokens
     with open(path, "rb") as file:
         decode = codecs.getincrementaldecoder(_encoding(file.read(1_024)))("replace").decode
         file.seek(0)
@@ -70,9 +76,11 @@ def _encoding(head):
 class _Page:
     """What the tokens of a page mean for its text."""
 
-    def __init__(self):
+    def __init__(self, skipped=frozenset()):
         self.flow = Flow()
         self.flow.begin()
+        self.tokens = None
+        self._skipped = _SKIPPED | skipped
         self.facts = {}
         self.title = []
         self.is_in_body = False
@@ -83,7 +91,7 @@ class _Page:
         self._is_spaced = True  # Whether the paragraph ends in a space.
 
     def start(self, tag, attributes):
-        if tag in _SKIPPED:
+        if tag in self._skipped:
             if len(self._skipping) < _MAX_NESTED:
                 self._skipping.append(tag)
         elif self._skipping:
@@ -116,7 +124,7 @@ class _Page:
             self._pre += tag == "pre"
 
     def end(self, tag):
-        if tag in _SKIPPED:
+        if tag in self._skipped:
             if tag in self._skipping:
                 while self._skipping.pop() != tag:
                     pass
@@ -158,6 +166,8 @@ class _Page:
         if text:
             self._is_spaced = text[-1].isspace()
             self.flow.add(text)
+            if self.flow.line is None and not text.isspace():
+                self.flow.line = self.tokens.line_of_text()
 
     def _break(self):
         self.flow.end(self._level)

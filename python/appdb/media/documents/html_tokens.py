@@ -25,8 +25,10 @@ _ENTITY = 40  # Characters of an entity that the end of a piece may cut.
 class Tokens:
     """Calls `start(name, attributes)`, `end(name)` and `text(text)` of a page. Only a meta element has attributes."""
 
-    def __init__(self, page):
+    def __init__(self, page, has_lines=False):
         self._page = page
+        self._line = 1 if has_lines else None  # Of the token that is read.
+        self._blank_lines = 0  # Before the first letter of the text that is read.
         self._kept = ""
         self._raw = None  # The element whose content is raw, and the pattern of its end.
 
@@ -42,6 +44,8 @@ class Tokens:
             moved = self._raw_text(text, at, is_last) if self._raw else self._token(text, at, is_last)
             if moved is None:
                 break
+            if self._line is not None:
+                self._line += text.count("\n", at, moved)
             at = moved
         self._kept = "" if is_last else text[at:]
         if len(self._kept) > MAX_TAG:
@@ -74,8 +78,17 @@ class Tokens:
             end = cut if cut >= 0 else end
             if end == at:
                 return None
-        self._page.text(_unescaped(text[at:end]))
+        self._page.text(self._counted(text[at:end]))
         return end
+
+    def line_of_text(self):
+        """The line where the text that the page gets begins, from 1; None if lines are not counted."""
+        return None if self._line is None else self._line + self._blank_lines
+
+    def _counted(self, text):
+        if self._line is not None:
+            self._blank_lines = text.count("\n", 0, len(text) - len(text.lstrip()))
+        return _unescaped(text)
 
     def _raw_text(self, text, at, is_last):
         name, ending = self._raw

@@ -19,13 +19,20 @@ _FACTS = {
 _PDFIUM = threading.Lock()
 
 
-def elements(path):
-    """Yields an element for each page with text."""
+def elements(path, has_boxes=False):
+    """Yields an element for each page with text; `has_boxes`: with the box around the text."""
     with _opened(path) as (pdf, count):
         for at in range(count):
-            text = _text_of(pdf, at)
-            if text:
-                yield Element(text, page=at + 1)
+            element = _read(pdf, at, has_boxes)[0]
+            if element.text:
+                yield element
+
+
+def rendered(path, dpi):
+    """Yields (element, PIL.Image.Image) of each page, also of those without text."""
+    with _opened(path) as (pdf, count):
+        for at in range(count):
+            yield _read(pdf, at, True, dpi)
 
 
 def facts(path):
@@ -72,7 +79,8 @@ def _still_wants_password(path):
     return reasons[-1] == _PASSWORD
 
 
-def _text_of(pdf, at):
+def _read(pdf, at, has_box, dpi=None):
+    """The element of a page, with its box if asked for, and its image if there is a `dpi`."""
     import pypdfium2
 
     with _PDFIUM:
@@ -84,15 +92,38 @@ def _text_of(pdf, at):
                     if text.count_chars() > MAX_ELEMENT:
                         raise ValueError(f"page {at + 1} of the PDF has more than {MAX_ELEMENT:,} characters")
                     found = text.get_text_bounded()
+                    box = _box(text, page.get_height()) if has_box else None
                 finally:
                     text.close()
+                image = None if dpi is None else _image(page, at, dpi)
             finally:
                 page.close()
         except pypdfium2.PdfiumError:
             raise ValueError(f"page {at + 1} of the PDF is broken") from None
     # PDFium writes a hyphen at the end of a line as a mark of its own.
     found = found.replace("\r\n", "\n").replace("\r", "\n").replace("\ufffe", "-").replace("\x02", "-")
-    return found.replace("\0", "").strip()
+    element = Element(found.replace("\0", "").strip(), page=at + 1)
+    element.box = box
+    return element, image
+
+
+def _box(text, height):
+    """The box around a page's text in points from its top left; None without text."""
+    boxes = [text.get_rect(number) for number in range(text.count_rects())]
+    if not boxes:
+        return None
+    left, bottom, right, top = zip(*boxes)
+    corners = {"x1": min(left), "y1": height - max(top), "x2": max(right), "y2": height - min(bottom)}
+    return {name: round(side, 3) for name, side in corners.items()}
+
+
+def _image(page, at, dpi):
+    from appdb.kinds.image import MAX_PIXELS
+
+    width, height = (round(side * dpi / 72) for side in page.get_size())
+    if width * height > MAX_PIXELS:
+        raise ValueError(f"page {at + 1} of the PDF has {width}x{height} pixels at {dpi} dpi; at most {MAX_PIXELS} are made")
+    return page.render(scale=dpi / 72).to_pil().convert("RGB")
 
 
 def _iso(date):

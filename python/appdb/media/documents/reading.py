@@ -29,13 +29,25 @@ _UNREAD = {
 }
 
 
-def elements(path):
+def elements(path, skip_tags=(), has_places=False):
     """Yields the parts of a document in order, in memory that does not grow with the file.
 
-    Raises ValueError for a file that is broken, encrypted or no document, also after some elements.
+    `skip_tags`: elements of HTML that are left out. `has_places`: parts have their line of HTML, or box of a PDF. Raises ValueError for a file that is broken, encrypted or no document, also after some elements.
     """
     with _clear_errors():
-        yield from _reader(_readable(path))(path)
+        format = _readable(path)
+        if format == "html":
+            yield from _module(format).elements(path, skip_tags, has_places)
+        elif format == "pdf":
+            yield from _module(format).elements(path, has_places)
+        else:
+            yield from _reader(format)(path)
+
+
+def format_of_document(path):
+    """The format of a document that can be read. Raises ValueError for others."""
+    with _clear_errors():
+        return _readable(path)
 
 
 def text_of(path):

@@ -13,6 +13,7 @@ const column = (name: string, type: string, more: Partial<DataTable["columns"][n
 
 test("a sample row has the stored columns with values of their types", () => {
   const table: DataTable = {
+    view_of: null,
     path: "docs",
     rows: 0,
     errors: 0,

@@ -19,13 +19,16 @@ export function TablesList({ database }: { readonly database: Database }) {
           {
             title: "Table",
             names_row: true,
-            cell: ({ path }) => (
-              <TextLink
-                to="/orgs/$org/databases/$db/tables/$table"
-                params={{ org: organization, db: name, table: path }}
-              >
-                {path}
-              </TextLink>
+            cell: ({ path, view_of: viewOf }) => (
+              <>
+                <TextLink
+                  to="/orgs/$org/databases/$db/tables/$table"
+                  params={{ org: organization, db: name, table: path }}
+                >
+                  {path}
+                </TextLink>
+                {viewOf !== null && <Badge>view</Badge>}
+              </>
             ),
           },
           { title: "Columns", cell: ({ columns }) => formatCount(columns.length) },

@@ -1,0 +1,140 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { ManifestIterator } from "@appdb/contract/views";
+import { asMade, madeRowsExpr } from "../expressions/made-rows.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import { INT_TYPE, JSON_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
+import { renameInExpr } from "./rename-catalog.ts";
+import { viewColumnName } from "./sql-names.ts";
+
+/** The identity of the base's row, in each row of an iterator view. */
+export const BASE_ROW = "_base_row";
+
+/** An iterator view before its base's column is complete: views over it add columns to its table. */
+export interface LoweredIterator {
+  /** The table with its rows. */
+  readonly child: ManifestTable;
+  /** Its columns that read columns of the base, over names of the base's table. */
+  readonly overBase: readonly { readonly name: string; readonly expr: Expr }[];
+}
+
+/**
+ * The table with the rows of an iterator view. Its columns are the number of a row, the stored outputs, and the view's
+ * own columns, those of its vectors among them. One that reads columns of the base is stored: it is made with its row.
+ * @throws app_invalid for a column with the name of an output
+ */
+export function lowerIterator(
+  declared: ManifestTable,
+  iterator: ManifestIterator,
+  base: { readonly table: ManifestTable; readonly names: ReadonlyMap<string, string> },
+): LoweredIterator {
+  const { name, source } = declared;
+  const outputs = iterator.outputs.filter((output) => output.is_stored);
+  const made = new Set(["pos", ...outputs.map((output) => output.name), ...declared.columns.map((one) => one.name)]);
+  const overBase: { name: string; expr: Expr }[] = [];
+  const own = declared.columns.map((column): ManifestColumn => {
+    const { computed } = column;
+    if (computed === null || referencedColumns(computed.expr).every((read) => made.has(read))) {
+      return { ...column, nullable: true, primary_key: false };
+    }
+    const read = renameOutside(computed.expr, made, base.names);
+    overBase.push({ name: column.name, expr: asMade(read, made) });
+    return { ...column, nullable: true, primary_key: false, computed: null };
+  });
+  const stored = (column: Pick<ManifestColumn, "name" | "type" | "nullable">): ManifestColumn => ({
+    ...column,
+    primary_key: false,
+    computed: null,
+    comment: null,
+    custom_metadata: null,
+    renamed_from: null,
+    source,
+  });
+  const taken = declared.columns.find((column) => column.name === "pos" || outputs.some((o) => o.name === column.name));
+  if (taken !== undefined) {
+    throw appError("app_invalid", {
+      detail: `${source.file}:${source.line}: The view '${name}' declares '${taken.name}', which its iterator gives.`,
+      hint: "Give the column another name.",
+      meta: { table: name },
+    });
+  }
+  return {
+    child: {
+      ...declared,
+      view: undefined,
+      rows_of: { table: base.table.name, column: viewColumnName(name, null), text: iterator.text },
+      primary_key: [],
+      columns: [
+        { ...stored({ name: BASE_ROW, type: UUID_TYPE, nullable: false }), is_hidden: true },
+        stored({ name: "pos", type: INT_TYPE, nullable: false }),
+        ...outputs.map((output) => stored({ ...pick(output), nullable: true })),
+        ...own,
+      ],
+      indexes: [{ kind: "btree", name: null, columns: [BASE_ROW, "pos"], source }, ...declared.indexes],
+    },
+    overBase,
+  };
+}
+
+function pick({ name, type, nullable }: ManifestIterator["outputs"][number]) {
+  return { name, type, nullable };
+}
+
+/** The column of the base that makes the rows: what its iterator gives, and what the columns of the table compute. */
+export function rowsColumn(
+  declared: ManifestTable,
+  iterator: ManifestIterator,
+  { child, overBase }: LoweredIterator,
+  base: { readonly names: ReadonlyMap<string, string>; readonly guard: (expr: Expr) => Expr },
+): ManifestColumn {
+  const made = new Set(child.columns.map((column) => column.name));
+  const outputs = iterator.outputs.filter((output) => output.is_stored);
+  const own = inReadingOrder(child.columns).map(({ name, expr }) => ({ name, expr: asMade(expr, made) }));
+  const wasNamed = declared.renamed_from ?? declared.name;
+  const args = iterator.args.map((arg) => renameInExpr(arg, base.names));
+  const kwargs = Object.fromEntries(
+    Object.entries(iterator.kwargs).map(([key, arg]) => [key, renameInExpr(arg, base.names)]),
+  );
+  const call: Expr = iterator.is_udf
+    ? { node: "udf", function: iterator.fn, args, kwargs, type: JSON_TYPE, nullable: true }
+    : { node: "call", fn: iterator.fn, args, kwargs, type: JSON_TYPE, nullable: true };
+  return {
+    name: viewColumnName(declared.name, null),
+    type: JSON_TYPE,
+    nullable: true,
+    primary_key: false,
+    computed: {
+      text: iterator.text,
+      expr: base.guard(madeRowsExpr({ call, outputs: outputs.map(pick), overBase, own })),
+    },
+    comment: null,
+    custom_metadata: null,
+    renamed_from: wasNamed === declared.name ? null : viewColumnName(wasNamed, null),
+    is_hidden: true,
+    view: declared.name,
+    source: declared.source,
+  };
+}
+
+/** Computed columns, each after those that it reads. */
+function inReadingOrder(columns: readonly ManifestColumn[]): readonly { name: string; expr: Expr }[] {
+  const byName = new Map(columns.map((column) => [column.name, column]));
+  const ordered = new Map<string, { name: string; expr: Expr }>();
+  const add = (column: ManifestColumn): void => {
+    if (column.computed === null || ordered.has(column.name)) return;
+    const { expr } = column.computed;
+    for (const read of referencedColumns(expr)) {
+      const other = byName.get(read);
+      if (other !== undefined && other !== column) add(other);
+    }
+    ordered.set(column.name, { name: column.name, expr });
+  };
+  for (const column of columns) add(column);
+  return [...ordered.values()];
+}
+
+/** Renames the columns of the base, and leaves those of the view. */
+function renameOutside(expr: Expr, own: ReadonlySet<string>, names: ReadonlyMap<string, string>): Expr {
+  return renameInExpr(expr, new Map([...names].filter(([name]) => !own.has(name))));
+}

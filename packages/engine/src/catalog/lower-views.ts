@@ -1,0 +1,403 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import {
+  isComputeRoute,
+  type Manifest,
+  type ManifestColumn,
+  type ManifestIndex,
+  type ManifestRoute,
+  type ManifestTable,
+} from "@appdb/contract/manifest";
+import type { ManifestIterator } from "@appdb/contract/views";
+import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import { visit } from "../expressions/tree.ts";
+import { BOOL_TYPE } from "../kinds/kinds.ts";
+import type { ViewDefinition } from "./catalog.ts";
+import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
+import { both, lowerQuery } from "./lower-queries.ts";
+import { identityOf, isIndexable } from "./operations.ts";
+import { renameInExpr } from "./rename-catalog.ts";
+import { viewColumnName } from "./sql-names.ts";
+
+/**
+ * A view of an application. It has no rows of its own: its rows are those rows of its table for which `member` is
+ * true. Its computed columns are hidden columns of the table, which have values for these rows only.
+ */
+export interface DeclaredView {
+  readonly name: string;
+  readonly model: string;
+  readonly comment: string | null;
+  readonly custom_metadata: unknown;
+  readonly renamed_from: string | null;
+  readonly source: ManifestTable["source"];
+  /** The table with its rows. */
+  readonly table: string;
+  /** Over or of an iterator: the tables that its rows are made of, the nearest first. */
+  readonly bases: readonly { readonly table: string; readonly identity: string }[];
+  readonly definition: ViewDefinition;
+}
+
+/** A manifest without views among its tables: tables have the columns of their views, and queries read tables. */
+export interface LoweredManifest extends Manifest {
+  readonly views: readonly DeclaredView[];
+}
+
+const lowered = new WeakMap<Manifest, LoweredManifest>();
+
+/**
+ * Replaces the views of a manifest by hidden columns of their tables and by conditions of its queries. A manifest
+ * without views stays as it is, and so does a lowered one. Pure; the result is kept for each manifest.
+ * @throws app_invalid for a view over a missing table, over itself, or in a join that it cannot be part of
+ */
+export function lowerViews(manifest: Manifest): LoweredManifest {
+  const known = lowered.get(manifest);
+  if (known !== undefined) return known;
+  const result = "views" in manifest ? (manifest as LoweredManifest) : lower(manifest);
+  lowered.set(manifest, result);
+  lowered.set(result, result);
+  return result;
+}
+
+function lower(manifest: Manifest): LoweredManifest {
+  const declared = manifest.tables.filter((table) => table.view !== undefined);
+  if (declared.length === 0) return { ...manifest, views: [] };
+  const tables = new Map(manifest.tables.flatMap((table) => (table.view === undefined ? [[table.name, table]] : [])));
+  const views = new Map<string, DeclaredView>();
+  const makers: { readonly table: string; readonly column: () => ManifestColumn }[] = [];
+  for (const table of inOrder(declared)) {
+    const base = views.get(table.view?.base ?? "");
+    const root = tables.get(base?.table ?? table.view?.base ?? "");
+    if (root === undefined) throw refuse(table, `is over '${table.view?.base}', which the file does not declare`);
+    const iterator = table.view?.iterator;
+    if (iterator === undefined) {
+      const { view, extended } = lowerView(table, root, base);
+      tables.set(root.name, extended);
+      views.set(view.name, view);
+      continue;
+    }
+    const { view, lowered: made, member } = lowerIteratorView(table, iterator, root, base);
+    views.set(view.name, view);
+    tables.set(view.name, made.child);
+    const names = namesOfBase(root, base);
+    makers.push({
+      table: root.name,
+      column: () => {
+        const child = tables.get(view.name) ?? made.child;
+        return rowsColumn(table, iterator, { ...made, child }, { names, guard: (expr) => guarded(member, expr) });
+      },
+    });
+  }
+  // A view's rows also have the columns of views over it, which are known by now.
+  for (const { table, column } of makers.reverse()) {
+    const base = tables.get(table);
+    if (base !== undefined) tables.set(table, { ...base, columns: [...base.columns, column()] });
+  }
+  const computing = new Set(
+    manifest.services.flatMap(({ routes }) => routes.filter(isComputeRoute).map((route) => route.table)),
+  );
+  for (const view of views.values()) {
+    const table = tables.get(view.table);
+    if (computing.has(view.name) && table !== undefined) tables.set(view.table, withMember(table, view));
+  }
+  return {
+    ...manifest,
+    tables: [...tables.values()],
+    services: manifest.services.map((service) => ({
+      ...service,
+      routes: service.routes.map((route) => lowerRoute(route, views)),
+    })),
+    queries: manifest.queries.map((query) => lowerQuery(query, views)),
+    views: [...views.values()].filter(({ name, table }) => name !== table),
+  };
+}
+
+/** Views after the views that they are over. */
+function inOrder(declared: readonly ManifestTable[]): readonly ManifestTable[] {
+  const byName = new Map(declared.map((table) => [table.name, table]));
+  const ordered = new Set<ManifestTable>();
+  const add = (table: ManifestTable, above: readonly ManifestTable[]): void => {
+    if (above.includes(table)) throw refuse(table, "is over itself");
+    const base = byName.get(table.view?.base ?? "");
+    if (base !== undefined && !ordered.has(base)) add(base, [...above, table]);
+    ordered.add(table);
+  };
+  for (const table of declared) if (!ordered.has(table)) add(table, []);
+  return [...ordered];
+}
+
+/** The names of a base's columns in its table. */
+function namesOfBase(root: ManifestTable, base: DeclaredView | undefined): ReadonlyMap<string, string> {
+  const columns = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  return new Map(columns.flatMap(({ name, column, up }) => (up === undefined ? [[name, column]] : [])));
+}
+
+/** An iterator view is a table of its own. It shows its rows' columns, and the columns of its base. */
+function lowerIteratorView(
+  declared: ManifestTable,
+  iterator: ManifestIterator,
+  root: ManifestTable,
+  base: DeclaredView | undefined,
+): { view: DeclaredView; lowered: LoweredIterator; member: Expr | null } {
+  const { name, view: over } = declared;
+  const names = namesOfBase(root, base);
+  let member = base?.definition.member ?? null;
+  if (over?.filter != null) {
+    const condition = renameInExpr(over.filter.expr, names);
+    if (!isAlwaysKnown(condition)) {
+      throw refuse(declared, `has a condition that is computed, ${over.filter.text}, and an iterator`);
+    }
+    member = both(member, condition);
+  }
+  for (const read of [...iterator.args, ...Object.values(iterator.kwargs)].flatMap(referencedColumns)) {
+    if (!names.has(read)) throw refuse(declared, `gives its iterator '${read}', which is a column of its base's base`);
+  }
+  const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
+  const lowered = lowerIterator(declared, iterator, { table: root, names });
+  return {
+    view: {
+      name,
+      model: declared.model,
+      comment: declared.comment,
+      custom_metadata: declared.custom_metadata,
+      renamed_from: declared.renamed_from,
+      source: declared.source,
+      table: name,
+      bases: [{ table: root.name, identity: identityOf(root) }, ...(base?.bases ?? [])],
+      definition: {
+        base: over?.base ?? "",
+        filter: over?.filter?.text ?? null,
+        member: null,
+        columns: [
+          ...lowered.child.columns.flatMap(shownColumn),
+          ...visible.map((column) => ({ ...column, up: (column.up ?? 0) + 1 })),
+        ],
+        indexes: {},
+      },
+    },
+    lowered,
+    member,
+  };
+}
+
+function lowerView(
+  declared: ManifestTable,
+  root: ManifestTable,
+  base: DeclaredView | undefined,
+): { view: DeclaredView; extended: ManifestTable } {
+  const { name, view: over } = declared;
+  const wasNamed = declared.renamed_from ?? name;
+  const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  const filter = over?.filter ?? null;
+  const baseNames = namesOfBase(root, base);
+  for (const expr of [filter, ...declared.columns.map((column) => column.computed)].flatMap((one) => one?.expr ?? [])) {
+    const above = inherited.find(({ name: read, up }) => up !== undefined && referencedColumns(expr).includes(read));
+    if (above !== undefined) throw refuse(declared, `reads '${above.name}', which is a column of its base's base`);
+  }
+  const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
+  const added: ManifestColumn[] = [];
+  let member = base?.definition.member ?? null;
+  if (filter !== null) {
+    const condition = renameInExpr(filter.expr, baseNames);
+    if (isAlwaysKnown(condition)) member = both(member, condition);
+    else {
+      const hidden = memberColumn(declared, guarded(member, condition), filter.text, wasNamed);
+      added.push(hidden);
+      member = { node: "column", name: hidden.name, type: BOOL_TYPE, nullable: true };
+    }
+  }
+  const names = new Map(baseNames);
+  const place = (column: ManifestColumn): ManifestColumn => {
+    const former = column.renamed_from ?? column.name;
+    const isRenamed = wasNamed !== name || former !== column.name;
+    const { expr, text } = column.computed ?? { expr: null, text: "" };
+    const own = viewColumnName(name, column.name);
+    const computed = expr === null ? null : { text, expr: guarded(member, renameInExpr(expr, names)) };
+    names.set(column.name, own);
+    return {
+      ...column,
+      name: own,
+      nullable: true,
+      primary_key: false,
+      computed,
+      renamed_from: isRenamed ? viewColumnName(wasNamed, former) : null,
+      is_hidden: true,
+      // The vectors of an index belong to the index.
+      ...(column.is_hidden === true ? {} : { view: name }),
+    };
+  };
+  const own = declared.columns.map(place);
+  const unstored = (declared.unstored ?? []).map(place);
+  const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, name, names));
+  return {
+    view: {
+      name,
+      model: declared.model,
+      comment: declared.comment,
+      custom_metadata: declared.custom_metadata,
+      renamed_from: declared.renamed_from,
+      source: declared.source,
+      table: root.name,
+      bases: base?.bases ?? [],
+      definition: {
+        base: over?.base ?? "",
+        filter: filter?.text ?? null,
+        member,
+        columns: [
+          ...visible,
+          ...[...declared.columns, ...(declared.unstored ?? [])].flatMap((column) =>
+            column.is_hidden === true ? [] : [{ name: column.name, column: names.get(column.name) ?? "" }],
+          ),
+        ],
+        indexes: {
+          ...base?.definition.indexes,
+          ...Object.fromEntries(
+            declared.indexes.flatMap((index) =>
+              index.name === null ? [] : [[index.name, indexNameIn(name, index.name)]],
+            ),
+          ),
+        },
+      },
+    },
+    extended: {
+      ...root,
+      columns: [...root.columns, ...added, ...own],
+      ...(unstored.length === 0 ? {} : { unstored: [...(root.unstored ?? []), ...unstored] }),
+      indexes: [...root.indexes, ...indexes.filter((index) => !hasIndex(root, index))],
+    },
+  };
+}
+
+function shownColumn({ name, is_hidden: isHidden }: ManifestColumn): ViewDefinition["columns"][number][] {
+  return isHidden === true ? [] : [{ name, column: name }];
+}
+
+/** The hidden column that says whether a row is in a view. */
+function memberColumn(declared: ManifestTable, expr: Expr, text: string, wasNamed: string): ManifestColumn {
+  return {
+    name: viewColumnName(declared.name, null),
+    type: BOOL_TYPE,
+    nullable: true,
+    primary_key: false,
+    computed: { text, expr },
+    comment: null,
+    custom_metadata: null,
+    renamed_from: wasNamed === declared.name ? null : viewColumnName(wasNamed, null),
+    is_hidden: true,
+    view: declared.name,
+    source: declared.source,
+  };
+}
+
+/** The operators and functions whose SQL gives a value for any row, so that a condition of them need not be stored. */
+const TOTAL: ReadonlySet<string> = new Set([
+  "op.eq",
+  "op.ne",
+  "op.lt",
+  "op.le",
+  "op.gt",
+  "op.ge",
+  "op.and",
+  "op.or",
+  "op.not",
+  "op.is_null",
+  "op.is_not_null",
+]);
+
+/** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
+ *  constants. */
+function isAlwaysKnown(condition: Expr): boolean {
+  let isTotal = compileSql(condition, ROW_COLUMNS) !== undefined;
+  visit(condition, (node) => {
+    if (node.node === "column" || node.node === "literal") return;
+    if (node.node !== "call" || !TOTAL.has(node.fn)) isTotal = false;
+    else if (new Set(node.args.map(({ type }) => type.kind)).size > 1) isTotal = false;
+  });
+  return isTotal;
+}
+
+/** A value for the rows of a view only. Nothing is computed for other rows. */
+function guarded(member: Expr | null, value: Expr): Expr {
+  if (member === null) return value;
+  return { node: "call", fn: "op.when", args: [member, value], kwargs: {}, type: value.type, nullable: true };
+}
+
+/** With `has_default_idxs`, each column of the view that can have an index. */
+function defaultIndexes({ has_default_idxs: hasDefaults, columns, source }: ManifestTable): ManifestIndex[] {
+  if (!hasDefaults) return [];
+  return columns
+    .filter((column) => column.is_hidden !== true && isIndexable(column))
+    .map((column) => ({ kind: "btree", name: null, columns: [column.name], source }));
+}
+
+function lowerIndex(index: ManifestIndex, view: string, names: ReadonlyMap<string, string>): ManifestIndex {
+  const nameOf = (name: string): string => names.get(name) ?? name;
+  const common = {
+    name: index.name === null ? null : indexNameIn(view, index.name),
+    columns: index.columns.map(nameOf),
+  };
+  if (index.kind === "btree") return { ...index, ...common };
+  return { ...index, ...common, values: index.values === null ? null : nameOf(index.values) };
+}
+
+function indexNameIn(view: string, index: string): string {
+  return `${view}.${index}`;
+}
+
+/** An index over a column of the base that the base has too. */
+function hasIndex(root: ManifestTable, index: ManifestIndex): boolean {
+  return (
+    index.name === null &&
+    index.kind === "btree" &&
+    root.indexes.some(({ kind, name, columns }) => {
+      return kind === "btree" && name === null && columns.join() === index.columns.join();
+    })
+  );
+}
+
+/** The table with an unstored column that says whether a row is one of a view, for routes that compute rows. */
+function withMember(table: ManifestTable, view: DeclaredView): ManifestTable {
+  const { member } = view.definition;
+  const name = viewColumnName(view.name, null);
+  if (member === null || table.columns.some((column) => column.name === name)) return table;
+  const column: ManifestColumn = {
+    name,
+    type: BOOL_TYPE,
+    nullable: true,
+    primary_key: false,
+    computed: { text: view.definition.filter ?? "", expr: member },
+    comment: null,
+    custom_metadata: null,
+    renamed_from: null,
+    is_hidden: true,
+    source: view.source,
+  };
+  return { ...table, unstored: [...(table.unstored ?? []), column] };
+}
+
+/** A compute route over a view computes a row of the view's table. Other routes over views are refused when checked. */
+function lowerRoute(route: ManifestRoute, views: ReadonlyMap<string, DeclaredView>): ManifestRoute {
+  const view = isComputeRoute(route) ? views.get(route.table) : undefined;
+  if (view === undefined || !isComputeRoute(route) || route.handler !== null) return route;
+  const places = new Map(view.definition.columns.map(({ name, column }) => [name, column]));
+  const outputs = route.outputs.map((name) => places.get(name) ?? name);
+  return {
+    ...route,
+    table: view.table,
+    outputs,
+    of_view: {
+      name: view.name,
+      member: view.definition.member === null ? null : viewColumnName(view.name, null),
+      names: Object.fromEntries(outputs.map((column, at) => [column, route.outputs[at] ?? column])),
+    },
+  };
+}
+
+function refuse({ name, source }: ManifestTable, what: string): Error {
+  return appError("app_invalid", {
+    detail: `${source.file}:${source.line}: The view '${name}' ${what}.`,
+    hint: "Name another model of the same file in base=.",
+    meta: { table: name },
+  });
+}

@@ -1,0 +1,107 @@
+import type { ManifestTable } from "@appdb/contract/manifest";
+import { fromTransport, transportType } from "../kinds/storage-type.ts";
+import type { SqlConnection } from "../ports.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { keyExpression } from "./ddl.ts";
+import { BASE_ROW } from "./lower-iterators.ts";
+import { identityOf } from "./operations.ts";
+
+/**
+ * The rows of an iterator view are written by triggers of its base's table, so that they follow every write of the row
+ * that makes them in its transaction. A column of the base (`rows_of`) gets all rows of the view as one Json object
+ * (compute/rows-runner.ts). The trigger stores them in the view's table and leaves their number in the column. A number
+ * leaves the rows as they are: an undo restores it.
+ */
+export async function installRowTriggers(
+  sql: SqlConnection,
+  folder: string,
+  view: ManifestTable,
+  base: ManifestTable,
+): Promise<void> {
+  const { rows } = await sql.query({
+    text: "select id from appdb.tables where folder = $1 and name = $2",
+    values: [folder, view.name],
+  });
+  const id = Number(rows[0]?.[0]);
+  const table = quoteTable({ folder, name: base.name });
+  const column = quoteIdent(view.rows_of?.column ?? "");
+  await sql.query({ text: rowsFunction(id, folder, view, base) });
+  await sql.query({ text: deletedFunction(id, folder, view, base) });
+  await sql.query({
+    text: `create or replace trigger ${triggerName(id, "rows")} before insert or update of ${column} on ${table}
+      for each row execute function ${functionName(id, "rows")}()`,
+  });
+  await sql.query({
+    text: `create or replace trigger ${triggerName(id, "deleted")} after delete on ${table} referencing old table as gone
+      for each statement execute function ${functionName(id, "deleted")}()`,
+  });
+}
+
+/** Removes the triggers of a view, whose table and column are about to be dropped. */
+export async function dropRowTriggers(sql: SqlConnection, id: number): Promise<void> {
+  for (const kind of ["rows", "deleted"] as const) {
+    await sql.query({ text: `drop function if exists ${functionName(id, kind)}() cascade` });
+  }
+}
+
+function functionName(id: number, kind: "rows" | "deleted"): string {
+  return `appdb.${quoteIdent(`${kind} of ${id}`)}`;
+}
+
+function triggerName(id: number, kind: "rows" | "deleted"): string {
+  return quoteIdent(`appdb ${kind} of ${id}`);
+}
+
+/** A row that violates the key of the base is not stored, and must not have rows: the statement may skip it silently. */
+function rowsFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
+  const column = quoteIdent(view.rows_of?.column ?? "");
+  const identity = quoteIdent(identityOf(base));
+  const made = view.columns.filter(({ name }) => name !== BASE_ROW);
+  const names = made.map(({ name }) => quoteIdent(name));
+  const arrays = made.map(({ name, type }) => `(given ->> ${quoteLiteral(name)})::${transportType(type)}[]`);
+  const values = made.map(({ name, type }) => fromTransport(`u.${quoteIdent(name)}`, type));
+  const types = new Map(base.columns.map((one) => [one.name, one.type]));
+  const key = base.primary_key.map((name) => {
+    const [own, other] = [`new.${quoteIdent(name)}`, `t.${quoteIdent(name)}`];
+    return `${keyExpression(other, types.get(name))} = ${keyExpression(own, types.get(name))}`;
+  });
+  const isTaken =
+    key.length === 0 || identityOf(base) !== "_row"
+      ? "false"
+      : `exists (select from ${quoteTable({ folder, name: base.name })} as t where ${key.join(" and ")})`;
+  const target = quoteTable({ folder, name: view.name });
+  return triggerFunction(
+    functionName(id, "rows"),
+    `declare
+  given json := new.${column};
+  made bigint;
+begin
+  if tg_op = 'UPDATE' and (given is null or json_typeof(given) = 'object') then
+    delete from ${target} where ${quoteIdent(BASE_ROW)} = new.${identity};
+  end if;
+  if json_typeof(given) = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
+    insert into ${target} ("_row", ${quoteIdent(BASE_ROW)}, ${names.join(", ")}, _errors)
+    select uuidv7(), new.${identity}, ${values.join(", ")}, u._errors
+    from unnest(${[...arrays, "(given ->> '_errors')::jsonb[]"].join(", ")}) as u(${names.join(", ")}, _errors);
+    get diagnostics made = row_count;
+    new.${column} := to_json(made);
+  end if;
+  return new;
+end`,
+  );
+}
+
+function deletedFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
+  const identity = quoteIdent(identityOf(base));
+  return triggerFunction(
+    functionName(id, "deleted"),
+    `begin
+  delete from ${quoteTable({ folder, name: view.name })} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
+  return null;
+end`,
+  );
+}
+
+function triggerFunction(name: string, body: string): string {
+  return `create or replace function ${name}() returns trigger language plpgsql as ${quoteLiteral(body)}`;
+}

@@ -1,0 +1,56 @@
+import type { SqlConnection } from "../ports.ts";
+import { storableText } from "../sql/quote.ts";
+import type { DeclaredView } from "./lower-views.ts";
+
+/** Writers of the catalog's views. All run inside the transaction of an update or a prune. */
+
+/** Stores views as declared, in place of those of the same id. */
+export async function storeViews(
+  sql: SqlConnection,
+  folder: string,
+  views: readonly { readonly id: number | null; readonly to: DeclaredView }[],
+): Promise<void> {
+  const known = views.flatMap(({ id }) => id ?? []);
+  // Two views may swap their names. No declared name can contain this sign.
+  await sql.query({ text: "update appdb.views set name = '#' || id where id = any($1::bigint[])", values: [known] });
+  for (const { id, to } of views) {
+    const values = [
+      folder,
+      to.name,
+      to.table,
+      to.model,
+      to.comment === null ? null : storableText(to.comment),
+      to.custom_metadata == null ? null : JSON.stringify(to.custom_metadata),
+      JSON.stringify(to.definition),
+    ];
+    const table = "(select id from appdb.tables where folder = $1 and name = $3)";
+    if (id === null) {
+      const text = `insert into appdb.views (folder, name, table_id, model, comment, custom_metadata, definition)
+        values ($1, $2, ${table}, $4, $5, $6, $7)`;
+      await sql.query({ text, values });
+    } else {
+      const text = `update appdb.views set folder = $1, name = $2, table_id = ${table}, model = $4, comment = $5,
+        custom_metadata = $6, definition = $7 where id = $8`;
+      await sql.query({ text, values: [...values, id] });
+    }
+  }
+}
+
+/** Stores the project of a folder's views, and the renames that the applied file declares, which are then done. */
+export async function rememberViews(
+  sql: SqlConnection,
+  folder: string,
+  views: readonly DeclaredView[],
+  project: string | undefined,
+): Promise<void> {
+  await sql.query({
+    text: `update appdb.views v set renamed_from = m.was, project = coalesce($4, v.project)
+      from unnest($2::text[], $3::text[]) as m(name, was) where v.folder = $1 and v.name = m.name
+        and (v.renamed_from, v.project) is distinct from (m.was, coalesce($4, v.project))`,
+    values: [folder, views.map(({ name }) => name), views.map(({ renamed_from: was }) => was), project ?? null],
+  });
+}
+
+export async function deleteView(sql: SqlConnection, id: number): Promise<void> {
+  await sql.query({ text: "delete from appdb.views where id = $1", values: [id] });
+}

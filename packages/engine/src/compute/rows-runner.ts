@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { GraphStep } from "@appdb/contract/worker-protocol";
+import { isMade, iterateExpr, type MadeRows, madeRowsIn } from "../expressions/made-rows.ts";
+import { valuesRead } from "../expressions/needs-python.ts";
+import { mapParts } from "../expressions/tree.ts";
+import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
+import { columnText, literalValue } from "../kinds/values.ts";
+import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import { runRowWise } from "./batch-results.ts";
+import { type CellErrors, ownErrors, spreadErrors } from "./cell-errors.ts";
+
+/** The parent's step that makes rows, and the graph that computes their columns; null without any. */
+interface Maker {
+  readonly at: number;
+  readonly step: GraphStep;
+  readonly made: MadeRows;
+  readonly graph: UdfGraph | null;
+  /** Inputs of `graph` that come from the parent's row: the index of each among its inputs or steps. */
+  readonly given: readonly { readonly from: "input" | "step"; readonly at: number }[];
+}
+
+interface Makers {
+  /** The graph that a worker runs: its steps give the outputs of iterators. */
+  readonly inner: UdfGraph;
+  readonly makers: readonly Maker[];
+}
+
+/** Interval of the checks for unfinished rows. */
+const LOOK_MS = 1_000;
+
+/**
+ * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
+ * are computed together, as those of any rows. The result is what the column's trigger stores (row-triggers.ts): a Json
+ * object with the rows as one PostgreSQL array for each column. A failed cell of a row is an error of the column, whose
+ * value has the error in that row.
+ */
+export function withMadeRows(runner: UdfRunner): UdfRunner {
+  const found = new WeakMap<UdfGraph, Makers | null>();
+  const makersOf = (graph: UdfGraph): Makers | null => {
+    let makers = found.get(graph);
+    if (makers === undefined) {
+      makers = findMakers(graph);
+      found.set(graph, makers);
+    }
+    return makers;
+  };
+  const run: UdfRunner["run"] = async (graph, row, signal) => {
+    const makers = makersOf(graph);
+    if (makers === null) return runner.run(graph, row, signal);
+    let result = await runner.run(makers.inner, row, signal);
+    for (const maker of makers.makers) result = await complete(outer, maker, row, result, signal);
+    return result;
+  };
+  const outer: UdfRunner = {
+    run,
+    runBatch: (graph, columns, rows) =>
+      makersOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(run, graph, columns, rows),
+    start: () => runner.start(),
+    fold: (aggregation) => runner.fold(aggregation),
+    stats: () => runner.stats(),
+    [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
+  };
+  return outer;
+}
+
+function findMakers(graph: UdfGraph): Makers | null {
+  const makers = graph.steps.flatMap((step, at): Maker[] => {
+    const made = madeRowsIn(step.expr);
+    return made === undefined ? [] : [{ at, step, made, ...childGraph(graph, made) }];
+  });
+  if (makers.length === 0) return null;
+  const isMaker = new Set(makers.map(({ at }) => at));
+  const steps = graph.steps.map((step, at) => (isMaker.has(at) ? { ...step, expr: iterateExpr(step.expr) } : step));
+  return { makers, inner: { ...graph, key: `${graph.key} iterators`, steps } };
+}
+
+/** The graph of the made rows: its inputs are their outputs, then columns of the row that makes them. */
+function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "given"> {
+  if (made.computed.length === 0) return { graph: null, given: [] };
+  const above = new Set(made.computed.flatMap(({ expr }) => valuesRead(expr)));
+  const places = [
+    ...graph.inputs.map((column, at) => ({ column, from: "input" as const, at })),
+    ...graph.steps.map((column, at) => ({ column, from: "step" as const, at })),
+  ].filter(({ column }) => above.has(column.name));
+  const inputs = [
+    ...made.outputs,
+    ...places.map(({ column: { name, type } }) => ({ name: aboveName(name), type, nullable: true })),
+  ];
+  const steps = made.computed.map(({ name, expr }): GraphStep => {
+    return { name, type: expr.type, nullable: true, expr: inChild(expr) };
+  });
+  const { functions } = graph;
+  const key = createHash("sha256")
+    .update(JSON.stringify([inputs, steps, functions]))
+    .digest("hex");
+  return { graph: { key, inputs, steps, functions }, given: places.map(({ from, at }) => ({ from, at })) };
+}
+
+/** A column of the row above, which may have the name of an output. */
+function aboveName(name: string): string {
+  return `^${name}`;
+}
+
+function inChild(expr: Expr): Expr {
+  const read = mapParts(expr, inChild);
+  if (read.node !== "column" && read.node !== "cell_error") return read;
+  const { of, ...own } = read;
+  if (isMade(of)) return own as Expr;
+  return read.node === "column" ? { ...read, name: aboveName(read.name) } : read;
+}
+
+/** Replaces the outputs of an iterator by complete rows. */
+async function complete(
+  runner: UdfRunner,
+  { at, step, made, graph, given }: Maker,
+  row: readonly EngineValue[],
+  result: UdfResult,
+  signal: AbortSignal | undefined,
+): Promise<UdfResult> {
+  const text = result.values[at];
+  if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
+  const rows = JSON.parse(text) as unknown[][];
+  const outputs = made.outputs.map(({ type }, place) => rows.map((values) => fromJson(type, values[place])));
+  const parts = new Map<string, string | null>([
+    [
+      "pos",
+      columnText(
+        INT_TYPE.kind,
+        rows.map((_row, pos) => pos),
+      ),
+    ],
+  ]);
+  for (const [place, { name, type }] of made.outputs.entries())
+    parts.set(name, columnText(type.kind, outputs[place] ?? []));
+  let errors: UdfBatch["errors"] = new Map();
+  if (graph !== null) {
+    const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
+    const columns = [...outputs, ...above.map((value) => rows.map(() => value))];
+    const batch = runner.runBatch(graph, columns, rows.length);
+    while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+    for (const [place, { name, type }] of graph.steps.entries()) {
+      parts.set(name, columnText(type.kind, batch.columns[place] ?? []));
+    }
+    errors = batch.errors;
+  }
+  parts.set("_errors", errors.size === 0 ? null : errorsText(made, rows.length, errors));
+  const values = [...result.values];
+  values[at] = JSON.stringify(Object.fromEntries(parts));
+  return { ...result, values, errors: withFirst(result.errors, step.name, errors) };
+}
+
+/** The errors of rows, as their table stores them. */
+function errorsText(made: MadeRows, count: number, errors: UdfBatch["errors"]): string {
+  const names = new Set(made.computed.map(({ name }) => name));
+  const columns = made.computed.map(({ name, expr }) => ({ name, computed: { text: "", expr: inChild(expr) } }));
+  const table = { columns } as unknown as Parameters<typeof spreadErrors>[0];
+  const texts = Array.from({ length: count }, (_none, pos) => {
+    const found = errors.get(pos);
+    if (found === undefined) return null;
+    const all: CellErrors = spreadErrors(table, names, ownErrors(found));
+    return JSON.stringify(all);
+  });
+  return columnText(JSON_TYPE.kind, texts);
+}
+
+/** The first failed cell of the rows, as the error of the column that makes them. */
+function withFirst(known: UdfResult["errors"], column: string, errors: UdfBatch["errors"]): UdfResult["errors"] {
+  const [first] = [...errors].sort(([a], [b]) => a - b);
+  if (first === undefined) return known;
+  const [pos, cells] = first;
+  const [name, error] =
+    Object.entries(cells).find(([, one]) => one.kind !== "skipped") ?? Object.entries(cells)[0] ?? [];
+  if (name === undefined || error === undefined) return known;
+  const told: UdfError = { ...error, message: `${error.message} (column ${name} at pos ${pos})` };
+  return { ...known, [column]: told };
+}
+
+/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). */
+function fromJson(type: ColumnType, value: unknown): EngineValue {
+  return value == null ? null : literalValue({ type, value: value as string | number | boolean });
+}

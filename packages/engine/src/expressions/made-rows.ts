@@ -1,0 +1,93 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { ColumnType } from "@appdb/contract/types";
+import { JSON_TYPE } from "../kinds/kinds.ts";
+import { mapParts } from "./tree.ts";
+
+/**
+ * The expression of a column that makes the rows of an iterator view: `op.rows(call, outputs, over base, own)`.
+ *
+ * - `call`: the call of the iterator over columns of the row at hand.
+ * - `outputs`: a Json literal, the stored outputs in order.
+ * - `over base`: the view's columns that also read columns of the row at hand.
+ * - `own`: the other computed columns of the view's rows. Both are dicts by name; columns of the made rows have
+ *   `of: "(rows)"`.
+ */
+const MADE = "(rows)";
+
+export interface MadeRows {
+  readonly call: Expr;
+  readonly outputs: readonly MadeOutput[];
+  readonly computed: readonly { readonly name: string; readonly expr: Expr }[];
+}
+
+export interface MadeOutput {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly nullable: boolean;
+}
+
+/** Builds the expression. `overBase` and `own` have their columns in the order in which they read each other. */
+export function madeRowsExpr(parts: {
+  readonly call: Expr;
+  readonly outputs: readonly MadeOutput[];
+  readonly overBase: readonly { readonly name: string; readonly expr: Expr }[];
+  readonly own: readonly { readonly name: string; readonly expr: Expr }[];
+}): Expr {
+  const outputs: Expr = { node: "literal", value: JSON.stringify(parts.outputs), type: JSON_TYPE, nullable: false };
+  return {
+    node: "call",
+    fn: "op.rows",
+    args: [parts.call, outputs, dictOf(parts.overBase), dictOf(parts.own)],
+    kwargs: {},
+    type: JSON_TYPE,
+    nullable: true,
+  };
+}
+
+/** The rows that an expression makes; undefined for any other expression. Its columns of made rows have no `of`. */
+export function madeRowsIn(expr: Expr): MadeRows | undefined {
+  if (expr.node !== "call") return undefined;
+  if (expr.fn === "op.when") return expr.args[1] === undefined ? undefined : madeRowsIn(expr.args[1]);
+  if (expr.fn !== "op.rows") return undefined;
+  const [call, outputs, overBase, own] = expr.args;
+  if (call === undefined || outputs?.node !== "literal") return undefined;
+  const computed = [overBase, own].flatMap((part) => (part?.node === "dict" ? part.entries : []));
+  return {
+    call,
+    outputs: JSON.parse(String(outputs.value)) as MadeOutput[],
+    computed: computed.map(({ key, value }) => ({ name: key, expr: value })),
+  };
+}
+
+/** The same expression that only runs the iterator, for the worker: a Json list of rows, each a list of outputs. */
+export function iterateExpr(expr: Expr): Expr {
+  if (expr.node !== "call") return expr;
+  if (expr.fn === "op.when") {
+    const [condition, value] = expr.args;
+    return condition === undefined || value === undefined ? expr : { ...expr, args: [condition, iterateExpr(value)] };
+  }
+  return expr.fn === "op.rows" ? { ...expr, fn: "op.iterate", args: expr.args.slice(0, 2) } : expr;
+}
+
+/** Without the columns that each made row computes of itself: changes of these are changes of the view's table. */
+export function withoutOwn(expr: Extract<Expr, { node: "call" }>): Expr {
+  return expr.fn === "op.rows" ? { ...expr, args: expr.args.slice(0, 3) } : expr;
+}
+
+/** Marks the columns in `names` as columns of the made rows. */
+export function asMade(expr: Expr, names: ReadonlySet<string>): Expr {
+  const read = mapParts(expr, (part) => asMade(part, names));
+  if (read.node === "column") return names.has(read.name) ? { ...read, of: MADE } : read;
+  if (read.node === "cell_error") return names.has(read.column) ? { ...read, of: MADE } : read;
+  return read;
+}
+
+/** Whether a column node names a column of the made rows. */
+export function isMade(of: string | undefined): boolean {
+  return of === MADE;
+}
+
+function dictOf(columns: readonly { readonly name: string; readonly expr: Expr }[]): Expr {
+  const entries = columns.map(({ name, expr }) => ({ key: name, value: expr }));
+  return { node: "dict", entries, type: JSON_TYPE, nullable: false };
+}

@@ -1,0 +1,210 @@
+import type { PlanOp, TablePlan } from "@appdb/contract/plan";
+import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import { isSameExpr, isSameJson, isSameText } from "../catalog/compare.ts";
+import type { DeclaredView, LoweredManifest } from "../catalog/lower-views.ts";
+import { matchNames } from "../catalog/match-names.ts";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { viewColumnName } from "../catalog/sql-names.ts";
+
+/** The difference between a stored view and its declaration. */
+type ViewChange = "name" | "base" | "filter" | "columns" | "comment" | "custom_metadata";
+
+/** An operation on the catalog's views. The columns of a view are operations on its table. */
+export type ViewOperation =
+  | { readonly kind: "create_view"; readonly to: DeclaredView }
+  | {
+      readonly kind: "alter_view";
+      readonly view: CatalogView;
+      readonly to: DeclaredView;
+      readonly changes: readonly ViewChange[];
+    }
+  | { readonly kind: "refuse_view"; readonly to: DeclaredView; readonly reason: string };
+
+/** The owner of a hidden column and its name in the plan; null for the column that says which rows a view has. */
+export interface Owner {
+  readonly view: string;
+  readonly name: string | null;
+}
+
+/** The owners of the hidden columns of a table, by their names in the table: declared views, then stored ones. */
+export function ownersOf(
+  table: Pick<CatalogTable, "id" | "name">,
+  { tables, views }: LoweredManifest,
+  catalog: Catalog,
+): ReadonlyMap<string, Owner> {
+  const found = new Map<string, Owner>();
+  const add = (view: string, columns: readonly { readonly name: string; readonly column: string }[]): void => {
+    found.set(viewColumnName(view, null), { view, name: null });
+    for (const { name, column } of columns) {
+      if (column === viewColumnName(view, name)) found.set(column, { view, name });
+    }
+  };
+  const addRows = (made: {
+    readonly name: string;
+    readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
+  }): void => {
+    if (made.rows_of?.table === table.name) found.set(made.rows_of.column, { view: made.name, name: null });
+  };
+  for (const stored of catalog.tables) addRows(stored);
+  for (const declared of tables) addRows(declared);
+  for (const view of catalog.views) if (view.table_id === table.id) add(view.name, view.definition.columns);
+  for (const view of views) if (view.table === table.name) add(view.name, view.definition.columns);
+  return found;
+}
+
+/** What the plan of the tables says about their views. */
+interface TablesPlanned {
+  /** The operations on the columns of each view. */
+  readonly columns: ReadonlyMap<string, readonly PlanOp[]>;
+  /** By table: the new names of renamed columns by their previous ones. */
+  readonly renames: ReadonlyMap<number, ReadonlyMap<string, string>>;
+}
+
+interface Place {
+  readonly catalog: Catalog;
+  readonly folder: string;
+  readonly target: string;
+}
+
+/** Plans the views of a folder. */
+export function planViews(
+  { views }: LoweredManifest,
+  { catalog, folder, target }: Place,
+  { columns, renames }: TablesPlanned,
+): { plans: readonly TablePlan[]; operations: readonly ViewOperation[]; extras: readonly string[] } {
+  const stored = catalog.views.filter((view) => view.folder === folder);
+  const matches = matchNames(stored, views);
+  const planned = matches.map(({ stored: before, declared, from }) => {
+    const operation = planView(before, declared, from, { catalog, folder, renames });
+    const ops = [
+      ...(operation === undefined ? [] : describeView(operation)),
+      ...(before === undefined ? [] : (columns.get(declared.name) ?? [])),
+    ];
+    return { operation, plan: viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops) };
+  });
+  const matched = new Set(matches.map((match) => match.stored));
+  return {
+    plans: planned.map(({ plan }) => plan),
+    operations: planned.flatMap(({ operation }) => operation ?? []),
+    extras: stored.flatMap((view) => (matched.has(view) ? [] : [view.name])),
+  };
+}
+
+function planView(
+  before: CatalogView | undefined,
+  to: DeclaredView,
+  from: string | null,
+  { catalog, folder, renames }: Pick<Place, "catalog" | "folder"> & Pick<TablesPlanned, "renames">,
+): ViewOperation | undefined {
+  const sameName = catalog.tables.find((table) => table.folder === folder && table.name === to.name);
+  if (sameName !== undefined) {
+    return { kind: "refuse_view", to, reason: `a table of the name '${to.name}' exists` };
+  }
+  if (before === undefined) return { kind: "create_view", to };
+  const table = catalog.tables.find(({ id }) => id === before.table_id);
+  if (table !== undefined && table.name !== to.table && table.renamed_from !== to.table) {
+    const isRenamed = catalog.tables.every(({ name }) => name !== to.table);
+    if (!isRenamed) return { kind: "refuse_view", to, reason: `it is a view of '${table.name}' until it is dropped` };
+  }
+  const definition = renamedDefinition(before.definition, renames.get(before.table_id));
+  const all: readonly [ViewChange, boolean][] = [
+    ["name", from !== null],
+    ["base", definition.base !== to.definition.base],
+    ["filter", !isSameMember(definition.member, to.definition.member)],
+    ["columns", !isSameJson([definition.columns, definition.indexes], [to.definition.columns, to.definition.indexes])],
+    ["comment", !isSameText(before.comment, to.comment)],
+    ["custom_metadata", !isSameJson(before.custom_metadata, to.custom_metadata)],
+  ];
+  const changes = all.flatMap(([change, differs]) => (differs ? [change] : []));
+  return changes.length === 0 ? undefined : { kind: "alter_view", view: before, to, changes };
+}
+
+/** A stored view after the renames of the same update. */
+function renamedDefinition(
+  definition: CatalogView["definition"],
+  names: ReadonlyMap<string, string> = new Map(),
+): CatalogView["definition"] {
+  const { member } = definition;
+  return names.size === 0
+    ? definition
+    : { ...definition, member: member === null ? null : renameInExpr(member, names) };
+}
+
+function isSameMember(a: DeclaredView["definition"]["member"], b: DeclaredView["definition"]["member"]): boolean {
+  return a === null || b === null ? a === b : isSameExpr(a, b);
+}
+
+/** A change of columns shows in the columns' own operations. */
+function describeView(operation: ViewOperation): PlanOp[] {
+  if (operation.kind === "create_view") return [];
+  const { to } = operation;
+  const common = {
+    name: to.name,
+    op: "alter",
+    target: "table",
+    requires_restart: false,
+    status: null,
+    destructive: false,
+  } as const;
+  if (operation.kind === "refuse_view") {
+    const description = `the view cannot be made: ${operation.reason}`;
+    return [{ ...common, severity: "unsupported", description, details: {} }];
+  }
+  const { view, changes } = operation;
+  const before = view.definition;
+  const now = to.definition;
+  return changes.flatMap((change): PlanOp[] => {
+    const shown = describeChange(change, { before: { ...before, name: view.name }, now });
+    return shown === null
+      ? []
+      : [{ ...common, severity: "additive", description: shown, details: { changes: [change] } }];
+  });
+}
+
+function describeChange(
+  change: ViewChange,
+  {
+    before,
+    now,
+  }: {
+    readonly before: CatalogView["definition"] & { readonly name: string };
+    readonly now: CatalogView["definition"];
+  },
+): string | null {
+  switch (change) {
+    case "name":
+      return `the view will be renamed from '${before.name}'; its values, indexes and errors stay`;
+    case "base":
+      return `the view will be over '${now.base}' instead of '${before.base}'`;
+    case "filter":
+      return `the view will have the rows with ${now.filter ?? "any values"} instead of ${before.filter ?? "any values"}`;
+    case "columns":
+      return null;
+    case "comment":
+    case "custom_metadata":
+      return `the view's ${change} will be updated`;
+  }
+}
+
+function viewPlan(path: string, declared: DeclaredView, exists: boolean, ops: readonly PlanOp[]): TablePlan {
+  const isRefused = ops.some((op) => op.severity === "unsupported");
+  return {
+    path,
+    model_cls: declared.model,
+    kind: "view",
+    exists,
+    resolution: resolutionOf(ops, exists || isRefused),
+    ops: [...ops],
+    status: null,
+    destructive: ops.some((op) => op.destructive),
+    error_count: 0,
+  };
+}
+
+/** The worst operation decides. Unsupported comes first: permission for destruction would not help. */
+export function resolutionOf(ops: readonly PlanOp[], exists: boolean): TablePlan["resolution"] {
+  if (!exists) return "create";
+  if (ops.some((op) => op.severity === "unsupported")) return "unsupported";
+  if (ops.some((op) => op.severity === "destructive")) return "update_destructive";
+  return ops.length === 0 ? "up_to_date" : "update_additive";
+}

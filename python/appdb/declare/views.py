@@ -1,0 +1,240 @@
+"""Views: models over another model, with `base=`. Raises AppFileError."""
+
+from copy import copy
+
+from appdb.declare.declared import Column, Declared
+from appdb.declare.errors import AppFileError, later, listed
+from appdb.declare.types import display
+from appdb.expressions.expr import ColumnRef, Expr
+from appdb.kinds import rules
+
+# Verbs that change which rows there are in a way that one row cannot tell.
+_REFUSED = (
+    ("_joins", "join"),
+    ("_groups", "group_by"),
+    ("_order", "order_by"),
+    ("_bounds", "limit"),
+    ("_distinct", "distinct"),
+    ("_drawn", "sample"),
+)
+
+
+class ViewOf:
+    """What a view is over: a table, a condition of its rows, and the columns that it shows."""
+
+    def __init__(self, table, condition=None, shown=None, outputs=()):
+        self.table = table
+        self.condition = condition
+        self.shown = shown  # Names; None for all.
+        self.outputs = outputs  # (name, expression) of select(name=expression).
+        self.iterator = None  # The call that makes the rows; None: a row of the table is one of the view.
+        self.in_select = True  # Until the class body begins: these expressions read all columns of the base.
+
+    @property
+    def lineage(self):
+        """The tables below the view, the nearest first."""
+        found = [self.table]
+        while found[-1].view is not None:
+            found.append(found[-1].view.table)
+        return found
+
+    def document(self):
+        """Its part of the manifest."""
+        condition = self.condition
+        return {
+            "base": self.table.name,
+            "filter": None if condition is None else {"text": condition._text, "expr": condition._node},
+            "columns": self.shown,
+            **({} if self.iterator is None else {"iterator": self.iterator.document()}),
+        }
+
+
+def view_of(class_name, own_base, base):
+    """Reads `base=`: a model of the same base, or a query over one."""
+    from appdb.queries.query import Query
+
+    query = base if isinstance(base, Query) else None
+    model = query._models[0] if query is not None else base
+    table = getattr(model, "__dict__", {}).get("__appdb_table__") if isinstance(model, type) else None
+    if table is None:
+        raise AppFileError(
+            f"base= of the model {class_name} is {base!r}, not a model.",
+            "Name a model, or a query over one: base=Docs, base=Docs.where(Docs.stars > 3)",
+        )
+    if model.__mro__[1] is not own_base:
+        raise AppFileError(
+            f"base= of the model {class_name} names {model.__name__}, a model of another model_base().",
+            "Make both with one base.",
+        )
+    if query is None:
+        return ViewOf(table)
+    for attribute, verb in _REFUSED:
+        if getattr(query, attribute):
+            raise AppFileError(
+                f"base= of the model {class_name} uses {verb}(); a view chooses rows by where() and values by select().",
+                f"Use {verb}() in queries over {class_name}.",
+            )
+    for what in (query._where, *(expr for _, expr in query._selected or ())):
+        if what is not None:
+            _check_reads(class_name, table, what)
+    return ViewOf(table, query._where, *_selected(class_name, table, query))
+
+
+def _check_reads(class_name, table, expr):
+    for ref in expr._reads:
+        if ref._owner is not table:
+            raise AppFileError(
+                f"base= of the model {class_name} reads '{ref._name}' of {ref._owner.model}.",
+                f"Read columns of {table.model}: {table.model}.{ref._name}",
+            )
+
+
+def _selected(class_name, table, query):
+    """The names of the shown columns, None for all, and the named expressions."""
+    if query._selected is None:
+        return None, ()
+    shown, outputs = [], []
+    for name, expr in query._selected:
+        is_column = isinstance(expr, ColumnRef) and table.columns[expr._name].is_stored
+        if is_column and name in (None, expr._name):
+            shown.append(expr._name)
+        elif name is None:
+            raise AppFileError(
+                f"select() in base= of the model {class_name} has {expr._text} without a name.",
+                f"Name it: select(value={expr._text})",
+            )
+        else:
+            outputs.append((name, expr))
+    return shown, tuple(outputs)
+
+
+def inherited_columns(table):
+    """The columns of the base that a view shows, as columns of the view."""
+    base, shown = table.view.table, table.view.shown
+    found = {}
+    for name, column in base.columns.items():
+        if column.is_stored and (shown is None or name in shown):
+            ref = ColumnRef(table, name, column.ref._kind, column.ref._nullable, column.value is not None)
+            found[name] = copy(column)
+            found[name].ref = ref
+    return found
+
+
+def take_iterator(class_name, table, call):
+    """Reads `iterator=`. Its stored outputs and `pos` come before the columns of the base, and hide those of their names."""
+    from appdb.iterators.calls import IteratorCall
+
+    if not isinstance(call, IteratorCall):
+        raise AppFileError(
+            f"iterator= of the model {class_name} is {call!r}, not a call of an iterator over columns.",
+            "Write for example iterator=string_splitter(Docs.body, separators='sentence')",
+        )
+    view = table.view
+    if view is None:
+        raise AppFileError(
+            f"The model {class_name} has iterator= and no base=.", "Name the model whose rows it takes: base=Docs"
+        )
+    for ref in call._reads:
+        if ref._owner is not view.table:
+            raise AppFileError(
+                f"iterator= of the model {class_name} reads '{ref._name}' of {ref._owner.model}.",
+                f"Give it columns of {view.table.model}, which is its base.",
+            )
+    view.iterator = call
+    made = {"pos": _made(table, "pos", "int", False)}
+    for output in call.outputs:
+        if output.stored:
+            if rules(output.kind).check is not None or output.kind == "array":
+                raise later(f"iterator= with the stored output '{output.name}', which is {display(output.kind)},")
+            if output.name in made:
+                raise AppFileError(
+                    f"iterator= of the model {class_name} has the output '{output.name}' twice.", "Give it once."
+                )
+            made[output.name] = _made(table, output.name, output.kind, True)
+    unstored = {output.name for output in call.outputs if not output.stored}
+    below = {name: column for name, column in table.inherited.items() if name not in made and name not in unstored}
+    table.inherited = {**made, **below}
+
+
+def _made(table, name, kind, nullable):
+    return Declared(name, ColumnRef(table, name, kind, nullable), None, None, table.source)
+
+
+def fill_body(table, body):
+    """Gives the class body the names of select(name=expression) and of the iterator's outputs."""
+    view = table.view
+    for name, expr in view.outputs:
+        body[name] = expr
+    view.in_select = False
+    if view.iterator is None:
+        return
+    stored = {name: table.inherited[name].ref for name in ("pos", *(o.name for o in view.iterator.outputs if o.stored))}
+    for name, ref in stored.items():
+        dict.__setitem__(body, name, ref)
+    for output in view.iterator.outputs:
+        if not output.stored:
+            expr = view.iterator.read_expression(output.name, stored)
+            if expr is None:
+                raise later(
+                    f"The output '{output.name}' of {view.iterator.function.name}, which is not stored,",
+                    "Store it: leave it out of unstored_cols=.",
+                )
+            view.in_select = True
+            body[output.name] = Column(value=expr, stored=False)
+            view.in_select = False
+
+
+def check_readable(table, name, ref):
+    """Refuses a column that a view's own column cannot read."""
+    view = table.view
+    for below in view.lineage:
+        if ref._owner is below:
+            shown = table.inherited.get(ref._name)
+            if view.in_select or (shown is not None and not _is_made(view, ref._name)):
+                return
+            if shown is not None:
+                raise AppFileError(
+                    f"Column '{name}' reads '{ref._name}' of {below.model}, whose name the iterator's output has in this view.",
+                    f"Give the value another name in base=: base={view.table.model}.select(other={below.model}.{ref._name})",
+                )
+            raise AppFileError(
+                f"Column '{name}' reads '{ref._name}', which base= of {table.model} does not select.",
+                f"Add it: .select({below.model}.{ref._name}, ...)",
+            )
+    raise AppFileError(
+        f"Column '{name}' reads '{ref._name}' of {ref._owner.model}; a view reads columns of its base and its own.",
+        f"Its columns are {listed(table.inherited)}.",
+    )
+
+
+def _is_made(view, name):
+    return view.iterator is not None and name in ("pos", *(output.name for output in view.iterator.outputs))
+
+
+def refuse_stored(table, name, kind):
+    """Refuses a column without a value: a view has no rows of its own."""
+    raise AppFileError(
+        f"Column '{name}' of the view {table.model} has a type ({display(kind)}) and no value; a view has no rows of its own.",
+        f"Declare '{name}' in {table.view.table.model}, or give it a value: {name} = <expression>",
+    )
+
+
+def owned(expr, table):
+    """The same expression over columns of the view instead of its bases."""
+    if all(ref._owner is table for ref in expr._reads):
+        return expr
+    made = object.__new__(Expr)
+    for attribute in Expr.__slots__:
+        setattr(made, attribute, getattr(expr, attribute))
+    made._reads = tuple(_standin(ref, table) for ref in expr._reads)
+    return made
+
+
+def _standin(ref, table):
+    if ref._owner is table:
+        return ref
+    made = object.__new__(ColumnRef)
+    for attribute in (*Expr.__slots__, "_name", "_computed"):
+        setattr(made, attribute, getattr(ref, attribute))
+    made._owner = table
+    return made

@@ -1,0 +1,38 @@
+"""Rows of an iterator view in a worker: the step `op.iterate` of a graph (packages/engine/src/compute/rows-runner.ts)."""
+
+from base64 import b64encode
+from json import dumps, loads
+
+from appdb.iterators.calls import Output
+from appdb.iterators.running import run_iterator
+from appdb.kinds._base import Kind
+
+
+def compile_rows(expr, functions, args, kwargs):
+    """Compiles a call of an iterator to a function from a row to the JSON text of its rows.
+
+    Each row is a list of the stored outputs, as constants have them (contract, expressions.ts). Raises CellError.
+    """
+    call, outputs = expr["args"][0], loads(expr["args"][1]["value"])
+    if call["node"] == "udf":
+        function = functions[call["function"]]
+        made = function.outputs
+    else:
+        from appdb.iterators.library import ITERATORS
+
+        function = ITERATORS[call["fn"]]
+        made = [Output(one["name"], Kind(one["type"]), one["nullable"]) for one in outputs]
+    names = [one["name"] for one in outputs]
+
+    def rows(row):
+        given, named = [arg(row) for arg in args], {key: arg(row) for key, arg in kwargs.items()}
+        found = run_iterator(function, given, named, made)
+        return dumps([[_plain(one[name]) for name in names] for one in found], ensure_ascii=False)
+
+    return rows
+
+
+def _plain(value):
+    if type(value) is int:
+        return str(value)
+    return b64encode(value).decode("ascii") if isinstance(value, bytes) else value
