@@ -28,6 +28,8 @@ export const OPERATORS: ReadonlyMap<string, string> = new Map([
   // The rows of an iterator view that one row makes.
   ["op.rows", "rows"],
   ["op.iterate", "iterate"],
+  // An output of such a row that is not stored: the iterator runs again.
+  ["op.reread", "reread"],
 ]);
 
 /** The name of a function or operator for people: `/` for `op.truediv`; a function keeps its own id. */

@@ -5,7 +5,7 @@ from copy import copy
 from appdb.declare.declared import Column, Declared
 from appdb.declare.errors import AppFileError, later, listed
 from appdb.declare.types import display
-from appdb.expressions.expr import ColumnRef, Expr
+from appdb.expressions.expr import ColumnRef, Expr, literal
 from appdb.kinds import rules
 
 # Verbs that change which rows there are in a way that one row cannot tell.
@@ -144,7 +144,7 @@ def take_iterator(class_name, table, call):
     made = {"pos": _made(table, "pos", "int", False)}
     for output in call.outputs:
         if output.stored:
-            if rules(output.kind).check is not None or output.kind == "array":
+            if output.kind == "array":
                 raise later(f"iterator= with the stored output '{output.name}', which is {display(output.kind)},")
             if output.name in made:
                 raise AppFileError(
@@ -175,13 +175,29 @@ def fill_body(table, body):
         if not output.stored:
             expr = view.iterator.read_expression(output.name, stored)
             if expr is None:
-                raise later(
-                    f"The output '{output.name}' of {view.iterator.function.name}, which is not stored,",
-                    "Store it: leave it out of unstored_cols=.",
-                )
+                expr = _reread(view.iterator, output, stored["pos"])
             view.in_select = True
             body[output.name] = Column(value=expr, stored=False)
             view.in_select = False
+
+
+def _reread(call, output, pos):
+    """The expression of an output of the application's iterator that is not stored: the iterator runs again."""
+    document = call.document()
+    parts = [*call.args, *call.kwargs.values(), pos]
+    run = {
+        "node": "udf",
+        "function": call.fn,
+        "args": document["args"],
+        "kwargs": document["kwargs"],
+        "type": {"kind": "json"},
+        "nullable": True,
+    }
+    args = [run, pos._node, literal(output.name)._node]
+    node = {"node": "call", "fn": "op.reread", "args": args, "kwargs": {}}
+    expr = Expr(output.kind, True, node, output.name, parts=parts)
+    expr._functions += call._functions
+    return expr
 
 
 def check_readable(table, name, ref):

@@ -11,6 +11,7 @@ from appdb.values import decoder, encoder
 from appdb.worker.calling import Call, CellError, compile_call
 
 
+_ITERATING = ("op.iterate", "op.reread")
 _NULL_TESTS = ("op.is_null", "op.is_not_null")
 
 
@@ -28,13 +29,8 @@ def compile_step(expr, places, functions):
         return _media_check(expr, places)
     if condition_and_value(expr)[0] is not None:
         return _when(expr, places, functions)
-    if expr["node"] == "call" and expr["fn"] == "op.iterate":
-        from appdb.iterators.making import compile_rows
-
-        call = expr["args"][0]
-        args = [_compile(arg, places, functions) for arg in call["args"]]
-        kwargs = {key: _compile(arg, places, functions) for key, arg in call["kwargs"].items()}
-        return compile_rows(expr, functions, args, kwargs)
+    if expr["node"] == "call" and expr["fn"] in _ITERATING:
+        return _iterating(expr, places, functions)
     value = _compile(expr, places, functions)
     encode, function = encoder(expr["type"]), _name(expr)
     if expr["node"] == "call" and expr["fn"].startswith("op.") and expr["type"]["kind"] in CHECKED:
@@ -70,6 +66,18 @@ def _when(expr, places, functions):
     met, _ = condition_of(expr, places, functions)
     step = compile_step(expr["args"][1], places, functions)
     return lambda row: step(row) if met(row) is True else None
+
+
+def _iterating(expr, places, functions):
+    """A call of an iterator: all its rows, or one output of one row. The result is in stored form."""
+    from appdb.iterators.making import compile_output, compile_rows
+
+    call = expr["args"][0]
+    args = [_compile(arg, places, functions) for arg in call["args"]]
+    kwargs = {key: _compile(arg, places, functions) for key, arg in call["kwargs"].items()}
+    if expr["fn"] == "op.iterate":
+        return compile_rows(expr, functions, args, kwargs)
+    return compile_output(expr, functions, args, kwargs, _compile(expr["args"][1], places, functions))
 
 
 def condition_and_value(expr):
@@ -139,6 +147,8 @@ def _compile(expr, places, functions):
         return compile_dict(keys, [_compile(part, places, functions) for part in parts_of(expr)])
     if node == "list":
         return compile_list([_compile(part, places, functions) for part in expr["items"]])
+    if expr["fn"] == "op.reread":
+        return _decoded(_iterating(expr, places, functions), expr["type"])
     if expr["fn"] in _NULL_TESTS and expr["args"][0]["node"] in ("column", "literal"):
         args = [_undecoded(expr["args"][0], places)]
     else:
@@ -166,6 +176,19 @@ def _column(expr, places):
         return None if value is None else decode(value)
 
     return column
+
+
+def _decoded(stored, type):
+    """A function from a row to a stored value, as one to the Python object."""
+    decode = decoder(type)
+    if decode is None:
+        return stored
+
+    def decoded(row):
+        value = stored(row)
+        return None if value is None else decode(value)
+
+    return decoded
 
 
 def _undecoded(expr, places):

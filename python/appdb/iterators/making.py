@@ -4,6 +4,7 @@ from base64 import b64encode
 from json import dumps, loads
 
 from appdb.iterators.calls import Output
+from appdb.iterators.reading import read_again
 from appdb.iterators.running import run_iterator
 from appdb.kinds._base import Kind
 
@@ -32,7 +33,20 @@ def compile_rows(expr, functions, args, kwargs):
     return rows
 
 
+def compile_output(expr, functions, args, kwargs, pos):
+    """Compiles the value of an output that is not stored to a function from a row to its stored form. Raises CellError."""
+    function, name = functions[expr["args"][0]["function"]], expr["args"][2]["value"]
+
+    def output(row):
+        given, named = [arg(row) for arg in args], {key: arg(row) for key, arg in kwargs.items()}
+        return read_again(function, given, named, function.outputs, pos(row), name)
+
+    return output
+
+
 def _plain(value):
     if type(value) is int:
         return str(value)
+    if hasattr(value, "wire"):  # A file that is written when it leaves the worker (kinds/_media.py).
+        return value.wire()
     return b64encode(value).decode("ascii") if isinstance(value, bytes) else value

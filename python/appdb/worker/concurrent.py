@@ -98,7 +98,7 @@ class ConcurrentGraph:
 
 
 def _takes_long(node):
-    return node["node"] in ("udf", "query") or (node["node"] == "call" and node["fn"] == "op.iterate")
+    return node["node"] in ("udf", "query") or (node["node"] == "call" and node["fn"] in ("op.iterate", "op.reread"))
 
 
 def is_concurrent(frame, functions):

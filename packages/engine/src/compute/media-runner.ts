@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { printReference, readReference } from "@appdb/contract/media";
-import type { EngineValue } from "@appdb/contract/types";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import { iteratedOutputs } from "../expressions/made-rows.ts";
 import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
 import type {
@@ -19,6 +20,11 @@ import { runRowWise } from "./batch-results.ts";
 interface MediaPlaces {
   readonly inputs: readonly number[];
   readonly steps: readonly number[];
+  /** Steps that run an iterator, with the outputs of its rows that are files. */
+  readonly rows: readonly {
+    readonly at: number;
+    readonly files: readonly { readonly at: number; readonly type: ColumnType }[];
+  }[];
 }
 
 type Errors = Record<string, UdfError>;
@@ -102,8 +108,13 @@ function findPlaces(graph: UdfGraph): MediaPlaces | null {
   const placesIn = (
     columns: readonly { readonly type: { readonly kind: UdfGraph["steps"][number]["type"]["kind"] } }[],
   ) => columns.flatMap(({ type }, at) => (isMedia(type.kind) ? [at] : []));
-  const places = { inputs: placesIn(graph.inputs), steps: placesIn(graph.steps) };
-  return places.inputs.length === 0 && places.steps.length === 0 ? null : places;
+  const rows = graph.steps.flatMap(({ expr }, at) => {
+    const outputs = iteratedOutputs(expr) ?? [];
+    const files = outputs.flatMap(({ type }, place) => (isMedia(type.kind) ? [{ at: place, type }] : []));
+    return files.length === 0 ? [] : [{ at, files }];
+  });
+  const places = { inputs: placesIn(graph.inputs), steps: placesIn(graph.steps), rows };
+  return places.inputs.length + places.steps.length + rows.length === 0 ? null : places;
 }
 
 async function locateInputs(
@@ -196,9 +207,16 @@ async function storeResults(
   signal: AbortSignal | undefined,
 ): Promise<UdfResult> {
   const { graph, places } = computed;
-  if (places.steps.length === 0) return result;
+  if (places.steps.length + places.rows.length === 0) return result;
   const values = [...result.values];
   const errors: Errors = { ...result.errors };
+  for (const { at, files } of places.rows) {
+    const [step, made] = [graph.steps[at], values[at]];
+    if (step === undefined || typeof made !== "string") continue;
+    const stored = await storeRows(computed, step, { made, files }, signal);
+    if (typeof stored === "string") values[at] = stored;
+    else [values[at], errors[step.name]] = [null, stored];
+  }
   await Promise.all(
     places.steps.map(async (at) => {
       const [step, made] = [graph.steps[at], values[at]];
@@ -219,6 +237,26 @@ async function storeResults(
     errors[step.name] = cause;
   }
   return { values, errors: Object.keys(errors).length === 0 ? null : errors };
+}
+
+/** Stores the files of an iterator's rows. Returns the rows with their cells, or the first error. */
+async function storeRows(
+  computed: Computed,
+  step: UdfGraph["steps"][number],
+  { made, files }: { readonly made: string; readonly files: MediaPlaces["rows"][number]["files"] },
+  signal: AbortSignal | undefined,
+): Promise<string | UdfError> {
+  const rows = JSON.parse(made) as unknown[][];
+  for (const row of rows) {
+    for (const { at, type } of files) {
+      const file = row[at];
+      if (typeof file !== "string") continue;
+      const stored = await storeResult(computed, { ...step, type }, file, signal);
+      if (typeof stored !== "string") return stored;
+      row[at] = stored;
+    }
+  }
+  return JSON.stringify(rows);
 }
 
 /** Returns the cell of one result, or its error. */

@@ -69,6 +69,14 @@ export function iterateExpr(expr: Expr): Expr {
   return expr.fn === "op.rows" ? { ...expr, fn: "op.iterate", args: expr.args.slice(0, 2) } : expr;
 }
 
+/** The outputs of an expression that runs an iterator; undefined for any other expression. */
+export function iteratedOutputs(expr: Expr): readonly MadeOutput[] | undefined {
+  if (expr.node !== "call") return undefined;
+  if (expr.fn === "op.when") return expr.args[1] === undefined ? undefined : iteratedOutputs(expr.args[1]);
+  const outputs = expr.fn === "op.iterate" ? expr.args[1] : undefined;
+  return outputs?.node === "literal" ? (JSON.parse(String(outputs.value)) as MadeOutput[]) : undefined;
+}
+
 /** Without the columns that each made row computes of itself: changes of these are changes of the view's table. */
 export function withoutOwn(expr: Extract<Expr, { node: "call" }>): Expr {
   return expr.fn === "op.rows" ? { ...expr, args: expr.args.slice(0, 3) } : expr;
