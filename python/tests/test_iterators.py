@@ -222,7 +222,7 @@ def test_iterators_take_columns_for_what_may_differ_by_row():
     ],
 )
 def test_a_missing_package_is_named_with_its_line(monkeypatch, call, lacking, line):
-    monkeypatch.setattr(packages, "_is_there", lambda name: name != lacking)
+    monkeypatch.setattr(packages, "is_there", lambda name: name != lacking)
     with pytest.raises(AppFileError) as caught:
         call()
     assert f"needs the package {lacking}" in caught.value.detail
@@ -230,7 +230,7 @@ def test_a_missing_package_is_named_with_its_line(monkeypatch, call, lacking, li
 
 
 def test_packages_are_asked_for_only_where_they_are_needed(monkeypatch):
-    monkeypatch.setattr(packages, "_is_there", lambda name: name not in ("tiktoken", "numpy", "pillow"))
+    monkeypatch.setattr(packages, "is_there", lambda name: name not in ("tiktoken", "numpy", "pillow"))
     document_splitter(FILE, "sentence")
     string_splitter(TEXT, "sentence")
     audio_splitter(column("a", "audio"), duration=1.0)

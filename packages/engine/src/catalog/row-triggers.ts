@@ -58,7 +58,8 @@ function rowsFunction(id: number, folder: string, view: ManifestTable, base: Man
   const identity = quoteIdent(identityOf(base));
   const made = view.columns.filter(({ name }) => name !== BASE_ROW);
   const names = made.map(({ name }) => quoteIdent(name));
-  const arrays = made.map(({ name, type }) => `(given ->> ${quoteLiteral(name)})::${transportType(type)}[]`);
+  const given = [...names, "_errors"].map((name) => `${name} text`).join(", ");
+  const arrays = made.map(({ name, type }) => `g.${quoteIdent(name)}::${transportType(type)}[]`);
   const values = made.map(({ name, type }) => fromTransport(`u.${quoteIdent(name)}`, type));
   const types = new Map(base.columns.map((one) => [one.name, one.type]));
   const key = base.primary_key.map((name) => {
@@ -82,7 +83,8 @@ begin
   if json_typeof(given) = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
     insert into ${target} ("_row", ${quoteIdent(BASE_ROW)}, ${names.join(", ")}, _errors)
     select uuidv7(), new.${identity}, ${values.join(", ")}, u._errors
-    from unnest(${[...arrays, "(given ->> '_errors')::jsonb[]"].join(", ")}) as u(${names.join(", ")}, _errors);
+    from json_to_record(given) as g(${given}),
+      unnest(${[...arrays, "g._errors::jsonb[]"].join(", ")}) as u(${names.join(", ")}, _errors);
     get diagnostics made = row_count;
     new.${column} := to_json(made);
   end if;
