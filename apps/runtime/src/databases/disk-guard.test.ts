@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mediaUsageSchema } from "@appdb/contract/routes/media-files";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
@@ -25,6 +26,14 @@ test.each([1, 10, 1_000])("a new database of %i GB has most of its disk availabl
     diskGb * GB * 0.75,
   );
 });
+
+test.each([1, 2, 3, 4, 6, 7, 8, 9, 17])(
+  "a disk of %i GB has whole bytes of room, as the usage of media shows",
+  (diskGb) => {
+    const room = roomOf({ data_bytes: 30 * MB, wal_bytes: 16 * MB }, diskLimits({ disk_gb: diskGb }));
+    expect(mediaUsageSchema.shape.room_bytes.parse(room)).toBe(room);
+  },
+);
 
 test("checks again before the fastest disk could fill the space", () => {
   expect(nextLook(2 * GB)).toBeLessThanOrEqual(11_000);

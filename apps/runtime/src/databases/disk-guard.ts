@@ -36,7 +36,7 @@ export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
   return {
     limit_bytes: limitBytes,
     wal_bytes: walBudgetMb(resources) * MB,
-    reserve_bytes: Math.min(limitBytes / 20, 512 * MB),
+    reserve_bytes: Math.min(Math.floor(limitBytes / 20), 512 * MB),
   };
 }
 
