@@ -6,7 +6,7 @@ import type { ReadableFile } from "@appdb/contract/routes/media-files";
 import { getFile, hashOf } from "@appdb/system/network/transfer-file";
 import type { Context } from "../../context.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
-import { eachFile, type MediaTarget, notFound, readable, readableFile } from "./media-target.ts";
+import { eachFile, type MediaTarget, notFound, readable, readableFile, unaskedName } from "./media-target.ts";
 
 /** Files of one request for addresses. */
 const GROUP = 50;
@@ -24,7 +24,7 @@ export async function copyDown(
   if (!isRecursive) {
     const [file] = await readableFile(source, to);
     if (file === undefined) return progress.result();
-    await fetchFile(ctx, file, isFolder ? join(destination, basename(file.name)) : destination, progress);
+    await fetchFile(ctx, file, isFolder ? join(destination, belowOf(source.name, file.name)) : destination, progress);
     return progress.result();
   }
   let isEmpty = true;
@@ -42,8 +42,14 @@ export async function copyDown(
 
 /** The path of a file below the copied folder. The server's names are checked again: none leads out of the folder. */
 function belowOf(folder: string, name: string): string {
-  const checked = isObjectKey(name) ? name : checkMediaName(name);
-  return checked === folder ? basename(checked) : checked.slice(folder === "" ? 0 : folder.length + 1);
+  if (name === folder) return basename(checkAnyName(name));
+  const start = folder === "" ? "" : `${folder}/`;
+  if (!name.startsWith(start)) throw unaskedName(name);
+  return checkAnyName(name.slice(start.length));
+}
+
+function checkAnyName(name: string): string {
+  return isObjectKey(name) ? name : checkMediaName(name);
 }
 
 async function fetchFile(

@@ -148,6 +148,32 @@ test("cp -r copies folders up and down, and skips what is there", async () => {
   expect(readdirSync(join(folder, "down")).sort()).toEqual([".hidden", "1.jpg", "b"]);
 });
 
+test.each([
+  ["pictures/1.jpg", "xxxxxxxxx../.bashrc"],
+  ["pictures/1.jpg", "pictures/2.jpg"],
+  ["xxxxxxxxx../.bashrc", "xxxxxxxxx../.bashrc"],
+  ["pictures/../../.bashrc", "pictures/../../.bashrc"],
+])("cp -r refuses a file that was not asked for: %s, %s", async (listed, answered) => {
+  mkdirSync(join(folder, "work"));
+  for (const name of [listed, answered]) store.set(name, Buffer.from("evil"));
+  const hostile = async () =>
+    ({
+      open: async () => ({
+        client: {
+          call: async (route: string) =>
+            route === "mediaList"
+              ? { items: [entryOf(listed, Buffer.from("evil"))], next: null }
+              : ANSWERS.mediaRead?.({ body: { names: [answered] } }),
+        },
+      }),
+    }) as unknown as ControlAccess;
+  const { exit, stderr } = await media(["cp", "-r", `${HOME}/pictures`, "work/copies"], {
+    context: { control: hostile },
+  });
+  expect([exit, stderr.slice(0, 6)]).toEqual([1, "error:"]);
+  expect(readdirSync(folder, { recursive: true }).sort()).toEqual(["work"]);
+});
+
 test("cp -r says how much of the files was already stored", async () => {
   store.set("1.jpg", Buffer.from("one"));
   write("a/1.jpg", "one");
