@@ -1,4 +1,5 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { DiskGuard, diskLimits, measureFolders, nextLook, roomOf } from "./disk-
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
 const NOBODY = 65_534;
+const codeOf = (error: NodeJS.ErrnoException) => error.code;
 
 test("reserves the write-ahead log's budget or its larger actual size", () => {
   const limits = diskLimits({ disk_gb: 10 });
@@ -137,6 +139,30 @@ test("counts folders without permissions and skips other users' folders", async 
     rmSync(folder, { recursive: true });
   }
 });
+
+test.runIf(process.platform === "linux")(
+  "a folder that a process closes again and again is not passed over",
+  async () => {
+    const [folder, before] = [mkdtempSync(join(tmpdir(), "appdb-disk-")), process.cwd()];
+    const isRoot = process.geteuid?.() === 0;
+    mkdirSync(join(folder, "own"));
+    if (isRoot) for (const path of [folder, join(folder, "own")]) chownSync(path, NOBODY, NOBODY);
+    const close = "const fs = require('fs'); for (;;) fs.chmodSync(process.argv[1], 0);";
+    const closing = spawn(process.execPath, ["-e", close, join(folder, "own")]);
+    try {
+      process.chdir(folder);
+      if (isRoot) process.seteuid?.(NOBODY);
+      const failure = async () => measureFolders(["."]).then(() => undefined, codeOf);
+      await expect.poll(failure, { timeout: 10_000, interval: 1 }).toBe("EACCES");
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      process.chdir(before);
+      closing.kill("SIGKILL");
+      await once(closing, "exit");
+      await removeFolder(folder);
+    }
+  },
+);
 
 test.runIf(process.platform === "linux")("a folder too deep for a path counts as a full disk", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
