@@ -329,3 +329,18 @@ test("a store that the caller may not see gives the server's error", async () =>
   const { exit, stderr } = await media(["ls", "mediafs://other:main/home"], { context: { control: refuse } });
   expect([exit, stderr]).toEqual([1, expect.stringContaining('You do not belong to an organization "other".')]);
 });
+
+test("what a hostile server says does not control the terminal", async () => {
+  const [clear, entry] = ["\x1b[2J", entryOf("a.jpg", Buffer.from("one"))];
+  const saying = (answer: () => object) => async () =>
+    ({ open: async () => ({ client: { call: async () => answer() } }) }) as unknown as ControlAccess;
+  const items = [{ ...entry, type: clear, updated_at: `${clear}2026` }];
+  const listed = await media(["ls", HOME], { context: { control: saying(() => ({ items, next: null })) } });
+  const refuse = () => {
+    throw new AppError("forbidden", { detail: `No.\n${clear}`, hint: clear });
+  };
+  const refused = await media(["ls", HOME], { context: { control: saying(refuse) } });
+  expect(listed.stdout).toContain("\\u001b[2J");
+  expect(refused.stderr).toBe("error: No.\n\\u001b[2J\nhint: \\u001b[2J\n");
+  expect(listed.stdout + listed.stderr).not.toContain("\x1b");
+});
