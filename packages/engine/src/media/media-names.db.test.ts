@@ -160,7 +160,7 @@ test("an object of a background job is not removed by hand", async () => {
   expect([await remove(), removed]).toEqual([undefined, [keyOf("1")]]);
 });
 
-test("a cell that is no JSON for PostgreSQL ends neither a removal nor a collection", async () => {
+test("a cell that PostgreSQL refuses as JSON ends neither a removal nor a collection", async () => {
   for (const digit of ["1", "2", "3"]) await put(null, digit, 10, 2 * HOUR_MS);
   const named = { store: "home", key: keyOf("1"), name: `"key":"${keyOf("2")}"` };
   const broken = String.raw`{"store":"home","key":"${keyOf("3")}","mode":"a\u0000b"}`;

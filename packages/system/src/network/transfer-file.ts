@@ -11,7 +11,7 @@ import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contr
 /** Maximum silence of the other side. */
 const SILENCE_MS = 60_000;
 const READ_BYTES = 1 << 20;
-/** Maximum size of an answer that is no file: a problem, or a file as stored. */
+/** Maximum size of an answer other than a file: a problem, or what was stored. */
 const MAX_TEXT_BYTES = 64 << 10;
 /** Pauses before a transfer is tried again. */
 const RETRY_S = [1, 2, 4, 8, 16] as const;
