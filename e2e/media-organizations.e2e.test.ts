@@ -10,6 +10,8 @@ import { expectExit, makeProject } from "./support/served.ts";
 
 /** Functions read a file by its path and make one. `spy` says what it sees of its database's media. */
 const APP = `import os
+import socket
+import time
 import uuid
 import appdb as db
 from appdb.functions import uuid7
@@ -49,6 +51,18 @@ def leak(target: str) -> db.Document:
     return path
 
 
+@db.udf
+def hide(megabytes: int) -> str:
+    pair = socket.socketpair()
+    for at in range(megabytes):
+        with open(os.path.join(SCRATCH, str(at)), "wb") as made:
+            os.unlink(made.name)
+            made.write(bytes(1 << 20))
+            socket.send_fds(pair[0], [b"x"], [made.fileno()])
+    time.sleep(25)
+    return "held"
+
+
 class Letter(Base, name="letters"):
     id = db.Column(value=uuid7(), primary_key=True)
     text: db.Document
@@ -62,6 +76,12 @@ class Leak(Base, name="leaks"):
     leaked = db.Column(value=leak(target))
 
 
+class Hidden(Base, name="hidden"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    megabytes: db.Int
+    held = db.Column(value=hide(megabytes))
+
+
 @db.query
 def text_of(id: uuid.UUID):
     return Letter.where(Letter.id == id).select(Letter.text)
@@ -70,6 +90,7 @@ def text_of(id: uuid.UUID):
 post = Router(name="post")
 post.add_insert_route(Letter, path="/letters", uploadfile_inputs=[Letter.text])
 post.add_insert_route(Leak, path="/leaks")
+post.add_insert_route(Hidden, path="/hidden")
 post.add_query_route(path="/text", query=text_of, method="get", one_row=True, return_fileresponse=True)
 post.add_compute_route(Letter, path="/spied", inputs=[], uploadfile_inputs=[Letter.text], outputs=[Letter.spied])
 `;
@@ -112,6 +133,9 @@ if ((await useSandbox()) !== undefined) {
       target: join(project.home, "server", "databases", acme.id, "log", "pod.log"),
     });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
+    const hidden = await acme.insert("/hidden", { megabytes: 280 });
+    // the pod ended the code: its files were in no folder and in no process
+    expect(hidden).toMatchObject({ status: 400, json: { code: "worker_died" } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
 
     const home = "mediafs://acme:main/home/letters";

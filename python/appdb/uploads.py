@@ -10,6 +10,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import threading
 import time
 import urllib.parse
@@ -24,6 +25,8 @@ _VERSION_HEADER = "x-client-version"
 #: Files of one request for addresses.
 _GROUP = 50
 _BLOCK_BYTES = 1 << 20
+#: Maximum size of an answer.
+_ANSWER_BYTES = 1 << 20
 _SILENCE_S = 60
 #: An address is valid for so long, also for the last file of a group.
 _EXPIRES_S = 14_400
@@ -123,9 +126,17 @@ def _send_group(pool: ThreadPoolExecutor, store: Store, contents: list[_Content]
         if stored is None:
             stored = _put(store, found["address"], content)
         done.count(counts[content.sha256], content.bytes)
-        return content.sha256, stored["key"]
+        return content.sha256, _key_of(stored, content)
 
     return dict(pool.map(send, zip(unique.values(), answer["files"], strict=True)))
+
+
+def _key_of(stored: dict, content: _Content) -> str:
+    """The server's name of a content, which goes into an address: it is the content's hash, with an extension."""
+    key = str(stored.get("key"))
+    if re.fullmatch(rf"{content.sha256[:2]}/{content.sha256}\.[0-9a-z]+", key) is None:
+        raise UploadError(f"The server stored {content.path} as {key[:200]!r}, not by its content.", code="server_failed")
+    return key
 
 
 def _put(store: Store, address: str, content: _Content) -> dict:
@@ -184,9 +195,18 @@ def _request(method: str, url: str, body, headers: dict[str, str]) -> tuple[int,
             # the server answered before it had read everything
             pass
         answer = connection.getresponse()
-        return answer.status, answer.read()
+        return answer.status, _read(answer)
     finally:
         connection.close()
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    text = answer.read(_ANSWER_BYTES + 1)
+    if len(text) > _ANSWER_BYTES:
+        raise UploadError(f"The server's answer is longer than {_ANSWER_BYTES} bytes.", code="server_failed")
+    if answer.length:
+        raise http.client.IncompleteRead(text, answer.length)
+    return text
 
 
 class _Done:

@@ -23,6 +23,8 @@ class Service(ThreadingHTTPServer):
         self.puts = []
         self.headers = []
         self.failures = []
+        #: Sent in place of the answer to a put.
+        self.hostile = None
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -60,6 +62,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self):
         content = self.body()
+        if self.server.hostile is not None:
+            self.wfile.write(self.server.hostile)
+            self.close_connection = True
+            return None
         if self.server.failures:
             return self.answer(self.server.failures.pop(), {})
         digest = hashlib.sha256(content).hexdigest()
@@ -131,6 +137,22 @@ def test_refusals_have_the_code_and_the_hint_of_the_service(store, tmp_path):
     with pytest.raises(UploadError, match="You do not belong to it. cli org list") as caught:
         upload("cloud://other:main", files(tmp_path, a=b"sea"), store=foreign)
     assert caught.value.code == "organization_not_found"
+
+
+@pytest.mark.parametrize(
+    ("hostile", "message"),
+    [
+        (b"HTTP/1.1 422 No\r\n\r\n" + b"a" * (3 << 20), "longer than 1048576 bytes"),
+        (b"HTTP/1.1 201 Yes\r\ncontent-length: 999999999999999\r\n\r\n{}", "does not answer: IncompleteRead"),
+        (b'HTTP/1.1 201 Yes\r\n\r\n{"key": "../../etc/x"}', r"stored .*a as '../../etc/x', not by its content"),
+        (b'HTTP/1.1 201 Yes\r\n\r\n{"key": "5f/5f.bin"}', "not by its content"),
+    ],
+)
+def test_a_hostile_answer_is_refused(service, store, tmp_path, hostile, message):
+    service.hostile = hostile
+    with pytest.raises(UploadError, match=message) as caught:
+        upload("cloud://acme:main", files(tmp_path, a=b"sea"), store=store)
+    assert caught.value.code in ("server_failed", "server_unreachable")
 
 
 def test_a_missing_file_is_named_before_anything_is_sent(service, store, tmp_path):

@@ -130,9 +130,9 @@ export const MUTATIONS = [
   },
   {
     takes: "a service looks at X-api-key before Authorization",
-    file: `${GATEWAY}/handle-request.ts`,
-    from: 'const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);',
-    to: 'const shown = BEARER.exec(headers.authorization ?? "")?.[1] ?? (own === undefined ? undefined : String(own));',
+    file: `${GATEWAY}/exchange/shown-key.ts`,
+    from: 'return own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);',
+    to: 'return BEARER.exec(headers.authorization ?? "")?.[1] ?? (own === undefined ? undefined : String(own));',
     project: "db",
     test_file: `${GATEWAY}/gateway.db.test.ts`,
     test: "needs a valid key, X-api-key before a bearer token; health needs none",

@@ -88,6 +88,11 @@ export function hashOfKey(key: string): string {
   return key.slice(3, 67);
 }
 
+/** A name as a label: halves of characters are replaced, and other characters that cannot be printed left out. */
+export function printableName(text: string): string {
+  return text.toWellFormed().replace(new RegExp(UNPRINTABLE, "gu"), "");
+}
+
 /** Checks the name that a person gives to a file. Returns it in Unicode's composed form. @throws invalid_name */
 export function checkMediaName(text: string): string {
   const name = checkName(text);

@@ -1,4 +1,5 @@
 import type { ManifestCors } from "./manifest.ts";
+import { printableName } from "./media-uri.ts";
 
 /**
  * What a cell of a media column holds: an object of a store, or an address as it was given. The other members describe the
@@ -26,19 +27,43 @@ export interface MediaReference {
 
 const MEMBERS = ["url", "store", "key", "type", "bytes", "width", "height", "mode", "name"] as const;
 
-/** Prints a reference as its cell holds it. Halves of characters, which PostgreSQL and addresses refuse, are replaced. */
+/**
+ * Prints a reference as its cell holds it. Halves of characters and NUL, which PostgreSQL and addresses refuse, are
+ * replaced.
+ */
 export function printReference(reference: MediaReference): string {
   const text = JSON.stringify(reference, [...MEMBERS]);
-  // JSON.stringify escapes a half; the test may find other text too
-  if (!HALVES.test(text)) return text;
+  // JSON.stringify escapes them; the test may find other text too
+  if (!REFUSED.test(text)) return text;
   const whole = MEMBERS.map((name) => {
     const value = reference[name];
-    return [name, typeof value === "string" ? value.toWellFormed() : value];
+    return [name, typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value];
   });
   return JSON.stringify(Object.fromEntries(whole));
 }
 
-const HALVES = /\\ud[89a-f][0-9a-f]{2}/;
+const REFUSED = /\\u(?:0000|d[89a-f][0-9a-f]{2})/;
+
+/** Pillow's names of modes: `1`, `RGBA`, `I;16B`. */
+const MODE = /^[A-Za-z0-9;]{1,12}$/;
+
+/** What a worker says of a file, as far as a cell can hold it. Code of the application can say anything. */
+export function readDescription(said: Readonly<Record<string, unknown>>): Described {
+  const { height, mode, name, width } = said;
+  const found: Record<keyof Described, unknown> = {
+    width: isCount(width) ? width : undefined,
+    height: isCount(height) ? height : undefined,
+    mode: typeof mode === "string" && MODE.test(mode) ? mode : undefined,
+    name: typeof name === "string" ? printableName(name) || undefined : undefined,
+  };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+}
+
+type Described = Pick<MediaReference, "width" | "height" | "mode" | "name">;
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
 
 /** Reads a cell of a media column. */
 export function readReference(cell: string): MediaReference {

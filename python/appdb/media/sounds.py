@@ -1,10 +1,10 @@
 """What the functions of audio compute."""
 
-from appdb.media.streams import at_time, duration as length_of, sounds
+from appdb.media.streams import MIN_RATE, at_time, duration as length_of, sounds
 from appdb.media.writing import AUDIO_FORMATS, save_audio
 from appdb.kinds._av import opened
 
-MIN_RATE, MAX_RATE = 1_000, 384_000
+MAX_RATE = 384_000
 MAX_FACTOR = 1_000
 
 

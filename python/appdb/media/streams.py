@@ -7,6 +7,7 @@ from appdb.kinds._av import opened
 
 TICKS = 60_000  # Times of frames are whole numbers of these; MPEG-4 allows no more than 65,535.
 MAX_FRAME_PIXELS = 7680 * 4320
+MIN_RATE = 1_000  # Samples a second. A short file of fewer would be hours long.
 _USUAL_RATE = Fraction(25)
 _LEAST_RATE, _GREATEST_RATE = Fraction(1, 100), 240  # Other rates are errors of a file, or its units of time.
 
@@ -128,6 +129,8 @@ def sounds(path, filters="", start=0, stop=None, index=0, what="video"):
         for frame, time in timed(container, stream, step, start, stop):
             if graph is None:
                 form = (frame.sample_rate, frame.format.name, frame.layout.name)
+                if frame.sample_rate < MIN_RATE:
+                    raise ValueError(f"the audio has {frame.sample_rate} samples a second, fewer than {MIN_RATE}")
                 named = _named_layout(frame.layout)
                 graph = Graph(joined(cut, named, filters), [sound_source(*form)], "abuffersink")
             if (frame.sample_rate, frame.format.name, frame.layout.name) != form:

@@ -1,4 +1,5 @@
 import type { Problem } from "@appdb/contract/errors";
+import { showControlsInLines } from "./show-controls.ts";
 
 /** Minimal interface of an output stream. */
 export interface TextStream {
@@ -58,11 +59,12 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     json,
     problem: (problem, asJson) => {
       if (asJson && !hasPayload) json(problem);
+      const shown = (text: string) => note(showControlsInLines(text));
       // After Ctrl-C, the interruption is not an error.
-      note(problem.code === "interrupted" ? problem.detail : `error: ${problem.detail}`);
+      shown(problem.code === "interrupted" ? problem.detail : `error: ${problem.detail}`);
       if ((problem.errors?.length ?? 0) > 1)
-        for (const { detail, pointer } of problem.errors ?? []) note(`    ${pointer}: ${detail}`);
-      if (problem.hint !== undefined) note(`hint: ${problem.hint}`);
+        for (const { detail, pointer } of problem.errors ?? []) shown(`    ${pointer}: ${detail}`);
+      if (problem.hint !== undefined) shown(`hint: ${problem.hint}`);
     },
   };
 }

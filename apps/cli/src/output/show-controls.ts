@@ -4,3 +4,8 @@ export function showControls(text: string): string {
     character === "\n" ? "\\n" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+/** The same for text of several lines, such as an error of a server. */
+export function showControlsInLines(text: string): string {
+  return text.replace(/[^\n\t]+/g, showControls);
+}

@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mediaUsageSchema } from "@appdb/contract/routes/media-files";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { nestTooDeep } from "@appdb/testkit/deep-folder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -10,6 +13,7 @@ import { DiskGuard, type DiskGuardDeps, diskLimits, measureFolders, nextLook, ro
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
 const NOBODY = 65_534;
+const codeOf = (error: NodeJS.ErrnoException) => error.code;
 
 /** A guard of 1 GB whose time does not pass. */
 function guardOf(folder: string, given: Partial<DiskGuardDeps> = {}): DiskGuard {
@@ -41,6 +45,14 @@ test.each([1, 10, 1_000])("a new database of %i GB has most of its disk availabl
     diskGb * GB * 0.75,
   );
 });
+
+test.each([1, 2, 3, 4, 6, 7, 8, 9, 17])(
+  "a disk of %i GB has whole bytes of room, as the usage of media shows",
+  (diskGb) => {
+    const room = roomOf({ data_bytes: 30 * MB, wal_bytes: 16 * MB }, diskLimits({ disk_gb: diskGb }));
+    expect(mediaUsageSchema.shape.room_bytes.parse(room)).toBe(room);
+  },
+);
 
 test("checks again before the fastest disk could fill the space", () => {
   expect(nextLook(2 * GB)).toBeLessThanOrEqual(11_000);
@@ -132,6 +144,30 @@ test("counts folders without permissions and skips other users' folders", async 
     rmSync(folder, { recursive: true });
   }
 });
+
+test.runIf(process.platform === "linux")(
+  "a folder that a process closes again and again is not passed over",
+  async () => {
+    const [folder, before] = [mkdtempSync(join(tmpdir(), "appdb-disk-")), process.cwd()];
+    const isRoot = process.geteuid?.() === 0;
+    mkdirSync(join(folder, "own"));
+    if (isRoot) for (const path of [folder, join(folder, "own")]) chownSync(path, NOBODY, NOBODY);
+    const close = "const fs = require('fs'); for (;;) fs.chmodSync(process.argv[1], 0);";
+    const closing = spawn(process.execPath, ["-e", close, join(folder, "own")]);
+    try {
+      process.chdir(folder);
+      if (isRoot) process.seteuid?.(NOBODY);
+      const failure = async () => measureFolders(["."]).then(() => undefined, codeOf);
+      await expect.poll(failure, { timeout: 10_000, interval: 1 }).toBe("EACCES");
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      process.chdir(before);
+      closing.kill("SIGKILL");
+      await once(closing, "exit");
+      await removeFolder(folder);
+    }
+  },
+);
 
 test.runIf(process.platform === "linux")("a folder too deep for a path counts as a full disk", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));

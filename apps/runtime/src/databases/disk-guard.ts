@@ -36,7 +36,7 @@ export function diskLimits(resources: Pick<Resources, "disk_gb">): DiskLimits {
   return {
     limit_bytes: limitBytes,
     wal_bytes: walBudgetMb(resources) * MB,
-    reserve_bytes: Math.min(limitBytes / 20, 512 * MB),
+    reserve_bytes: Math.min(Math.floor(limitBytes / 20), 512 * MB),
   };
 }
 
@@ -136,12 +136,12 @@ export class DiskGuard implements Disposable {
       this.#use = { ...files, data_bytes: files.data_bytes + (isInBucket ? 0 : this.#media.bytes) };
       this.#measuredAt = begunAt;
     } catch (error) {
-      if (!hasCode(error, "ENAMETOOLONG")) {
+      if (!hasCode(error, "ENAMETOOLONG", "EACCES")) {
         // the last result stays valid until the next check
         log.warn({ err: error }, "the disk could not be measured");
         return;
       }
-      log.warn({ err: error }, "a folder is too deep to be measured: the disk counts as full");
+      log.warn({ err: error }, "a folder is too deep or closed and cannot be measured: the disk counts as full");
       this.#use = { data_bytes: this.#limits.limit_bytes, wal_bytes: 0 };
     }
     const isFull = roomOf(this.#use, this.#limits) <= 0;
@@ -238,13 +238,21 @@ async function openFolder(path: string): Promise<Dir | []> {
   }
 }
 
-/** Another user's folder does not count, because no function can have written there. */
+/**
+ * Another user's folder does not count, because no function can have written there.
+ * @throws EACCES for one of ours that something closes again at once
+ */
 async function openClosed(path: string): Promise<Dir | []> {
   try {
     await chmod(path, 0o700);
-    return await opendir(path);
   } catch (error) {
     if (isDenied(error) || isMissing(error)) return [];
+    throw error;
+  }
+  try {
+    return await opendir(path);
+  } catch (error) {
+    if (isMissing(error)) return [];
     throw error;
   }
 }

@@ -20,6 +20,7 @@ import { type Certificates, type CertificatesDeps, startCertificates } from "./a
 import { findByPort, openAdminSocket, readDoorForwarded } from "./admin-socket.ts";
 import { addBudgetMetrics, createByteBudget } from "./admission/byte-budget.ts";
 import { createConnectionBounds } from "./admission/connection-bounds.ts";
+import { createOpenAnswers } from "./admission/open-answers.ts";
 import { createRateLimits } from "./admission/rate-limits.ts";
 import { createStrangers, STRANGER_TIMES } from "./admission/strangers.ts";
 import { createIsTrusted, createReadForwarded } from "./admission/trusted-proxies.ts";
@@ -87,6 +88,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const stored = deps.state_file === undefined ? undefined : openKeptState(deps.state_file, log);
   table.replace(stored?.databases ?? []);
   const keys = createDatabaseKeys({ ...deps, stored });
+  const openAnswers = createOpenAnswers({ log, keys, table });
   const keyUses = createKeyUses(db, log);
   const budget = createByteBudget(config.limits.memory_bytes);
   const findToken = createFindPodToken(deps, stored);
@@ -100,6 +102,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     table,
     keys,
     permits: createStorePermits(findToken),
+    open_answers: openAnswers,
     key_uses: keyUses,
     links,
     counts,
@@ -204,6 +207,7 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
     await objects?.stop();
     await traffic[Symbol.asyncDispose]();
     await withinTime(Promise.resolve(keyUses[Symbol.asyncDispose]()), LAST_USES_MS);
+    openAnswers[Symbol.dispose]();
     keys[Symbol.dispose]();
     links[Symbol.dispose]();
     stored?.[Symbol.dispose]();

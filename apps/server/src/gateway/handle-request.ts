@@ -9,11 +9,13 @@ import type { TurnShares } from "@appdb/system/network/turn-shares";
 import type { GatewayLimits } from "../config/config-gateway.ts";
 import type { KeyUses } from "../edge/key-uses.ts";
 import type { ByteBudget } from "./admission/byte-budget.ts";
+import type { OpenAnswers } from "./admission/open-answers.ts";
 import type { RateLimits } from "./admission/rate-limits.ts";
 import type { Strangers } from "./admission/strangers.ts";
 import { type Exchange, type GatewayRequest, isDisconnected } from "./exchange/exchange.ts";
 import * as refusals from "./exchange/refusals.ts";
 import type { RequestCounts } from "./exchange/request-counts.ts";
+import { shownText } from "./exchange/shown-key.ts";
 import { answerDocs } from "./forward/answer-docs.ts";
 import { answerPreflight, answerProblem } from "./forward/answer-problem.ts";
 import { hasBody } from "./forward/forwarded-headers.ts";
@@ -41,6 +43,7 @@ export interface HandleDeps {
   readonly table: RoutingTable;
   readonly keys: DatabaseKeys;
   readonly permits: StorePermits;
+  readonly open_answers: Pick<OpenAnswers, "follow">;
   readonly key_uses: Pick<KeyUses, "note">;
   readonly links: PodLinks;
   readonly rates: RateLimits;
@@ -207,13 +210,18 @@ async function sendKeyless(
   throw refusals.notServing(false);
 }
 
-function sendLimits({ budget, limits, shares }: HandleDeps, bodyBytes: number, maxMs = limits.request_ms): SendLimits {
+function sendLimits(
+  { budget, limits, open_answers: openAnswers, shares }: HandleDeps,
+  bodyBytes: number,
+  maxMs = limits.request_ms,
+): SendLimits {
   return {
     body_bytes: bodyBytes,
     client_ms: limits.client_ms,
     request_ms: Math.min(limits.request_ms, maxMs),
     budget,
     shares,
+    open_answers: openAnswers,
   };
 }
 
@@ -256,18 +264,10 @@ function isSignedPath(path: string): boolean {
   return path.startsWith("/_media/");
 }
 
-const BEARER = /^bearer +(\S+)$/i;
-
 /** @throws unauthorized */
 function shownKey({ req }: Exchange): string {
   const shown = shownText(req);
   if (shown === undefined) throw refusals.noKey(false);
-  return shown;
-}
-
-function shownText({ headers }: GatewayRequest): string | undefined {
-  const own = headers["x-api-key"];
-  const shown = own === undefined ? BEARER.exec(headers.authorization ?? "")?.[1] : String(own);
   return shown;
 }
 

@@ -3,10 +3,12 @@ import { MAX_MEDIA_NAME } from "../media-uri.ts";
 
 /** Bodies of the routes for files of media stores. Names are checked by `checkMediaName`. */
 const time = z.iso.datetime();
-const name = z
-  .string()
-  .max(MAX_MEDIA_NAME)
-  .refine((text) => !text.includes("\0"), "Must not contain a NUL character");
+const textUpTo = (length: number) =>
+  z
+    .string()
+    .max(length)
+    .refine((text) => !text.includes("\0"), "Must not contain a NUL character");
+const name = textUpTo(MAX_MEDIA_NAME);
 const yesOrNo = z.enum(["0", "1"]).default("0");
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
@@ -24,7 +26,7 @@ export const mediaListQuerySchema = z.strictObject({
   deep: yesOrNo,
   /** `1`: the objects that the store named by their content, in place of the files that people named. */
   objects: yesOrNo,
-  cursor: z.string().max(2_000).optional(),
+  cursor: textUpTo(2_000).optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(200),
 });
 

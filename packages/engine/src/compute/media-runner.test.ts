@@ -66,3 +66,13 @@ test("a result that is the given file keeps its cell", async () => {
   const { values } = await withMedia(runner, media).run(GRAPH, [CELL]);
   expect(values).toEqual([CELL]);
 });
+
+test("a result that is its input keeps its object, whatever the worker says of it", async () => {
+  const given = JSON.stringify({ path: "/store/a.png" });
+  const checked = { width: 4, height: "4", mode: "a\0b", name: "n\0m", url: "s3://other/b.png", key: "k" };
+  const runner = createFakeUdfRunner({ thumb: () => JSON.stringify({ path: "/store/a.png", checked }) });
+  const media = mediaThat({ locate: async () => given, isUnchanged: async () => true });
+  const { errors, values } = await withMedia(runner, media).run(GRAPH, [CELL]);
+  expect(errors).toBeNull();
+  expect(values.map((cell) => JSON.parse(String(cell)))).toEqual([{ url: "s3://bucket/a.png", width: 4, name: "nm" }]);
+});

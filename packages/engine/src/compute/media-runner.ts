@@ -1,5 +1,5 @@
 import { AppError } from "@appdb/contract/errors";
-import { printReference, readReference } from "@appdb/contract/media";
+import { printReference, readDescription, readReference } from "@appdb/contract/media";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { iteratedOutputs } from "../expressions/made-rows.ts";
 import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
@@ -32,7 +32,7 @@ type Errors = Record<string, UdfError>;
 /** What a worker gives for a file: one that it made, a given one with what it knows of it, or why there is none. */
 interface WorkerFile {
   readonly path?: string;
-  readonly checked?: { readonly width?: number; readonly height?: number; readonly mode?: string };
+  readonly checked?: Readonly<Record<string, unknown>>;
   readonly error?: { readonly type: string; readonly message: string };
 }
 
@@ -269,7 +269,9 @@ async function storeResult(
   const { checked, error, path } = JSON.parse(made) as WorkerFile;
   if (error !== undefined) return { kind: "raised", function: step.name, ...error, at: null };
   const given = givenFile(computed, step.name, path);
-  if (given !== undefined && checked !== undefined) return printReference({ ...readReference(given), ...checked });
+  if (given !== undefined && checked !== undefined) {
+    return printReference({ ...readReference(given), ...readDescription(checked) });
+  }
   const { media } = computed;
   try {
     return await (given === undefined ? media.store(made, step.type, signal) : media.keep(given, step.type, signal));

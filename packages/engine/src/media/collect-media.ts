@@ -51,7 +51,7 @@ export async function collectMedia(
 export type KeptBecause =
   | { readonly reason: "row"; readonly table: string; readonly column: string }
   | { readonly reason: "name"; readonly name: string }
-  /** A request gave it a moment ago, whose row may follow; or a job runs, which could be undone. */
+  /** A request gave it a moment ago, whose row may follow; or a job runs, which could be undone or has the file. */
   | { readonly reason: "recent" | "jobs" };
 
 /**
@@ -74,6 +74,8 @@ export async function removeUnused(
     });
     if (count > 0) return { reason: "row", table: table.name, column };
   }
+  const held = await sql.query({ text: `with ${HELD} select from held where held.key = $1`, values: [object.key] });
+  if (held.row_count > 0) return { reason: "jobs" };
   const deleted = await sql.transaction((connection) => deleteLocked(connection, media, [object], SETTLED_MS));
   return deleted.objects > 0 ? undefined : { reason: "recent" };
 }
@@ -195,8 +197,11 @@ function usesOf(tables: readonly CatalogTable[]) {
   );
 }
 
-/** The key in a cell. A cell is the text of a reference (contract, media.ts). */
-const KEY_OF = (cell: string): string => `(${cell}::json ->> 'key')`;
+/**
+ * The key in a cell. A cell is the text of a reference (contract, media.ts). Not by `json`: one cell that PostgreSQL
+ * refuses would end every collection. Quotes in other members are escaped, so that none looks like the key.
+ */
+const KEY_OF = (cell: string): string => `substring(${cell} from '"key":"([^"\\\\]+)"')`;
 
 /** The keys in the requests of unfinished background jobs, and in results that can still be read. */
 const HELD = `held as materialized (

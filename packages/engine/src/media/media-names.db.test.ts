@@ -145,3 +145,32 @@ test("an object is removed by hand only if nothing refers to it", async () => {
   expect(await remove("4")).toBeUndefined();
   expect(removed).toEqual([keyOf("4")]);
 });
+
+test("an object of a background job is not removed by hand", async () => {
+  await put(null, "1", 10, 2 * HOUR_MS);
+  const form = JSON.stringify({ fields: [], files: [["picture", printReference({ store: "home", key: keyOf("1") })]] });
+  await tested.sql.query({
+    text: `insert into appdb.background (id, folder, service, route, body, search, most_attempts, expires_s, incarnation, form, state)
+      values (uuidv7(), 'main', 's', 'POST /a', '', '', 1, 60, uuidv7(), $1, 'running')`,
+    values: [form],
+  });
+  const remove = () => removeUnused(tested.sql, media, { store: "home", key: keyOf("1") });
+  expect([await remove(), removed]).toEqual([{ reason: "jobs" }, []]);
+  await tested.sql.query({ text: "update appdb.background set state = 'done', form = null" });
+  expect([await remove(), removed]).toEqual([undefined, [keyOf("1")]]);
+});
+
+test("a cell that PostgreSQL refuses as JSON ends neither a removal nor a collection", async () => {
+  for (const digit of ["1", "2", "3"]) await put(null, digit, 10, 2 * HOUR_MS);
+  const named = { store: "home", key: keyOf("1"), name: `"key":"${keyOf("2")}"` };
+  const broken = String.raw`{"store":"home","key":"${keyOf("3")}","mode":"a\u0000b"}`;
+  for (const cell of [printReference(named), broken]) {
+    await tested.sql.query({ text: "insert into photos (id, picture) values (uuidv7(), $1)", values: [cell] });
+  }
+  const remove = (digit: string) => removeUnused(tested.sql, media, { store: "home", key: keyOf(digit) });
+  expect([await remove("1"), await remove("3")]).toEqual(
+    Array(2).fill({ reason: "row", table: "photos", column: "picture" }),
+  );
+  expect(await collectMedia(tested.sql, media, HOUR_MS)).toBe(1);
+  expect(removed).toEqual([keyOf("2")]);
+});

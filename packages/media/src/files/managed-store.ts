@@ -348,7 +348,7 @@ const WHY: Why = {
   ],
   name: ({ name }) => [`it is the file ${JSON.stringify(name)}`, "Remove this name. Its content follows."],
   recent: () => ["it was given within the last hour, and a row may follow", "Try again in an hour."],
-  jobs: () => ["jobs are running that could be undone", "Try again when they have ended: cli jobs list"],
+  jobs: () => ["jobs are running that could need it", "Try again when they have ended: cli jobs list"],
 };
 
 function inUse(uri: string, kept: KeptBecause): Error {

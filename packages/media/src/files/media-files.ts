@@ -6,7 +6,13 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { AppError, appError } from "@appdb/contract/errors";
-import { type MediaReference, plainAddress, printReference, readReference } from "@appdb/contract/media";
+import {
+  type MediaReference,
+  plainAddress,
+  printReference,
+  readDescription,
+  readReference,
+} from "@appdb/contract/media";
 import { HOME_STORE } from "@appdb/contract/media-place";
 import { isObjectKey, MEDIA_SCHEME, objectKey, parseMediaUri } from "@appdb/contract/media-uri";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
@@ -69,8 +75,8 @@ interface KnownFile extends Pick<MediaReference, "width" | "height" | "mode" | "
   readonly sha256?: string;
 }
 
-/** A file that a worker made, as it gives it. */
-type MadeFile = Omit<KnownFile, "source" | "bytes" | "sha256"> & { readonly path: string };
+/** A file that a worker made, as it gives it. What it says of it is not checked yet. */
+type MadeFile = Readonly<Record<string, unknown>> & { readonly path: string };
 
 /** Files of media columns on this machine: those of local stores as they are, all others in a cache. */
 export class LocalMediaFiles implements MediaFiles {
@@ -102,13 +108,13 @@ export class LocalMediaFiles implements MediaFiles {
   }
 
   async store(made: string, { kind, destination }: ColumnType, signal?: AbortSignal): Promise<string> {
-    const { path, ...known } = JSON.parse(made) as MadeFile;
+    const { path, ...said } = JSON.parse(made) as MadeFile;
     const source = await takeWorkerFile(path, this.#options);
     try {
       const head = await headOf(source);
       const found = sniffType(head, basename(path));
       if (found === undefined || !fits(found, kind)) throw madeWrongKind(kind, misfit(found, head));
-      return await this.#add({ ...known, source }, found, this.#outputOf(destination), signal);
+      return await this.#add({ ...readDescription(said), source }, found, this.#outputOf(destination), signal);
     } finally {
       if (typeof source === "string") await rm(source, { force: true });
     }

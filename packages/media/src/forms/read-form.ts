@@ -4,6 +4,7 @@ import { closeSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
+import { printableName } from "@appdb/contract/media-uri";
 import type { FormLimits, FormReader, ReceivedForm, UploadedFile } from "@appdb/engine/ports";
 import { createFile, removeFile, writeAllOf } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
@@ -290,13 +291,9 @@ class Receiving implements ReceivedForm {
   }
 }
 
-/** The last part of a name, without control characters and halves of characters, of at most 255 characters. */
+/** The last part of a name that can be printed, of at most 255 characters. */
 function plainName(name: string): string {
-  const last = name.split(/[\\/]/).at(-1) ?? "";
-  return [...last.toWellFormed()]
-    .filter((mark) => mark >= " " && mark !== "\x7f")
-    .slice(-255)
-    .join("");
+  return [...printableName(name.split(/[\\/]/).at(-1) ?? "")].slice(-255).join("");
 }
 
 function invalidForm(reason: string, cause?: unknown): Error {

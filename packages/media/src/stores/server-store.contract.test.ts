@@ -153,6 +153,27 @@ describe("over a folder", () => {
     await eventually(async () => expect((await inner.list()).objects.map(({ key }) => key)).toEqual(["whole"]));
   });
 
+  test("an upload that comes too slowly is cut, and its place is free again", async () => {
+    const inner = openDiskStore(newFolder());
+    const bounds = new StoreBounds({ ...STORE_LIMITS, org_requests: 1, put_wait_ms: 100, put_bytes_per_s: 1_000_000 });
+    const notes: string[] = [];
+    const { socket } = await serve(inner, notes, bounds);
+    const client = connect(socket);
+    client.on("error", () => undefined);
+    client.write(`PUT /slow HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\ncontent-length: 1000\r\n\r\n`);
+    const trickle = setInterval(() => client.write("a"), 20);
+    try {
+      await once(client, "close");
+    } finally {
+      clearInterval(trickle);
+      client.destroy();
+    }
+    await using store = openAt(socket);
+    await store.put("whole", bytesContent(Buffer.from("x")), TYPE);
+    await eventually(async () => expect((await inner.list()).objects.map(({ key }) => key)).toEqual(["whole"]));
+    expect(notes.filter((note) => note.includes("unavailable"))).toEqual([]);
+  });
+
   test("objects that were stored before are found where they are", async () => {
     const [earlier, later] = [openDiskStore(newFolder()), openDiskStore(newFolder())];
     await earlier.put("a", bytesContent(Buffer.from("before")), TYPE);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { STORE_LIMITS, StoreBounds } from "./store-bounds.ts";
 
-const LIMITS = { ...STORE_LIMITS, org_requests: 2, org_waiting: 1, org_bytes: 10, bytes: 15 };
+const LIMITS = { ...STORE_LIMITS, org_requests: 2, org_waiting: 1, org_bytes: 10, bytes: 15, spare_bytes: 0 };
 const never = new AbortController().signal;
 
 /** A request that runs until it is ended. */
@@ -52,6 +52,32 @@ test("memory is shared among all", async () => {
   await first.done;
   await settle();
   expect(second.seen.state).toBe("running");
+});
+
+test("the last part is for organizations without a running request", async () => {
+  const bounds = new StoreBounds({ ...LIMITS, spare_bytes: 5 });
+  const [first, second] = [begin(bounds, "a", 8), begin(bounds, "b", 2)];
+  const [more, third] = [begin(bounds, "b", 1), begin(bounds, "c", 5)];
+  await settle();
+  expect([first, second, more, third].map(({ seen }) => seen.state)).toEqual([
+    "running",
+    "running",
+    "waiting",
+    "running",
+  ]);
+});
+
+test("an organization has an eighth of all, which is enough for the largest put and small requests", async () => {
+  expect(STORE_LIMITS.org_bytes).toBe(STORE_LIMITS.bytes / 8);
+  const bounds = new StoreBounds();
+  const running = [];
+  for (const org of ["a", "b", "c"]) {
+    for (const bytes of [48 << 20, 48 << 20, ...Array(16).fill(1 << 20)]) running.push(begin(bounds, org, bytes));
+  }
+  const victim = begin(bounds, "victim", 48 << 20);
+  await settle();
+  expect(running.filter(({ seen }) => seen.state === "running")).toHaveLength(3 * 17);
+  expect(victim.seen.state).toBe("running");
 });
 
 test("a request that is aborted or waits for too long leaves its place", async () => {

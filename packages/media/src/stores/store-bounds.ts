@@ -8,17 +8,26 @@ export interface StoreLimits {
   /** Bytes in memory for an organization, and for all. */
   readonly org_bytes: number;
   readonly bytes: number;
+  /** The part of all bytes that only organizations without a running request get. */
+  readonly spare_bytes: number;
   /** How long a request waits. */
   readonly wait_ms: number;
+  /** A put may wait so long for its sender, and a second more for each of these bytes. */
+  readonly put_wait_ms: number;
+  readonly put_bytes_per_s: number;
 }
 
 const MB = 1 << 20;
 export const STORE_LIMITS: StoreLimits = {
   org_requests: 32,
   org_waiting: 512,
-  org_bytes: 96 * MB,
-  bytes: 256 * MB,
+  // above the memory of the largest put, so that small requests pass it
+  org_bytes: 64 * MB,
+  bytes: 512 * MB,
+  spare_bytes: 64 * MB,
   wait_ms: 60_000,
+  put_wait_ms: 30_000,
+  put_bytes_per_s: MB / 4,
 };
 
 interface Waiting {
@@ -35,13 +44,13 @@ interface Share {
 
 /** Shares places and memory among organizations. Those that have their share wait, and others pass them. */
 export class StoreBounds {
-  readonly #limits: StoreLimits;
+  readonly limits: StoreLimits;
   readonly #shares = new Map<string, Share>();
   readonly #waiting = new Set<Waiting>();
   #bytes = 0;
 
   constructor(limits: StoreLimits = STORE_LIMITS) {
-    this.#limits = limits;
+    this.limits = limits;
   }
 
   /** Runs `work` with a place and `bytes` of memory. @throws overloaded; the reason of the signal */
@@ -63,8 +72,9 @@ export class StoreBounds {
   }
 
   #fits(share: Share, bytes: number): boolean {
-    const { bytes: all, org_bytes: orgBytes, org_requests: orgRequests } = this.#limits;
-    return share.running < orgRequests && share.bytes + bytes <= orgBytes && this.#bytes + bytes <= all;
+    const { bytes: all, org_bytes: orgBytes, org_requests: orgRequests, spare_bytes: spareBytes } = this.limits;
+    const most = share.running === 0 ? all : all - spareBytes;
+    return share.running < orgRequests && share.bytes + bytes <= orgBytes && this.#bytes + bytes <= most;
   }
 
   #take(share: Share, bytes: number): void {
@@ -74,7 +84,7 @@ export class StoreBounds {
   }
 
   async #wait(orgId: string, share: Share, bytes: number, signal: AbortSignal): Promise<void> {
-    const { org_waiting: orgWaiting, wait_ms: waitMs } = this.#limits;
+    const { org_waiting: orgWaiting, wait_ms: waitMs } = this.limits;
     if (share.waiting >= orgWaiting) throw overloaded();
     const late = AbortSignal.timeout(waitMs);
     share.waiting += 1;

@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { AppError, appError, ERRORS } from "@appdb/contract/errors";
 import { PARTS_AT_ONCE, streamedContent } from "./content.ts";
 import { isKey, type MediaStore } from "./media-store.ts";
-import type { StoreBounds } from "./store-bounds.ts";
+import type { StoreBounds, StoreLimits } from "./store-bounds.ts";
 import { storeError } from "./store-errors.ts";
 
 /** The largest part of a store, of which `PARTS_AT_ONCE` are in memory. */
@@ -135,7 +135,7 @@ async function take(
   if (!Number.isSafeInteger(bytes) || Array.isArray(sha256)) throw invalidRequest();
   const held = Math.max(LEAST_BYTES, Math.min(bytes, PART_BYTES * PARTS_AT_ONCE));
   const invalid = (said: string) => storeError("invalid", { address: "", said, credentials: "" });
-  const content = streamedContent(req, { bytes, sha256 }, invalid);
+  const content = streamedContent(paced(req, deps.bounds.limits), { bytes, sha256 }, invalid);
   try {
     const options = { content_type: type, ...(sha256 === undefined ? {} : { sha256 }), signal };
     const done = await within(deps, "write", held, signal, (store) => store.put(key, content, options));
@@ -145,6 +145,24 @@ async function take(
     // The sender reads the response when it has sent all. One that is gone gets none.
     await content.drain().catch(() => undefined);
     throw error;
+  }
+}
+
+/** Cuts a sender that is too slow, because a put holds memory. Time in which the store reads nothing does not count. */
+async function* paced(
+  req: IncomingMessage,
+  { put_bytes_per_s: bytesPerS, put_wait_ms: waitMs }: StoreLimits,
+): AsyncGenerator<Buffer> {
+  let [bytes, waitedMs, since] = [0, 0, performance.now()];
+  for await (const piece of req as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    waitedMs += performance.now() - since;
+    if (waitedMs > waitMs + (1_000 * bytes) / bytesPerS) {
+      req.socket.destroy();
+      throw appError("overloaded", { detail: `A pod sent ${bytes} bytes of an object in ${Math.round(waitedMs)} ms.` });
+    }
+    yield piece;
+    since = performance.now();
   }
 }
 

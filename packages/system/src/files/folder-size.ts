@@ -7,6 +7,8 @@ const BLOCK_BYTES = 512;
 const AT_ONCE = 32;
 /** Removed, or replaced by a file, in the meantime. */
 const GONE = ["ENOENT", "ENOTDIR"];
+/** Too deep for a path, or closed to us. */
+const UNREADABLE = ["ENAMETOOLONG", "EACCES", "EPERM"];
 
 /** Disk usage of folders in bytes. @see folderUse */
 export async function folderBytes(folders: readonly string[]): Promise<number> {
@@ -22,8 +24,8 @@ export interface FolderUse {
 /**
  * Measures the disk usage of folders. A file with several names counts once, a sparse file by its blocks; links are not
  * followed. Entries that disappear during the scan are skipped, and missing folders count as 0. `written_since` skips
- * entries created and last written earlier, by the file system's clock. Counting stops above `max_files`. Folders too deep
- * for a path count as infinite: code could hide files there.
+ * entries created and last written earlier, by the file system's clock. Counting stops above `max_files`. Folders that
+ * cannot be read count as infinite, as those too deep for a path: code could hide files there.
  */
 export async function folderUse(
   folders: readonly string[],
@@ -33,8 +35,8 @@ export async function folderUse(
   }: { max_files?: number; written_since?: Date } = {},
 ): Promise<FolderUse> {
   const sinceMs = writtenSince?.getTime() ?? 0;
-  const endAtTooDeep = (error: NodeJS.ErrnoException): undefined => {
-    if (error.code !== "ENAMETOOLONG") throw error;
+  const endAtUnreadable = (error: NodeJS.ErrnoException): undefined => {
+    if (!UNREADABLE.includes(error.code ?? "")) throw error;
     [bytes, files] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   };
   const seen = new Set<string>();
@@ -42,7 +44,7 @@ export async function folderUse(
   let [bytes, files] = [0, 0];
 
   async function count(path: string): Promise<void> {
-    const found = await awaitIfExists(lstat(path).catch(endAtTooDeep), GONE);
+    const found = await awaitIfExists(lstat(path).catch(endAtUnreadable), GONE);
     if (found === undefined) return;
     const key = `${found.dev}:${found.ino}`;
     if (found.nlink > 1 && !found.isDirectory()) {
@@ -60,7 +62,7 @@ export async function folderUse(
   for (let folder = waiting.pop(); folder !== undefined && files <= maxFiles; folder = waiting.pop()) {
     const parent = folder;
     const entries: Dirent[] =
-      (await awaitIfExists(readdir(parent, { withFileTypes: true }).catch(endAtTooDeep), GONE)) ?? [];
+      (await awaitIfExists(readdir(parent, { withFileTypes: true }).catch(endAtUnreadable), GONE)) ?? [];
     for (let at = 0; at < entries.length && files <= maxFiles; at += AT_ONCE) {
       await Promise.all(entries.slice(at, at + AT_ONCE).map(({ name }) => count(join(parent, name))));
     }

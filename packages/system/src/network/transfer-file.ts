@@ -11,6 +11,8 @@ import { type AppError, appError, fromProblem, parseProblem } from "@appdb/contr
 /** Maximum silence of the other side. */
 const SILENCE_MS = 60_000;
 const READ_BYTES = 1 << 20;
+/** Maximum size of an answer other than a file: a problem, or what was stored. */
+const MAX_TEXT_BYTES = 64 << 10;
 /** Pauses before a transfer is tried again. */
 const RETRY_S = [1, 2, 4, 8, 16] as const;
 /** The name of a file that is not complete has the pid of its process. */
@@ -196,9 +198,18 @@ function refusal({ statusCode = 0 }: IncomingMessage, text: string): Error {
     : fromProblem(problem);
 }
 
+/** Empty for an answer that is too large, which is not read to its end. */
 async function textOf(answer: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
   try {
-    return Buffer.concat(await answer.toArray()).toString("utf8");
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      // leaving the loop ends the connection
+      if (bytes > MAX_TEXT_BYTES) return "";
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces).toString("utf8");
   } catch (error) {
     throw new Passing(String(error));
   }

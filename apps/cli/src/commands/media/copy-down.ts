@@ -8,7 +8,7 @@ import { getFile, hashOf, pidOfPart } from "@appdb/system/network/transfer-file"
 import { identifyProcess } from "@appdb/system/processes/process-identity";
 import type { Context } from "../../context.ts";
 import { type Copied, type CopyProgress, inGroups, inLanes } from "./copy-progress.ts";
-import { eachFile, type MediaTarget, notFound, readable, readableFile } from "./media-target.ts";
+import { eachFile, type MediaTarget, notFound, readable, readableFile, unaskedName } from "./media-target.ts";
 
 /** Files of one request for addresses. */
 const GROUP = 50;
@@ -27,7 +27,7 @@ export async function copyDown(
   if (!isRecursive) {
     const [file] = await readableFile(source, to);
     if (file === undefined) return progress.result();
-    const path = isFolder ? join(destination, basename(file.name)) : destination;
+    const path = isFolder ? join(destination, belowOf(source.name, file.name)) : destination;
     await removeLeft(dirname(path));
     await fetchFile(ctx, file, path, progress);
     return progress.result();
@@ -53,8 +53,14 @@ export async function copyDown(
 
 /** The path of a file below the copied folder. The server's names are checked again: none leads out of the folder. */
 function belowOf(folder: string, name: string): string {
-  const checked = isObjectKey(name) ? name : checkMediaName(name);
-  return checked === folder ? basename(checked) : checked.slice(folder === "" ? 0 : folder.length + 1);
+  if (name === folder) return basename(checkAnyName(name));
+  const start = folder === "" ? "" : `${folder}/`;
+  if (!name.startsWith(start)) throw unaskedName(name);
+  return checkAnyName(name.slice(start.length));
+}
+
+function checkAnyName(name: string): string {
+  return isObjectKey(name) ? name : checkMediaName(name);
 }
 
 /** Removes what killed commands left in a folder. A folder that cannot be used is reported by the copy into it. */

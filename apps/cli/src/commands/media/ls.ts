@@ -56,5 +56,5 @@ function noteObjects(store: string, objects: number): string {
 
 function lineOf({ bytes, is_folder: isFolder, name, type, updated_at: updatedAt }: MediaEntry): string[] {
   const at = updatedAt.replace("T", " ").slice(0, 16);
-  return [formatBytes(bytes), at, isFolder ? "folder" : (type ?? ""), showControls(isFolder ? `${name}/` : name)];
+  return [formatBytes(bytes), at, isFolder ? "folder" : (type ?? ""), isFolder ? `${name}/` : name].map(showControls);
 }

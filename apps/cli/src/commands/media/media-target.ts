@@ -70,10 +70,20 @@ export async function readableFile(source: MediaTarget, to: string): Promise<Rea
   }
 }
 
-/** Addresses of files, in their order. @throws media_not_found */
+/** Addresses of files, in their order. @throws media_not_found; server_failed for files that were not asked for */
 export async function readable(target: MediaTarget, names: readonly string[]): Promise<ReadableFile[]> {
   const { files } = await target.call("mediaRead", { body: { names: [...names], expires_s: EXPIRES_S } });
+  const unasked = files.find(({ name }, at) => name !== names[at]);
+  if (unasked !== undefined) throw unaskedName(unasked.name);
   return files.map((file) => ({ ...file, address: target.resolve(file.address) }));
+}
+
+/** The error of a server that answers with the name of another file. */
+export function unaskedName(name: string): Error {
+  return appError("server_failed", {
+    detail: `The server answered with the file ${JSON.stringify(name.slice(0, 200))}, which was not asked for.`,
+    hint: "Check that you trust this server: cli whoami",
+  });
 }
 
 /** Whether a name is a folder of the store and not a file. */

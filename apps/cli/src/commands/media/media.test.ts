@@ -156,6 +156,32 @@ test("cp -r copies folders up and down, and skips what is there", async () => {
   expect(readdirSync(join(folder, "down")).sort()).toEqual([".hidden", "1.jpg", "b"]);
 });
 
+test.each([
+  ["pictures/1.jpg", "xxxxxxxxx../.bashrc"],
+  ["pictures/1.jpg", "pictures/2.jpg"],
+  ["xxxxxxxxx../.bashrc", "xxxxxxxxx../.bashrc"],
+  ["pictures/../../.bashrc", "pictures/../../.bashrc"],
+])("cp -r refuses a file that was not asked for: %s, %s", async (listed, answered) => {
+  mkdirSync(join(folder, "work"));
+  for (const name of [listed, answered]) store.set(name, Buffer.from("evil"));
+  const hostile = async () =>
+    ({
+      open: async () => ({
+        client: {
+          call: async (route: string) =>
+            route === "mediaList"
+              ? { items: [entryOf(listed, Buffer.from("evil"))], next: null }
+              : ANSWERS.mediaRead?.({ body: { names: [answered] } }),
+        },
+      }),
+    }) as unknown as ControlAccess;
+  const { exit, stderr } = await media(["cp", "-r", `${HOME}/pictures`, "work/copies"], {
+    context: { control: hostile },
+  });
+  expect([exit, stderr.slice(0, 6)]).toEqual([1, "error:"]);
+  expect(readdirSync(folder, { recursive: true }).sort()).toEqual(["work"]);
+});
+
 test("cp -r says how much of the files was already stored", async () => {
   store.set("1.jpg", Buffer.from("one"));
   write("a/1.jpg", "one");
@@ -340,4 +366,19 @@ test("a store that the caller may not see gives the server's error", async () =>
     }) as unknown as ControlAccess;
   const { exit, stderr } = await media(["ls", "mediafs://other:main/home"], { context: { control: refuse } });
   expect([exit, stderr]).toEqual([1, expect.stringContaining('You do not belong to an organization "other".')]);
+});
+
+test("what a hostile server says does not control the terminal", async () => {
+  const [clear, entry] = ["\x1b[2J", entryOf("a.jpg", Buffer.from("one"))];
+  const saying = (answer: () => object) => async () =>
+    ({ open: async () => ({ client: { call: async () => answer() } }) }) as unknown as ControlAccess;
+  const items = [{ ...entry, type: clear, updated_at: `${clear}2026` }];
+  const listed = await media(["ls", HOME], { context: { control: saying(() => ({ items, next: null })) } });
+  const refuse = () => {
+    throw new AppError("forbidden", { detail: `No.\n${clear}`, hint: clear });
+  };
+  const refused = await media(["ls", HOME], { context: { control: saying(refuse) } });
+  expect(listed.stdout).toContain("\\u001b[2J");
+  expect(refused.stderr).toBe("error: No.\n\\u001b[2J\nhint: \\u001b[2J\n");
+  expect(listed.stdout + listed.stderr).not.toContain("\x1b");
 });

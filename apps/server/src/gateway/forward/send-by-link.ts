@@ -4,6 +4,7 @@ import { type LinkAnswer, LinkBroken } from "@appdb/pods/link/link";
 import type { Link } from "@appdb/pods/link/open-link";
 import type { TurnShares } from "@appdb/system/network/turn-shares";
 import { type ByteBudget, STRANGERS } from "../admission/byte-budget.ts";
+import type { OpenAnswers } from "../admission/open-answers.ts";
 import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
 import { bodyTooSlow, broken, noMemory, serviceTimedOut, tooLarge } from "../exchange/refusals.ts";
 import { beginAnswer } from "./begin-answer.ts";
@@ -25,6 +26,7 @@ export interface SendLimits {
   readonly client_ms: number;
   readonly budget: ByteBudget;
   readonly shares: TurnShares;
+  readonly open_answers: Pick<OpenAnswers, "follow">;
   /** Of a signed address: its service decides whether it gets its answer as a request with a key does. */
   readonly admission?: Admission;
 }
@@ -287,12 +289,13 @@ async function sendStream(
   { limits, wentOn }: { readonly limits: SendLimits; wentOn(): void },
 ): Promise<Sent> {
   const { res } = exchange;
-  const { budget, shares } = limits;
+  const { budget, open_answers: openAnswers, shares } = limits;
   const owner = ownerOf(exchange);
   const declared = declaredLength(headers);
   let left = declared ?? Number.POSITIVE_INFINITY;
   wentOn();
   writeHead(exchange, status, headers, declared);
+  const unfollow = openAnswers.follow(exchange);
   try {
     if (!hasNoBody(exchange, status)) {
       for await (const piece of body) {
@@ -314,6 +317,8 @@ async function sendStream(
   } catch {
     // the closed connection shows the client that the answer is incomplete; the bytes of this turn leave first
     setImmediate(() => res.destroy());
+  } finally {
+    unfollow();
   }
   return { outcome: "answered", status };
 }
