@@ -64,9 +64,9 @@ export const DOCS_SCRIPT = `"use strict";
   // The page fills in an example of each field, and would send it although no one wrote it.
   function emptyField(field) {
     const parts = [field].concat(field.anyOf || []);
-    const isArray = parts.some((part) => [].concat(part.type).includes("array"));
+    const isList = parts.some((part) => part.items || part.prefixItems || Array.isArray((part.examples || [])[0]));
     for (const part of parts) delete part.default;
-    field.examples = [isArray ? [] : ""];
+    field.examples = [isList ? [] : ""];
   }
 
   // The page would send every empty optional field of a form, which sets a column to null.
