@@ -21,7 +21,11 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   for (const table of plan.tables) {
     const [sign, verdict] = VERDICTS[table.resolution];
     out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}${failures(table)}`);
-    if (table.project !== undefined) out.line(`    belongs to the project ${table.project}`);
+    if (table.project !== undefined) {
+      // What would change in it does not matter: the update is refused.
+      out.line(`    belongs to the project ${table.project}`);
+      continue;
+    }
     for (const op of table.ops) {
       out.line(`    ${describeOp(op)}`);
       for (const line of recomputeLines(op)) out.line(`        ${line}`);

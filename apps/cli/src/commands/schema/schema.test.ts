@@ -189,6 +189,16 @@ describe("schema update", () => {
     expect(ran.stderr).toContain("column 'n' has another type");
   });
 
+  test("says of a table of another project only to which it belongs", async () => {
+    const tables = UNSUPPORTED.tables.map((one) => ({ ...one, project: "/home/ann/field" }));
+    const ran = await runCli("schema update app.py main", daemon({ ...UNSUPPORTED, tables }));
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toContain("belongs to the project /home/ann/field");
+    expect(ran.stderr).toContain("main/docs belongs to the project /home/ann/field.");
+    expect(ran.stdout + ran.stderr).not.toContain("column 'n'");
+    expect(ran.stderr).toContain("hint: Use a database of your own: cli schema update app.py <name>");
+  });
+
   test("a fill shows progress on stderr, as JSON lines with --json", async () => {
     const progress = {
       event: "progress",
