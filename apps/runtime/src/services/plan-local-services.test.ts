@@ -280,3 +280,13 @@ test("leaves services of another project out of the extras, like a prune", () =>
   const deleted = plan({ manifest, present: [{ ...present, is_project_there: false }] });
   expect(deleted).toMatchObject({ extras: ["ingest"], ops: [] });
 });
+
+test("leaves services of another file of the project out of the extras", () => {
+  const manifest = makeManifest([], { services: [], app_file: "app2.py" });
+  const present = makePresent(makeManifest([makeRoute()]));
+  expect(plan({ manifest, present: [present] })).toMatchObject({
+    extras: [],
+    ops: [{ name: "ingest", severity: "blocked", description: "service 'ingest' belongs to app.py and stays" }],
+  });
+  expect(plan({ manifest, present: [{ ...present, is_file_there: false }] })).toMatchObject({ extras: ["ingest"] });
+});

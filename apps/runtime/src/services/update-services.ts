@@ -1,13 +1,15 @@
 import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import { parseLocalTarget, serviceText } from "@appdb/contract/names";
+import { type LocalTarget, parseLocalTarget, serviceText } from "@appdb/contract/names";
+import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Clock } from "@appdb/engine/ports";
 import { summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
 import { chooseFreePort, isPortFree, retryLostPort } from "./free-port.ts";
@@ -17,6 +19,7 @@ import { nameOf, type Services } from "./service-processes.ts";
 
 export interface UpdateServicesDeps {
   readonly databases: OpenDatabases;
+  readonly postgres: Pick<PostgresProvider, "hasDatabase" | "listDatabases">;
   readonly services: Services;
   readonly clock: Clock;
 }
@@ -29,16 +32,32 @@ export interface UpdateServicesInput {
   readonly port: number | null;
 }
 
-/** Plans a `service update` against the running services. */
+/** Plans a `service update` against the running services. @throws database_not_found for a misspelt database */
 export async function planServiceUpdate(
-  deps: Pick<UpdateServicesDeps, "databases" | "services">,
+  deps: Pick<UpdateServicesDeps, "databases" | "postgres" | "services">,
   input: UpdateServicesInput,
 ): Promise<ServicePlan> {
   const location = parseLocalTarget(input.target);
   const target = location.text;
   const schema = await planTarget(deps, { manifest: input.manifest, target: location });
   const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
+  if (differing.length > 0) await refuseMisspelt(deps, input.manifest, location);
   return planLocalServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
+}
+
+/** An update of the tables would make a second database. */
+async function refuseMisspelt(
+  { postgres }: Pick<UpdateServicesDeps, "postgres">,
+  { app_file: appFile }: Manifest,
+  { database, text: target }: LocalTarget,
+): Promise<void> {
+  const suggestion = nearestName(database, await postgres.listDatabases());
+  if (suggestion === undefined || (await postgres.hasDatabase(database))) return;
+  throw appError("database_not_found", {
+    detail: `No local database named '${database}'. Did you mean '${suggestion}'?`,
+    hint: `Write ${suggestion}, or make a database ${database}: cli schema update ${appFile} ${target}`,
+    meta: { database, suggestion },
+  });
 }
 
 /**
