@@ -376,3 +376,11 @@ def test_a_thumbnail_of_50_megapixels_fits_into_the_memory_of_a_worker(tmp_path)
     code, env = [sys.executable, "-c", LARGE, str(tmp_path / "large.jpg")], {**environment(), "PYTHONPATH": LIBRARY}
     ran = subprocess.run(code, capture_output=True, text=True, env=env)
     assert (ran.stdout, ran.stderr) == ("(256, 200)\n", "")
+
+
+def test_bytes_that_a_function_returns_are_told_what_is_taken():
+    from appdb.kinds import rules
+    from appdb.values import WrongType
+
+    with pytest.raises(WrongType, match="expected PIL.Image.Image or the path of an image, got bytes"):
+        rules("image").encoder({"kind": "image"})(b"\x89PNG")

@@ -215,7 +215,7 @@ def _encoder(type):
 
         if isinstance(value, PilImage):
             return Made(fits(value))
-        if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
+        if isinstance(value, str) or hasattr(value, "__fspath__"):
             return from_path(value)
         raise WrongType(f"expected PIL.Image.Image or the path of an image, got {type_name(value)}")
 
