@@ -176,6 +176,14 @@ test("names a changed variable without its value", () => {
   expect(JSON.stringify(found)).not.toMatch(/secret/);
 });
 
+test("says that a limit of services applies after a restart of the daemon", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const { env } = makeRuntime();
+  const runtime = makeRuntime({ env: { ...env, SERVICE_UPLOAD_BYTES: "5000000" } });
+  const [op] = plan({ manifest, runtime, present: [makePresent(manifest)] }).services[0]?.ops ?? [];
+  expect(op?.description).toBe("environment: SERVICE_UPLOAD_BYTES added; limits apply after cli daemon restart");
+});
+
 test("restarts the service when its access to a hosted media store changes, and shows no key", () => {
   const manifest = makeManifest([makeRoute()]);
   const hosted = {
