@@ -200,6 +200,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === "EPRIVATE") return "its name is of this machine or of a private network";
   if (code === "ENOTFOUND") return "its host does not exist";
   if (code === "ECONNREFUSED") return "its host refuses the connection";
+  if (code === "EPROTO") return "its host does not speak https on this port; try http";
   if (code === "HPE_HEADER_OVERFLOW") return "its headers are too large";
   if (code?.startsWith("HPE_") === true) return `its host does not speak HTTP (${code})`;
   if (/CERT|SIGNATURE|ALTNAME/.test(code ?? "")) return `its certificate is not valid (${code})`;

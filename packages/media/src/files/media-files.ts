@@ -360,7 +360,7 @@ function notInStore(uri: string, ownUri: string): Error {
 function notFound(name: string): AppError {
   return appError("media_not_found", {
     detail: `The file ${JSON.stringify(name)} does not exist any more.`,
-    hint: "Read the row again: its response has the address of its present file.",
+    hint: "Read the row again for the address of its present file. If that file is lost, upload it again, or run `cli recompute` for a computed column.",
   });
 }
 

@@ -153,3 +153,10 @@ test("a body that breaks off ends the form with the reason, and leaves no file",
   await expect(reader.read(broken(), TYPE, LIMITS)).rejects.toBe(gone);
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test("names the field that a misspelt file is for, and the variable of the limit", async () => {
+  const misspelt = await refusal(receive(bodyOf(file("pictre", "a.png", "x"))));
+  expect(misspelt.hint).toBe('Did you mean "picture"? The route takes files for: picture, film.');
+  const large = await refusal(receive(bodyOf(file("picture", "a.png", Buffer.alloc(400_000)))));
+  expect(large).toMatchObject({ code: "media_too_large", hint: expect.stringContaining("(SERVICE_UPLOAD_BYTES)") });
+});
