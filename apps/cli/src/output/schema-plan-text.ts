@@ -7,6 +7,9 @@ import { describeOutdated } from "./outdated-text.ts";
 import type { Output } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 
+/** Undeclared tables with a line of their own. */
+const MAX_EXTRAS = 3;
+
 const VERDICTS = {
   up_to_date: ["=", "no change"],
   create: ["+", "create"],
@@ -31,7 +34,7 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
       for (const line of recomputeLines(op)) out.line(`        ${line}`);
     }
   }
-  for (const extra of plan.extras) out.line(`! ${extra.padEnd(width)}  not declared in ${plan.app_file}; left alone`);
+  for (const line of extraLines(plan, width)) out.line(line);
   for (const { table, columns, rows_done: rowsDone, rows_total: rowsTotal } of plan.jobs) {
     const rows = rowsTotal === null ? "" : ` (${rowsDone} of ${rowsTotal} rows)`;
     out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still being computed${rows}; an update waits for it`);
@@ -50,6 +53,17 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   if (plan.other_databases !== undefined) out.line(`+ ${newDatabase(plan.target, plan.other_databases)}`);
   out.line();
   out.line(describeSum(plan));
+}
+
+/** A line for each undeclared table, or one for many. */
+function extraLines({ app_file: appFile, extras }: SchemaPlan, width: number): readonly string[] {
+  if (extras.length <= MAX_EXTRAS) {
+    return extras.map((extra) => `! ${extra.padEnd(width)}  not declared in ${appFile}; left alone`);
+  }
+  const some = extras.slice(0, MAX_EXTRAS).join(", ");
+  return [
+    `! ${extras.length} tables not declared in ${appFile}; left alone: ${some} and ${extras.length - MAX_EXTRAS} more`,
+  ];
 }
 
 function commandThatMends(broken: BrokenService, { target }: SchemaPlan): string {

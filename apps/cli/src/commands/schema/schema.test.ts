@@ -99,6 +99,13 @@ describe("schema diff", () => {
     expect(ran.stdout).toContain("! main/old");
   });
 
+  test("names many undeclared tables in one line", async () => {
+    const extras = ["a", "b", "c", "d", "e"].map((name) => `main/${name}`);
+    const ran = await runCli("schema diff app.py main", daemon({ ...AGREED, extras }));
+    expect(ran.stdout).toContain("! 5 tables not declared in app.py; left alone: main/a, main/b, main/c and 2 more\n");
+    expect(ran.stdout.match(/not declared in app/g)).toHaveLength(1);
+  });
+
   test("refuses an invalid target before reading anything", async () => {
     const ran = await runCli("schema diff app.py 1main");
     expect(ran.exit).toBe(1);
