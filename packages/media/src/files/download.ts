@@ -7,6 +7,7 @@ import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { isForeignAddress, publicLookup } from "@appdb/system/network/public-addresses";
 import type { Validators } from "./file-cache.ts";
+import { SNIFFED_BYTES } from "./sniff-type.ts";
 
 const MAX_REDIRECTS = 5;
 const CONNECT_MS = 10_000;
@@ -29,6 +30,8 @@ export interface DownloadOptions {
   readonly known?: Validators | undefined;
   /** Called before bytes are written. It may refuse them. */
   onBytes?(bytes: number): Promise<void> | undefined;
+  /** Gets the first bytes, before most of the others are downloaded. It may refuse the content. */
+  onHead?: ((head: Uint8Array) => void) | undefined;
   /** For tests. */
   readonly patience_ms?: number;
 }
@@ -141,7 +144,7 @@ async function save(
   answer: IncomingMessage,
   address: string,
   path: string,
-  { max_bytes: maxBytes, onBytes, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
+  { max_bytes: maxBytes, onBytes, onHead, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
   signal: AbortSignal,
 ): Promise<Downloaded> {
   const length = Number(answer.headers["content-length"] ?? Number.NaN);
@@ -153,6 +156,7 @@ async function save(
   await using file = await open(path, "wx", 0o600);
   let bytes = 0;
   const checkSpeed = watchSpeed(address, patienceMs);
+  let head: Buffer[] | undefined = onHead === undefined ? undefined : [];
   try {
     for await (const piece of answer as AsyncIterable<Buffer>) {
       signal.throwIfAborted();
@@ -160,6 +164,11 @@ async function save(
       if (bytes > maxBytes) throw tooLarge(address, maxBytes);
       checkSpeed(bytes);
       await onBytes?.(piece.length);
+      head?.push(piece);
+      if (head !== undefined && bytes >= SNIFFED_BYTES) {
+        onHead?.(Buffer.concat(head));
+        head = undefined;
+      }
       hash.update(piece);
       for (let at = 0; at < piece.length; ) at += (await file.write(piece, at)).bytesWritten;
     }
@@ -235,7 +244,7 @@ function diskFull(cause: unknown): Error {
 }
 
 /** An address without its user and password, and without what a signature stands in. */
-function withoutSecrets(address: string): string {
+export function withoutSecrets(address: string): string {
   if (!URL.canParse(address)) return "The address";
   const url = new URL(address);
   return `${url.protocol}//${url.host}${url.pathname}`.slice(0, 200);
