@@ -1,6 +1,6 @@
 """Prints the library's functions as JSON, for the documentation page and the test of their SQL forms.
 
-A list of {id, namespace, name, parameters: [{name, type, nullable, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`). A parameter may have several. A result's null means the type of the argument.
+A list of {id, namespace, name, parameters: [{name, type, nullable, is_named, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`). A parameter may have several. A result's null means the type of the argument.
 """
 
 import importlib
@@ -26,7 +26,7 @@ def main():
         for one in functions.values():
             listed.append(described(one.id, namespace, one, takes_more=bool(one.python.__code__.co_flags & MORE)))
     for name, aggregate in AGGREGATES.items():
-        expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True}
+        expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True, "is_named": False}
         listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable, is_method=False))
     for namespace in _NAMESPACES:
         module = importlib.import_module(f"appdb.functions.{namespace}")
@@ -70,6 +70,7 @@ def parameter(one):
     from appdb.udfs.calls import NO_DEFAULT
 
     described = {"name": one.name, "type": [] if one.kind is None else one.kind, "nullable": one.nullable}
+    described["is_named"] = one.mode == "keyword_only"
     return described if one.default is NO_DEFAULT else {**described, "default": repr(one.default)}
 
 

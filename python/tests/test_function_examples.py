@@ -30,6 +30,7 @@ COLUMNS = {
 }
 MEDIA = ("image", "video", "audio", "document")
 LISTED = ("video.concat_videos",)  # These take a list of columns of media.
+CHECKED = ("resized", "reduced", "converted")  # Wrong constants of these are refused while the file is read.
 PLAIN = ("video.segment_video",)  # These have no result that a column holds.
 ARRAY = {"kind": "array", "dtype": "float64", "shape": None}
 
@@ -62,6 +63,8 @@ class Example:
 
     def over_first(self):
         """The first argument as a column, the others as constants where such exist; as a method if it is one."""
+        if self.wanted is ValueError and self.function.result in CHECKED:
+            return self.over_columns()
         texts = [
             column if kind in (*MEDIA, "array") else repr(constant)
             for kind, constant, column in zip(self.kinds, self.constants, self.columns)

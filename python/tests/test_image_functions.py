@@ -4,6 +4,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 import venv
 
 import media_samples
@@ -18,7 +19,6 @@ TYPES = [
     ("picture.resize((256, 128))", {"size": [256, 128]}),
     ("grey.resize([8, 4])", {"size": [8, 4], "mode": "L"}),
     ("picture.resize([n, 4])", {}),
-    ("picture.resize((8, -4))", {}),
     ("picture.convert('RGB')", {"mode": "RGB"}),
     ("picture.convert('RGBa')", {}),
     ("picture.resize((8, 4)).convert('L')", {"size": [8, 4], "mode": "L"}),
@@ -44,6 +44,30 @@ def columns(tmp_path_factory):
 def test_constants_make_the_type_of_a_result_precise(columns, expression, wanted):
     column = columns[f"x{[one for one, _ in TYPES].index(expression)}"]
     assert (column["type"], column["nullable"]) == ({"kind": "image", **wanted}, True)
+
+
+WRONG = [
+    ("thumbnail(256)", "thumbnail takes a size of [width, height] in pixels, both at least 1, not 256."),
+    ("thumbnail(256, 1)", "thumbnail takes a size of [width, height] in pixels, both at least 1, not 256."),
+    ("thumbnail('big')", "thumbnail takes a size of [width, height] in pixels, both at least 1, not 'big'."),
+    ("thumbnail((256, 256, 3))", "both at least 1, not [256, 256, 3]."),
+    ("thumbnail(size=(-1, 256))", "both at least 1, not [-1, 256]."),
+    ("resize((8, -4))", "resize takes a size of [width, height] in pixels, both at least 1, not [8, -4]."),
+    ("convert('rgb')", "convert: there is no mode 'rgb'"),
+    ("convert('rgb')", "Did you mean 'RGB'?"),
+    ("convert('colour')", "Write for example convert('RGB')"),
+]
+
+
+def test_an_argument_given_by_place_is_to_be_passed_by_name(project):
+    told = project.error("class A(Base, name='a'):\n    film: db.Video\n    still = film.extract_frame(0.0)\n")
+    assert told["hint"] == "Pass timestamp by name: extract_frame(timestamp=...)"
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_a_constant_with_which_each_row_would_fail_is_refused(project, call, message):
+    told = project.error(HEAD + f"    small = picture.{call}\n")
+    assert message in f"{told['detail']} {told['hint']}", told
 
 
 def test_results_have_the_types_that_the_file_says(compute):
@@ -184,6 +208,28 @@ def test_bytes_changed_at_random_give_an_image_or_an_error(tmp_path):
                 opened(bytes(data), tmp_path).convert("RGB")
             except ValueError as error:
                 assert str(tmp_path) not in str(error)
+
+
+def test_a_heic_file_is_named(tmp_path):
+    from appdb.kinds.image import open_image
+
+    file = tmp_path / "phone.jpg"
+    file.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(100))
+    with pytest.raises(ValueError, match="^the file is HEIC, which is not supported; send PNG, JPEG or WebP$"):
+        open_image(file)
+
+
+SLIPS = [
+    ("@db.udf\ndef f(p: Image) -> int:\n    return 1\n", "from PIL import Image\n", "Write Image.Image, or db.Image"),
+    ("class A(Base, name='a'):\n    n: db.Int\n    total = sum(n)\n", "", "Write: from appdb.functions import sum. "),
+]
+
+
+@pytest.mark.parametrize(("source", "imports", "hint"), SLIPS)
+def test_a_forgotten_name_of_an_import_is_named(project, source, imports, hint):
+    from conftest import HEAD as IMPORTS
+
+    assert project.error(imports + IMPORTS + source, head="")["hint"].startswith(hint)
 
 
 # What functions make
@@ -343,18 +389,32 @@ def test_a_document_needs_no_package(project, bare):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("call", "detail"),
-    [
-        ("thumbnail(256)", "thumbnail() takes a size of (width, height), not 256."),
-        ("thumbnail(size=[1, 2, 3])", "thumbnail() takes a size of (width, height), not [1, 2, 3]."),
-        ("resize('256x256')", "resize() takes a size of (width, height), not '256x256'."),
-    ],
-)
-def test_a_size_that_is_no_pair_is_refused_in_the_file(project, call, detail):
-    app = "import appdb as db\nBase = db.model_base()\nclass A(Base, name='a'):\n    p: db.Image\n    s: db.Json\n"
-    project.write(app=f"{app}    x = p.thumbnail(s)\n    y = p.{call}\n")
-    error = json.loads(project.run().stdout)["error"]
-    function = call.partition("(")[0]
-    assert (error["detail"], error["hint"]) == (detail, f"Write .{function}((256, 256))")
-    assert error["source"]["line"] == 7
+LARGE = """
+import resource, sys, time
+from PIL import Image
+from appdb.kinds import rules
+path = sys.argv[1]
+Image.new("RGB", (8000, 6250), "orange").save(path, quality=50)
+from appdb.functions import image
+from appdb.kinds.image import CheckedImage, open_image
+used = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_DATA, (used + (512 << 20),) * 2)
+decode = rules("image").decoder({"kind": "image"})
+checked = CheckedImage(open_image(path), path)
+print(image.FUNCTIONS["thumbnail"].python(decode(checked), [256, 256]).size)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux counts the memory of a worker")
+def test_a_thumbnail_of_50_megapixels_fits_into_the_memory_of_a_worker(tmp_path):
+    code, env = [sys.executable, "-c", LARGE, str(tmp_path / "large.jpg")], {**environment(), "PYTHONPATH": LIBRARY}
+    ran = subprocess.run(code, capture_output=True, text=True, env=env)
+    assert (ran.stdout, ran.stderr) == ("(256, 200)\n", "")
+
+
+def test_bytes_that_a_function_returns_are_told_what_is_taken():
+    from appdb.kinds import rules
+    from appdb.values import WrongType
+
+    with pytest.raises(WrongType, match="expected PIL.Image.Image or the path of an image, got bytes"):
+        rules("image").encoder({"kind": "image"})(b"\x89PNG")

@@ -117,14 +117,14 @@ def test_a_hanging_row_is_named_and_what_came_before_is_not_lost(worker):
     started = worker()
     started.start([[0, 15, 0]])
     assert started.receive()["rows"] == [0]
-    assert started.receive() == {"t": "at", "call": 1, "row": 1}
+    assert started.receive() == {"t": "at", "call": 1, "row": 1, "step": 0, "function": "app:f"}
     started.process.kill()
 
 
 def test_the_first_row_of_a_call_is_named_too(worker):
     started = worker()
     started.start([[15]])
-    assert started.receive() == {"t": "at", "call": 1, "row": 0}
+    assert started.receive() == {"t": "at", "call": 1, "row": 0, "step": 0, "function": "app:f"}
     started.process.kill()
 
 

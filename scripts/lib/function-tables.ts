@@ -10,6 +10,8 @@ interface Parameter {
   readonly name: string;
   readonly type: TypeKind | readonly TypeKind[];
   readonly nullable: boolean;
+  /** Passed by name only. */
+  readonly is_named: boolean;
   readonly default?: string;
 }
 
@@ -51,6 +53,8 @@ export function namesOfPlainFunctions(functions: readonly LibraryFunction[]): Re
 
 function row(one: LibraryFunction): string {
   const parameters = one.parameters.map(parameterText);
+  const firstNamed = one.parameters.findIndex((parameter) => parameter.is_named);
+  if (firstNamed !== -1) parameters.splice(firstNamed, 0, "*");
   if (one.takes_more) parameters.push("...");
   const call = one.is_property ? `${one.name} (property)` : `${one.name}(${parameters.join(", ")})`;
   const result = one.type === null ? "that of the argument" : displayKind(one.type, one.nullable);

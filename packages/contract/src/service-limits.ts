@@ -31,6 +31,11 @@ export function limitVariable(name: Name): string {
   return VARIABLES.find(([limit]) => limit === name)?.[1] ?? name;
 }
 
+/** Whether a variable sets a limit, which the daemon reads at its start. */
+export function isLimitVariable(name: string): boolean {
+  return VARIABLES.some(([, variable]) => variable === name);
+}
+
 /** An integer in a variable, at least the limit's minimum; empty counts as unset. */
 function wholeNumber(name: Name) {
   const min = serviceSpecSchema.shape.limits.shape[name].minValue ?? 0;

@@ -177,9 +177,9 @@ export type FromWorker =
     }
   /** The application's modules could not be imported; the worker ends. */
   | { t: "failed"; error: WorkerError }
-  /** The worker starts row `row` of a call. Sent when a chunk's row has run for 5 ms or more, so that the engine
-   *  knows the row if the worker dies or hangs. */
-  | { t: "at"; call: number; row: number }
+  /** The worker runs row `row` of a call. Sent when a chunk's row has run for 5 ms or more, so that the engine knows
+   *  the row if the worker dies or hangs. Sent again when another step or function of the row runs; null if unknown. */
+  | { t: "at"; call: number; row: number; step: number | null; function: string | null }
   /** Results of `rows.length` rows: `columns[s][k]` is the value of step s for row `rows[k]`; `errors[k]` is null or
    *  the errors of that row by step name. Sent at least every 20 ms while rows finish. */
   | {

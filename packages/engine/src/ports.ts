@@ -213,8 +213,8 @@ export interface UdfRunner extends AsyncDisposable {
 export interface MediaFiles {
   /** Makes a file readable on this machine and gives it as workers take it: JSON text with its `path`.
    *  @throws AppError media_unreachable, media_not_found, media_denied, media_unavailable, media_too_large,
-   *  media_source_not_allowed; the abort's reason */
-  locate(cell: string, signal?: AbortSignal): Promise<string>;
+   *  media_source_not_allowed; media_invalid for a download of another kind than given; the abort's reason */
+  locate(cell: string, signal?: AbortSignal, kind?: MediaKind): Promise<string>;
   /** Whether an object of a local store is still what `locate` gave: functions get the path of the object itself. */
   isUnchanged(located: string): Promise<boolean>;
   /** Refuses the cell of a given address that the database must not read with its credentials.

@@ -53,10 +53,29 @@ export const DOCS_SCRIPT = `"use strict";
       const form = content && content["multipart/form-data"];
       if (!form) continue;
       requestBody.content = Object.assign({ "multipart/form-data": form }, content);
-      for (const field of Object.values((form.schema && form.schema.properties) || {})) {
+      const { properties = {}, required = [] } = form.schema || {};
+      for (const [name, field] of Object.entries(properties)) {
         if (field.format === "uri") delete field.contentMediaType;
+        if (!required.includes(name)) emptyField(field);
       }
     }
+  }
+
+  // The page fills in an example of each field, and would send it although no one wrote it.
+  function emptyField(field) {
+    const parts = [field].concat(field.anyOf || []);
+    const isList = parts.some((part) => part.items || part.prefixItems || Array.isArray((part.examples || [])[0]));
+    for (const part of parts) delete part.default;
+    field.examples = [isList ? [] : ""];
+  }
+
+  // The page would send every empty optional field of a form, which sets a column to null.
+  function leaveOutEmptyFields() {
+    const wrap = (Original, system) => (props) => {
+      const isIncludedOptions = Object.assign({}, props.isIncludedOptions, { defaultValue: false });
+      return system.React.createElement(Original, Object.assign({}, props, { isIncludedOptions }));
+    };
+    return { wrapComponents: { ParameterIncludeEmpty: wrap } };
   }
 
   function show(description, key) {
@@ -70,6 +89,7 @@ export const DOCS_SCRIPT = `"use strict";
       deepLinking: true,
       tryItOutEnabled: true,
       validatorUrl: null,
+      plugins: [leaveOutEmptyFields],
       requestInterceptor: (request) => Object.assign(request, { credentials: "omit" }),
       onComplete: () => {
         if (key !== "") page.preauthorizeApiKey("ApiKey", key);

@@ -4,6 +4,8 @@ Inside the library a type is its kind (`"string"`, `"int"`), with nullability ne
 parameters is a Kind: it equals the plain kind and has the manifest's type.
 """
 
+from types import ModuleType
+
 from appdb.declare.errors import AppFileError
 from appdb.kinds import DISPLAY, rules
 from appdb.kinds._base import ColumnType, Kind
@@ -72,6 +74,10 @@ def hint_type(hint, where):
         array = numpy_hint(base)
         if array is not None:
             return Kind(array), nullable
+    if isinstance(base, ModuleType) and base.__name__ == "PIL.Image":
+        raise AppFileError(
+            f"{where} has the type hint {base.__name__}, which is a module.", "Write Image.Image, or db.Image"
+        )
     raise AppFileError(
         f"{where} has the type hint {_written(base)}, which does not match a column type.",
         "Use str, int, float, bool, datetime, date, UUID, dict, list, or a type of the library; '| None' may follow.",

@@ -231,7 +231,9 @@ class Expr:
         )
 
     def __iter__(self):
-        raise AppFileError(f"{self._text} cannot be looped over while the file is read.", "Use a function marked @udf.")
+        # Python's sum() comes here when the one of appdb.functions was not imported.
+        hint = "Write: from appdb.functions import sum. For a loop, use" if self._kind in ("int", "float") else "Use"
+        raise AppFileError(f"{self._text} cannot be looped over while the file is read.", f"{hint} a function marked @udf.")
 
     def __contains__(self, item):
         raise AppFileError(

@@ -5,11 +5,12 @@ Each function takes the arguments of a call by name and returns members of the t
 
 
 def resized(given):
-    return {**_mode(given), **_sized(_checked_size("resize", given))}
+    _check_size("resize", given)
+    return {**_mode(given), **_sized(_constant(given.get("size")))}
 
 
 def reduced(given):
-    _checked_size("thumbnail", given)
+    _check_size("thumbnail", given)
     return _mode(given)
 
 
@@ -23,6 +24,11 @@ def converted(given):
     from appdb.kinds.image import MODES
 
     mode = _constant(given.get("mode"))
+    if mode is not None and mode not in MODES:
+        from appdb.media.pixels import check_mode
+
+        near = [known for known in MODES if known.lower() == mode.lower()]
+        _check(check_mode, mode, hint=f"Did you mean '{near[0]}'?" if near else "Write for example convert('RGB')")
     return {**_size(given), **({"mode": mode} if mode in MODES else {})}
 
 
@@ -39,23 +45,30 @@ def grey(given):
     return {**_size(given), "mode": "L"}
 
 
-def _checked_size(function, given):
-    """The constant size of a call, None for one that differs by row. Raises AppFileError for another form."""
-    size = _constant(given.get("size"))
-    if size is None or (type(size) is list and len(size) == 2):
-        return size
-    from appdb.declare.errors import AppFileError
-
-    shown = given["size"]._text
-    raise AppFileError(f"{function}() takes a size of (width, height), not {shown}.", f"Write .{function}((256, 256))")
-
-
 def kind_of(rule, given):
     """The kind of a result by the name of its function in this module."""
     from appdb.kinds._base import Kind
 
     members = globals()[rule](given)
     return Kind({"kind": "image", **members}) if members else "image"
+
+
+def _check_size(function, given):
+    """Refuses a constant size with which each row would fail."""
+    size = _constant(given.get("size"))
+    if size is not None:
+        from appdb.media.pixels import checked_size
+
+        _check(checked_size, function, size, hint=f"Write for example {function}((256, 256))")
+
+
+def _check(check, *args, hint):
+    from appdb.declare.errors import AppFileError
+
+    try:
+        check(*args)
+    except ValueError as error:
+        raise AppFileError(f"{error}.", hint) from None
 
 
 def _type(given):
@@ -82,7 +95,11 @@ def _is_ints(value, count):
 
 def _constant(expr):
     """The value of a constant argument; None for others."""
-    if expr is None or expr._node["node"] != "literal":
+    if expr is None:
+        return None
+    if expr._node["node"] == "cast" and expr._node["arg"]["node"] == "literal":
+        return expr._node["arg"]["value"]
+    if expr._node["node"] != "literal":
         return None
     value = expr._node["value"]
     if expr._kind != "json" or value is None:

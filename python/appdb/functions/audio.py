@@ -30,6 +30,14 @@ def get_metadata(self: Audio, /) -> Json:
     return metadata(self, "audio")
 
 
+@function([(_TONE, 0.5), ("broken", ValueError)])
+def get_duration(self: Audio, /) -> float | None:
+    """The length in seconds; null if the file does not say it."""
+    from appdb.media.streams import duration
+
+    return duration(self, "audio")
+
+
 @function([(_TONE, 0.2, "0.5s"), (_TONE, 0.0, ValueError), (_TONE, -1.0, ValueError)])
 def fade_in(self: Audio, /, *, duration: float) -> Audio:
     """The audio with a linear fade from silence in its first `duration` seconds."""

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from appdb import Audio, Expr, Json
+from appdb import Audio, Expr, Float, Json
 
 Text = Expr | str | None
 Whole = Expr | int | None
@@ -14,6 +14,9 @@ FUNCTIONS: dict[str, Any]
 
 def get_metadata(self: Any, /) -> Json:
     """`{"size", "bit_rate", "bit_exact", "metadata", "streams": [...]}` of the file; sizes in bytes, rates in bits per second."""
+
+def get_duration(self: Any, /) -> Float:
+    """The length in seconds; null if the file does not say it."""
 
 def fade_in(self: Any, /, *, duration: Number) -> Audio:
     """The audio with a linear fade from silence in its first `duration` seconds."""

@@ -70,16 +70,18 @@ def rotate(self: Image, /, angle: int) -> Image:
 
 @function(
     [("RGB 8x4 #0a0b0c", [4, 4], "RGB 4x2 #0a0b0c"), (_GREY, [100, 100], _GREY), (_GREY, [4, 4], 9, ValueError)]
-    + [(_GREY, [-1, 4], ValueError)],
+    + [(_GREY, [-1, 4], ValueError), ("I;16 300x200 40000", [64, 64], "I;16 64x43 40000")],
     result="reduced",
 )
 def thumbnail(self: Image, /, size: Json, resample: int = 1, reducing_gap: float | None = 2.0) -> Image:
     """The image reduced until it fits into `size`, with its proportions. A smaller image stays as it is."""
     from appdb.media.pixels import checked_filter, checked_size
 
-    reduced = self.copy()
-    reduced.thumbnail(checked_size("thumbnail", size), checked_filter("thumbnail", resample), reducing_gap)
-    return reduced
+    self.load()
+    reduced = self._new(self.im)  # It shares the pixels until Pillow replaces them, which saves the memory of a copy.
+    gap = None if self.mode.startswith("I;16") else reducing_gap  # Pillow cannot reduce 16 bits.
+    reduced.thumbnail(checked_size("thumbnail", size), checked_filter("thumbnail", resample), gap)
+    return self.copy() if reduced.im is self.im else reduced
 
 
 @function(

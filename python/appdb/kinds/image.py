@@ -18,6 +18,7 @@ _JPEG_SIDE = 65_500
 _READ = frozenset(
     "AVIF BMP DDS DIB GIF ICNS ICO JPEG JPEG2000 PCX PNG PPM PSD QOI SGI TGA TIFF WEBP XBM XPM".split()
 )
+_HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 _ORIENTATION = 0x0112
 
 
@@ -100,8 +101,11 @@ def open_image(path):
 
 def _why_unknown(path):
     with open(path, "rb") as file:
-        is_svg = b"<svg" in file.read(4096).lower()
-    return "the file is SVG, which is not supported; send PNG, JPEG or WebP" if is_svg else "the file is not an image of a known format"
+        start = file.read(4096)
+    is_heic = start[4:8] == b"ftyp" and start[8:12] in _HEIC
+    if is_heic or b"<svg" in start.lower():
+        return f"the file is {'HEIC' if is_heic else 'SVG'}, which is not supported; send PNG, JPEG or WebP"
+    return "the file is not an image of a known format"
 
 
 def _readable(pillow):
@@ -211,7 +215,7 @@ def _encoder(type):
 
         if isinstance(value, PilImage):
             return Made(fits(value))
-        if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
+        if isinstance(value, str) or hasattr(value, "__fspath__"):
             return from_path(value)
         raise WrongType(f"expected PIL.Image.Image or the path of an image, got {type_name(value)}")
 

@@ -89,13 +89,18 @@ def refuse_mode(function, image, modes):
 
 def converted(image, mode):
     """The image in another mode. Where 16 bits become 8, values are divided by 256 instead of cut at 255."""
+    check_mode(mode)
+    if image.mode.startswith("I;16") and mode not in ("I", "F") and not mode.startswith("I;16"):
+        image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    return image.convert(mode)
+
+
+def check_mode(mode):
+    """Raises ValueError for a mode that Pillow does not know."""
     from PIL import Image
 
     if mode not in Image.MODES and mode not in ("LAB", "HSV", "RGBa", "La", "PA"):
         raise ValueError(f"convert: there is no mode {mode!r}; the modes are {', '.join(Image.MODES)}")
-    if image.mode.startswith("I;16") and mode not in ("I", "F") and not mode.startswith("I;16"):
-        image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
-    return image.convert(mode)
 
 
 def file_of(image, image_format):

@@ -106,9 +106,12 @@ def by_name(display_name, parameters, args, kwargs):
     """The arguments of a call by parameter name. Raises AppFileError for unknown ones."""
     places = [p for p in parameters if p.mode != "keyword_only"]
     if len(args) > len(places):
+        missing = [p.name for p in parameters if p.mode == "keyword_only" and p.name not in kwargs]
         raise AppFileError(
             f"{display_name}() takes {len(places)} positional arguments; {len(args)} are given.",
-            f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}",
+            f"Pass {missing[0]} by name: {display_name}({missing[0]}=...)"
+            if missing
+            else f"It takes: {', '.join(p.name for p in parameters) or 'nothing'}",
         )
     given = {parameter.name: arg for parameter, arg in zip(places, args)}
     named = [p.name for p in parameters if p.mode != "positional_only"]

@@ -16,6 +16,7 @@ class Graph:
         self.inputs = frame["inputs"]
         self.names = [step["name"] for step in frame["steps"]]
         self.readers = wire_readers(self.inputs)
+        self.functions = {function["id"] for function in frame["functions"]}
         self._root = project_root
         places = {column["name"]: n for n, column in enumerate(self.inputs)}
         self._steps, self._reads, self._conditions = [], [], []
@@ -109,3 +110,4 @@ class Broken:
     def __init__(self, frame, error):
         self.names = [step["name"] for step in frame["steps"]]
         self.error = error
+        self.functions = frozenset()

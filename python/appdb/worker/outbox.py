@@ -42,11 +42,11 @@ class Outbox:
             call.sent = ready
             call.sent_at = time.monotonic()
 
-    def name(self, call, row):
-        """Reports to the engine which row runs, once; the lock is held."""
-        if call.named != row:
-            self._writer.write({"t": "at", "call": call.id, "row": row})
-            call.named = row
+    def name(self, call, row, step=None, function=None):
+        """Reports to the engine which row, step and function run, once; the lock is held."""
+        if call.named != (row, step, function):
+            self._writer.write({"t": "at", "call": call.id, "row": row, "step": step, "function": function})
+            call.named = (row, step, function)
 
     def write(self, frame):
         """Writes a small frame; the lock is held."""

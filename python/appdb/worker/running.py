@@ -144,13 +144,24 @@ class Call:
         self.row = 0
         self.sent = 0
         self.sent_at = time.monotonic()
-        self.named = -1
+        self.named = None
         self.is_slow = False
         self.began_at = 0.0  # Start of the current row; known only while rows are slow.
         self._graph = graph
         self._columns = frame["columns"]
         self._results = [[] for _ in graph.names]
         self._errors = {}
+        self._values = None  # The current row, which grows by the value of each step.
+
+    @property
+    def step(self):
+        """The number of the running step; None between rows."""
+        step = 0 if self._values is None else len(self._values) - len(self._columns)
+        return step if step < len(self._graph.names) else None
+
+    def runs(self, function):
+        """Whether the graph calls a function of the application."""
+        return function in self._graph.functions
 
     def compute(self, before_row):
         """Computes the results. Each row is appended completely before `row` advances."""
@@ -173,7 +184,7 @@ class Call:
             self.row = number
             if self.is_slow:
                 before_row(self, number)
-            row = list(values)
+            self._values = row = list(values)
             errors = graph.run_row(row)
             if errors is not None:
                 self._errors[number] = errors

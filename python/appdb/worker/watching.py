@@ -93,7 +93,8 @@ class Watch:
         if is_same_row or now - call.sent_at >= _FLUSH:
             self._outbox.send_ready(call, row)
         if is_same_row:
-            self._outbox.name(call, row)
+            running = (name for name, counts in list(self._counts.items()) if counts.running and call.runs(name))
+            self._outbox.name(call, row, call.step, next(running, None))
         return (call.id, row), now
 
     def _look_at_limits(self, call, now):
@@ -101,7 +102,7 @@ class Watch:
         step, limited = self.step, Limited.now
         if step is not None and step[0] is not None and now - step[2] >= TICK and self._named is not step:
             self._named = step
-            self._outbox.write({"t": "at", "call": step[0][0], "row": step[0][1]})
+            self._outbox.write({"t": "at", "call": step[0][0], "row": step[0][1], "step": None, "function": None})
         if limited is not None and now - limited[2] > limited[1]:
             key = (call.id, call.row) if call is not None else step[0] if step is not None else None
             self._tell(limited, key, limited[0], limited[1])

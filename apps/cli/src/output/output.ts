@@ -13,7 +13,7 @@ export interface Output {
   line(text?: string): void;
   /** Prints a line outside the payload: progress, actions, warnings. */
   note(text: string): void;
-  /** Rewrites the last line on a terminal; otherwise prints a line. Empty text clears it. */
+  /** Rewrites the last line on a terminal; otherwise prints a line, once. Empty text clears it. */
   status(text: string): void;
   /** Prints the payload as JSON. With `--json`, nothing else reaches stdout. */
   json(value: unknown): void;
@@ -25,6 +25,7 @@ export interface Output {
 export function createOutput(stdout: TextStream, stderr: TextStream, plain: boolean): Output {
   const rewrites = () => stderr.isTTY === true && !plain;
   let hasStatus = false;
+  const printed = new Set<string>();
   let hasPayload = false;
   const clear = () => {
     if (hasStatus) stderr.write("\r\x1b[2K");
@@ -48,7 +49,9 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     note,
     status: (text) => {
       if (!rewrites()) {
-        if (text !== "") stderr.write(`${text}\n`);
+        if (text !== "" && !printed.has(text)) stderr.write(`${text}\n`);
+        if (text === "") printed.clear();
+        else printed.add(text);
         return;
       }
       clear();

@@ -7,6 +7,9 @@ import { describeOutdated } from "./outdated-text.ts";
 import type { Output } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 
+/** Undeclared tables with a line of their own. */
+const MAX_EXTRAS = 3;
+
 const VERDICTS = {
   up_to_date: ["=", "no change"],
   create: ["+", "create"],
@@ -21,13 +24,17 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
   for (const table of plan.tables) {
     const [sign, verdict] = VERDICTS[table.resolution];
     out.line(`${sign} ${table.path.padEnd(width)}  ${verdict}${failures(table)}`);
-    if (table.project !== undefined) out.line(`    belongs to the project ${table.project}`);
+    if (table.project !== undefined) {
+      // What would change in it does not matter: the update is refused.
+      out.line(`    belongs to the project ${table.project}`);
+      continue;
+    }
     for (const op of table.ops) {
       out.line(`    ${describeOp(op)}`);
       for (const line of recomputeLines(op)) out.line(`        ${line}`);
     }
   }
-  for (const extra of plan.extras) out.line(`! ${extra.padEnd(width)}  not declared in ${plan.app_file}; left alone`);
+  for (const line of extraLines(plan, width)) out.line(line);
   for (const { table, columns, rows_done: rowsDone, rows_total: rowsTotal } of plan.jobs) {
     const rows = rowsTotal === null ? "" : ` (${rowsDone} of ${rowsTotal} rows)`;
     out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still being computed${rows}; an update waits for it`);
@@ -57,6 +64,17 @@ function sharedTables({ app_file: appFile, tables, target }: SchemaPlan): string
   const own = commandLine(["schema", "update", appFile, `${database}_2`]);
   return [
     `! ${shared.map(({ path }) => path).join(", ")}: the rows are those of another project, and ${appFile} would share them; for rows of its own: ${own}`,
+  ];
+}
+
+/** A line for each undeclared table, or one for many. */
+function extraLines({ app_file: appFile, extras }: SchemaPlan, width: number): readonly string[] {
+  if (extras.length <= MAX_EXTRAS) {
+    return extras.map((extra) => `! ${extra.padEnd(width)}  not declared in ${appFile}; left alone`);
+  }
+  const some = extras.slice(0, MAX_EXTRAS).join(", ");
+  return [
+    `! ${extras.length} tables not declared in ${appFile}; left alone: ${some} and ${extras.length - MAX_EXTRAS} more`,
   ];
 }
 

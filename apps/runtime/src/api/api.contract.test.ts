@@ -59,6 +59,10 @@ test("serves an updated service, keeps its port and skips unchanged updates", {
     hint: "cli schema update app.py updates",
   });
   const first = await serveExample(client, app);
+  await expect(client.call("servicePlan", { body: { ...request, target: "updtaes" } })).rejects.toMatchObject({
+    code: "database_not_found",
+    message: "No local database named 'updtaes'. Did you mean 'updates'?",
+  });
   expect(first).toMatchObject({ state: "AVAILABLE", app_file: "app.py", project_root: tested.project_root });
   const inserted = await insertDoc(first.endpoint, "Hello");
   expect(inserted).toMatchObject({ status: 200, body: { title_upper: "HELLO" } });

@@ -1,6 +1,7 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
 import type { Runtime } from "@appdb/contract/runtime";
+import { isLimitVariable } from "@appdb/contract/service-limits";
 import { compareFiles, compareMaps, listChanges } from "@appdb/engine/services/compare-files";
 import { op } from "@appdb/engine/services/compare-routes";
 
@@ -24,9 +25,11 @@ export function compareRuntimes(
     ops.push({ ...op("alter", "project", "additive", python), details: { python: after.runtime.python } });
   const variables = compareEnvironments(before.runtime.env, after.runtime.env);
   if (variables.length > 0) {
+    const isLimit = variables.some((change) => isLimitVariable(change.split(" ", 1)[0] ?? ""));
+    const note = isLimit ? "; limits apply after cli daemon restart" : "";
     // names only: values are secrets
     ops.push({
-      ...op("alter", "project", "additive", `environment: ${listChanges(variables)}`),
+      ...op("alter", "project", "additive", `environment: ${listChanges(variables)}${note}`),
       details: { variables },
     });
   }

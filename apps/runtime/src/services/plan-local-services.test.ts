@@ -178,6 +178,14 @@ test("names a changed variable without its value", () => {
   expect(JSON.stringify(found)).not.toMatch(/secret/);
 });
 
+test("says that a limit of services applies after a restart of the daemon", () => {
+  const manifest = makeManifest([makeRoute()]);
+  const { env } = makeRuntime();
+  const runtime = makeRuntime({ env: { ...env, SERVICE_UPLOAD_BYTES: "5000000" } });
+  const [op] = plan({ manifest, runtime, present: [makePresent(manifest)] }).services[0]?.ops ?? [];
+  expect(op?.description).toBe("environment: SERVICE_UPLOAD_BYTES added; limits apply after cli daemon restart");
+});
+
 test("restarts the service when its access to a hosted media store changes, and shows no key", () => {
   const manifest = makeManifest([makeRoute()]);
   const hosted = {
@@ -311,4 +319,14 @@ test("leaves services of another project out of the extras, like a prune", () =>
   });
   const deleted = plan({ manifest, present: [{ ...present, is_project_there: false }] });
   expect(deleted).toMatchObject({ extras: ["ingest"], ops: [] });
+});
+
+test("leaves services of another file of the project out of the extras", () => {
+  const manifest = makeManifest([], { services: [], app_file: "app2.py" });
+  const present = makePresent(makeManifest([makeRoute()]));
+  expect(plan({ manifest, present: [present] })).toMatchObject({
+    extras: [],
+    ops: [{ name: "ingest", severity: "blocked", description: "service 'ingest' belongs to app.py and stays" }],
+  });
+  expect(plan({ manifest, present: [{ ...present, is_file_there: false }] })).toMatchObject({ extras: ["ingest"] });
 });

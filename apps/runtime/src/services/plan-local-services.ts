@@ -44,11 +44,24 @@ export function planLocalServices(input: PlanLocalServicesInput): ServicePlan {
   const present = input.present.map((service) => toPresent(input, service));
   const plan = planServices({ ...input, place: input.runtime.project_root, present });
   const stays = input.present.filter(
-    (service) => plan.extras.includes(service.stored.service) && isOfOtherProject(service, input.runtime),
+    (service) => plan.extras.includes(service.stored.service) && isOfOther(input, service),
   );
   const names = stays.map(({ stored }) => stored.service);
   const extras = plan.extras.filter((name) => !names.includes(name));
-  return summarizePlan({ ...plan, extras, ops: stays.map((service) => pruneOp(service, input.runtime)) });
+  return summarizePlan({ ...plan, extras, ops: stays.map((service) => stayOp(service, input.runtime)) });
+}
+
+/** Whether a service belongs to another project, or to another file of this one. */
+function isOfOther(input: PlanLocalServicesInput, service: PresentLocalService): boolean {
+  const { project_root: projectRoot } = input.runtime;
+  return isOfOtherProject(service, input.runtime) || ownerOf(input, service)?.place === projectRoot;
+}
+
+/** A service of another file, which an update of this file leaves alone. */
+function stayOp(service: PresentLocalService, runtime: Runtime): PlanOp {
+  if (isOfOtherProject(service, runtime)) return pruneOp(service, runtime);
+  const { manifest, service: name } = service.stored;
+  return { ...op("drop", "service", "blocked", `service '${name}' belongs to ${manifest.app_file} and stays`), name };
 }
 
 /**

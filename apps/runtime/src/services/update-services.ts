@@ -2,13 +2,15 @@ import { describeApplied } from "@appdb/contract/applied-plan";
 import { appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
-import { parseLocalTarget, serviceText } from "@appdb/contract/names";
+import { type LocalTarget, parseLocalTarget, serviceText } from "@appdb/contract/names";
+import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan } from "@appdb/contract/plan";
 import type { ServiceRecord } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { chooseServices, summarizePlan } from "@appdb/engine/services/plan-services";
 import { refuseBlocked, refuseDestructive } from "@appdb/engine/services/refuse-plan";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import { planTarget } from "../databases/schema.ts";
 import { checkMediaPlace } from "../media/check-place.ts";
@@ -23,6 +25,7 @@ export type MediaOf = (database: string, env: Readonly<Record<string, string>>) 
 
 export interface UpdateServicesDeps {
   readonly databases: OpenDatabases;
+  readonly postgres: Pick<PostgresProvider, "hasDatabase" | "listDatabases">;
   readonly services: Services;
   readonly terminals: TerminalStore;
   readonly mediaOf: MediaOf;
@@ -38,9 +41,12 @@ export interface UpdateServicesInput {
   readonly port: number | null;
 }
 
-/** Plans a `service update` against the running services. @throws service_not_found, service_conflict, invalid_request */
+/**
+ * Plans a `service update` against the running services.
+ * @throws service_not_found, service_conflict, invalid_request; database_not_found for a misspelt database
+ */
 export async function planServiceUpdate(
-  deps: Pick<UpdateServicesDeps, "databases" | "services" | "terminals">,
+  deps: Pick<UpdateServicesDeps, "databases" | "postgres" | "services" | "terminals">,
   input: UpdateServicesInput,
 ): Promise<ServicePlan> {
   const location = parseLocalTarget(input.target);
@@ -48,7 +54,23 @@ export async function planServiceUpdate(
   refuseServicesInTerminals({ ...input, target }, chooseServices(input), deps.terminals.list(target), "update");
   const schema = await planTarget(deps, { manifest: input.manifest, target: location });
   const differing = schema.tables.filter((table) => table.resolution !== "up_to_date").map((table) => table.path);
+  if (differing.length > 0) await refuseMisspelt(deps, input.manifest, location);
   return planLocalServices({ ...input, target, present: deps.services.present(target), differing_tables: differing });
+}
+
+/** An update of the tables would make a second database. */
+async function refuseMisspelt(
+  { postgres }: Pick<UpdateServicesDeps, "postgres">,
+  { app_file: appFile }: Manifest,
+  { database, text: target }: LocalTarget,
+): Promise<void> {
+  const suggestion = nearestName(database, await postgres.listDatabases());
+  if (suggestion === undefined || (await postgres.hasDatabase(database))) return;
+  throw appError("database_not_found", {
+    detail: `No local database named '${database}'. Did you mean '${suggestion}'?`,
+    hint: `Write ${suggestion}, or make a database ${database}: cli schema update ${appFile} ${target}`,
+    meta: { database, suggestion },
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { plainAddress } from "@appdb/contract/media";
+import { readReference } from "@appdb/contract/media";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import { isMedia } from "../kinds/media.ts";
@@ -7,6 +7,8 @@ import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 
 /** Characters of a long value in a plan. */
 const SHOWN = 120;
+/** Digits of a file's hash in a plan. */
+const HASH_SHOWN = 8;
 
 /** The columns that identify a row for people: the declared key, else the row's identity. */
 export function keyColumns(table: CatalogTable): readonly Pick<CatalogColumn, "name" | "type">[] {
@@ -28,11 +30,21 @@ export function shownValue({ type }: Pick<CatalogColumn, "type">, text: string |
   return shownOf(type.kind, fromSqlText(type, text));
 }
 
-/** A value for a plan. A file is its address; long values, and numbers that would lose digits, become text. */
+/** A value for a plan. A file is its type, size and the start of its hash, or the address that was given; long values, and numbers that would lose digits, become text. */
 export function shownOf(kind: TypeKind, cell: EngineValue): unknown {
-  if (isMedia(kind) && cell !== null) return plainAddress(String(cell));
+  if (isMedia(kind) && cell !== null) return shownFile(String(cell));
   const json = valueToJson(kind, cell);
   if (json.length > SHOWN) return `${json.slice(0, SHOWN)}…`;
   const value: unknown = JSON.parse(json);
   return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value) ? json : value;
+}
+
+/** `image/jpeg 256x192 (3fa2b1c0)` */
+function shownFile(cell: string): string {
+  const { bytes, height, key = "", type = "file", url, width } = readReference(cell);
+  if (url !== undefined) return url;
+  const pixels = width === undefined || height === undefined ? undefined : `${width}x${height}`;
+  const size = pixels ?? (bytes === undefined ? "" : `${bytes} bytes`);
+  const hash = key.slice(key.lastIndexOf("/") + 1).slice(0, HASH_SHOWN);
+  return [type, size, `(${hash})`].filter((part) => part !== "").join(" ");
 }

@@ -129,9 +129,10 @@ async function locateInputs(
   await Promise.all(
     inputs.map(async (at) => {
       const cell = values[at];
-      if (typeof cell !== "string") return;
+      const kind = graph.inputs[at]?.type.kind;
+      if (typeof cell !== "string" || kind === undefined || !isMedia(kind)) return;
       try {
-        values[at] = await media.locate(cell, signal);
+        values[at] = await media.locate(cell, signal, kind);
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         values[at] = null;

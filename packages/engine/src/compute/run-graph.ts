@@ -216,11 +216,11 @@ function hintFor(error: UdfError): string {
     case "missing":
       return "Nothing was stored. Restore the function, or change the column and run `cli schema update`.";
     case "timeout":
-      return "Nothing was stored. Make the function faster, or give it smaller inputs.";
+      return "Nothing was stored. Make the function faster, give it smaller inputs, or set its own limit: `@db.udf(timeout=...)`.";
     case "died":
       return "Nothing was stored. A function must return or raise; it must not end its process.";
     case "memory":
-      return "Nothing was stored. Send smaller input, or give workers more memory: SERVICE_WORKER_MEMORY_MB (worker_memory_mb in service.toml).";
+      return "Nothing was stored. Send smaller input, or give workers more memory. Locally: `SERVICE_WORKER_MEMORY_MB=1024 cli daemon restart`. Hosted: a larger memory_mb in service.toml.";
     default:
       return "Nothing was stored. Send other values, or correct the function and run `cli service update`.";
   }

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { layOutRow } from "../compute/row-layout.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
-import { examplesOf, objectSchema } from "./schemas.ts";
+import { examplesOf, FILE_SCHEMA, fileContent, objectSchema } from "./schemas.ts";
 
 const text = { type: "string" };
 const SCHEMAS = [
@@ -73,3 +73,8 @@ test("where none can be made up, or it would be too long to read, there is none"
 function never(): never {
   throw new Error("No column of this table has a generator.");
 }
+
+test("the bytes of a file have the format by which generators of clients know them", () => {
+  expect(FILE_SCHEMA).toEqual({ type: "string", format: "binary", contentMediaType: "application/octet-stream" });
+  expect(Object.keys(fileContent({ kind: "image" }))).toEqual(["image/*", "application/octet-stream"]);
+});

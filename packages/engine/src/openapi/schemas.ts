@@ -31,8 +31,8 @@ export function fileContent(type: ColumnType | undefined): JsonObject {
   return { [range]: { schema: FILE_SCHEMA }, [OCTETS]: { schema: FILE_SCHEMA } };
 }
 
-/** The bytes of a file (OpenAPI 3.1: a string whose encoding is not JSON's). */
-export const FILE_SCHEMA: JsonObject = { type: "string", contentMediaType: OCTETS };
+/** The bytes of a file (OpenAPI 3.1: a string whose encoding is not JSON's). Generators of clients know the format of 3.0. */
+export const FILE_SCHEMA: JsonObject = { type: "string", format: "binary", contentMediaType: OCTETS };
 
 /** The schema of an object. */
 export interface ObjectSchema {

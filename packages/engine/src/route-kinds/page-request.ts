@@ -28,7 +28,7 @@ export function readPage({ page_size: pageSize, cursor }: PageRequest, scope: st
     const detail = `Expected a page_size from 1 to ${max}, got ${JSON.stringify(pageSize?.slice(0, 60))}.`;
     throw appError("invalid_request", {
       detail: `page_size: ${detail}`,
-      hint: "Send a smaller page_size, such as 100.",
+      hint: `Send a whole number, such as page_size=${Math.min(100, max)}.`,
       errors: [{ pointer: "/page_size", detail }],
     });
   }

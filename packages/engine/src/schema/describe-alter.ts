@@ -3,7 +3,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { PlanOp } from "@appdb/contract/plan";
 import { type ColumnType, displayType } from "@appdb/contract/types";
 import { changedQueries } from "../catalog/column-queries.ts";
-import { isSameExpr } from "../catalog/compare.ts";
+import { isSameExpr, isSameType } from "../catalog/compare.ts";
 import type { ColumnChange, SchemaOperation } from "../catalog/operations.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
@@ -131,6 +131,12 @@ function describeType(
   before: string,
   after: string,
 ): string {
+  if (
+    before === after &&
+    isSameType({ ...column.type, destination: undefined }, { ...to.type, destination: undefined })
+  ) {
+    return `new files will go to ${to.type.destination ?? "the store of the database"}; stored ones stay`;
+  }
   if (severity === "unsupported") {
     const isOther = using === null && to.computed === null;
     return `its type would change from ${before} to ${after}${isOther ? `, which is not possible. ${newColumn(column.type, to.type)}` : ""}`;

@@ -212,6 +212,19 @@ test("media_validation= changes at any time, without a recompute", () => {
   expect(change(onRead, onRead)).toEqual([]);
 });
 
+test("shows the address of another destination=, and stored files stay", () => {
+  const at = (destination: string | undefined) =>
+    shots(aColumn("photo", "image", { type: { kind: "image", mode: "L", ...(destination && { destination }) } }));
+  const change = (before: ManifestTable, after: ManifestTable) =>
+    planOf([after], catalogOf([before])).plan.tables[0]?.ops.map((op) => [op.severity, op.description]);
+  expect(change(at(undefined), at("s3://bucket/out"))).toEqual([
+    ["additive", "column 'photo': new files will go to s3://bucket/out; stored ones stay"],
+  ]);
+  expect(change(at("s3://bucket/out"), at(undefined))).toEqual([
+    ["additive", "column 'photo': new files will go to the store of the database; stored ones stay"],
+  ]);
+});
+
 test("a column of images takes further modes, and fewer while it has no rows", () => {
   const grey = shots(aColumn("photo", "image", { type: { kind: "image", mode: "L" } }));
   const any = shots(aColumn("photo", "image"));

@@ -153,22 +153,28 @@ test("previous code of a function is noticed, recomputed on request, then known"
   expect((await planOf(withDigest("a"))).stale).toHaveLength(1);
 });
 
-test("files are shown by their addresses", async () => {
+test("files are shown by their types and sizes", async () => {
   const photo = col("photo", "image");
   const shots = (fn: string): Manifest =>
     aManifest({
       tables: [aTable("shots", [aColumn("photo", "image"), aComputed("small", udf(fn, "image", photo))])],
       functions: [aFunction(fn, "image")],
     });
-  const cell = (key: string) => JSON.stringify({ store: "home", key });
+  const cell = (key: string, width = 64) =>
+    JSON.stringify({ store: "home", key, type: "image/png", bytes: 9, width, height: 48 });
   await apply(shots("app:first"));
   await bench.execute({
     text: "insert into shots (_row, photo, small) values (uuidv7(), $1, $2)",
     values: [cell("00/photo.png"), cell("01/old.png")],
   });
-  const workers = fakeWorkers({ small: () => cell("02/new.png") });
+  const workers = fakeWorkers({ small: () => cell("02/new.png", 32) });
   const { small } = await preview(shots("app:second"), workers);
   expect(small?.samples).toEqual([
-    { key: { _row: expect.any(String) }, old: "home/01/old.png", new: "home/02/new.png", error: null },
+    {
+      key: { _row: expect.any(String) },
+      old: "image/png 64x48 (old.png)",
+      new: "image/png 32x48 (new.png)",
+      error: null,
+    },
   ]);
 });

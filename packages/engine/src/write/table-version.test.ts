@@ -88,7 +88,7 @@ test.each<[string, readonly CatalogColumn[], RegExp]>([
     expect.objectContaining({
       code: "schema_changed",
       message: expect.stringMatching(message),
-      hint: expect.stringContaining("cli service update app.py main/reports"),
+      hint: expect.stringMatching(/cli service update app\.py main\/reports.*it needs --allow-destructive\.$/),
     }),
   );
 });

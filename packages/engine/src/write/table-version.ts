@@ -74,9 +74,10 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
 
 /** Makes the error that asks to update the service to the current tables. */
 export function schemaChanged(service: ServiceIdentity, what: string, meta: Record<string, unknown>): Error {
+  const update = updateHint(service);
   return appError("schema_changed", {
     detail: `${what} The service was started before that and cannot write to the table.`,
-    hint: updateHint(service),
+    hint: `${update}${update.endsWith(".") ? "" : "."} If that breaks callers, it needs --allow-destructive.`,
     meta: { ...meta, folder: folderSchema(service.target) },
   });
 }

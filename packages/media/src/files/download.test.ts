@@ -5,9 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { download } from "./download.ts";
+import { currentDownload, Downloads } from "./downloads.ts";
+import { FileCache } from "./file-cache.ts";
 
 const DATE = "Thu, 26 Nov 2026 05:00:00 GMT";
 const OPTIONS = { allows_private: true, max_bytes: 100_000, total_ms: 5_000 };
+const JPEG = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(8_000)]);
 const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
   "/file": (res) => res.setHeader("content-type", "image/png; x=1").end("content"),
   "/moved": (res) => res.writeHead(302, { location: "/file" }).end(),
@@ -18,6 +21,10 @@ const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
   "/endless": (res) => {
     const write = () => !res.destroyed && res.write(Buffer.alloc(50_000), () => setImmediate(write));
     write();
+  },
+  "/picture.mp4": (res) => {
+    res.write(JPEG);
+    setTimeout(() => res.end(Buffer.alloc(10_000)), 100);
   },
   "/cut": (res) => {
     res.writeHead(200, { "content-length": "1000" });
@@ -112,4 +119,23 @@ test("a tag that is too long is not kept, and without one the content is read ag
   const first = await download(addressOf("/long-tag"), fileOf(), OPTIONS);
   expect(first?.etag).toBeUndefined();
   expect(await download(addressOf("/long-tag"), fileOf(), { ...OPTIONS, known: first })).toMatchObject({ bytes: 7 });
+});
+
+test("a column stops a download of another kind by its first bytes, and none of a column of its kind", async () => {
+  const cache = new FileCache({ folder, owner: "kinds", max_bytes: 1_000_000, now: Date.now });
+  const max = { max_bytes: 9_000, total_ms: 5_000, bytes_at_once: 1_000_000 };
+  const of = (more: { max_bytes?: number }) =>
+    new Downloads({ ...max, ...more, allows_private: true, requireWritable: async () => undefined });
+  const url = addressOf("/picture.mp4");
+  const at = (kind: "image" | "video", downloads: Downloads) =>
+    currentDownload({ cache, downloads }, url, { kind, signal: undefined });
+  // The whole file has too many bytes, so only a refusal by its start names the kind.
+  await expect(at("video", of({}))).rejects.toMatchObject({
+    code: "media_invalid",
+    message: `${url} is not valid video content: it is image/jpeg.`,
+  });
+  const large = of({ max_bytes: 100_000 });
+  const [film, picture] = await Promise.allSettled([at("video", large), at("image", large)]);
+  expect(film).toMatchObject({ status: "rejected", reason: { code: "media_invalid" } });
+  expect(picture).toMatchObject({ status: "fulfilled" });
 });

@@ -8,6 +8,7 @@ import { createFile, writeAll } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { isForeignAddress, publicLookup } from "@appdb/system/network/public-addresses";
 import type { Validators } from "./file-cache.ts";
+import { SNIFFED_BYTES } from "./sniff-type.ts";
 
 const MAX_REDIRECTS = 5;
 const CONNECT_MS = 10_000;
@@ -30,6 +31,8 @@ export interface DownloadOptions {
   readonly known?: Validators | undefined;
   /** Called before bytes are written. It may refuse them. */
   onBytes?(bytes: number): Promise<void> | undefined;
+  /** Gets the first bytes, before most of the others are downloaded. It may refuse the content. */
+  onHead?: ((head: Uint8Array) => void) | undefined;
   /** For tests. */
   readonly patience_ms?: number;
 }
@@ -142,7 +145,7 @@ async function save(
   answer: IncomingMessage,
   address: string,
   path: string,
-  { max_bytes: maxBytes, onBytes, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
+  { max_bytes: maxBytes, onBytes, onHead, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
   signal: AbortSignal,
 ): Promise<Downloaded> {
   const length = Number(answer.headers["content-length"] ?? Number.NaN);
@@ -154,6 +157,7 @@ async function save(
   const file = await createFile(path, "wx", 0o600);
   let bytes = 0;
   const checkSpeed = watchSpeed(address, patienceMs);
+  let head: Buffer[] | undefined = onHead === undefined ? undefined : [];
   try {
     for await (const piece of answer as AsyncIterable<Buffer>) {
       signal.throwIfAborted();
@@ -161,6 +165,11 @@ async function save(
       if (bytes > maxBytes) throw tooLarge(address, maxBytes);
       checkSpeed(bytes);
       await onBytes?.(piece.length);
+      head?.push(piece);
+      if (head !== undefined && bytes >= SNIFFED_BYTES) {
+        onHead?.(Buffer.concat(head));
+        head = undefined;
+      }
       hash.update(piece);
       await writeAll(file, piece);
     }
@@ -203,6 +212,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === "EPRIVATE") return "its name is of this machine or of a private network";
   if (code === "ENOTFOUND") return "its host does not exist";
   if (code === "ECONNREFUSED") return "its host refuses the connection";
+  if (code === "EPROTO") return "its host does not speak https on this port; try http";
   if (code === "HPE_HEADER_OVERFLOW") return "its headers are too large";
   if (code?.startsWith("HPE_") === true) return `its host does not speak HTTP (${code})`;
   if (/CERT|SIGNATURE|ALTNAME/.test(code ?? "")) return `its certificate is not valid (${code})`;
@@ -237,7 +247,7 @@ function diskFull(cause: unknown): Error {
 }
 
 /** An address without its user and password, and without what a signature stands in. */
-function withoutSecrets(address: string): string {
+export function withoutSecrets(address: string): string {
   if (!URL.canParse(address)) return "The address";
   const url = new URL(address);
   return `${url.protocol}//${url.host}${url.pathname}`.slice(0, 200);

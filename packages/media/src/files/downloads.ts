@@ -1,7 +1,9 @@
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
+import type { MediaKind } from "@appdb/contract/types";
 import { Admission } from "@appdb/engine/routes/admission";
-import { type Downloaded, type DownloadOptions, download } from "./download.ts";
-import type { Validators } from "./file-cache.ts";
+import { type Downloaded, type DownloadOptions, download, withoutSecrets } from "./download.ts";
+import type { FetchCurrent, FileCache } from "./file-cache.ts";
+import { requireKind } from "./fits-kind.ts";
 
 const AT_ONCE = 32;
 const MAX_WAITING = 1_000;
@@ -43,10 +45,10 @@ export class Downloads {
   async run(
     address: string,
     path: string,
-    { signal, known }: { readonly signal?: AbortSignal | undefined; readonly known?: Validators | undefined } = {},
+    { signal, known, onHead }: Pick<DownloadOptions, "signal" | "known" | "onHead"> = {},
   ): Promise<Downloaded | undefined> {
     return await this.within(signal, (onBytes) =>
-      download(address, path, { ...this.#options, signal, known, onBytes }),
+      download(address, path, { ...this.#options, signal, known, onBytes, onHead }),
     );
   }
 
@@ -72,6 +74,28 @@ export class Downloads {
   async #check(): Promise<void> {
     this.#unchecked = 0;
     await this.#options.requireWritable();
+  }
+}
+
+/** The cached file of an http(s) address. The kind of its column, if given, stops a download of another by its first
+ *  bytes. @throws as `Downloads.run`; media_invalid */
+export async function currentDownload(
+  { cache, downloads }: { readonly cache: FileCache; readonly downloads: Pick<Downloads, "run"> },
+  url: string,
+  { kind, signal }: { readonly kind: MediaKind | undefined; readonly signal: AbortSignal | undefined },
+): Promise<string> {
+  const onHead = kind === undefined ? undefined : (head: Uint8Array) => requireKind(withoutSecrets(url), kind, head);
+  const fetch: FetchCurrent = async (path, known) => {
+    const found = await downloads.run(url, path, { signal, known, onHead });
+    return found === undefined ? undefined : { ...found, version: found.sha256 };
+  };
+  try {
+    return await cache.current(url, fetch, signal);
+  } catch (error) {
+    // The same download may have begun for a column of another kind, which refused it.
+    const isOfOther = error instanceof AppError && error.code === "media_invalid" && error.meta.kind !== kind;
+    if (!isOfOther) throw error;
+    return await cache.current(url, fetch, signal);
   }
 }
 

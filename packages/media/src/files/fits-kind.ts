@@ -24,6 +24,18 @@ export function misfit(found: FoundType | undefined, head: Uint8Array): string {
   return found === undefined ? whyUnknown(head) : `it is ${found.type}`;
 }
 
+/** Refuses a download by its first bytes. Content of an unknown type is left to the worker.
+ *  @throws media_invalid for content of another kind */
+export function requireKind(shown: string, kind: MediaKind, head: Uint8Array): void {
+  const found = sniffType(head, shown);
+  if (found === undefined || fits(found, kind)) return;
+  throw appError("media_invalid", {
+    detail: `${shown} is not valid ${kind} content: ${misfit(found, head)}.`,
+    hint: "Give the address of a file with the content of this kind.",
+    meta: { kind },
+  });
+}
+
 export function wrongKindOfOwn(uri: string, kind: MediaKind, reason: string): Error {
   return appError("media_invalid", {
     detail: `${uri} is not valid ${kind} content: ${reason}.`,

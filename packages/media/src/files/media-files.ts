@@ -23,7 +23,7 @@ import { parseStoreAddress } from "../stores/media-address.ts";
 import { endAbandoned, type MediaStore } from "../stores/media-store.ts";
 import type { AddressTokens } from "./address-tokens.ts";
 import { tooLarge } from "./download.ts";
-import type { CountBytes, Downloads } from "./downloads.ts";
+import { type CountBytes, currentDownload, type Downloads } from "./downloads.ts";
 import type { FetchCurrent, FileCache } from "./file-cache.ts";
 import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.ts";
 import { fits, madeWrongKind, misfit, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
@@ -86,7 +86,7 @@ export class LocalMediaFiles implements MediaFiles {
     this.#options = options;
   }
 
-  async locate(cell: string, signal?: AbortSignal): Promise<string> {
+  async locate(cell: string, signal?: AbortSignal, kind?: MediaKind): Promise<string> {
     const reference = readReference(cell);
     const { bytes, key, store } = reference;
     if (store !== undefined && key !== undefined) {
@@ -94,7 +94,7 @@ export class LocalMediaFiles implements MediaFiles {
       const stamp = path === undefined ? undefined : await stampOriginal(path, nameOf(reference), bytes);
       if (stamp !== undefined) return JSON.stringify({ ...reference, path, stamp });
     }
-    return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal) });
+    return JSON.stringify({ ...reference, path: await this.#pathOf(reference, signal, kind) });
   }
 
   async isUnchanged(located: string): Promise<boolean> {
@@ -291,7 +291,11 @@ export class LocalMediaFiles implements MediaFiles {
     return printReference({ store: storeName, key, type: found.type, bytes: content.bytes, width, height, mode, name });
   }
 
-  async #pathOf({ store: storeName, key, url }: MediaReference, signal: AbortSignal | undefined): Promise<string> {
+  async #pathOf(
+    { store: storeName, key, url }: MediaReference,
+    signal: AbortSignal | undefined,
+    kind?: MediaKind,
+  ): Promise<string> {
     if (storeName !== undefined && key !== undefined) {
       const store = await this.#options.openStore(storeName);
       return store.pathOf(key) ?? (await this.#fetchObject(store, key, signal));
@@ -299,12 +303,7 @@ export class LocalMediaFiles implements MediaFiles {
     if (url === undefined) throw new TypeError("A media reference has neither a store nor an address.");
     if (url.startsWith("file:")) return this.#borrowed(url);
     if (url.startsWith("http:") || url.startsWith("https:")) {
-      const { cache, downloads } = this.#options;
-      const fetch: FetchCurrent = async (path, known) => {
-        const found = await downloads.run(url, path, { signal, known });
-        return found === undefined ? undefined : { ...found, version: found.sha256 };
-      };
-      return await cache.current(url, fetch, signal);
+      return await currentDownload(this.#options, url, { signal, kind });
     }
     return await this.#currentObject(url, signal);
   }
@@ -373,7 +372,7 @@ function notInStore(uri: string, ownUri: string): Error {
 function notFound(name: string): AppError {
   return appError("media_not_found", {
     detail: `The file ${JSON.stringify(name)} does not exist any more.`,
-    hint: "Read the row again: its response has the address of its present file.",
+    hint: "Read the row again for the address of its present file. If that file is lost, upload it again, or run `cli recompute` for a computed column.",
   });
 }
 

@@ -179,3 +179,10 @@ test.each([1, 1_000])("a field that is not UTF-8 is refused by its name, in piec
   await using form = await receive(typed, LIMITS, size);
   expect(form.fields).toEqual([["title", "\ufeffé \ufffd"]]);
 });
+
+test("names the field that a misspelt file is for, and the variable of the limit", async () => {
+  const misspelt = await refusal(receive(bodyOf(file("pictre", "a.png", "x"))));
+  expect(misspelt.hint).toBe('Did you mean "picture"? The route takes files for: picture, film.');
+  const large = await refusal(receive(bodyOf(file("picture", "a.png", Buffer.alloc(400_000)))));
+  expect(large).toMatchObject({ code: "media_too_large", hint: expect.stringContaining("(SERVICE_UPLOAD_BYTES)") });
+});

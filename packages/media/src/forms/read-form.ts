@@ -5,6 +5,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import { printableName } from "@appdb/contract/media-uri";
+import { nearestName } from "@appdb/contract/nearest";
+import { limitVariable } from "@appdb/contract/service-limits";
 import type { FormLimits, FormReader, ReceivedForm, UploadedFile } from "@appdb/engine/ports";
 import { createFile, removeFile, writeAllOf } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
@@ -172,11 +174,13 @@ class Receiving implements ReceivedForm {
       return;
     }
     if (!this.#limits.files.includes(field)) {
+      const suggestion = nearestName(field, this.#limits.files);
+      const question = suggestion === undefined ? "" : `Did you mean "${suggestion}"? `;
       this.#refusePart(
         stream,
         appError("invalid_request", {
           detail: `The form has a file for "${field.slice(0, 100)}", which takes no file in this route.`,
-          hint: `The route takes files for: ${this.#limits.files.join(", ")}.`,
+          hint: `${question}The route takes files for: ${this.#limits.files.join(", ")}.`,
           errors: [{ pointer: `/${field.slice(0, 100)}`, detail: "This field is not a file." }],
         }),
       );
@@ -323,7 +327,7 @@ function notUtf8(field: string): Error {
 function tooLarge(bytes: number): Error {
   return appError("media_too_large", {
     detail: `The files of the form have more than ${bytes} bytes.`,
-    hint: "Send smaller files, or raise the limit of the service.",
+    hint: `Send smaller files, or raise the limit of the service (${limitVariable("upload_bytes")}).`,
     meta: { upload_bytes: bytes },
   });
 }

@@ -1,25 +1,27 @@
 import type { Expr } from "@appdb/contract/expressions";
+import type { GraphStep } from "@appdb/contract/worker-protocol";
 import { partsOf, visit } from "@appdb/engine/expressions/tree";
 import type { UdfError, UdfGraph, UdfResult } from "@appdb/engine/ports";
 
-/** How a worker ended while it ran a row. */
-export type FailureAttribution =
+/** How a worker ended while it ran a row. `step` and `function` are those that ran, if known. */
+export type FailureAttribution = { step?: number; function?: string } & (
   | { kind: "died"; reason: string }
-  /** `function` is the one that ran, if known. */
-  | { kind: "timeout"; timeout_ms: number; function?: string }
-  | { kind: "memory"; memory_mb: number };
+  | { kind: "timeout"; timeout_ms: number }
+  | { kind: "memory"; memory_mb: number }
+);
 
 /**
- * Result of a row that ended its worker: no values. Steps that call functions get the error, all others are skipped.
+ * Result of a row that ended its worker: no values. The step that ran gets the error, or if unknown all steps that call
+ * functions. All others are skipped.
  */
 export function failedResult(graph: UdfGraph, blame: FailureAttribution): UdfResult {
   const errors: Record<string, UdfError> = {};
-  const known = blame.kind === "timeout" ? blame.function : undefined;
-  const charged = graph.steps.filter((step) => chargedFunction(step.expr, known) !== undefined);
-  for (const step of graph.steps) {
-    const name = chargedFunction(step.expr, known);
+  const names = graph.steps.map((step, number) => chargedName(step, number, blame));
+  for (const [number, step] of graph.steps.entries()) {
+    const name = names[number];
     // A graph without functions can run out of memory too; then every step gets the error.
-    if (name !== undefined || charged.length === 0) errors[step.name] = attributedError(name ?? step.name, blame);
+    if (name !== undefined || names.every((name) => name === undefined))
+      errors[step.name] = attributedError(name ?? step.name, blame);
     else errors[step.name] = skippedError(step.name);
   }
   return { values: graph.steps.map(() => null), errors };
@@ -59,10 +61,12 @@ function skippedError(step: string): UdfError {
   return { kind: "skipped", function: step, type: "Skipped", message, at: null };
 }
 
-/** Function of a failed step: the one known to have run, otherwise the first. */
-function chargedFunction(expr: Expr, known: string | undefined): string | undefined {
-  if (known === undefined) return firstFunction(expr);
-  return functionsOf(expr).includes(known) ? known : undefined;
+/** Function or step to name for a failed step: the one known to have run, otherwise the first. */
+function chargedName({ expr, name }: GraphStep, number: number, blame: FailureAttribution): string | undefined {
+  if (blame.step !== undefined && blame.step !== number) return undefined;
+  if (blame.function !== undefined && functionsOf(expr).includes(blame.function)) return blame.function;
+  if (blame.step !== undefined) return firstFunction(expr) ?? name;
+  return blame.function === undefined ? firstFunction(expr) : undefined;
 }
 
 function functionsOf(expr: Expr): string[] {

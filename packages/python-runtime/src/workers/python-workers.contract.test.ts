@@ -141,6 +141,48 @@ test("fails an endless function at its limit after one run", async () => {
   expect(notes().filter((note) => note.endsWith("spin"))).toHaveLength(1);
 });
 
+/** Columns that each call `functions:act` (or another function) with an input of their own. */
+function rowOf(...names: string[]): UdfGraph {
+  const type = { kind: "string" as const };
+  const steps = names.map((name, at) => {
+    const args: Expr[] = [{ node: "column", name: `x${at}`, type, nullable: true }];
+    const id = `functions:${name}`;
+    const expr: Expr = { node: "udf", function: id, args, kwargs: {}, type, nullable: true };
+    return { name: `y${at}`, type, nullable: true, expr };
+  });
+  return {
+    key: names.join(),
+    inputs: names.map((_name, at) => ({ name: `x${at}`, type, nullable: true })),
+    steps,
+    functions: [...new Set(names)].map((name) => ({ id: `functions:${name}`, module: "functions", name })),
+  };
+}
+
+test("names the function that ran when a row exceeds its limit", async () => {
+  const runner = createRunner({ function_timeout_ms: 400 });
+  const result = await runner.run(rowOf("upper", "act", "upper"), ["a", "spin", "b"]);
+  expect(result.errors).toMatchObject({
+    y0: { kind: "skipped" },
+    y1: { kind: "timeout", function: "functions:act" },
+    y2: { kind: "skipped" },
+  });
+  const second = await runner.run(rowOf("act", "act"), ["a", "spin"]);
+  expect(second.errors).toMatchObject({ y0: { kind: "skipped" }, y1: { kind: "timeout", function: "functions:act" } });
+});
+
+test("names the function that ran when a row ends its process", async () => {
+  const runner = createRunner({ function_timeout_ms: 5_000 });
+  const result = await runner.run(rowOf("upper", "act"), ["a", "pause 0.1"]);
+  expect(result.errors).toMatchObject({ y0: { kind: "skipped" }, y1: { kind: "died", function: "functions:act" } });
+});
+
+test("gives each computed column of a row the whole limit", async () => {
+  const runner = createRunner({ function_timeout_ms: 400 });
+  const row = ["sleep 0.3", "sleep 0.3", "sleep 0.3"];
+  expect(await runner.run(rowOf("act", "act", "act"), row)).toEqual({ values: row, errors: null });
+  expect(runner.stats().restarts).toBe(0);
+});
+
 test("does not fail many rows that exceed the limit only together", async () => {
   const runner = createRunner({ function_timeout_ms: 400 });
   const results = await Promise.all(Array.from({ length: 12 }, () => runner.run(act, ["sleep 0.1"])));

@@ -190,8 +190,7 @@ class PythonWorkers implements UdfRunner {
     slot.heard_at = now;
     switch (frame.t) {
       case "at":
-        slot.progress_at = now;
-        slot.running = { call: frame.call, row: frame.row };
+        slot.noteRunning(frame, now);
         return;
       case "rows":
         slot.noteRows(frame.call, now);
@@ -298,7 +297,7 @@ class PythonWorkers implements UdfRunner {
     if (slot.is_charged) {
       this.#queue.addFirst(chunk.graph, rows);
     } else if (chunk.is_solo) {
-      for (const row of rows) this.#charge(row, blame);
+      for (const row of rows) this.#charge(row, { ...slot.culprit, ...blame });
     } else {
       // The most likely culprit comes last, so that it delays no other row.
       const others = rows.filter((row) => row !== suspect);

@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import type { WireValue } from "@appdb/contract/worker-protocol";
+import type { FromWorker, WireValue } from "@appdb/contract/worker-protocol";
 import { mapParts } from "@appdb/engine/expressions/tree";
 import type { AggregateRun } from "./aggregate-run.ts";
 import { Chunk, type RowsFrame, takeFrom, takeOne } from "./chunk.ts";
@@ -28,8 +28,8 @@ export class WorkerSlot {
   progress_at = 0;
   /** Last sign of life. */
   heard_at = 0;
-  /** The row that the worker reported as running. */
-  running: { call: number; row: number } | undefined;
+  /** The row that the worker reported as running, and its step and function if known. */
+  running: { call: number; row: number; step?: number; function?: string } | undefined;
   /** Accepts no more rows and is replaced after its last one. */
   is_retiring = false;
   ready_at = 0;
@@ -170,6 +170,18 @@ export class WorkerSlot {
     const next = this.chunks[0];
     if (next !== undefined) next.began_at = now;
     return chunk;
+  }
+
+  /** Records what runs. A step, and a function in it, get the whole limit of time. */
+  noteRunning({ call, row, step, function: name }: Extract<FromWorker, { t: "at" }>, now: number): void {
+    this.progress_at = now;
+    this.running = { call, row, ...(step === null ? {} : { step }), ...(name === null ? {} : { function: name }) };
+  }
+
+  /** Step and function that run, for the blame of a failure. */
+  get culprit(): { step?: number; function?: string } {
+    const { call: _call, row: _row, ...culprit } = this.running ?? {};
+    return culprit;
   }
 
   /** Removes the row that is certainly running from its chunk: the reported row, or the only one left. */

@@ -85,7 +85,8 @@ export class WorkerWatch {
     const limitMs = first === undefined ? functionTimeoutMs : this.#events.rowLimitMs(first.graph);
     const isLate = (first !== undefined || slot.isFed) && ranMs > limitMs;
     if (isLate && slot.failure === undefined) {
-      this.closeDown(slot, { kind: "timeout", timeout_ms: limitMs }, slot.takeRunning());
+      const blame = { kind: "timeout", timeout_ms: limitMs, ...slot.culprit } as const;
+      this.closeDown(slot, blame, slot.takeRunning());
     } else if (slot.flows.size > 0 && now - slot.heard_at > SILENCE_MS + this.#longestMs(slot)) {
       const { running } = slot;
       const held = running === undefined ? undefined : slot.takeRow(running.call, running.row);

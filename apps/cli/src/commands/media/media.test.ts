@@ -336,6 +336,8 @@ test("rm asks before it removes a folder, and names what is missing", async () =
   expect([asked.exit, asked.stderr]).toEqual([3, expect.stringContaining("Remove 2 files (14 B)")]);
   expect((await media(["rm", "-r", `${HOME}/b`], { answer: true })).stdout).toBe("Removed 2 files.\n");
   expect(store.size).toBe(0);
+  store.set("b/3.jpg", Buffer.from("3"));
+  expect((await media(["rm", "-r", "-f", `${HOME}/b`])).stdout).toBe("Removed 1 file.\n");
 });
 
 test("prune shows what it would free, asks, and frees it", async () => {

@@ -20,7 +20,7 @@ export const rm = defineCommand<Flags, [uri: string], { readonly removed: number
   parameters: {
     positional: { kind: "tuple", parameters: [URI] },
     flags: { recursive: RECURSIVE_FLAG, yes: { kind: "boolean", brief: "Do not ask", default: false } },
-    aliases: { r: "recursive", y: "yes" },
+    aliases: { r: "recursive", y: "yes", f: "yes" },
   },
   run: async (ctx, { recursive, yes }, typed) => {
     const target = await openMedia(ctx, typed);

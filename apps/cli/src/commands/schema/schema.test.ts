@@ -99,6 +99,13 @@ describe("schema diff", () => {
     expect(ran.stdout).toContain("! main/old");
   });
 
+  test("names many undeclared tables in one line", async () => {
+    const extras = ["a", "b", "c", "d", "e"].map((name) => `main/${name}`);
+    const ran = await runCli("schema diff app.py main", daemon({ ...AGREED, extras }));
+    expect(ran.stdout).toContain("! 5 tables not declared in app.py; left alone: main/a, main/b, main/c and 2 more\n");
+    expect(ran.stdout.match(/not declared in app/g)).toHaveLength(1);
+  });
+
   test("refuses an invalid target before reading anything", async () => {
     const ran = await runCli("schema diff app.py 1main");
     expect(ran.exit).toBe(1);
@@ -200,6 +207,16 @@ describe("schema update", () => {
     expect(ran.exit).toBe(1);
     expect(JSON.parse(ran.stdout)).toMatchObject({ code: "schema_unsupported" });
     expect(ran.stderr).toContain("column 'n' has another type");
+  });
+
+  test("says of a table of another project only to which it belongs", async () => {
+    const tables = UNSUPPORTED.tables.map((one) => ({ ...one, project: "/home/ann/field" }));
+    const ran = await runCli("schema update app.py main", daemon({ ...UNSUPPORTED, tables }));
+    expect(ran.exit).toBe(1);
+    expect(ran.stdout).toContain("belongs to the project /home/ann/field");
+    expect(ran.stderr).toContain("main/docs belongs to the project /home/ann/field.");
+    expect(ran.stdout + ran.stderr).not.toContain("column 'n'");
+    expect(ran.stderr).toContain("hint: Use a database of your own: cli schema update app.py <name>");
   });
 
   test("a fill shows progress on stderr, as JSON lines with --json", async () => {

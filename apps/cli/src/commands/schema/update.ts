@@ -118,9 +118,11 @@ function updateContinues({ worker }: SchemaTarget, file: string, target: string,
  * @throws schema_unsupported
  */
 function refuseUnsupported(plan: SchemaPlan): void {
-  const ops = plan.tables.flatMap((table) =>
-    table.ops.filter((op) => op.severity === "unsupported").map((op) => `${table.path}: ${op.description}`),
-  );
+  const ops = plan.tables.flatMap(({ ops, path, project }) => {
+    const unsupported = ops.filter((op) => op.severity === "unsupported");
+    if (unsupported.length > 0 && project !== undefined) return [`${path} belongs to the project ${project}`];
+    return unsupported.map((op) => `${path}: ${op.description}`);
+  });
   if (plan.summary.unsupported === 0) return;
   throw appError("schema_unsupported", {
     detail: `${plan.target} cannot be changed to what ${plan.app_file} declares. Nothing was changed: ${ops.join("; ")}.`,

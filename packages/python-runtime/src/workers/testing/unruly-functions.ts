@@ -32,6 +32,9 @@ def act(text: str) -> str:
             pass
     if kind == "sleep":
         time.sleep(float(rest))
+    if kind == "pause":
+        time.sleep(float(rest.split()[0]))
+        os._exit(3)
     if kind == "print":
         print("out of " + rest)
         print("err of " + rest, file=sys.stderr)
