@@ -9,18 +9,32 @@ import { expectExit, expectProblem, listServices, makeProject, post, query, serv
 import { mountSmallDisk } from "./support/small-disk.ts";
 
 const APP = `
+import os
+
 import appdb as db
 from appdb.functions import uuid7
 from appdb.serving import Router
 
-class Notes(db.model_base(), name="notes"):
+@db.udf
+def keep(text: str) -> int:
+    with open(os.path.join(os.environ["SERVICE_HOME"], "kept"), "w") as file:
+        return file.write(text * 1_000)
+
+Base = db.model_base()
+
+class Notes(Base, name="notes"):
     id = db.Column(value=uuid7(), primary_key=True)
     text: db.String
     size = text.len()
 
+class Kept(Base, name="kept"):
+    text = db.Column(type=db.String, primary_key=True)
+    size = keep(text)
+
 api = Router()
 api.add_insert_route(Notes, path="/notes", inputs=[Notes.text], outputs=[Notes.id, Notes.size])
 api.add_compute_route(Notes, path="/sizes", inputs=[Notes.text], outputs=[Notes.size])
+api.add_insert_route(Kept, path="/kept", inputs=[Kept.text], outputs=[Kept.size], on_error="ignore")
 `;
 
 test("an unwritable home is named with the setting and nothing is created", async () => {
@@ -131,6 +145,15 @@ test.skipIf(!canMount())("a full disk refuses rows, loses none and recovers", { 
   expect(refused.json).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("Free space") });
   expect(refused.text).not.toMatch(/base\/|pg_|extend/);
   for (let count = 0; count < 30; count += 1) expect((await insert(randomText(200_000))).status).toBe(507);
+  const lines = Array.from({ length: 300 }, () => JSON.stringify({ text: randomText(20_000) })).join("\n");
+  const headers = { "content-type": "application/x-ndjson" };
+  const bulk = await fetch(`${url}/notes`, { method: "POST", headers, body: lines });
+  expect([bulk.status, await bulk.json()]).toMatchObject([507, { code: "disk_full" }]);
+  const made = await post(`${url}/kept`, { text: randomText(10_000) });
+  expect([made.status, made.json]).toMatchObject([
+    507,
+    { code: "disk_full", hint: expect.stringContaining("Free space") },
+  ]);
   expect((await post(`${url}/sizes`, { text: "four" })).json).toEqual({ size: 4 });
 
   // A service killed meanwhile waits for space, and its daemon continues.

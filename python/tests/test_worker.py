@@ -1,10 +1,12 @@
 """The worker process: results per row, errors, hanging and greedy functions, its end."""
 
+import errno
 import os
 import signal
 import time
 
 import pytest
+from appdb.worker.failures import worker_error
 
 UDFS = """
 import ctypes, os, sys, time
@@ -362,3 +364,10 @@ def test_a_function_that_writes_a_query_is_told_where_queries_are_written(worker
     told = [errors[at]["s"]["message"] for at in range(len(wrong))]
     assert [message.split()[0] for message in told] == [".collect()", "A.collect()", "count()", "count()", "sum()"]
     assert all("@db.query" in message for message in told)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_function_that_meets_a_full_disk_is_told_by_its_code_and_without_a_path(number):
+    told = worker_error("udfs:card", OSError(number, os.strerror(number), "/home/me/x.png"), "/project")
+    assert (told["kind"], told["type"], told["message"]) == ("raised", "disk_full", "the disk has no space left")
+    assert worker_error("udfs:card", OSError(errno.EACCES, "no"), "/project")["type"] == "PermissionError"

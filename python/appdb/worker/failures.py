@@ -1,5 +1,6 @@
 """Worker errors: the reason for the missing value of a cell, in protocol form."""
 
+import errno
 import os
 
 from appdb._folder import LIBRARY_FOLDER
@@ -23,6 +24,8 @@ _TOLD = {WrongType: ("wrong_type", "TypeError"), TooLate: ("timeout", "TimeoutEr
 def worker_error(function, error, project_root, kind=None):
     """Describes an exception of `function`: class, message, and the innermost line of the project's own files."""
     own = _TOLD.get(type(error), ("memory" if isinstance(error, MemoryError) else "raised", type(error).__name__))
+    if is_disk_full(error):
+        own = ("raised", "disk_full")
     return {
         "kind": kind or own[0],
         "function": function,
@@ -41,6 +44,8 @@ def message_of(error):
     """An exception's message in a form that can be sent."""
     if isinstance(error, MemoryError) and not error.args:
         return "out of memory"
+    if is_disk_full(error):
+        return "the disk has no space left"  # The text would show a path of this machine.
     try:
         text = str(error)
     except Exception as inner:  # An exception class of the application whose __str__ fails.
@@ -50,6 +55,11 @@ def message_of(error):
     if len(text) > _LONGEST_MESSAGE:
         text = text[: _LONGEST_MESSAGE - 3] + "..."
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def is_disk_full(error):
+    """Whether the system refused a write for lack of space."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def is_of_environment(error):

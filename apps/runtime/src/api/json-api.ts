@@ -3,6 +3,7 @@ import { appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import { MANIFEST_VERSION } from "@appdb/contract/manifest";
 import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
 import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import { explainFullDisk } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import { type Call, endOf, mountRoute } from "@appdb/http/mount-api";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from "fastify";
@@ -33,7 +34,7 @@ async function answerEvents(
   try {
     emit({ event: "done", ...(await work(emit, aborted)) });
   } catch (error) {
-    const problem = toProblem(error, request.id);
+    const problem = toProblem(explainFullDisk(error), request.id);
     if (problem.code === "internal_error" && !aborted.aborted) {
       deps.log.error({ err: error, req: request.id }, "a request failed");
     }
@@ -168,7 +169,7 @@ function takeBodies(scope: FastifyInstance): FastifyInstance {
   return scope;
 }
 
-/** Converts Fastify's errors about a body to ours; passes on all others. */
+/** Converts PostgreSQL's error without disk space and Fastify's errors about a body to ours; passes on all others. */
 function asAppError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message?: string };
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
@@ -187,5 +188,5 @@ function asAppError(error: unknown): unknown {
   ) {
     return appError("invalid_json", { detail: `The body is not JSON: ${message}.`, cause: error });
   }
-  return error;
+  return explainFullDisk(error);
 }

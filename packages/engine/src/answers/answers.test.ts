@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
+import { SqlError } from "../ports.ts";
 import { answerError } from "./answers.ts";
 
 test("a client that disconnects is not an error", () => {
@@ -59,4 +60,15 @@ test("an exception of application code is logged as an error and stays 400", () 
   const refused = answerError(appError("not_found", { detail: "No such row." }), "r-7", createSilentLog());
   expect(refused.headers).not.toHaveProperty("x-failed");
   expect(log.lines).toEqual([expect.objectContaining({ level: "error", message: "request failed" })]);
+});
+
+test("PostgreSQL without disk space is not an internal error", () => {
+  const log = createSilentLog();
+  const full = new SqlError('could not extend file "base/1/2_fsm": No space left on device', { sqlstate: "53100" });
+  const { body, status } = answerError(full, "r-6", log);
+  expect([status, JSON.parse(String(body))]).toEqual([507, expect.objectContaining({ code: "disk_full" })]);
+  expect(body).not.toContain("base/1");
+  expect(log.lines).toEqual([
+    expect.objectContaining({ level: "warn", fields: expect.objectContaining({ status: 507 }) }),
+  ]);
 });

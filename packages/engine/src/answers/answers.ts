@@ -1,5 +1,5 @@
-import { AppError, type ErrorCode, toProblem } from "@appdb/contract/errors";
-import type { Logger } from "../ports.ts";
+import { AppError, appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
+import { type Logger, SqlError } from "../ports.ts";
 
 /** The response of a route, independent of the transport. */
 export interface RouteAnswer {
@@ -72,6 +72,16 @@ export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record
   else log.info(fields, "request refused");
 }
 
+/** Converts PostgreSQL's error without disk space, which any statement can get; passes on all others. */
+export function explainFullDisk(error: unknown): unknown {
+  if (!(error instanceof SqlError) || error.sqlstate !== "53100") return error;
+  return appError("disk_full", {
+    detail: "The disk of the database is full; PostgreSQL cannot write.",
+    hint: "Free space on the disk, or delete rows, and send the request again.",
+    cause: error,
+  });
+}
+
 /**
  * Converts any error of a request into its response and logs it once. Server errors are logged in full, client errors
  * as info. If the client of `signal` has disconnected, there is no error and no reader.
@@ -81,11 +91,12 @@ export function answerError(error: unknown, id: string, log: Logger, signal?: Ab
     log.info({ req: id }, "client went away");
     return { status: CLIENT_GONE, headers: {}, body: "" };
   }
-  const problem = toProblem(error, id);
+  const known = explainFullDisk(error);
+  const problem = toProblem(known, id);
   const fields = { req: id, code: problem.code, status: problem.status, detail: problem.detail };
-  if (!(error instanceof AppError)) log.error({ ...fields, err: error }, "request failed");
-  else if (AGAIN.has(error.code)) log.warn({ ...fields, ...causeOf(error) }, "request failed");
-  else if (error.status >= 500) log.warn({ ...fields, err: error.cause }, "request failed");
-  else logRefusal(log, error.code, fields);
+  if (!(known instanceof AppError)) log.error({ ...fields, err: known }, "request failed");
+  else if (AGAIN.has(known.code)) log.warn({ ...fields, ...causeOf(known) }, "request failed");
+  else if (known.status >= 500) log.warn({ ...fields, err: known.cause }, "request failed");
+  else logRefusal(log, known.code, fields);
   return { status: problem.status, headers: problemHeaders(problem.code), body: JSON.stringify(problem) };
 }

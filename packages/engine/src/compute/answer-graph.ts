@@ -7,7 +7,15 @@ import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { UdfError } from "../ports.ts";
 import { planPython } from "./plan-compute.ts";
 import type { RowLayout } from "./row-layout.ts";
-import { type BoundGraph, bindGraph, cellError, cellErrorCode, describeUdfError } from "./run-graph.ts";
+import {
+  type BoundGraph,
+  bindGraph,
+  cellError,
+  cellErrorCode,
+  describeUdfError,
+  storeFailure,
+  storeHint,
+} from "./run-graph.ts";
 
 /** The step that makes a response from a row; no column can have this name. */
 const STEP = "#answer";
@@ -82,9 +90,13 @@ export function rowError(
   if (!isOwn || answerer === null) return cellError(layout.whole, errors);
   const { id } = answerer;
   const at = failed.at === null ? "" : ` (${failed.at})`;
-  return appError(cellErrorCode(failed), {
+  const storeCode = storeFailure(failed);
+  return appError(storeCode ?? cellErrorCode(failed), {
     detail: `The route's response: ${describeUdfError({ ...failed, function: id })}${at}`,
-    hint: "Nothing was stored. Send other values, or correct the function and run `cli service update`.",
+    hint:
+      storeCode === undefined
+        ? "Nothing was stored. Send other values, or correct the function and run `cli service update`."
+        : storeHint(storeCode),
     meta: { table: layout.table.name, function: id, type: failed.type, message: failed.message, at: failed.at },
   });
 }

@@ -57,10 +57,12 @@ export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellError
   );
 }
 
-/** True for an error that is unrelated to the row: the application's code cannot be loaded, or lacks the function.
- *  It never replaces the value of a cell. */
+/** True for an error that is unrelated to the row: the application's code cannot be loaded, or lacks the function, or the
+ *  disk is full. It never replaces the value of a cell. */
 export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
-  return Object.values(errors).some(({ kind }) => kind === "import" || kind === "missing");
+  return Object.values(errors).some(
+    ({ kind, type }) => kind === "import" || kind === "missing" || type === "disk_full",
+  );
 }
 
 function propagateError(read: string, cause: CellError): CellError {

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import type { CatalogTable } from "../catalog/catalog.ts";
 import type { UdfError } from "../ports.ts";
-import { describeUdfError } from "./run-graph.ts";
+import { isOfApplication } from "./cell-errors.ts";
+import { cellError, describeUdfError } from "./run-graph.ts";
 
 function raised(fn: string): UdfError {
   return { kind: "raised", function: fn, type: "ZeroDivisionError", message: "division by zero", at: null };
@@ -18,4 +20,16 @@ test("names a raising operator by its column's expression, or by its sign", () =
 test("names a raising function by its own name, wherever it is used", () => {
   expect(describeUdfError(raised("udfs:share"), "share(a) / b")).toMatch(/^udfs:share raised /);
   expect(describeUdfError(raised("string.index"), "title.index('x')")).toMatch(/^string\.index raised /);
+});
+
+test("a function that meets a full disk failed for lack of space, and its error is never kept in a cell", () => {
+  const full: UdfError = { ...raised("udfs:card"), type: "disk_full", message: "the disk has no space left" };
+  const table = { name: "photos", columns: [], indexes: [] } as unknown as CatalogTable;
+  expect(cellError(table, { thumb: full })).toMatchObject({
+    code: "disk_full",
+    status: 507,
+    message: "Column photos.thumb: the disk has no space left",
+    hint: "Nothing was stored. Free space on the disk, and send the request again.",
+  });
+  expect(isOfApplication({ thumb: full })).toBe(true);
 });

@@ -144,13 +144,15 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   });
 }
 
-/** The code of a store that failed while the cell's files were read or stored; undefined for errors of functions. */
+/** The code of a store that failed while the cell's files were read or stored, or of a full disk; undefined for errors of
+ *  functions. */
 export function storeFailure({ type }: UdfError): ErrorCode | undefined {
   if (!isErrorCode(type) || type === "media_invalid") return undefined;
-  return type === "overloaded" || type.startsWith("media_") ? type : undefined;
+  return type === "overloaded" || type === "disk_full" || type.startsWith("media_") ? type : undefined;
 }
 
-function storeHint(code: ErrorCode): string {
+export function storeHint(code: ErrorCode): string {
+  if (code === "disk_full") return "Nothing was stored. Free space on the disk, and send the request again.";
   if (code === "overloaded") return "Nothing was stored. Send the request again in a moment.";
   return ["media_unreachable", "media_too_large", "media_not_found", "media_source_not_allowed"].includes(code)
     ? "Nothing was stored. Send another address, or upload the file."

@@ -41,7 +41,10 @@ export function computeError(query: string, where: FailedAt, error: UdfError): E
   if (storeCode !== undefined) {
     return appError(storeCode, {
       detail: `The query ${query}, ${placeOf(where)}: ${error.message}`,
-      hint: "Exclude such rows with where(), or put the file back into its store by an upload of the same content.",
+      hint:
+        storeCode === "disk_full"
+          ? "Free space on the disk, and send the query again."
+          : "Exclude such rows with where(), or put the file back into its store by an upload of the same content.",
       meta: { query, column: null, row: null, ...where },
     });
   }
