@@ -43,7 +43,11 @@ const operatedDatabaseSchema = z.object({
   failure: z.object({ code: z.string(), detail: z.string() }).nullable(),
   /** The next automatic retry. */
   retry_at: z.string().nullable(),
+  /** What its disk holds and may hold; null before it was measured. */
   disk_bytes: z.number().nullable(),
+  disk_limit_bytes: z.number().nullable(),
+  /** Writes are refused with `disk_full`. */
+  is_disk_full: z.boolean(),
 });
 export type OperatedDatabase = z.output<typeof operatedDatabaseSchema>;
 

@@ -127,8 +127,13 @@ test("lists show organizations, databases and the reasons of failures", async ()
   const id = await makeDatabase(server, org, { state: "FAILED" });
   await sql`update control.databases set failure = '{"code": "disk_full", "detail": "no room", "hint": null}', retry_at = now()
     where id = ${id}`.execute(server.deps.db);
+  await sql`update control.databases set usage = '{"disk_bytes": 1000, "disk_limit_bytes": 1024, "is_disk_full": true}'
+    where id = ${id}`.execute(server.deps.db);
   const [database] = await listOperatedDatabases(server.deps.db, org.name);
   expect(database).toMatchObject({
+    is_disk_full: true,
+    disk_bytes: 1_000,
+    disk_limit_bytes: 1_024,
     uri: `cloud://${org.name}:main`,
     id,
     state: "FAILED",

@@ -42,6 +42,8 @@ export async function listOperatedDatabases(db: ControlDatabase, org: string | u
     Omit<OperatedDatabase, "uri" | "retry_at"> & { org: string; name: string; at: Date | null }
   >`
     select o.name as org, d.name, d.id, d.state, (d.usage ->> 'disk_bytes')::float8 as disk_bytes,
+      (d.usage ->> 'disk_limit_bytes')::float8 as disk_limit_bytes,
+      coalesce((d.usage ->> 'is_disk_full')::bool, false) as is_disk_full,
       case when d.state = 'FAILED' then d.failure end as failure,
       case when d.state = 'FAILED' then d.retry_at end as at,
       coalesce((select jsonb_object_agg(s.name, s.state) from control.services s
