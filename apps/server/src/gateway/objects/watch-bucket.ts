@@ -3,7 +3,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { HealthProblem } from "../../health/problems.ts";
 import type { MediaBucket } from "../../storage/media-bucket.ts";
 
-const CHECK_MS = 30_000;
+const CHECK_MS = 10_000;
 
 export type BucketAction = "read" | "write";
 
