@@ -58,6 +58,8 @@ export const OPERATOR_ANSWERS = {
     version: z.string(),
     /** The address of the running server; null when none runs on the home. */
     url: z.string().nullable(),
+    /** Whether it responds: a server that hangs does not, and the states below are the last ones. */
+    is_responding: z.boolean(),
     organizations: z.int(),
     suspended: z.int(),
     databases: counts,
