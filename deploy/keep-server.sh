@@ -109,8 +109,9 @@ while :; do
     # one that hung is replaced by one that ends what it left
     [ "$told_by" != "$hung" ] || continue
     # the request ended a server that did not hear yet and was to take over what a former one left: the next one ends that
-    if [ -z "$has_run" ] || [ "$status" -ne 143 ] || [ "$tell_after" -gt 32 ]; then exit "$status"; fi
-    continue
+    if [ -z "$has_run" ] || [ "$tell_after" -gt 32 ]; then exit "$status"; fi
+    # TERM, or HUP and INT of the terminal, which reach the server too
+    case $status in 143 | 129 | 130) continue ;; *) exit "$status" ;; esac
   fi
   pause=2
   if [ $(($(date +%s) - began)) -ge "$seconds" ]; then
