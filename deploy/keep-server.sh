@@ -42,7 +42,7 @@ ask() {
   interrupted=yes
   [ -z "$server" ] || tell
 }
-# once: a second request ends the server at once
+# once: the server says of each further one that it has no effect
 tell() {
   if [ -z "$told" ]; then
     told=yes
@@ -51,6 +51,8 @@ tell() {
 }
 # It counts its own looks, a second apart at least: a machine that slept, or that gave both no processor, kills nothing.
 watch() {
+  # a closed terminal tells every process of it, and a stop is watched too
+  trap "" HUP
   last=
   looks=0
   while sleep 1; kill -0 "$1" 2>/dev/null; do
@@ -70,7 +72,7 @@ watch() {
     fi
   done
 }
-trap ask TERM INT
+trap ask TERM INT HUP
 while :; do
   began=$(date +%s)
   told=
@@ -107,8 +109,9 @@ while :; do
     # one that hung is replaced by one that ends what it left
     [ "$told_by" != "$hung" ] || continue
     # the request ended a server that did not hear yet and was to take over what a former one left: the next one ends that
-    if [ -z "$has_run" ] || [ "$status" -ne 143 ] || [ "$tell_after" -gt 32 ]; then exit "$status"; fi
-    continue
+    if [ -z "$has_run" ] || [ "$tell_after" -gt 32 ]; then exit "$status"; fi
+    # TERM, or HUP and INT of the terminal, which reach the server too
+    case $status in 143 | 129 | 130) continue ;; *) exit "$status" ;; esac
   fi
   pause=2
   if [ $(($(date +%s) - began)) -ge "$seconds" ]; then

@@ -29,6 +29,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/storage/materialize-tree.ts": "writes and removes trees of project files, which pods only read",
   "apps/server/src/storage/write-tree.ts": "looks at trees of project files by lstat, which pods only read",
   "apps/server/src/lifecycle/heartbeat.ts": "writes a file of the server's own",
+  "apps/server/src/lifecycle/standard-output.ts": "writes to the descriptor of the standard output",
   "apps/server/src/storage/disk-floor.ts": "asks a file system what is free",
   "apps/server/src/gateway-process/control-socket.ts": "removes a socket of the server's own",
   "apps/server/src/gateway-process/run-gateway.ts": "removes a file of the server's own",

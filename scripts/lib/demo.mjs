@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { insertFirstRow } from "./first-row.mjs";
 import { startServer } from "./hosted-server.mjs";
 import { DIST, ROOT } from "./paths.mjs";
 import { capture, stream } from "./run.mjs";
@@ -28,7 +29,8 @@ const AS_ROOT = "Plain processes are not used instead: the server runs as root";
  * status.
  */
 export async function serveDemo() {
-  const home = process.env.SERVICE_HOME || join(ROOT, ".service");
+  // paths are printed for other terminals, whose folder may be another one
+  const home = resolve(process.env.SERVICE_HOME || join(ROOT, ".service"));
   const env = { ...process.env, SERVICE_HOME: home };
   const interrupted = nextSignal();
   let server;
@@ -77,7 +79,7 @@ function nextSignal() {
 async function show(env, server, interrupted) {
   const demo = await openDemo(env, server);
   if (demo === undefined) {
-    say(`\nThe hosted service runs (its log: ${relative(process.cwd(), server.log)}):\n`);
+    say(`\nThe hosted service runs (its log: ${server.log}):\n`);
     say(
       `    ${server.printed.join("\n    ")}\n\nIt has its own accounts, so no demo is created. Press Ctrl-C to stop everything.\n`,
     );
@@ -92,7 +94,8 @@ async function show(env, server, interrupted) {
   }
   const endpoint = await waitForService(commands, interrupted);
   if (endpoint === undefined) return 0;
-  const row = await insert(endpoint, demo.key);
+  const row = await insertFirstRow({ endpoint, key: demo.key, service: SERVICE, interrupted });
+  if (row === undefined) return 0;
   describe(endpoint, row, demo, server);
   await follow(commands, server, interrupted);
   // the server ended on its own, or was stopped
@@ -210,23 +213,11 @@ function ask(args, env) {
   return asked.code === 0 ? JSON.parse(asked.stdout) : undefined;
 }
 
-async function insert(endpoint, key) {
-  const response = await fetch(`${endpoint}/docs`, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": key },
-    body: JSON.stringify({ title: "Hello", body: "World" }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Stop(`The first row was refused: ${text}`, `./cli service logs ${SERVICE}`);
-  return text;
-}
-
 function describe(endpoint, row, { files, url }, { log }) {
-  const shown = (path) => relative(process.cwd(), path);
   // another terminal does not have this variable
   const ownHome = process.env.SERVICE_HOME ? `    export SERVICE_HOME="${resolve(process.env.SERVICE_HOME)}"\n` : "";
   say(`
-The quickstart is served from the hosted database ${DATABASE} (the server's log: ${shown(log)}):
+The quickstart is served from the hosted database ${DATABASE} (the server's log: ${log}):
 
     ${endpoint}
 
@@ -236,11 +227,11 @@ A row was inserted through the gateway and answered:
 
 Insert another one, in another terminal:
 
-    curl -X POST ${endpoint}/docs -H "X-api-key: $(cat ${shown(files.key)})" -H 'content-type: application/json' -d '{"title":"Hello","body":"World"}'
+    curl -X POST ${endpoint}/docs -H "X-api-key: $(cat ${files.key})" -H 'content-type: application/json' -d '{"title":"Hello","body":"World"}'
 
 Then type:
 
-${ownHome}    export SERVICE_API_KEY="$(cat ${shown(files.key)})"
+${ownHome}    export SERVICE_API_KEY="$(cat ${files.key})"
     ./cli service list ${DATABASE}       # address and routes of everything that is served
     ./cli db status ${DATABASE}          # state, resources, pods
     cd examples/quickstart                     # edit app.py, add a column, and
@@ -249,7 +240,7 @@ ${ownHome}    export SERVICE_API_KEY="$(cat ${shown(files.key)})"
     ../../cli service update app.py ${DATABASE} -f
     ../../cli dev app.py main                  # or try changes first, in a database on this machine
 
-Look at it in a browser, as ${ACCOUNT.email} with the password in ${shown(files.password)}:
+Look at it in a browser, as ${ACCOUNT.email} with the password in ${files.password}:
 
     ${url}
 

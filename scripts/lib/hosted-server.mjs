@@ -3,10 +3,10 @@ import { createWriteStream, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { DIST } from "./paths.mjs";
-import { Stop } from "./say.mjs";
+import { Stop, say } from "./say.mjs";
 
-/** Time for running requests when the server stops. */
-const STOP_MS = 15_000;
+/** Time for a stop: running requests, pods, PostgreSQL. As TimeoutStopSec of deploy/appdb.service. */
+const STOP_MS = 90_000;
 
 /**
  * Starts the hosted service of a home: control plane, reconciler and dashboard, with its own PostgreSQL. Its log goes
@@ -48,7 +48,10 @@ export async function startServer(env) {
     ended,
     async stop() {
       child.kill("SIGTERM");
-      const late = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+      const late = setTimeout(() => {
+        say(`The server did not stop within ${STOP_MS / 1_000} s and is killed. The next start ends what it leaves.`);
+        child.kill("SIGKILL");
+      }, STOP_MS);
       await ended;
       clearTimeout(late);
       log.end();

@@ -115,19 +115,24 @@ test("a keeper removes the folder of a killed keeper, not of a running one", asy
   expect(readdirSync(sockets.path)).toEqual([]);
 });
 
-test("a stop right after a crash ends what the crashed server left", async () => {
-  // the first two ignore signals, like a server that has just started
-  using folder = makeFolder();
-  const { child, ended, nextPid } = keep(
-    0,
-    `cd ${folder.path}; echo >>runs; echo $$; [ $(wc -l <runs) != 3 ] || trap "echo 3; exit 0" TERM; ${RUN}`,
-  );
-  process.kill(await nextPid(), "SIGKILL");
-  await nextPid();
-  child.kill("SIGTERM");
-  expect([await nextPid(), await nextPid()]).toEqual([expect.any(Number), 3]);
-  expect(await ended).toEqual([0, null]);
-});
+test.each(["SIGTERM", "SIGHUP", "SIGINT"] as const)(
+  "a %s right after a crash ends what the crashed server left",
+  async (signal) => {
+    // the first two ignore signals, like a server that has just started
+    using folder = makeFolder();
+    const { child, ended, nextPid } = keep(
+      0,
+      `cd ${folder.path}; echo >>runs; echo $$; [ $(wc -l <runs) != 3 ] || trap "echo 3; exit 0" TERM; ${RUN}`,
+    );
+    process.kill(await nextPid(), "SIGKILL");
+    const second = await nextPid();
+    child.kill(signal);
+    // a terminal signals all its processes
+    if (signal !== "SIGTERM") process.kill(second, signal);
+    expect([await nextPid(), await nextPid()]).toEqual([expect.any(Number), 3]);
+    expect(await ended).toEqual([0, null]);
+  },
+);
 
 /** Prints its process id, beats every 50 ms, and stops with status 0. */
 const BEAT = `trap "exit 0" TERM; echo 0 >$KEEPER_HEARTBEAT_FILE; echo $$; n=0; while [ $n -lt 400 ]; do n=$((n + 1)); echo $n >$KEEPER_HEARTBEAT_FILE; sleep 0.05; done`;

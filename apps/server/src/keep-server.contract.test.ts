@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,4 +46,31 @@ test("a hanging server is replaced, and so is its dead gateway", async () => {
     expect(await ended).toEqual([0, null]);
     await removeFolder(home);
   }
+}, 120_000);
+
+/** Runs a program in a terminal that ends, as a dropped connection does, once the program has printed a text. */
+const LOST_TERMINAL = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+printed = b""
+while sys.argv[1].encode() not in printed:
+    printed += os.read(terminal, 65536)
+`;
+
+test("a server whose terminal is lost stops, and leaves nothing running", async () => {
+  const home = mkdtempSync(join(tmpdir(), "appdb-keep-"));
+  const keeper = ["/bin/sh", KEEPER, "0", process.execPath, builtProgram("server")];
+  const terminal = spawn("python3", ["-c", LOST_TERMINAL, '"the server listens"', ...keeper], {
+    env: { ...process.env, SERVICE_HOME: home, SERVICE_PODS: "process" },
+    stdio: "ignore",
+  });
+  const locks = join(home, "server", "locks");
+  expect(await once(terminal, "exit")).toEqual([0, null]);
+  for (const role of ["role-control-plane.", "gateway."]) {
+    await expect.poll(() => findLockOwner(locks, role), { timeout: 40_000 }).toBeUndefined();
+  }
+  expect(readdirSync(join(home, "server", "postgres", "18"))).not.toContain("postmaster.pid");
+  await removeFolder(home);
 }, 120_000);

@@ -254,6 +254,10 @@ describe("with an external PostgreSQL", () => {
     await untilWaiting(holder);
     server.kill("SIGTERM");
     await server.printed(/the server is stopping/);
+    // of an impatient user, or of a supervisor and its terminal at once
+    server.kill("SIGINT");
+    server.kill("SIGTERM");
+    await server.printed(/"first":"SIGTERM","msg":"a stop was requested already: this signal has no effect"/);
     await expect
       .poll(() =>
         send(url, "GET", "/health", "").then(

@@ -22,6 +22,7 @@ import { awaitStopSignal } from "./lifecycle/await-stop-signal.ts";
 import { startHeartbeat } from "./lifecycle/heartbeat.ts";
 import { listenAsConfigured } from "./lifecycle/listen.ts";
 import { createServerLogger } from "./lifecycle/server-logger.ts";
+import { openStandardOutput } from "./lifecycle/standard-output.ts";
 import { stopEach } from "./lifecycle/stop-each.ts";
 import { watchHome } from "./lifecycle/watch-home.ts";
 import { takeNextMasterKey } from "./operator/rotate-master-key.ts";
@@ -34,7 +35,7 @@ import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
 import { openMediaBucket } from "./storage/media-bucket.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
 /**
- * Runs the server until SIGTERM or SIGINT. Then it accepts no new requests, finishes the running ones, and stops what
+ * Runs the server until SIGTERM, SIGINT or SIGHUP. Then it accepts no new requests, finishes the running ones, and stops what
  * it started. `watched` lets tests stop it at a step.
  * @throws config_invalid, home_not_writable, daemon_busy, postgres_failed, catalog_too_new, upgrade_failed, disk_full,
  * master_key_wrong, port_taken
@@ -44,7 +45,8 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const home = openServerHome(found.home);
   // the path without links, because other processes derive the same names from it
   const config = { ...found, home };
-  const log = createServerLogger(config.log_level);
+  const output = openStandardOutput();
+  const log = createServerLogger(config.log_level, output);
   const stopped = awaitStopSignal(log);
   lockHome(home, config);
   keepMediaUrl(home, config.media);
@@ -62,7 +64,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
   const masterKey = await makeMasterKey(database.db, config, home, log);
   // start it early, so that it is ready with the rest
   await using gateway = config.roles.includes("gateway")
-    ? superviseGateway({ config, log, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
+    ? superviseGateway({ config, log, output, dsn: postgres.dsn, master_key: givenMasterKey(config, home) })
     : undefined;
   const mail = config.mail === undefined ? undefined : await createMail(config.mail);
   const site = { url: config.public_url ?? "" };
@@ -117,7 +119,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
       writeRunning(home, site.url);
       const token = await openFirstAccount(deps.db);
       const is_journal = isJournal(config.journal_stream);
-      process.stdout.write(writeWelcome({ home, url: site.url, token, is_journal }));
+      output.write(writeWelcome({ home, url: site.url, token, is_journal }));
     }
     using _cleaning = cleanHourly(deps);
     using _looking = startHealthChecks(deps.health, log);

@@ -43,7 +43,11 @@ const operatedDatabaseSchema = z.object({
   failure: z.object({ code: z.string(), detail: z.string() }).nullable(),
   /** The next automatic retry. */
   retry_at: z.string().nullable(),
+  /** What its disk holds and may hold; null before it was measured. */
   disk_bytes: z.number().nullable(),
+  disk_limit_bytes: z.number().nullable(),
+  /** Writes are refused with `disk_full`. */
+  is_disk_full: z.boolean(),
 });
 export type OperatedDatabase = z.output<typeof operatedDatabaseSchema>;
 
@@ -54,6 +58,8 @@ export const OPERATOR_ANSWERS = {
     version: z.string(),
     /** The address of the running server; null when none runs on the home. */
     url: z.string().nullable(),
+    /** Whether it responds: a server that hangs does not, and the states below are the last ones. */
+    is_responding: z.boolean(),
     organizations: z.int(),
     suspended: z.int(),
     databases: counts,

@@ -292,14 +292,16 @@ export interface FormLimits {
   readonly field_bytes: number;
   /** Maximum bytes of one file, and of all of a form. */
   readonly file_bytes: number;
+  /** Bytes of the whole body, if the client gave them. */
+  readonly body_bytes?: number | undefined;
   /** Names of fields whose parts are files. A file under another name is refused. */
   readonly files: readonly string[];
 }
 
 /** Receives forms, with their files on disk. */
 export interface FormReader {
-  /** @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, request_timeout; the
-   *  abort's reason */
+  /** @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, media_store_full,
+   *  request_timeout; the abort's reason */
   read(body: AsyncIterable<Uint8Array>, contentType: string, limits: FormLimits): Promise<ReceivedForm>;
 }
 

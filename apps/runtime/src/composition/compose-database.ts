@@ -7,7 +7,7 @@ import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { ManagedStore } from "@appdb/media/files/managed-store";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
-import { refuseWrites } from "@appdb/postgres/client/refuse-writes";
+import { refuseWrites, tellDiskRoom } from "@appdb/postgres/client/refuse-writes";
 import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
@@ -109,11 +109,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     readMedia: () => readMediaUse(sql, home),
     is_media_in_bucket: isInBucket,
     uri: spec.uri,
+    media_uri: spec.media.home_address ?? spec.uri,
     resources: spec.resources,
     log,
     clock: steady,
     usedAt: () => use.last_touched_at,
     refuseWrites: (isFull) => refuseWrites(superuser, isFull),
+    tellRoom: (bytes) => tellDiskRoom(superuser, bytes),
   });
   const databases = new OpenDatabases({
     postgres,

@@ -20,11 +20,13 @@ function guardOf(folder: string, given: Partial<DiskGuardDeps> = {}): DiskGuard 
   const usual: DiskGuardDeps = {
     folders: [folder],
     uri: "cloud://acme:main",
+    media_uri: "mediafs://acme:main/home",
     resources: { disk_gb: 1 },
     log: createSilentLog(),
     clock: { now: () => 0 },
     usedAt: () => 0,
     refuseWrites: async () => undefined,
+    tellRoom: async () => undefined,
     readMedia: async () => ({ bytes: 0, objects: 0 }),
     is_media_in_bucket: false,
   };
@@ -100,7 +102,41 @@ test("counts a media store without visiting its files, and keeps its last size",
     now += 1_000;
     await expect.poll(() => answers, { timeout: 5_000 }).toEqual([]);
     expect([guard.describe().media_bytes, refused]).toEqual([GB, [true]]);
-    expect(() => guard.check()).toThrow(expect.objectContaining({ code: "disk_full" }));
+    expect(() => guard.check()).toThrow(
+      expect.objectContaining({
+        code: "disk_full",
+        message:
+          "The disk of cloud://acme:main is full: 1.00 GB are used, 1.00 GB of them by 3 media files, disk_gb is 1. Rows can be read, but writes are refused.",
+        hint: "See what its files use: cli media du mediafs://acme:main/home. Raise disk_gb in the database's entry (cli db update cloud://acme:main), or drop tables. Files of deleted rows free their space after two days.",
+      }),
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test.each([
+  [1, Math.floor(roomOf({ data_bytes: 600 * MB, wal_bytes: 0 }, diskLimits({ disk_gb: 1 })) / (8 * MB)) * 8 * MB],
+  [100, undefined],
+])("tells clients the room of a disk of %i GB, in steps", async (diskGb, room) => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-disk-"));
+  const rooms: (number | undefined)[] = [];
+  using guard = new DiskGuard({
+    folders: [folder],
+    uri: "cloud://acme:main",
+    media_uri: "mediafs://acme:main/home",
+    resources: { disk_gb: diskGb },
+    log: createSilentLog(),
+    clock: { now: () => 0 },
+    usedAt: () => 0,
+    refuseWrites: async () => undefined,
+    tellRoom: async (bytes) => void rooms.push(bytes),
+    is_media_in_bucket: false,
+    readMedia: async () => ({ objects: 3, bytes: 600 * MB }),
+  });
+  try {
+    await guard.watch();
+    expect(rooms).toEqual([room]);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -14,6 +14,9 @@ const GB = 1024 * MB;
 const FASTEST_BYTES_PER_S = 200 * MB;
 const SOONEST_MS = 1_000;
 const LATEST_MS = 30_000;
+/** Clients learn the room from here on, in steps, so that PostgreSQL reads its settings seldom. */
+const TOLD_BYTES = 4 * GB;
+const TOLD_STEP_BYTES = 8 * MB;
 /** After this time an unused database no longer grows noticeably. */
 const UNUSED_MS = 300_000;
 
@@ -65,6 +68,8 @@ export interface DiskGuardDeps {
   /** Whether its objects are in the operator's bucket, where they use no disk. */
   readonly is_media_in_bucket: boolean;
   readonly uri: string;
+  /** The address of its media store. */
+  readonly media_uri: string;
   readonly resources: Pick<Resources, "disk_gb">;
   readonly log: Logger;
   readonly clock: Clock;
@@ -72,6 +77,8 @@ export interface DiskGuardDeps {
   usedAt(): number;
   /** Makes PostgreSQL refuse writes that bypass this guard, such as those of services. */
   refuseWrites(isFull: boolean): Promise<void>;
+  /** Tells PostgreSQL's clients how many bytes may still be written; undefined for enough. */
+  tellRoom(bytes: number | undefined): Promise<void>;
 }
 
 /**
@@ -88,6 +95,8 @@ export class DiskGuard implements Disposable {
   #isFull = false;
   /** The last value set in PostgreSQL. */
   #isTold: boolean | undefined;
+  /** The room that was told last; null before the first time. */
+  #toldRoom: number | undefined | null = null;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
   #checkedAt = 0;
@@ -117,7 +126,7 @@ export class DiskGuard implements Disposable {
       this.#checkedAt = now;
       await this.#look();
     }
-    if (this.#isTold !== this.#isFull) await this.#notify();
+    if (this.#isTold !== this.#isFull || this.#toldRoom !== this.#shownRoom()) await this.#notify();
     if (this.#isEnded) return;
     this.#timer = setTimeout(() => void this.#watch(), nextLook(roomOf(this.#use, this.#limits)));
     this.#timer.unref();
@@ -154,9 +163,12 @@ export class DiskGuard implements Disposable {
 
   async #notify(): Promise<void> {
     const isFull = this.#isFull;
+    const room = this.#shownRoom();
     try {
-      await this.#deps.refuseWrites(isFull);
+      if (this.#isTold !== isFull) await this.#deps.refuseWrites(isFull);
       this.#isTold = isFull;
+      if (this.#toldRoom !== room) await this.#deps.tellRoom(room);
+      this.#toldRoom = room;
     } catch (error) {
       // retried after the next check
       this.#deps.log.warn({ err: error }, "PostgreSQL could not be told whether the disk is full");
@@ -172,11 +184,11 @@ export class DiskGuard implements Disposable {
   /** Checks by the last result that a write may continue. @throws disk_full */
   check(): void {
     if (!this.#isFull) return;
-    const { uri, resources } = this.#deps;
+    const { media_uri: mediaUri, resources, uri } = this.#deps;
     const bytes = this.#bytes();
     throw appError("disk_full", {
-      detail: `The disk of ${uri} is full: ${(bytes / GB).toFixed(2)} GB are used, disk_gb is ${resources.disk_gb}. Rows can be read, but writes are refused.`,
-      hint: `Raise disk_gb in the database's entry, then: cli db update ${uri}`,
+      detail: `The disk of ${uri} is full: ${(bytes / GB).toFixed(2)} GB are used${this.#describeMedia()}, disk_gb is ${resources.disk_gb}. Rows can be read, but writes are refused.`,
+      hint: `See what its files use: cli media du ${mediaUri}. Raise disk_gb in the database's entry (cli db update ${uri}), or drop tables. Files of deleted rows free their space after two days.`,
       meta: { disk_bytes: bytes, disk_gb: resources.disk_gb },
     });
   }
@@ -195,6 +207,17 @@ export class DiskGuard implements Disposable {
   [Symbol.dispose](): void {
     this.#isEnded = true;
     clearTimeout(this.#timer);
+  }
+
+  #describeMedia(): string {
+    const { bytes, objects } = this.#media;
+    if (objects === 0 || this.#deps.is_media_in_bucket) return "";
+    return `, ${(bytes / GB).toFixed(2)} GB of them by ${objects} media files`;
+  }
+
+  #shownRoom(): number | undefined {
+    const room = Math.max(0, roomOf(this.#use, this.#limits));
+    return room >= TOLD_BYTES ? undefined : Math.floor(room / TOLD_STEP_BYTES) * TOLD_STEP_BYTES;
   }
 
   #bytes(): number {

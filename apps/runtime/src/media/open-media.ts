@@ -16,7 +16,7 @@ import type { HostedAccess } from "@appdb/contract/runtime";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import { MediaNames } from "@appdb/engine/media/media-names";
-import { MediaObjects } from "@appdb/engine/media/media-objects";
+import { MediaObjects, readDiskRoom } from "@appdb/engine/media/media-objects";
 import type { FormReader, Logger, MediaFiles, SqlPool, UdfRunner } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { Downloads } from "@appdb/media/files/downloads";
@@ -30,6 +30,7 @@ import type { MediaStore } from "@appdb/media/stores/media-store";
 import { openStore } from "@appdb/media/stores/open-store";
 import { mediaFolders, openOwnFolders, readClientId, removeLeftovers } from "./own-folders.ts";
 import { guardScratch } from "./scratch-guard.ts";
+import { createUploadRoom } from "./upload-room.ts";
 
 /** The variables of workers that name the folder for files which they make: ours, and those of Python's `tempfile`. */
 const SCRATCH = ["APPDB_SCRATCH", "TMPDIR", "TEMP", "TMP"];
@@ -115,6 +116,7 @@ export function openMedia({
   const objects = new MediaObjects(sql);
   const names = new MediaNames(sql, HOME_STORE);
   const whileWritable = whileAllowed(() => objects.requireWritable());
+  const admitUpload = createUploadRoom(() => readDiskRoom(sql), ownUri);
   let tokens: AddressTokens | undefined;
   const files = new LocalMediaFiles({
     openStore: (name) => {
@@ -153,7 +155,9 @@ export function openMedia({
   const forms = createFormReader(own.uploads, folders.cache, own.upload_prefix);
   return {
     files,
-    forms: { read: (body, ...form) => forms.read(whileWritable(body), ...form) },
+    forms: {
+      read: (body, type, limits) => forms.read(whileWritable(admitUpload(body, limits.body_bytes)), type, limits),
+    },
     workerEnv: (given) => ({ ...given, ...Object.fromEntries(SCRATCH.map((name) => [name, own.scratch])) }),
     describe(cell) {
       if (tokens === undefined) throw new TypeError("Files have no addresses before they are served.");

@@ -9,6 +9,7 @@ import type { Secret } from "@appdb/system/secret";
 import { Gauge, type Registry } from "prom-client";
 import { gatewayEnvironment, SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import type { HealthProblem } from "../health/problems.ts";
+import type { StandardOutput } from "../lifecycle/standard-output.ts";
 import { askAbout, askMetrics, followLog } from "./ask-gateway.ts";
 import { controlSocket } from "./control-socket.ts";
 import { findGatewayProgram } from "./find-program.ts";
@@ -52,6 +53,8 @@ export interface KeepGatewayDeps {
   /** With the home's real path. */
   readonly config: ServerConfig;
   readonly log: Logger;
+  /** Takes the gateway's log. */
+  readonly output: StandardOutput;
   readonly dsn: string;
   readonly master_key: Secret;
 }
@@ -105,7 +108,7 @@ export function superviseGateway(deps: KeepGatewayDeps): KeptGateway {
     const running = adopted ?? startGatewayProcess(program, env);
     current = running.process;
     isAdopted = adopted !== undefined;
-    const printed = printLog(running, socket, serve);
+    const printed = printLog(running, socket, deps.output, serve);
     const watching = killUnresponsive(running, socket, stopping.signal, log);
     // a stop was requested during the search
     if (stopping.signal.aborted) await endCurrent();
@@ -214,7 +217,12 @@ async function killUnresponsive(
 }
 
 /** Prints the gateway's log, from its start to its end, with the log of this process. */
-async function printLog(running: RunningGateway, socket: string, tellServes: () => void): Promise<void> {
+async function printLog(
+  running: RunningGateway,
+  socket: string,
+  output: StandardOutput,
+  tellServes: () => void,
+): Promise<void> {
   let hasEnded = false;
   void running.ended.then(() => {
     hasEnded = true;
@@ -224,7 +232,7 @@ async function printLog(running: RunningGateway, socket: string, tellServes: () 
   if (hasEnded) return;
   tellServes();
   while (!hasEnded) {
-    await followLog(socket, (lines) => process.stdout.write(lines));
+    await followLog(socket, (lines) => output.write(lines));
     if (!hasEnded) await Promise.race([running.ended, sleep(FOLLOW_AGAIN_MS)]);
   }
 }

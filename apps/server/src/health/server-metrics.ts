@@ -18,6 +18,7 @@ type Counted = Readonly<Record<string, number>>;
 
 interface Row {
   databases: Counted;
+  full: number;
   services: Counted;
   builds: Counted;
   organizations: Counted;
@@ -64,6 +65,7 @@ export async function writeServerMetrics(deps: ServerMetricsDeps): Promise<strin
   if (codes.has("postgres_down")) return await registry.metrics();
   const row = await readRow(deps.db);
   byLabel("databases", "Databases of all organizations, by state.", "state", DATABASE_STATES, row.databases);
+  gauge("databases_full", "Databases whose disk is full; their writes are refused.").set(row.full);
   byLabel("services", "Services of all databases, by state.", "state", SERVICE_STATES, row.services);
   byLabel("builds", "Databases by result of their last image build.", "state", BUILD_STATES, row.builds);
   const states = ["active", "suspended"];
@@ -105,6 +107,7 @@ async function readRow(db: ControlDatabase): Promise<Row> {
       union all
       select state, created_at from control.operations where state in ('pending', 'running') and service_id is not null)
     select ${count("control.databases", "state")} as databases,
+      (select count(*)::int from control.databases where (usage ->> 'is_disk_full')::bool) as full,
       ${count("control.services", "state", "not is_pruned")} as services,
       ${count("control.databases", "last_build ->> 'state'", "last_build is not null")} as builds,
       ${count("control.organizations", "case when suspended_at is null then 'active' else 'suspended' end")} as organizations,

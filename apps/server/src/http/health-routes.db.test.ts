@@ -76,8 +76,10 @@ test("failures of the machine are reported and counted without tenant names", as
   await sql`insert into control.organizations (name, display_name, database_quota) values ('acme-of-ann', 'Acme', 3)`.execute(
     db,
   );
-  await sql`insert into control.databases (org_id, name, state, retry_at, last_build)
-    select id, 'orders', 'FAILED', now(), '{"state": "failed"}' from control.organizations`.execute(db);
+  await sql`insert into control.databases (org_id, name, state, retry_at, last_build, usage)
+    select id, 'orders', 'FAILED', now(), '{"state": "failed"}', '{"is_disk_full": true}' from control.organizations`.execute(
+    db,
+  );
   await sql`insert into control.operations (org_id, kind, target, is_cancellable, actor, created_at)
     select id, 'database.start', 'cloud://acme-of-ann:orders', false, 'ann', now() - interval '5 minutes'
     from control.organizations`.execute(db);
@@ -88,6 +90,7 @@ test("failures of the machine are reported and counted without tenant names", as
   for (const line of [
     'appdb_databases{state="FAILED"} 1',
     'appdb_databases{state="AVAILABLE"} 0',
+    "appdb_databases_full 1",
     'appdb_builds{state="failed"} 1',
     'appdb_operations{state="pending"} 1',
     'appdb_webhook_deliveries{state="dead"} 0',

@@ -24,6 +24,7 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 72_000;
 const SANE_ID = /^[\w.:-]{1,128}$/;
 const STATUS_CODES_OF_LOG = 500;
+const NO_ROOM = 507;
 const TOO_MANY = 429;
 
 export interface HttpDeps {
@@ -98,7 +99,9 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const { id: req, ip, method, principal } = request;
     const caller = principal?.key?.id ?? principal?.user_id ?? null;
     const fields = { req, method, route: request.routeOptions.url, code: problem.code, ip, caller };
-    if (problem.status >= STATUS_CODES_OF_LOG) deps.log.error({ ...fields, err: error }, "a request failed");
+    // a database's full disk or store is its members' matter; that of the home is a problem of /health
+    const isOurs = problem.status >= STATUS_CODES_OF_LOG && problem.status !== NO_ROOM;
+    if (isOurs) deps.log.error({ ...fields, err: error }, "a request failed");
     else deps.log.info({ ...fields, status: problem.status }, "request refused");
     if (ERRORS[problem.code].status === TOO_MANY && typeof problem.meta?.["retry_after_s"] === "number") {
       reply.header("retry-after", String(problem.meta["retry_after_s"]));

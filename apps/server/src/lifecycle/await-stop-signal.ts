@@ -1,17 +1,18 @@
 import type { Logger } from "@appdb/engine/ports";
 
-/** Resolves with the signal that stops this process. */
+/**
+ * Resolves with the first signal that stops this process. Further signals have no effect: a stop that they cut short
+ * would leave pods and PostgreSQL running. SIGHUP, which a closed terminal sends, stops too.
+ */
 export function awaitStopSignal(log: Logger): Promise<string> {
   return new Promise((resolve) => {
-    let isStopping = false;
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    let first: string | undefined;
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       process.on(signal, () => {
-        // the second signal exits at once: the sender has waited long enough
-        if (isStopping) process.exit(130);
-        isStopping = true;
-        resolve(signal);
+        if (first === undefined) resolve(signal);
+        else log.info({ signal, first }, "a stop was requested already: this signal has no effect");
+        first ??= signal;
       });
     }
-    process.on("SIGHUP", () => log.info({}, "SIGHUP has no effect: settings are read at the start"));
   });
 }

@@ -1,10 +1,11 @@
 import type { Logger } from "@appdb/engine/ports";
 import { type DestinationStream, pino } from "pino";
+import { openStandardOutput } from "./standard-output.ts";
 
 const REDACTED = ["password", "token", "secret", "api_key", "cookie", "authorization", "dsn"];
 
 /** Creates a logger of JSON lines to standard output, or to `taker`. Credentials are redacted. */
-export function createServerLogger(level: string, taker?: DestinationStream): Logger {
+export function createServerLogger(level: string, taker: DestinationStream = openStandardOutput()): Logger {
   const options = {
     level,
     redact: { paths: REDACTED.flatMap((name) => [name, `*.${name}`]), censor: "***" },
@@ -12,5 +13,5 @@ export function createServerLogger(level: string, taker?: DestinationStream): Lo
     timestamp: pino.stdTimeFunctions.isoTime,
     base: { pid: process.pid },
   };
-  return taker === undefined ? pino(options) : pino(options, taker);
+  return pino(options, taker);
 }

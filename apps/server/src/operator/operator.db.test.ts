@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { removeRunning, writeRunning } from "../config/server-home.ts";
 import {
   resumeOrganization,
   stopSuspended,
@@ -127,8 +131,13 @@ test("lists show organizations, databases and the reasons of failures", async ()
   const id = await makeDatabase(server, org, { state: "FAILED" });
   await sql`update control.databases set failure = '{"code": "disk_full", "detail": "no room", "hint": null}', retry_at = now()
     where id = ${id}`.execute(server.deps.db);
+  await sql`update control.databases set usage = '{"disk_bytes": 1000, "disk_limit_bytes": 1024, "is_disk_full": true}'
+    where id = ${id}`.execute(server.deps.db);
   const [database] = await listOperatedDatabases(server.deps.db, org.name);
   expect(database).toMatchObject({
+    is_disk_full: true,
+    disk_bytes: 1_000,
+    disk_limit_bytes: 1_024,
     uri: `cloud://${org.name}:main`,
     id,
     state: "FAILED",
@@ -145,4 +154,14 @@ test("lists show organizations, databases and the reasons of failures", async ()
   const status = await readStatus(server.deps.db, server.home);
   expect(status.databases["FAILED"]).toBeGreaterThan(0);
   expect(status.free_disk_bytes).toBeGreaterThan(0);
+  expect([status.url, status.is_responding]).toEqual([null, false]);
+  const serving = createServer((_req, res) => void res.writeHead(503).end()).listen(0, "127.0.0.1");
+  await once(serving, "listening");
+  const url = `http://127.0.0.1:${(serving.address() as AddressInfo).port}`;
+  writeRunning(server.home, url);
+  expect(await readStatus(server.deps.db, server.home)).toMatchObject({ url, is_responding: true });
+  serving.close();
+  serving.closeAllConnections();
+  expect(await readStatus(server.deps.db, server.home)).toMatchObject({ url, is_responding: false });
+  removeRunning(server.home);
 });

@@ -6,9 +6,13 @@ import { sql } from "kysely";
 import { readRunning } from "../config/server-home.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 
+const ANSWER_MS = 3_000;
+
 /** Counts and state of a server. */
 export async function readStatus(db: ControlDatabase, home: string): Promise<OperatorAnswer<"status">> {
-  const { rows } = await sql<Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "free_disk_bytes">>`
+  const { rows } = await sql<
+    Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "is_responding" | "free_disk_bytes">
+  >`
     select (select count(*)::int from control.organizations) as organizations,
       (select count(*)::int from control.organizations where suspended_at is not null) as suspended,
       (select coalesce(jsonb_object_agg(state, count), '{}')
@@ -19,7 +23,17 @@ export async function readStatus(db: ControlDatabase, home: string): Promise<Ope
   const [counted] = rows;
   if (counted === undefined) throw new Error("A statement without a table answered no row.");
   const { bavail, bsize } = await statfs(home);
-  return { home, version: VERSION, url: readRunning(home) ?? null, ...counted, free_disk_bytes: bavail * bsize };
+  const url = readRunning(home) ?? null;
+  const responds = url !== null && (await isResponding(url));
+  return { home, version: VERSION, url, is_responding: responds, ...counted, free_disk_bytes: bavail * bsize };
+}
+
+/** Any response counts, also that of a failing server. */
+async function isResponding(url: string): Promise<boolean> {
+  return await fetch(`${url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** All organizations, by name. */
@@ -42,6 +56,8 @@ export async function listOperatedDatabases(db: ControlDatabase, org: string | u
     Omit<OperatedDatabase, "uri" | "retry_at"> & { org: string; name: string; at: Date | null }
   >`
     select o.name as org, d.name, d.id, d.state, (d.usage ->> 'disk_bytes')::float8 as disk_bytes,
+      (d.usage ->> 'disk_limit_bytes')::float8 as disk_limit_bytes,
+      coalesce((d.usage ->> 'is_disk_full')::bool, false) as is_disk_full,
       case when d.state = 'FAILED' then d.failure end as failure,
       case when d.state = 'FAILED' then d.retry_at end as at,
       coalesce((select jsonb_object_agg(s.name, s.state) from control.services s

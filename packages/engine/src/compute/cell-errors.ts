@@ -18,6 +18,7 @@ export const ERRORS_INPUT = "_errors";
 
 export type CellErrors = Readonly<Record<string, CellError>>;
 
+const OF_PLACE: ReadonlySet<string> = new Set(["disk_full", "database_unavailable"]);
 /** Type of the error of a cell that reads a failed one. */
 const CARRIED = "CellError";
 
@@ -58,11 +59,9 @@ export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellError
 }
 
 /** True for an error that is unrelated to the row: the application's code cannot be loaded, or lacks the function, or the
- *  disk is full. It never replaces the value of a cell. */
+ *  disk is full, or the database is away. It never replaces the value of a cell. */
 export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
-  return Object.values(errors).some(
-    ({ kind, type }) => kind === "import" || kind === "missing" || type === "disk_full",
-  );
+  return Object.values(errors).some(({ kind, type }) => kind === "import" || kind === "missing" || OF_PLACE.has(type));
 }
 
 function propagateError(read: string, cause: CellError): CellError {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import type { UdfError } from "../ports.ts";
+import { computeError } from "../query-plans/query-refusals.ts";
 import { isOfApplication } from "./cell-errors.ts";
 import { cellError, describeUdfError } from "./run-graph.ts";
 
@@ -32,4 +33,24 @@ test("a function that meets a full disk failed for lack of space, and its error 
     hint: "Nothing was stored. Free space on the disk, and send the request again.",
   });
   expect(isOfApplication({ thumb: full })).toBe(true);
+});
+
+test("a function whose file cannot be stored, because the database is away, may be retried", () => {
+  const away: UdfError = {
+    ...raised("udfs:copy"),
+    type: "database_unavailable",
+    message: "PostgreSQL does not answer",
+  };
+  const table = { name: "photos", columns: [], indexes: [] } as unknown as CatalogTable;
+  expect(cellError(table, { copy: away })).toMatchObject({
+    code: "database_unavailable",
+    status: 503,
+    message: "Column photos.copy: PostgreSQL does not answer",
+    hint: "Nothing was stored. Send the request again in a moment.",
+  });
+  expect(isOfApplication({ copy: away })).toBe(true);
+  expect(computeError("all", { column: "copy", row: 3 }, away)).toMatchObject({
+    code: "database_unavailable",
+    hint: "Send the query again in a moment.",
+  });
 });

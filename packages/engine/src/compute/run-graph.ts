@@ -145,16 +145,21 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   });
 }
 
-/** The code of a store that failed while the cell's files were read or stored, or of a full disk; undefined for errors of
- *  functions. */
+/** Codes of the database around a store, for a failure while a cell's files were read or stored. */
+const AROUND_STORES: ReadonlySet<string> = new Set(["overloaded", "disk_full", "database_unavailable"]);
+
+/** The code of a store that failed while the cell's files were read or stored, of a full disk, or of a database that
+ *  does not answer; undefined for errors of functions. */
 export function storeFailure({ type }: UdfError): ErrorCode | undefined {
   if (!isErrorCode(type) || type === "media_invalid") return undefined;
-  return type === "overloaded" || type === "disk_full" || type.startsWith("media_") ? type : undefined;
+  return AROUND_STORES.has(type) || type.startsWith("media_") ? type : undefined;
 }
 
 export function storeHint(code: ErrorCode): string {
   if (code === "disk_full") return "Nothing was stored. Free space on the disk, and send the request again.";
-  if (code === "overloaded") return "Nothing was stored. Send the request again in a moment.";
+  if (code === "overloaded" || code === "database_unavailable") {
+    return "Nothing was stored. Send the request again in a moment.";
+  }
   return ["media_unreachable", "media_too_large", "media_not_found", "media_source_not_allowed"].includes(code)
     ? "Nothing was stored. Send another address, or upload the file."
     : "Nothing was stored. Check the store: its address, its credentials and its free space. Then send the request again.";

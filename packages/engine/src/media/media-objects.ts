@@ -35,6 +35,16 @@ export async function readMediaUse(sql: SqlPool, store: string): Promise<MediaUs
   return { objects: Number(rows[0]?.[0]), bytes: Number(rows[0]?.[1]) };
 }
 
+/** PostgreSQL's setting with the bytes that may still be written, for all its clients; unset while there are enough. */
+export const DISK_ROOM = "appdb.disk_room";
+
+/** Bytes that the disk of the database still takes; undefined for enough. @throws database_unavailable */
+export async function readDiskRoom(sql: SqlPool): Promise<number | undefined> {
+  const { rows } = await sql.query({ text: `select current_setting('${DISK_ROOM}', true)` });
+  const text = rows[0]?.[0];
+  return text === null || text === undefined || text === "" ? undefined : Number(text);
+}
+
 /** The objects that a database has written to media stores. Records of one moment are written together. */
 export class MediaObjects {
   readonly #sql: SqlPool;

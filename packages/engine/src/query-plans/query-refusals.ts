@@ -1,4 +1,4 @@
-import { AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import { cellErrorCode, describeUdfError, storeFailure } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
@@ -41,10 +41,7 @@ export function computeError(query: string, where: FailedAt, error: UdfError): E
   if (storeCode !== undefined) {
     return appError(storeCode, {
       detail: `The query ${query}, ${placeOf(where)}: ${error.message}`,
-      hint:
-        storeCode === "disk_full"
-          ? "Free space on the disk, and send the query again."
-          : "Exclude such rows with where(), or put the file back into its store by an upload of the same content.",
+      hint: storeHint(storeCode),
       meta: { query, column: null, row: null, ...where },
     });
   }
@@ -65,6 +62,12 @@ export function computeError(query: string, where: FailedAt, error: UdfError): E
       at: error.at,
     },
   });
+}
+
+function storeHint(code: ErrorCode): string {
+  if (code === "disk_full") return "Free space on the disk, and send the query again.";
+  if (code === "database_unavailable") return "Send the query again in a moment.";
+  return "Exclude such rows with where(), or put the file back into its store by an upload of the same content.";
 }
 
 function placeOf(where: FailedAt): string {

@@ -63,7 +63,7 @@ export function compileForms(
     const { signal } = request;
     if (request.form !== undefined) return storedForm(request.form);
     const type = String(request.headers["content-type"]);
-    const limits = { field_bytes: fieldBytes, file_bytes: fileBytes, files };
+    const limits = { field_bytes: fieldBytes, file_bytes: fileBytes, files, body_bytes: lengthOf(request) };
     const form = await forms.read(request.stream ?? EMPTY, type, limits);
     const withFiles = async (cellOf: (file: UploadedFile) => Promise<string>): Promise<StoredForm> => {
       refuseRepeated(form);
@@ -85,6 +85,11 @@ export function compileForms(
       [Symbol.asyncDispose]: () => form[Symbol.asyncDispose](),
     };
   };
+}
+
+function lengthOf({ headers }: RouteRequest): number | undefined {
+  const length = headers["content-length"];
+  return length === undefined ? undefined : Number(length);
 }
 
 /** A form whose files are stored, as a job keeps it. Files are cells. */

@@ -120,8 +120,10 @@ class S3Store implements MediaStore {
         const { ContentLength: bytes = 0, ETag: version = "", LastModified } = found;
         return { key, bytes, modified_ms: LastModified?.getTime() ?? 0, version };
       } catch (error) {
-        if (statusOf(error) === 404) return undefined;
-        throw error;
+        if (statusOf(error) !== 404) throw error;
+        // the response to a HEAD does not say whether the object or the bucket is missing
+        await this.list({ limit: 1 });
+        return undefined;
       }
     });
   }

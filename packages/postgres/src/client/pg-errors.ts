@@ -41,7 +41,7 @@ function writesRefused(cause: DatabaseError): AppError {
   return appError("disk_full", {
     detail:
       "PostgreSQL refuses writes now because the disk of its database is full. Nothing was stored. Rows can be read.",
-    hint: "Raise disk_gb in the database's entry (cli db update), or drop tables, then send the request again.",
+    hint: "See what uses it: cli db status and cli media du. Raise disk_gb in the database's entry (cli db update), or drop tables. Files of deleted rows free their space after two days.",
     cause,
   });
 }

@@ -2,10 +2,11 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readDiskRoom } from "@appdb/engine/media/media-objects";
 import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createPgPool } from "../client/pg-pool.ts";
-import { refuseWrites } from "../client/refuse-writes.ts";
+import { refuseWrites, tellDiskRoom } from "../client/refuse-writes.ts";
 import { socketDsn } from "../client/socket-dsn.ts";
 import { withClient } from "./database-admin.ts";
 import { EmbeddedPostgres, type EmbeddedPostgresOptions } from "./embedded-postgres.ts";
@@ -122,6 +123,12 @@ test("engine and service roles cannot escape PostgreSQL or become its superuser"
       "select current_user, session_user, (select tableowner from pg_tables where tablename = 'of_service')",
     ),
   ).toEqual([["appdb_owner", SERVICE, "appdb_owner"]]);
+  await using reader = createPgPool({ dsn: service, max: 1, application_name: "test" });
+  expect(await readDiskRoom(reader)).toBeUndefined();
+  await tellDiskRoom(superuser, 8_388_608);
+  await expect.poll(() => readDiskRoom(reader)).toBe(8_388_608);
+  await tellDiskRoom(superuser, undefined);
+  await expect.poll(() => readDiskRoom(reader)).toBeUndefined();
   await refuseWrites(superuser, true);
   await expect
     .poll(() => refusals(service, ["insert into t values (2)"]))

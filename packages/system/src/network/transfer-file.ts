@@ -18,6 +18,8 @@ const RETRY_S = [1, 2, 4, 8, 16] as const;
 /** The name of a file that is not complete has the pid of its process. */
 const PART = /\.(\d+)-[0-9a-f]{12}\.part$/;
 const PASSING = [429, 502, 503, 504];
+/** Failures with such a status that stay until a person mends the store. */
+const LASTING: ReadonlySet<string> = new Set(["media_denied", "media_store_not_found"]);
 
 export interface Transfer {
   readonly signal: AbortSignal;
@@ -192,7 +194,8 @@ function isOfConnection(error: unknown): boolean {
 function refusal({ statusCode = 0 }: IncomingMessage, text: string): Error {
   const problem = parseProblem(text);
   const detail = problem?.detail ?? `The media store answered ${statusCode}.`;
-  if (PASSING.includes(statusCode)) return new Passing(detail);
+  const isLasting = problem !== undefined && LASTING.has(problem.code);
+  if (PASSING.includes(statusCode) && !isLasting) return new Passing(detail);
   return problem === undefined
     ? appError("server_failed", { detail, hint: "Run the command again." })
     : fromProblem(problem);
@@ -217,7 +220,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 
 function lost(cause: Error): AppError {
   return appError("server_unreachable", {
-    detail: `A file could not be copied after several attempts: ${cause.message}.`,
+    detail: `A file could not be copied after several attempts: ${cause.message.replace(/\.$/, "")}.`,
     hint: "Run the command again: it skips the files that were copied.",
     cause,
   });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { changeOf, DATABASE, DONE, logLine } from "../../testing/databases.ts";
+import { hostedService } from "../../testing/services.ts";
 import { MIB, NO_LOCK, openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
 let at: UploadProject;
@@ -148,6 +149,24 @@ describe("cli db update", () => {
     expect(ran.exit).toBe(2);
     expect(JSON.parse(ran.stdout)).toMatchObject({ status: "skipped", operation: null });
     expect(at.asked()).toEqual(["databasePlan"]);
+  });
+
+  test("names the running services that keep the previous settings", async () => {
+    at.project();
+    at.answers.serviceList = () => ({
+      items: [hostedService(), hostedService({ uri: `${URI}/stopped`, state: "STOPPED" })],
+      next: null,
+    });
+    const op = { target: "settings", op: "change", severity: "additive" } as const;
+    const changed = { ...op, details: {}, lines: [], description: "db_input_media_dest will be s3://b/p" };
+    at.state.plan = { ops: [{ ...changed, requires_restart: true }], in_agreement: false };
+    const ran = await at.run(`db update ${URI} -f`);
+    expect(ran.exit).toBe(0);
+    expect(ran.stderr).toContain(
+      "then, for running services to use the settings: cli service restart cloud://acme:main/ingest\n",
+    );
+    at.state.plan = { ops: [{ ...changed, requires_restart: false }], in_agreement: false };
+    expect((await at.run(`db update ${URI} -f`)).stderr).not.toContain("service restart");
   });
 
   test("reduces a resource only when allowed", async () => {

@@ -32,6 +32,8 @@ interface UpdateResult extends ShownPlan {
   readonly database: Database | null;
   /** The usual next command. */
   readonly next: string | null;
+  /** Running services that keep the settings of their start. */
+  readonly restart: readonly string[];
 }
 
 /** Applies exactly the printed plan, or reports what changed meanwhile. Inserts no rows and moves no services. */
@@ -56,7 +58,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     const planned = await planAwake(ctx, await requestDatabasePlan(ctx, typed, "update"), flags);
     const { plan } = planned;
     if (!flags.json) printDatabasePlan(plan, ctx.out);
-    const nothing = { ...plan, operation: null, database: null, next: null };
+    const nothing = { ...plan, operation: null, database: null, next: null, restart: [] };
     if (flags.dryRun) return { ...nothing, status: plan.in_agreement ? null : "skipped" };
     if (plan.state !== "absent" && plan.state !== "AVAILABLE") throw notAvailable(plan.uri, plan.state, "updated");
     if (!plan.in_agreement) await confirmChanges(ctx, plan, flags);
@@ -64,7 +66,7 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
     return await applyDatabasePlan(ctx, planned, flags);
   },
   // The plan is already printed above: users read it before it is applied.
-  render: ({ database, next, operation, uri }, out) => {
+  render: ({ database, next, operation, restart, uri }, out) => {
     if (database === null || operation === null) return;
     out.line();
     out.line(`${uri} generation ${database.generation} ${operation.state === "succeeded" ? "done" : "begun"}`);
@@ -72,6 +74,9 @@ export const update = defineCommand<Flags, [uri?: string], UpdateResult>({
       out.note(`It continues. Wait for it: cli operations wait ${operation.id}`);
     } else if (next !== null) {
       out.note(`next: ${next}`);
+    }
+    if (restart.length > 0) {
+      out.note(`then, for running services to use the settings: ${commandLine(["service", "restart", ...restart])}`);
     }
   },
   exitCode: (result, flags) => (flags.dryRun && !result.in_agreement ? EXIT.pending : EXIT.done),
@@ -113,8 +118,18 @@ export async function applyDatabasePlan(
   const change = await client.call("databaseUpdate", { params, body }, { signal });
   const builds = plan.summary.rebuild ? { onLine: printBuildLine(ctx.out, json) } : {};
   const ended = await finishChange(ctx, planned, change, { wait: !noWait, ...builds });
-  if (ended.operation === null) return { ...plan, ...ended, status: null, next: null };
-  return { ...plan, ...ended, status: "applied" as const, next: findNext(ctx.cwd, planned) };
+  if (ended.operation === null) return { ...plan, ...ended, status: null, next: null, restart: [] };
+  const restart = await findRestarts(planned, signal);
+  return { ...plan, ...ended, status: "applied" as const, next: findNext(ctx.cwd, planned), restart };
+}
+
+/** Services read settings and variables when they start. */
+async function findRestarts({ client, params, plan }: RequestedPlan, signal: AbortSignal): Promise<string[]> {
+  const hasChanged = plan.ops.some((op) => op.target === "settings" && op.requires_restart);
+  if (!hasChanged) return [];
+  const { listHostedServices } = await import("../service/hosted-services.ts");
+  const services = await listHostedServices({ client }, params, signal);
+  return services.filter(({ state }) => state === "AVAILABLE").map(({ uri }) => uri);
 }
 
 /** Changed files may require changed tables. */

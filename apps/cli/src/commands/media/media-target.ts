@@ -7,6 +7,7 @@ import type { POD_API } from "@appdb/contract/routes/pod-api";
 import type { Context } from "../../context.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { text } from "../parameters.ts";
+import { throughRestarts } from "./through-restarts.ts";
 
 type Api = Pick<typeof POD_API, "mediaList" | "mediaUsage" | "mediaRemove" | "mediaPrune" | "mediaRead" | "mediaWrite">;
 
@@ -32,9 +33,14 @@ export async function openMedia(ctx: Context, typed: string): Promise<MediaTarge
   if ("organization" in database) {
     const { client } = await (await ctx.control()).open();
     const params = { org: database.organization, db: database.database };
+    const retried = throughRestarts({ signal: ctx.signal, note: ctx.out.note });
     return {
       ...uri,
-      call: (name, input) => client.call(name, { ...input, params } as never, options) as never,
+      call: (name, input) => {
+        const send = () => client.call(name, { ...input, params } as never, options);
+        // a removal whose response was lost would not find its files
+        return (name === "mediaRemove" ? send() : retried(send)) as never;
+      },
       resolve: (address) => address,
     };
   }

@@ -2,6 +2,7 @@ import { parseName } from "@appdb/contract/names";
 import type { OperatedDatabase, OperatorAnswer } from "@appdb/contract/operator";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { showControls } from "../../output/show-controls.ts";
+import { formatBytes } from "../../output/sizes.ts";
 import { text } from "../parameters.ts";
 import { ORG_OPTION } from "./org-option.ts";
 
@@ -25,8 +26,13 @@ export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
   },
 });
 
-function linesOf({ failure, id, retry_at: retryAt, services, state, uri }: OperatedDatabase): string[] {
+function linesOf(database: OperatedDatabase): string[] {
+  const { failure, id, retry_at: retryAt, services, state, uri } = database;
   const lines = [`${uri}  ${state}  id=${id}`];
+  if (database.is_disk_full) {
+    const [used, limit] = [formatBytes(database.disk_bytes ?? 0), formatBytes(database.disk_limit_bytes ?? 0)];
+    lines.push(`  FULL: ${used} of ${limit} are used, and writes are refused`);
+  }
   if (failure !== null) lines.push(`  ${failure.code}: ${showControls(failure.detail)}`);
   if (retryAt !== null) lines.push(`  the server tries again at ${retryAt}`);
   for (const [name, of] of Object.entries(services)) lines.push(`  /${name}  ${of}`);

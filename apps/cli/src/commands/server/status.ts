@@ -14,7 +14,10 @@ export const status = defineCommand<JsonFlag, [], OperatorAnswer<"status">>({
   run: (ctx) => ctx.operate({ act: "status" }),
   render: (found, out) => {
     const suspended = found.suspended === 0 ? "" : `, ${found.suspended} suspended`;
-    out.line(`home ${found.home}, version ${found.version}, ${found.url ?? "not listening"}`);
+    const silent = found.is_responding ? "" : " (does not respond)";
+    const address = found.url === null ? "not listening" : `${found.url}${silent}`;
+    out.line(`home ${found.home}, version ${found.version}, ${address}`);
+    if (!found.is_responding) out.line("The server does not run or hangs. These are its last states:");
     out.line(`${count(found.organizations, "organization")}${suspended}`);
     out.line(`databases: ${states(found.databases)}`);
     out.line(`services: ${states(found.services)}`);

@@ -54,6 +54,9 @@ describe("tables and rows", () => {
     setup.pod.answer = (_asked, response) => sendJson(response, toProblem(refusal), 507);
     const answer = await server.ask("rowInsert", { as: setup.member, params: paramsOf(setup), body: {} } as never);
     expect(answer.json).toMatchObject({ code: "disk_full", status: 507, hint: "Raise disk_gb." });
+    // its members' matter, not the operator's
+    const logged = server.log.lines.filter(({ fields }) => "code" in fields && fields.code === "disk_full");
+    expect(logged).toEqual([expect.objectContaining({ level: "info", message: "request refused" })]);
   });
 });
 

@@ -19,6 +19,7 @@ test("a problem names the variable, and lasts until the bucket works again", asy
   const [problem] = watch.problems();
   expect(problem?.code).toBe("media_bucket_failed");
   expect(problem?.what).toMatch(/SERVICE_MEDIA_URL refuses access/);
+  expect(problem?.what).toContain("AWS_SECRET_ACCESS_KEY");
   expect(problem?.what).not.toContain("s3://");
   fails = false;
   await eventually(() => expect(watch.problems()).toEqual([]));

@@ -3,7 +3,7 @@ import type { Logger } from "@appdb/engine/ports";
 import type { HealthProblem } from "../../health/problems.ts";
 import type { MediaBucket } from "../../storage/media-bucket.ts";
 
-const CHECK_MS = 30_000;
+const CHECK_MS = 10_000;
 
 export type BucketAction = "read" | "write";
 
@@ -17,7 +17,7 @@ export interface BucketWatch extends Disposable {
 /** What the operator does, by the code of a failure. Texts name variables, never their values. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   media_denied:
-    "The bucket of SERVICE_MEDIA_URL refuses access. Check the credentials in the server's environment, and that they may read, write, list and delete there.",
+    "The bucket of SERVICE_MEDIA_URL refuses access. Check the credentials in the server's environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_CREDENTIALS, or AZURE_STORAGE_CONNECTION_STRING), and that they may read, write, list and delete there.",
   media_store_not_found:
     "The bucket of SERVICE_MEDIA_URL does not exist, or is in another region. Create it, or correct SERVICE_MEDIA_URL or AWS_REGION.",
   media_store_full: "The bucket of SERVICE_MEDIA_URL is full. No files can be stored.",
