@@ -172,7 +172,7 @@ def test_a_fault_of_the_worker_itself_answers_the_row_and_is_in_the_log(capfd):
         raise RuntimeError("a step that cannot begin")
 
     def step(at, name, needs):
-        run = dict(kind=INLINE, run=fails, watching=None, is_visible=True)
+        run = dict(kind=INLINE, run=fails, watching=None, is_visible=True, when=None, when_reads=[])
         return SimpleNamespace(at=at, place=at, name=name, needs=needs, reads=[], **run)
 
     steps = [step(0, "a", set()), step(1, "b", {0})]

@@ -286,8 +286,6 @@ def test_a_router_is_refused(project, written, words):
 
 
 LATER = [
-    "class V(Base, name='v', base=A):\n    m = A.n\n",
-    "class V(Base, name='v', base=A, iterator=1):\n    m = 1\n",
     "class V(Base, name='v'):\n    x: bytes\n",
     "v = db.ConfigVar('bucket', str)\n",
     "from appdb.functions import openai\n",

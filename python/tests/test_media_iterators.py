@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from fractions import Fraction
@@ -285,7 +286,7 @@ def spoken(tmp_path):
     from appdb.media.writing import save_audio
 
     source = media_samples.path("audio", "3.5s 440Hz")
-    os.replace(save_audio(frames_of(source, f"asetnsamples=80:p=0,{filters}", what="audio"), "wav"), path)
+    shutil.move(save_audio(frames_of(source, f"asetnsamples=80:p=0,{filters}", what="audio"), "wav"), path)
     return path
 
 
