@@ -147,6 +147,9 @@ def _compile(expr, places, functions):
         return compile_dict(keys, [_compile(part, places, functions) for part in parts_of(expr)])
     if node == "list":
         return compile_list([_compile(part, places, functions) for part in expr["items"]])
+    if expr["fn"] == "op.when":
+        met, value = (_compile(part, places, functions) for part in expr["args"])
+        return lambda row: value(row) if met(row) is True else None
     if expr["fn"] == "op.reread":
         return _decoded(_iterating(expr, places, functions), expr["type"])
     if expr["fn"] in _NULL_TESTS and expr["args"][0]["node"] in ("column", "literal"):

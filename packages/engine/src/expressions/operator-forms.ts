@@ -104,7 +104,10 @@ export const OPERATOR_FORMS: Forms = {
   "op.or": { "bool,bool": ({ args: [a, b] }) => `(true = ANY (ARRAY[${a?.sql}, ${b?.sql}]))` },
   "op.not": { bool: ({ args: [a] }) => `(NOT ${a?.sql})` },
   // The value is not evaluated where the condition is not true.
-  "op.when": { "*": ({ args: [condition, value] }) => `(CASE WHEN ${condition?.sql} THEN ${value?.sql} END)` },
+  "op.when": ofKinds((_kind, name) => [
+    `bool,${name}`,
+    ({ args: [condition, value] }) => `(CASE WHEN ${condition?.sql} THEN ${value?.sql} END)`,
+  ]),
   "op.is_null": nullTest("is"),
   "op.is_not_null": nullTest("isNot"),
 };

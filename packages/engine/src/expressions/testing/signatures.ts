@@ -12,6 +12,8 @@ export interface Signature {
 const VOLATILE = new Set(["uuid.uuid4", "uuid.uuid7", "timestamp.now"]);
 /** Functions of files, which random rows do not have: apps/runtime, media-routes.contract.test.ts. */
 const OF_FILES = new Set(["image.width", "image.height", "image.mode"]);
+/** Always the outermost call of an expression: a view's column (views.db.test.ts). */
+const OUTERMOST = new Set(["op.when"]);
 const BOOLEAN = new Set("eq ne lt le gt ge and or not is_null is_not_null in".split(" "));
 
 /**
@@ -20,7 +22,9 @@ const BOOLEAN = new Set("eq ne lt le gt ge and or not is_null is_not_null in".sp
  */
 export function signaturesOf(forms: Forms, kinds: ReadonlyMap<string, TypeKind>): Signature[] {
   return Object.entries(forms).flatMap(([fn, byKinds]) =>
-    VOLATILE.has(fn) || OF_FILES.has(fn) ? [] : Object.keys(byKinds).flatMap((key) => ofKinds(fn, key, kinds, forms)),
+    VOLATILE.has(fn) || OF_FILES.has(fn) || OUTERMOST.has(fn)
+      ? []
+      : Object.keys(byKinds).flatMap((key) => ofKinds(fn, key, kinds, forms)),
   );
 }
 
