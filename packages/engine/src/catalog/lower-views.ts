@@ -229,7 +229,7 @@ function lowerView(
   };
   const own = declared.columns.map(place);
   const unstored = (declared.unstored ?? []).map(place);
-  const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, name, names));
+  const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, declared, names));
   return {
     view: {
       name,
@@ -331,12 +331,12 @@ function defaultIndexes({ has_default_idxs: hasDefaults, columns, source }: Mani
     .map((column) => ({ kind: "btree", name: null, columns: [column.name], source }));
 }
 
-function lowerIndex(index: ManifestIndex, view: string, names: ReadonlyMap<string, string>): ManifestIndex {
+function lowerIndex(index: ManifestIndex, declared: ManifestTable, names: ReadonlyMap<string, string>): ManifestIndex {
   const nameOf = (name: string): string => names.get(name) ?? name;
-  const common = {
-    name: index.name === null ? null : indexNameIn(view, index.name),
-    columns: index.columns.map(nameOf),
-  };
+  const [name, former] = [declared.name, declared.renamed_from].map((view) => {
+    return view === null || index.name === null ? null : indexNameIn(view, index.name);
+  });
+  const common = { name: name ?? null, columns: index.columns.map(nameOf), renamed_from: former ?? undefined };
   if (index.kind === "btree") return { ...index, ...common };
   return { ...index, ...common, values: index.values === null ? null : nameOf(index.values) };
 }

@@ -278,8 +278,11 @@ function describeOfView(
   if (operation.kind === "rename_column" && owners.get(operation.from)?.name === owner.name) return [];
   const op = describeOperation(operation, facts);
   const shown = owner.name ?? owner.view;
-  const name = op.target === "index" ? op.name : shown;
-  return [[owner.view, { ...op, name, description: op.description.replaceAll(owner.column, shown) }]];
+  const description = op.description.replaceAll(owner.column, shown);
+  if (op.target !== "index") return [[owner.view, { ...op, name: shown, description }]];
+  const inView = (text: string): string => text.replaceAll(`${owner.view}.`, "");
+  const name = op.name === null ? null : inView(op.name);
+  return [[owner.view, { ...op, name, description: inView(description) }]];
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */
