@@ -52,6 +52,8 @@ export const columnSchema = z.strictObject({
 const btreeIndexSchema = z.strictObject({
   kind: z.literal("btree"),
   name: z.string().nullable(),
+  /** Of a view: its name in the table before the view was renamed (lower-views.ts). Never in a manifest. */
+  renamed_from: z.string().optional(),
   columns: z.array(z.string()).max(MAX_NAMES).min(1),
   source: sourceSchema,
 });
@@ -61,6 +63,7 @@ const embeddingIndexSchema = z
   .strictObject({
     kind: z.literal("embedding"),
     name: z.string().nullable(),
+    renamed_from: z.string().optional(),
     columns: z.array(z.string()).length(1),
     /** The hidden column with the vectors; null when the indexed array column itself holds them. */
     values: z.string().nullable(),

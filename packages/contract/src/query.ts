@@ -14,7 +14,15 @@ export const JOIN_KINDS = ["inner", "left", "right", "full", "cross"] as const;
  */
 export const querySchema = z.strictObject({
   from: tableRefSchema,
-  joins: z.array(z.strictObject({ kind: z.enum(JOIN_KINDS), ...tableRefSchema.shape, on: exprSchema.nullable() })),
+  joins: z.array(
+    z.strictObject({
+      kind: z.enum(JOIN_KINDS),
+      ...tableRefSchema.shape,
+      on: exprSchema.nullable(),
+      /** Joined to the table before it, whose condition may then read it (lower-queries.ts). Never in a manifest. */
+      is_within: z.boolean().optional(),
+    }),
+  ),
   where: exprSchema.nullable(),
   group_by: z.array(exprSchema),
   select: z.array(z.strictObject({ name: z.string(), expr: exprSchema })).min(1),

@@ -48,12 +48,10 @@ export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, Decl
   let where = mapped.where === null || own === null ? (own ?? mapped.where) : both(own, mapped.where);
   const joins = mapped.joins.flatMap((join) => {
     const member = condition(join.as);
-    const bases = baseJoins(
-      join.as,
-      byAlias.get(join.as),
-      upOf.get(join.as) ?? 0,
-      join.kind === "left" ? "left" : "inner",
-    );
+    const kind = join.kind === "left" ? "left" : "inner";
+    const bases = baseJoins(join.as, byAlias.get(join.as), upOf.get(join.as) ?? 0, kind).map((base) => {
+      return join.on === null ? base : { ...base, is_within: true };
+    });
     const table = tableOf(join.table);
     if (member === null) return [{ ...join, table }, ...bases];
     if (join.kind === "cross" || join.on === null) {

@@ -14,7 +14,7 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import type { ViewDefinition } from "./catalog.ts";
-import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
+import { type LoweredIterator, lowerIterator, refuseAbove, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { identityOf, isIndexable } from "./operations.ts";
 import { renameInExpr } from "./rename-catalog.ts";
@@ -153,6 +153,7 @@ function lowerIteratorView(
     if (!names.has(read)) throw refuse(declared, `gives its iterator '${read}', which is a column of its base's base`);
   }
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
+  refuseAbove(declared, inherited);
   const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
   const lowered = lowerIterator(declared, iterator, { table: root, names });
   return {
@@ -191,10 +192,7 @@ function lowerView(
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
   const filter = over?.filter ?? null;
   const baseNames = namesOfBase(root, base);
-  for (const expr of [filter, ...declared.columns.map((column) => column.computed)].flatMap((one) => one?.expr ?? [])) {
-    const above = inherited.find(({ name: read, up }) => up !== undefined && referencedColumns(expr).includes(read));
-    if (above !== undefined) throw refuse(declared, `reads '${above.name}', which is a column of its base's base`);
-  }
+  refuseAbove(declared, inherited);
   const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
   const added: ManifestColumn[] = [];
   let member = base?.definition.member ?? null;
@@ -229,7 +227,7 @@ function lowerView(
   };
   const own = declared.columns.map(place);
   const unstored = (declared.unstored ?? []).map(place);
-  const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, name, names));
+  const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, declared, names));
   return {
     view: {
       name,
@@ -331,12 +329,12 @@ function defaultIndexes({ has_default_idxs: hasDefaults, columns, source }: Mani
     .map((column) => ({ kind: "btree", name: null, columns: [column.name], source }));
 }
 
-function lowerIndex(index: ManifestIndex, view: string, names: ReadonlyMap<string, string>): ManifestIndex {
+function lowerIndex(index: ManifestIndex, declared: ManifestTable, names: ReadonlyMap<string, string>): ManifestIndex {
   const nameOf = (name: string): string => names.get(name) ?? name;
-  const common = {
-    name: index.name === null ? null : indexNameIn(view, index.name),
-    columns: index.columns.map(nameOf),
-  };
+  const [name, former] = [declared.name, declared.renamed_from].map((view) => {
+    return view === null || index.name === null ? null : indexNameIn(view, index.name);
+  });
+  const common = { name: name ?? null, columns: index.columns.map(nameOf), renamed_from: former ?? undefined };
   if (index.kind === "btree") return { ...index, ...common };
   return { ...index, ...common, values: index.values === null ? null : nameOf(index.values) };
 }

@@ -59,7 +59,17 @@ function withNames(before: CatalogTable, to: ManifestTable, names: ReadonlyMap<s
     })),
     indexes: before.indexes.map((index) => {
       const columns = index.columns.map(nameOf);
-      return { ...index, columns, sql_name: indexName(to.name, { ...index, columns }) };
+      const renamed = to.indexes.find(({ renamed_from: was }) => was !== undefined && was === index.name);
+      const name = renamed?.name ?? index.name;
+      const { embedding } = index;
+      const values = embedding?.values ?? null;
+      const now = {
+        ...index,
+        name,
+        columns,
+        ...(embedding == null || values === null ? {} : { embedding: { ...embedding, values: nameOf(values) } }),
+      };
+      return { ...now, sql_name: indexName(to.name, now) };
     }),
   };
 }

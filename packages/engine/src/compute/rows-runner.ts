@@ -76,7 +76,7 @@ function findMakers(graph: UdfGraph): Makers | null {
   return { makers, inner: { ...graph, key: `${graph.key} iterators`, steps } };
 }
 
-/** The graph of the made rows: its inputs are their outputs, then columns of the row that makes them. */
+/** The graph of the made rows: its inputs are their numbers and outputs, then columns of the row that makes them. */
 function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "given"> {
   if (made.computed.length === 0) return { graph: null, given: [] };
   const above = new Set(made.computed.flatMap(({ expr }) => valuesRead(expr)));
@@ -85,6 +85,7 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
     ...graph.steps.map((column, at) => ({ column, from: "step" as const, at })),
   ].filter(({ column }) => above.has(column.name));
   const inputs = [
+    { name: "pos", type: INT_TYPE, nullable: false },
     ...made.outputs,
     ...places.map(({ column: { name, type } }) => ({ name: aboveName(name), type, nullable: true })),
   ];
@@ -123,21 +124,14 @@ async function complete(
   if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
   const rows = JSON.parse(text) as unknown[][];
   const outputs = made.outputs.map(({ type }, place) => rows.map((values) => fromJson(type, values[place])));
-  const parts = new Map<string, string | null>([
-    [
-      "pos",
-      columnText(
-        INT_TYPE.kind,
-        rows.map((_row, pos) => pos),
-      ),
-    ],
-  ]);
+  const numbers = rows.map((_row, pos) => pos);
+  const parts = new Map<string, string | null>([["pos", columnText(INT_TYPE.kind, numbers)]]);
   for (const [place, { name, type }] of made.outputs.entries())
     parts.set(name, columnText(type.kind, outputs[place] ?? []));
   let errors: UdfBatch["errors"] = new Map();
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
-    const columns = [...outputs, ...above.map((value) => rows.map(() => value))];
+    const columns = [numbers, ...outputs, ...above.map((value) => rows.map(() => value))];
     const batch = runner.runBatch(graph, columns, rows.length);
     while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
     for (const [place, { name, type }] of graph.steps.entries()) {

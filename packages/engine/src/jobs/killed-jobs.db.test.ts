@@ -4,7 +4,9 @@ import { fileURLToPath } from "node:url";
 import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { aFunction, aTable, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
+import { withMadeRows } from "../compute/rows-runner.ts";
 import { startRecompute } from "./plan-recompute.ts";
 
 const { rows, apply, execute, insertDocs, deps, dsn, finish, isInAgreement, transaction } = useJobsBench();
@@ -29,10 +31,13 @@ async function runAndKill(job: string): Promise<void> {
   expect(await ended).toBe("SIGKILL");
 }
 
-/** A runner that starts when every lease has expired. */
+/** When every lease has expired. */
+const later = { now: () => Date.now() + 20_000 };
+
+/** A runner that starts then. */
 function survivor(excerpt: (title: string) => string) {
   const workers = fakeWorkers({ excerpt: (row) => excerpt(String(row.title)) });
-  return deps({ udf: workers.udf, owner: "survivor", clock: { now: () => Date.now() + 20_000 } });
+  return deps({ udf: workers.udf, owner: "survivor", clock: later });
 }
 
 async function fillDocs(): Promise<void> {
@@ -97,4 +102,44 @@ test("a fill completes with right rows after repeated kills", { timeout: TIMEOUT
   );
   expect(await rows(RIGHT)).toEqual([[String(ROWS)]]);
   expect(await isInAgreement(manifest)).toBe(true);
+});
+
+/** The table with an iterator view, which has a row for each word of a title. */
+function withParts(): ReturnType<typeof docs> {
+  const manifest = docs();
+  const iterator = {
+    fn: "app:parts",
+    is_udf: true,
+    args: [col("title", "string")],
+    kwargs: {},
+    text: "parts(title)",
+    outputs: [{ name: "word", type: { kind: "string" as const }, nullable: true, is_stored: true }],
+  };
+  const view = aTable("parts", [], { primary_key: [], view: { base: "docs", filter: null, columns: null, iterator } });
+  return { ...manifest, tables: [...manifest.tables, view], functions: [aFunction("app:parts", "json")] };
+}
+
+test("a fill of an iterator view has the rows of each base row once after repeated kills", {
+  timeout: TIMEOUT,
+}, async () => {
+  await apply(docs());
+  await insertDocs(ROWS);
+  const jobs = await apply(withParts());
+  const [job = ""] = jobs;
+  for (let kill = 0; kill < 3; kill++) await runAndKill(job);
+  const { runner } = fakeWorkers({
+    "parts.(rows)": ({ title }) =>
+      JSON.stringify(
+        String(title)
+          .split(" ")
+          .map((word) => [word]),
+      ),
+  });
+  await finish(jobs, deps({ udf: async () => withMadeRows(runner), owner: "survivor", clock: later }));
+  const expected = `select d._row, p.n - 1, p.word from docs d, string_to_table(d.title, ' ') with ordinality as p(word, n)`;
+  const made = "select _base_row, pos, word from parts";
+  expect(await rows(`select count(*) from ((${expected}) except all (${made})) as missing`)).toEqual([["0"]]);
+  expect(await rows(`select count(*) from (${made}) as made`)).toEqual([[String(2 * ROWS)]]);
+  expect(await rows(`select distinct "parts.(rows)"::text, _errors from docs`)).toEqual([["2", null]]);
+  expect(await isInAgreement(withParts())).toBe(true);
 });

@@ -85,12 +85,17 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
   };
   const writer = new ExpressionWriter(relation, parameters, "forms");
   const [first, ...others] = bound.tables.map(({ alias, table }) => `${quoteTable(table)} as ${quoteIdent(alias)}`);
+  let outer = "";
   const joins = others.map((table, at) => {
-    const { kind, on } = bound.query.joins[at] ?? { kind: "cross", on: null };
+    const { kind, on, is_within: isWithin = false } = bound.query.joins[at] ?? { kind: "cross", on: null };
     if (on === null) return `cross join ${table}`;
     const condition = writer.write(on);
     if (condition === undefined) throw noSqlJoin(bound);
-    return `${kind} join ${table} on ${condition}`;
+    const isFollowed = bound.query.joins[at + 1]?.is_within === true;
+    if (isWithin) return `${kind} join ${table} on ${condition}${isFollowed ? "" : outer}`;
+    // The condition comes after the tables that are joined within this join.
+    outer = ` on ${condition}`;
+    return `${kind} join ${table}${isFollowed ? "" : outer}`;
   });
   return { ...relation, from: [first, ...joins].join("\n  ") };
 }

@@ -181,10 +181,10 @@ async function renameInCatalog(sql: SqlConnection, { table, columns }: Renaming)
       table.columns.map((column) => (column.computed === null ? null : JSON.stringify(column.computed))),
     ],
   });
-  for (const { id, columns: names, sql_name: sqlName } of table.indexes) {
+  for (const { id, name, columns: names, sql_name: sqlName } of table.indexes) {
     await sql.query({
-      text: "update appdb.indexes set columns = $2, sql_name = $3 where id = $1",
-      values: [id, [...names], sqlName],
+      text: "update appdb.indexes set name = $2, columns = $3, sql_name = $4 where id = $1",
+      values: [id, name, [...names], sqlName],
     });
   }
   await renameInJobs(sql, table, new Map(columns.map((column) => [column.from, column.to])));

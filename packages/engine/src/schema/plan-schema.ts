@@ -14,7 +14,7 @@ import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
-import { type Owner, ownersOf, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
+import { isNameOfView, type Owner, ownersOf, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
@@ -147,7 +147,7 @@ interface Surroundings {
 }
 
 function planTable(
-  { target, manifest, catalog, isOtherProject }: LoweredInput,
+  input: LoweredInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
 ): {
@@ -157,14 +157,22 @@ function planTable(
   ofViews: readonly (readonly [string, PlanOp])[];
   stale: readonly StaleColumn[];
 } {
+  const { target, manifest, catalog, isOtherProject } = input;
   const path = `${target}/${declared.name}`;
+  if (
+    (stored === undefined || from !== null) &&
+    isNameOfView(declared.name, manifest, { catalog, folder: folderSchema(target) })
+  ) {
+    const refusedPlan = tablePlan(path, declared, [otherKind(declared, "a filtered view")], "unsupported");
+    return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
+  }
   if (stored === undefined) {
     const plan = tablePlan(path, declared, [], "create");
     return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
   }
   if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
-    const refusedPlan = tablePlan(path, declared, [otherKind(declared)], "unsupported");
-    return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
+    const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator");
+    return { plan: tablePlan(path, declared, [op], "unsupported"), operations: [], ofViews: [], stale: [] };
   }
   const owners = ownersOf({ id: stored.id, name: declared.name }, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
@@ -209,8 +217,8 @@ export function otherProject(
 }
 
 /** A table and a view cannot become each other. */
-function otherKind({ name, rows_of: rowsOf }: ManifestTable): PlanOp {
-  const [is, declared] = rowsOf === undefined ? ["a view", "a table"] : ["a table", "a view"];
+function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string): PlanOp {
+  const declared = rowsOf === undefined ? "a table" : "a view with an iterator";
   return {
     name,
     op: "alter",
@@ -278,8 +286,11 @@ function describeOfView(
   if (operation.kind === "rename_column" && owners.get(operation.from)?.name === owner.name) return [];
   const op = describeOperation(operation, facts);
   const shown = owner.name ?? owner.view;
-  const name = op.target === "index" ? op.name : shown;
-  return [[owner.view, { ...op, name, description: op.description.replaceAll(owner.column, shown) }]];
+  const description = op.description.replaceAll(owner.column, shown);
+  if (op.target !== "index") return [[owner.view, { ...op, name: shown, description }]];
+  const inView = (text: string): string => text.replaceAll(`${owner.view}.`, "");
+  const name = op.name === null ? null : inView(op.name);
+  return [[owner.view, { ...op, name, description: inView(description) }]];
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */

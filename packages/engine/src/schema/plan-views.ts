@@ -90,6 +90,16 @@ export function planViews(
   };
 }
 
+/** Whether a stored view has the name of a table, and keeps it. */
+export function isNameOfView(
+  name: string,
+  { views }: LoweredManifest,
+  { catalog, folder }: Pick<Place, "catalog" | "folder">,
+): boolean {
+  const isRenamed = views.some((view) => view.renamed_from === name && view.name !== name);
+  return !isRenamed && catalog.views.some((view) => view.folder === folder && view.name === name);
+}
+
 function planView(
   before: CatalogView | undefined,
   to: DeclaredView,

@@ -1,0 +1,217 @@
+"""Views in the manifest, and what their declarations refuse, at their line and with what to write."""
+
+import textwrap
+
+import pytest
+from conftest import HEAD
+
+TOP = (
+    "from typing import Iterator, TypedDict\n"
+    "from appdb.functions.string import string_splitter\n"
+    "class R(TypedDict):\n"
+    "    word: str\n"
+    "@db.iterator\n"
+    "def words(text: str) -> Iterator[R]:\n"
+    "    yield {}\n"
+    "class Docs(Base, name='docs'):\n"
+    "    id = db.Column(type=db.Int, primary_key=True)\n"
+    "    title: db.String\n"
+    "    body: db.String | None\n"
+    "    up = upper(title)\n"
+    "    half = db.Column(value=title + 'x', stored=False)\n"
+    "class Other(Base, name='other'):\n"
+    "    n: db.Int\n"
+)
+SPLIT = "iterator=string_splitter(Docs.body, separators='sentence')"
+
+# Name: (lines, parts of the detail, part of the hint, the marked line).
+REFUSED = {
+    "a base that is text": ("class V(Base, name='v', base='docs'):\n    pass\n", ["base= of the model V", "'docs'"], "base=Docs", 1),
+    "a base that is a column": ("class V(Base, name='v', base=Docs.id):\n    pass\n", ["not a model"], "Name a model", 1),
+    "a base that is its own Base": ("class V(Base, name='v', base=Base):\n    pass\n", ["not a model"], "Name a model", 1),
+    "a model of another Base": (
+        "B2 = db.model_base()\nclass V(B2, name='v', base=Docs):\n    pass\n",
+        ["names Docs", "another model_base()"],
+        "one base",
+        2,
+    ),
+    "a join": (
+        "class V(Base, name='v', base=Docs.join(Other, on=Docs.id == Other.n)):\n    pass\n",
+        ["uses join()"],
+        "Use join() in queries over V.",
+        1,
+    ),
+    "group_by": ("class V(Base, name='v', base=Docs.group_by(Docs.id)):\n    pass\n", ["uses group_by()"], "queries over V", 1),
+    "order_by": ("class V(Base, name='v', base=Docs.order_by(Docs.id)):\n    pass\n", ["uses order_by()"], "queries over V", 1),
+    "limit": ("class V(Base, name='v', base=Docs.limit(3)):\n    pass\n", ["uses limit()"], "queries over V", 1),
+    "distinct": ("class V(Base, name='v', base=Docs.distinct()):\n    pass\n", ["uses distinct()"], "queries over V", 1),
+    "a condition over another model": (
+        "class V(Base, name='v', base=Docs.where(Other.n > 1)):\n    pass\n",
+        ["'n'", "Other"],
+        "Docs",
+        1,
+    ),
+    "a value without a name": (
+        "class V(Base, name='v', base=Docs.select(Docs.id, upper(Docs.title))):\n    pass\n",
+        ["upper(title)", "without a name"],
+        "select(value=upper(title))",
+        1,
+    ),
+    "a type without a value": (
+        "class V(Base, name='v', base=Docs):\n    n: db.Int\n",
+        ["'n'", "view V", "no rows of its own"],
+        "Declare 'n' in Docs",
+        2,
+    ),
+    "a type of db.Column": (
+        "class V(Base, name='v', base=Docs):\n    n = db.Column(type=db.Int)\n",
+        ["'n'", "no rows of its own"],
+        "Declare 'n' in Docs",
+        2,
+    ),
+    "a primary key": (
+        "class V(Base, name='v', base=Docs):\n    n = db.Column(value=Docs.id + 1, primary_key=True)\n",
+        ["primary_key="],
+        "Leave primary_key= out.",
+        2,
+    ),
+    "a name that the view shows": (
+        "class V(Base, name='v', base=Docs):\n    title = upper(Docs.body)\n",
+        ["'title'", "Docs already"],
+        "another name",
+        2,
+    ),
+    "a name that the view shows, in upper case": (
+        "class V(Base, name='v', base=Docs):\n    Title = upper(Docs.body)\n",
+        ["'Title'"],
+        "another name",
+        2,
+    ),
+    "a column that select leaves out": (
+        "class V(Base, name='v', base=Docs.select(Docs.id)):\n    n = upper(Docs.title)\n",
+        ["'n' reads 'title'", "does not select"],
+        ".select(Docs.title, ...)",
+        2,
+    ),
+    "a column of another model": (
+        "class V(Base, name='v', base=Docs):\n    m = Other.n + 1\n",
+        ["'m' reads 'n' of Other"],
+        "Its columns are",
+        2,
+    ),
+    "an aggregate": (
+        "class V(Base, name='v', base=Docs):\n    m = fn.sum(Docs.id)\n",
+        ["value of many rows"],
+        "in a function marked @query",
+        2,
+    ),
+    "an iterator without a base": (f"class V(Base, name='v', {SPLIT}):\n    pass\n", ["no base="], "base=Docs", 1),
+    "an iterator that is not called": (
+        "class V(Base, name='v', base=Docs, iterator=string_splitter):\n    pass\n",
+        ["not a call of an iterator"],
+        "string_splitter(Docs.body",
+        1,
+    ),
+    "an iterator that is a value": (
+        "class V(Base, name='v', base=Docs, iterator=Docs.body):\n    pass\n",
+        ["not a call of an iterator"],
+        "string_splitter(Docs.body",
+        1,
+    ),
+    "an iterator over another model": (
+        "class V(Base, name='v', base=Other, iterator=words(Docs.title)):\n    pass\n",
+        ["reads 'title' of Docs"],
+        "columns of Other",
+        1,
+    ),
+    "a column with an output's name": (
+        "class V(Base, name='v', base=Docs, iterator=words(Docs.title)):\n    word = upper(Docs.title)\n",
+        ["'word'"],
+        "another name",
+        2,
+    ),
+    "a column called pos": (
+        "class V(Base, name='v', base=Docs, iterator=words(Docs.title)):\n    pos = Docs.id + 1\n",
+        ["'pos'"],
+        "another name",
+        2,
+    ),
+    "a selected value with an output's name": (
+        "class W(Base, name='w', base=Docs.select(Docs.id, Docs.title, word=Docs.up), iterator=words(Docs.title)):\n    pass\n",
+        ["'word'"],
+        "",
+        1,
+    ),
+    "sample": ("class V(Base, name='v', base=Docs.sample(n=3)):\n    pass\n", ["sample"], "V", 1),
+    "itself": ("class V(Base, name='v', base=V):\n    pass\n", ["V"], "", 1),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_declaration_that_a_view_cannot_have_is_refused_at_its_line(project, name):
+    source, parts, hint, line = REFUSED[name]
+    error = project.error(TOP + source)
+    assert error["code"] == "app_invalid"
+    for part in parts:
+        assert part in error["detail"], error
+    assert hint in error["hint"], error
+    lines = (textwrap.dedent(HEAD) + TOP + source).splitlines()
+    first = lines.index(source.splitlines()[0])
+    assert error["source"] == {"file": "app.py", "line": first + line}, (error, first)
+
+
+def view(project, source, name="v"):
+    tables = project.manifest(TOP + source)["tables"]
+    return next(table for table in tables if table["name"] == name)
+
+
+def test_a_filtered_view_has_its_condition_and_own_columns_only(project):
+    found = view(project, "class V(Base, name='v', base=Docs.where(Docs.id > 3)):\n    m = upper(Docs.up)\n    mm = m + Docs.title\n")
+    assert found["view"]["base"] == "docs"
+    assert found["view"]["filter"]["text"] == "id > 3"
+    assert found["view"]["columns"] is None
+    assert [column["name"] for column in found["columns"]] == ["m", "mm"]
+    assert found["primary_key"] == []
+
+
+def test_selected_values_are_columns_before_those_of_the_body(project):
+    found = view(
+        project,
+        "class V(Base, name='v', base=Docs.select(Docs.id, long=Docs.title + Docs.up)):\n    loud = upper(long)\n",
+    )
+    assert found["view"]["columns"] == ["id"]
+    assert [column["name"] for column in found["columns"]] == ["long", "loud"]
+
+
+def test_a_view_over_a_view_reads_columns_of_both(project):
+    found = view(
+        project,
+        "class U(Base, name='u', base=Docs):\n    m = upper(Docs.up)\n"
+        "class V(Base, name='v', base=U.where(U.m == 'A')):\n    a = U.m + Docs.title\n    b = U.title + a\n",
+    )
+    assert found["view"]["base"] == "u"
+    assert [column["computed"]["text"] for column in found["columns"]] == ["m + title", "title + a"]
+
+
+def test_unstored_columns_of_a_view_are_stored_nowhere(project):
+    found = view(
+        project,
+        "class V(Base, name='v', base=Docs):\n    m = db.Column(value=upper(Docs.title), stored=False)\n    k = m + 'x'\n",
+    )
+    assert [column["name"] for column in found["columns"]] == ["k"]
+
+
+def test_outputs_are_named_in_the_body_and_hide_columns_of_the_base(project):
+    found = view(
+        project,
+        "class D2(Base, name='d2'):\n    word: db.String\n"
+        "class V(Base, name='v', base=D2, iterator=words(D2.word)):\n    loud = upper(word)\n    n = pos + 1\n",
+    )
+    assert [column["name"] for column in found["columns"]] == ["loud", "n"]
+    assert [output["name"] for output in found["view"]["iterator"]["outputs"]] == ["word"]
+    error = project.error(
+        TOP + "class D2(Base, name='d2'):\n    word: db.String\n"
+        "class V(Base, name='v', base=D2, iterator=words(D2.word)):\n    loud = upper(D2.word)\n"
+    )
+    assert "whose name the iterator's output has" in error["detail"]
+    assert "select(other=D2.word)" in error["hint"]
