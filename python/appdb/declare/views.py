@@ -45,6 +45,7 @@ class ViewOf:
             "base": self.table.name,
             "filter": None if condition is None else {"text": condition._text, "expr": condition._node},
             "columns": self.shown,
+            **({} if not self.outputs else {"selected": [name for name, _ in self.outputs]}),
             **({} if self.iterator is None else {"iterator": self.iterator.document()}),
         }
 

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { GraphStep } from "@appdb/contract/worker-protocol";
-import { isMade, iterateExpr, type MadeRows, madeRowsIn } from "../expressions/made-rows.ts";
+import { iterateExpr, type MadeRows, madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { mapParts } from "../expressions/tree.ts";
 import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
 import { columnText, literalValue } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
@@ -76,7 +74,7 @@ function findMakers(graph: UdfGraph): Makers | null {
   return { makers, inner: { ...graph, key: `${graph.key} iterators`, steps } };
 }
 
-/** The graph of the made rows: its inputs are their outputs, then columns of the row that makes them. */
+/** The graph of the made rows: its inputs are their numbers and outputs, then columns of the row that makes them. */
 function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "given"> {
   if (made.computed.length === 0) return { graph: null, given: [] };
   const above = new Set(made.computed.flatMap(({ expr }) => valuesRead(expr)));
@@ -85,11 +83,12 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
     ...graph.steps.map((column, at) => ({ column, from: "step" as const, at })),
   ].filter(({ column }) => above.has(column.name));
   const inputs = [
+    { name: "pos", type: INT_TYPE, nullable: false },
     ...made.outputs,
     ...places.map(({ column: { name, type } }) => ({ name: aboveName(name), type, nullable: true })),
   ];
   const steps = made.computed.map(({ name, expr }): GraphStep => {
-    return { name, type: expr.type, nullable: true, expr: inChild(expr) };
+    return { name, type: expr.type, nullable: true, expr: ofMadeRow(expr, aboveName) };
   });
   const { functions } = graph;
   const key = createHash("sha256")
@@ -101,14 +100,6 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
 /** A column of the row above, which may have the name of an output. */
 function aboveName(name: string): string {
   return `^${name}`;
-}
-
-function inChild(expr: Expr): Expr {
-  const read = mapParts(expr, inChild);
-  if (read.node !== "column" && read.node !== "cell_error") return read;
-  const { of, ...own } = read;
-  if (isMade(of)) return own as Expr;
-  return read.node === "column" ? { ...read, name: aboveName(read.name) } : read;
 }
 
 /** Replaces the outputs of an iterator by complete rows. */
@@ -123,21 +114,14 @@ async function complete(
   if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
   const rows = JSON.parse(text) as unknown[][];
   const outputs = made.outputs.map(({ type }, place) => rows.map((values) => fromJson(type, values[place])));
-  const parts = new Map<string, string | null>([
-    [
-      "pos",
-      columnText(
-        INT_TYPE.kind,
-        rows.map((_row, pos) => pos),
-      ),
-    ],
-  ]);
+  const numbers = rows.map((_row, pos) => pos);
+  const parts = new Map<string, string | null>([["pos", columnText(INT_TYPE.kind, numbers)]]);
   for (const [place, { name, type }] of made.outputs.entries())
     parts.set(name, columnText(type.kind, outputs[place] ?? []));
   let errors: UdfBatch["errors"] = new Map();
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
-    const columns = [...outputs, ...above.map((value) => rows.map(() => value))];
+    const columns = [numbers, ...outputs, ...above.map((value) => rows.map(() => value))];
     const batch = runner.runBatch(graph, columns, rows.length);
     while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
     for (const [place, { name, type }] of graph.steps.entries()) {
@@ -154,7 +138,10 @@ async function complete(
 /** The errors of rows, as their table stores them. */
 function errorsText(made: MadeRows, count: number, errors: UdfBatch["errors"]): string {
   const names = new Set(made.computed.map(({ name }) => name));
-  const columns = made.computed.map(({ name, expr }) => ({ name, computed: { text: "", expr: inChild(expr) } }));
+  const columns = made.computed.map(({ name, expr }) => ({
+    name,
+    computed: { text: "", expr: ofMadeRow(expr, aboveName) },
+  }));
   const table = { columns } as unknown as Parameters<typeof spreadErrors>[0];
   const texts = Array.from({ length: count }, (_none, pos) => {
     const found = errors.get(pos);
