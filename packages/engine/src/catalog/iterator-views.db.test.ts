@@ -207,6 +207,8 @@ test("a view is filled over a table with rows, and made again when its iterator 
     resolution: "update_additive",
   });
   await tested.finish(await tested.update(changed));
+  // A service of the previous file reads the base's identity, which is there as before.
+  expect((await rowsOf("/all_words")).map(({ title }) => title)).toHaveLength(8);
   other = await tested.serve(changed);
   expect((await rowsOf("/all_words", other)).map(({ word }) => word)).toEqual([
     ..."end end xxx end xxxx end xxxxx end".split(" "),
