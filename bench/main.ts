@@ -22,6 +22,7 @@ import { measureServices } from "./services.ts";
 import { measureSize, printMachines } from "./size.ts";
 import { type Group, openBench } from "./support/bench.ts";
 import { type Measure, report } from "./support/report.ts";
+import { measureViews } from "./views.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
 
@@ -30,6 +31,7 @@ const GROUPS: Record<string, Group> = {
   memory: measureMemory,
   inserts: measureInserts,
   writes: measureWrites,
+  views: measureViews,
   bulk: measureBulk,
   functions: measureFunctions,
   reads: measureReads,

@@ -1,8 +1,9 @@
 """Tables with the same two columns, to separate the costs of an insert: key, SQL, Python, much Python, waiting.
-One more table is for reads."""
+One more table is for reads, and three are for views."""
 
 import appdb as db
 from appdb.functions import upper, uuid7
+from appdb.functions.string import string_splitter
 from appdb.serving import Router
 
 from shorten import ask, shorten
@@ -77,6 +78,31 @@ class Renamed(TableModel, name="renamed"):
     summary = shorten(body)
 
 
+class Rated(TableModel, name="rated"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    stars: db.Int
+
+
+class Viewed(TableModel, name="viewed"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    title: db.String
+    stars: db.Int
+
+
+class Best(TableModel, name="best", base=Viewed.where(Viewed.stars > 3)):
+    title_upper = upper(Viewed.title)
+
+
+class Document(TableModel, name="documents"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    body: db.String
+
+
+class Chunk(TableModel, name="chunks", base=Document, iterator=string_splitter(Document.body, "char_limit", limit=400)):
+    text_upper = upper(text)
+
+
 @db.query
 def by_id(id: db.UUID):
     return Listed.where(Listed.id == id).select(Listed.title, Listed.n)
@@ -105,6 +131,10 @@ bench.add_insert_route(Cased, path="/cased", inputs=[Cased.title, Cased.body], o
 bench.add_insert_route(
     Shortened, path="/shortened", inputs=[Shortened.title, Shortened.body], outputs=[Shortened.id, Shortened.summary]
 )
+for viewed in (Rated, Viewed):
+    inputs = [viewed.title, viewed.stars]
+    bench.add_insert_route(viewed, path=f"/{viewed.__name__.lower()}", inputs=inputs, outputs=[viewed.id])
+bench.add_insert_route(Document, path="/documents", outputs=[Document.id])
 bench.add_compute_route(Cased, path="/upper", inputs=[Cased.title], outputs=[Cased.title_upper])
 bench.add_compute_route(Shortened, path="/summary", inputs=[Shortened.body], outputs=[Shortened.summary])
 bench.add_insert_route(

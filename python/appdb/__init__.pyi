@@ -138,12 +138,14 @@ class _ModelMeta(type):
         """In a handler: deletes the row of a key, and returns the number of deleted rows."""
 
 class TableModel(metaclass=_ModelMeta):
-    """The base of models. A subclass becomes a table: `class Docs(Base, name="docs"):`"""
+    """The base of models. A subclass becomes a table: `class Docs(Base, name="docs"):`. With `base=` it is a view."""
 
     def __init_subclass__(
         cls,
         *,
         name: str = ...,
+        base: type[TableModel] | Query | None = None,
+        iterator: Any = None,
         has_default_idxs: bool = False,
         comment: str | None = None,
         custom_metadata: Any = None,

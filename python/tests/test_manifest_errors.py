@@ -22,6 +22,23 @@ CASES = {
     "going back a version": (MODEL + "A.revert()\n", "A.revert", ["not keep versions", "restore"]),
     "a past version by its number": ("x = db.get_table('a:3')\n", "get_table('a:3')", ["'a:3'", "not keep versions", "point-in-time restore"]),
     "a table by its path": ("x = db.get_table('a')\n", "get_table('a')", ["appdb.get_table is not supported"]),
+    "an iterator that is a number": (
+        MODEL + "class V(Base, name='v', base=A, iterator=1):\n    m = 1\n",
+        "class V(Base, name='v', base=A, iterator=1):",
+        ["iterator= of the model V is 1, not a call of an iterator over columns", "string_splitter(Docs.body"],
+    ),
+    "an output of an iterator that a view declares": (
+        "from appdb.functions.string import string_splitter\n"
+        + MODEL
+        + "class V(Base, name='v', base=A, iterator=string_splitter(A.s, 'sentence')):\n    text = A.up\n",
+        "text = A.up",
+        ["Column 'text' is an output of the iterator already", "another name"],
+    ),
+    "a column of the base that a view declares": (
+        MODEL + "class V(Base, name='v', base=A):\n    n = upper(A.s)\n",
+        "n = upper(A.s)",
+        ["Column 'n' is a column of A already"],
+    ),
     "two columns that had one name": (
         "class A(Base, name='a'):\n    x = db.Column(db.Int, renamed_from='n')\n    y = db.Column(db.Int, renamed_from='N')\n",
         "y = db.Column", ["renamed_from='n'", "'x'", "'y'"]

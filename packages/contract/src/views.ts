@@ -28,6 +28,8 @@ export const viewSchema = z.strictObject({
   filter: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
   /** The columns of the base that it shows; null for all. */
   columns: z.array(z.string()).max(MAX_NAMES).nullable(),
+  /** Its own columns that `select(name=...)` of the base declares: all columns that they read are of the base. */
+  selected: z.array(z.string()).max(MAX_NAMES).optional(),
   /** Makes the view's rows of each row of the base; absent for one row of each. */
   iterator: iteratorSchema.optional(),
 });

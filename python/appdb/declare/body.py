@@ -205,8 +205,11 @@ class Body(dict):
 
     def _refuse_second(self, name, source):
         if name.lower() in self.table.inherited:
+            view = self.table.view
+            is_output = view.makes(name.lower())
+            what = "an output of the iterator" if is_output else f"a column of {view.table.model}"
             raise AppFileError(
-                f"Column '{name}' is a column of {self.table.view.table.model} already, which the view shows.",
+                f"Column '{name}' is {what} already, which the view shows.",
                 "Give the view's column another name.",
             )
         before = self.columns.get(name.lower())

@@ -38,6 +38,10 @@ class ViewOf:
             found.append(found[-1].view.table)
         return found
 
+    def makes(self, name):
+        """Whether the iterator gives the column of that name."""
+        return self.iterator is not None and name in ("pos", *(output.name for output in self.iterator.outputs))
+
     def document(self):
         """Its part of the manifest."""
         condition = self.condition
@@ -45,6 +49,7 @@ class ViewOf:
             "base": self.table.name,
             "filter": None if condition is None else {"text": condition._text, "expr": condition._node},
             "columns": self.shown,
+            **({} if not self.outputs else {"selected": [name for name, _ in self.outputs]}),
             **({} if self.iterator is None else {"iterator": self.iterator.document()}),
         }
 
@@ -206,7 +211,7 @@ def check_readable(table, name, ref):
     for below in view.lineage:
         if ref._owner is below:
             shown = table.inherited.get(ref._name)
-            if view.in_select or (shown is not None and not _is_made(view, ref._name)):
+            if view.in_select or (shown is not None and not view.makes(ref._name)):
                 return
             if shown is not None:
                 raise AppFileError(
@@ -221,10 +226,6 @@ def check_readable(table, name, ref):
         f"Column '{name}' reads '{ref._name}' of {ref._owner.model}; a view reads columns of its base and its own.",
         f"Its columns are {listed(table.inherited)}.",
     )
-
-
-def _is_made(view, name):
-    return view.iterator is not None and name in ("pos", *(output.name for output in view.iterator.outputs))
 
 
 def refuse_stored(table, name, kind):

@@ -122,6 +122,49 @@ test("each row of the base makes rows in its transaction, which change and go wi
   expect((await rowsOf("/spelled")).map(({ word }) => word)).toEqual(["t", "o", "b", "e"]);
 });
 
+test("columns of a view read the number of its row, values of select, and their own row of nested views", async () => {
+  tested = await openTestApplication(`${appWith()}
+@db.udf
+def placed(at: int, word: str) -> str:
+    return f"{at}. {word}"
+
+class Placed(Base, name="placed", base=Doc, iterator=words(Doc.body)):
+    label = placed(pos, word)
+    loud = upper(word)
+    of = db.functions.format("{0} of {1}, {2}", pos, Doc.title, loud)
+
+class Second(Base, name="seconds", base=Placed.where(Placed.pos == 1).select(Placed.word, place=Placed.pos, was=Placed.word, label=upper(Placed.label)), iterator=letters(Placed.word)):
+    at = db.functions.format("{0}.{1} {2} of {3}", place, pos, word, was)
+    double = word + word
+    big = upper(word)
+    mixed = db.functions.format("{0} {1} {2}", big, double, label)
+
+@db.query
+def all_placed():
+    return Placed.select(Placed.label, Placed.of)
+
+@db.query
+def seconds():
+    return Second.order_by(Second.pos).select(Second.at, Second.mixed)
+
+api.add_query_route(path="/all_placed", query=all_placed)
+api.add_query_route(path="/seconds", query=seconds)
+`);
+  const { status, json } = await tested.post("/add/strictly", { id: 1, title: "one", body: "a fine day" });
+  expect(status, JSON.stringify(json)).toBe(200);
+  expect(await rowsOf("/all_placed")).toEqual([
+    { label: "0. a", of: "0 of one, A" },
+    { label: "1. fine", of: "1 of one, FINE" },
+    { label: "2. day", of: "2 of one, DAY" },
+  ]);
+  expect(await rowsOf("/seconds")).toEqual([
+    { at: "1.0 f of fine", mixed: "F ff 1. FINE" },
+    { at: "1.1 i of fine", mixed: "I ii 1. FINE" },
+    { at: "1.2 n of fine", mixed: "N nn 1. FINE" },
+    { at: "1.3 e of fine", mixed: "E ee 1. FINE" },
+  ]);
+});
+
 test("a generator that raises refuses its row, or leaves the row without any of its rows", async () => {
   tested = await openTestApplication(appWith());
   const refused = await tested.post("/add/strictly", { id: 1, title: "one", body: "some boom" });
@@ -164,6 +207,8 @@ test("a view is filled over a table with rows, and made again when its iterator 
     resolution: "update_additive",
   });
   await tested.finish(await tested.update(changed));
+  // A service of the previous file reads the base's identity, which is there as before.
+  expect((await rowsOf("/all_words")).map(({ title }) => title)).toHaveLength(8);
   other = await tested.serve(changed);
   expect((await rowsOf("/all_words", other)).map(({ word }) => word)).toEqual([
     ..."end end xxx end xxxx end xxxxx end".split(" "),

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
-import { asMade, madeRowsExpr } from "../expressions/made-rows.ts";
+import { asMade, madeRowsExpr, ofMadeRow } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { INT_TYPE, JSON_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import type { ViewDefinition } from "./catalog.ts";
@@ -33,9 +33,14 @@ export function lowerIterator(
   const { name, source } = declared;
   const outputs = iterator.outputs.filter((output) => output.is_stored);
   const made = new Set(["pos", ...outputs.map((output) => output.name), ...declared.columns.map((one) => one.name)]);
+  const selected = new Set(declared.view?.selected);
   const overBase: { name: string; expr: Expr }[] = [];
   const own = declared.columns.map((column): ManifestColumn => {
     const { computed } = column;
+    if (computed !== null && selected.has(column.name)) {
+      overBase.push({ name: column.name, expr: renameInExpr(computed.expr, base.names) });
+      return { ...column, nullable: true, primary_key: false, computed: null };
+    }
     if (computed === null || referencedColumns(computed.expr).every((read) => made.has(read))) {
       return { ...column, nullable: true, primary_key: false };
     }
@@ -114,7 +119,11 @@ export function rowsColumn(
 ): ManifestColumn {
   const made = new Set(child.columns.map((column) => column.name));
   const outputs = iterator.outputs.filter((output) => output.is_stored);
-  const own = inReadingOrder(child.columns).map(({ name, expr }) => ({ name, expr: asMade(expr, made) }));
+  const own = child.columns.flatMap(({ name, computed }) =>
+    computed === null ? [] : [{ name, expr: asMade(computed.expr, made) }],
+  );
+  const computed = [...overBase, ...own];
+  const before = inReadingOrder(overBase, computed);
   const wasNamed = declared.renamed_from ?? declared.name;
   const args = iterator.args.map((arg) => renameInExpr(arg, base.names));
   const kwargs = Object.fromEntries(
@@ -130,7 +139,14 @@ export function rowsColumn(
     primary_key: false,
     computed: {
       text: iterator.text,
-      expr: base.guard(madeRowsExpr({ call, outputs: outputs.map(pick), overBase, own })),
+      expr: base.guard(
+        madeRowsExpr({
+          call,
+          outputs: outputs.map(pick),
+          overBase: before,
+          own: inReadingOrder(computed, computed).filter((column) => !before.includes(column)),
+        }),
+      ),
     },
     comment: null,
     custom_metadata: null,
@@ -141,21 +157,25 @@ export function rowsColumn(
   };
 }
 
-/** Computed columns, each after those that it reads. */
-function inReadingOrder(columns: readonly ManifestColumn[]): readonly { name: string; expr: Expr }[] {
-  const byName = new Map(columns.map((column) => [column.name, column]));
-  const ordered = new Map<string, { name: string; expr: Expr }>();
-  const add = (column: ManifestColumn): void => {
-    if (column.computed === null || ordered.has(column.name)) return;
-    const { expr } = column.computed;
-    for (const read of referencedColumns(expr)) {
+interface MadeColumn {
+  readonly name: string;
+  readonly expr: Expr;
+}
+
+/** Columns of made rows and those that they read, each after those that it reads. */
+function inReadingOrder(columns: readonly MadeColumn[], all: readonly MadeColumn[]): readonly MadeColumn[] {
+  const byName = new Map(all.map((column) => [column.name, column]));
+  const ordered = new Set<MadeColumn>();
+  const add = (column: MadeColumn): void => {
+    if (ordered.has(column)) return;
+    for (const read of referencedColumns(ofMadeRow(column.expr, () => ""))) {
       const other = byName.get(read);
       if (other !== undefined && other !== column) add(other);
     }
-    ordered.set(column.name, { name: column.name, expr });
+    ordered.add(column);
   };
   for (const column of columns) add(column);
-  return [...ordered.values()];
+  return [...ordered];
 }
 
 /** Renames the columns of the base, and leaves those of the view. */

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { GraphStep } from "@appdb/contract/worker-protocol";
-import { isMade, iterateExpr, type MadeRows, madeRowsIn } from "../expressions/made-rows.ts";
+import { iterateExpr, type MadeRows, madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { mapParts } from "../expressions/tree.ts";
 import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
 import { columnText, literalValue } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
@@ -90,7 +88,7 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
     ...places.map(({ column: { name, type } }) => ({ name: aboveName(name), type, nullable: true })),
   ];
   const steps = made.computed.map(({ name, expr }): GraphStep => {
-    return { name, type: expr.type, nullable: true, expr: inChild(expr) };
+    return { name, type: expr.type, nullable: true, expr: ofMadeRow(expr, aboveName) };
   });
   const { functions } = graph;
   const key = createHash("sha256")
@@ -102,14 +100,6 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
 /** A column of the row above, which may have the name of an output. */
 function aboveName(name: string): string {
   return `^${name}`;
-}
-
-function inChild(expr: Expr): Expr {
-  const read = mapParts(expr, inChild);
-  if (read.node !== "column" && read.node !== "cell_error") return read;
-  const { of, ...own } = read;
-  if (isMade(of)) return own as Expr;
-  return read.node === "column" ? { ...read, name: aboveName(read.name) } : read;
 }
 
 /** Replaces the outputs of an iterator by complete rows. */
@@ -148,7 +138,10 @@ async function complete(
 /** The errors of rows, as their table stores them. */
 function errorsText(made: MadeRows, count: number, errors: UdfBatch["errors"]): string {
   const names = new Set(made.computed.map(({ name }) => name));
-  const columns = made.computed.map(({ name, expr }) => ({ name, computed: { text: "", expr: inChild(expr) } }));
+  const columns = made.computed.map(({ name, expr }) => ({
+    name,
+    computed: { text: "", expr: ofMadeRow(expr, aboveName) },
+  }));
   const table = { columns } as unknown as Parameters<typeof spreadErrors>[0];
   const texts = Array.from({ length: count }, (_none, pos) => {
     const found = errors.get(pos);

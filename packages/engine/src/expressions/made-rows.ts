@@ -10,7 +10,7 @@ import { mapParts } from "./tree.ts";
  * - `outputs`: a Json literal, the stored outputs in order.
  * - `over base`: the view's columns that also read columns of the row at hand.
  * - `own`: the other computed columns of the view's rows. Both are dicts by name; columns of the made rows have
- *   `of: "(rows)"`.
+ *   `of: "(rows)"`. Rows that are made of made rows nest: `of: "(rows)^"` there names a column of the rows one level above.
  */
 const MADE = "(rows)";
 
@@ -83,16 +83,35 @@ export function withoutOwn(expr: Extract<Expr, { node: "call" }>): Expr {
 }
 
 /** Marks the columns in `names` as columns of the made rows. */
-export function asMade(expr: Expr, names: ReadonlySet<string>): Expr {
-  const read = mapParts(expr, (part) => asMade(part, names));
-  if (read.node === "column") return names.has(read.name) ? { ...read, of: MADE } : read;
-  if (read.node === "cell_error") return names.has(read.column) ? { ...read, of: MADE } : read;
-  return read;
+export function asMade(expr: Expr, names: ReadonlySet<string>, depth = 0): Expr {
+  const read = mapLevels(expr, depth, (part, at) => asMade(part, names, at));
+  const name = nameRead(read);
+  if (name === undefined || !names.has(name) || ("of" in read && read.of !== undefined)) return read;
+  return { ...read, of: madeAt(depth) } as Expr;
 }
 
-/** Whether a column node names a column of the made rows. */
-export function isMade(of: string | undefined): boolean {
-  return of === MADE;
+/** The expression of a made row's column, over that row. Columns of the row that makes it get other names. */
+export function ofMadeRow(expr: Expr, nameAbove: (name: string) => string, depth = 0): Expr {
+  const read = mapLevels(expr, depth, (part, at) => ofMadeRow(part, nameAbove, at));
+  if (read.node !== "column" && read.node !== "cell_error") return read;
+  const { of, ...own } = read;
+  if (of === madeAt(depth)) return own as Expr;
+  return of === undefined && read.node === "column" ? { ...read, name: nameAbove(read.name) } : read;
+}
+
+function nameRead(expr: Expr): string | undefined {
+  if (expr.node === "column") return expr.name;
+  return expr.node === "cell_error" ? expr.column : undefined;
+}
+
+function madeAt(depth: number): string {
+  return `${MADE}${"^".repeat(depth)}`;
+}
+
+/** Maps the parts of an expression. Columns of rows that it makes are one level deeper. */
+function mapLevels(expr: Expr, depth: number, map: (part: Expr, depth: number) => Expr): Expr {
+  if (expr.node !== "call" || expr.fn !== "op.rows") return mapParts(expr, (part) => map(part, depth));
+  return { ...expr, args: expr.args.map((part, at) => map(part, at < 2 ? depth : depth + 1)) };
 }
 
 function dictOf(columns: readonly { readonly name: string; readonly expr: Expr }[]): Expr {

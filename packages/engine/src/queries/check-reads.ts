@@ -32,6 +32,8 @@ export function checkReads(known: BoundTable, catalog: Catalog, service: Service
   if (now.name !== table.name) refuse(`Table ${table.name} was renamed to ${now.name}.`);
   for (const name of known.reads) {
     const column = table.columns.find((candidate) => candidate.name === name);
+    // The identity of a row, which queries over iterator views read, need not be a declared column.
+    if (column === undefined && name === table.identity && name === now.identity) continue;
     const current = now.columns.find((candidate) => candidate.id === column?.id);
     const path = columnPath(table.name, name);
     if (column === undefined || current === undefined) throw refuse(`Column ${path} was dropped.`, name);
