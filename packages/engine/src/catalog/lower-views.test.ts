@@ -99,6 +99,15 @@ test("names of a renamed view's columns, condition and indexes carry the previou
   ]);
 });
 
+test("hidden columns of a view with a long name have a dot, fit, and differ", () => {
+  const long = "v".repeat(63);
+  const stored = call("op.eq", "bool", call("op.mod", "int", col("n", "int"), lit("2", "int")), lit("0", "int"));
+  const names = columnsOf("docs", aTable(long, [LOUD], over("docs", stored))).map(({ name }) => name);
+  const hidden = names.slice(3);
+  expect(new Set(hidden).size).toBe(2);
+  for (const name of hidden) expect([name.includes("."), Buffer.byteLength(name) <= 63]).toEqual([true, true]);
+});
+
 test("an iterator view is a table, whose base has a column that makes its rows", () => {
   const own = aComputed("loud", call("string.upper", "string", col("word", "string")));
   const both = aComputed("of", call("op.add", "string", col("word", "string"), col("title", "string")));

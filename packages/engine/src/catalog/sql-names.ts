@@ -43,7 +43,9 @@ export function indexName(
 /** A hidden column of a view in its table: `cheap.label`, or `cheap.(rows)` for the one that says which rows the view
  *  has. No declared column has a dot in its name. */
 export function viewColumnName(view: string, column: string | null): string {
-  return fit(`${view}.${column ?? "(rows)"}`);
+  const name = fit(`${view}.${column ?? "(rows)"}`);
+  // The name of a view can be too long for a dot after it.
+  return name.includes(".") ? name : `.${name.slice(1)}`;
 }
 
 /** A column of a table for people: `bread.name`, or `cheap.label` for a column of a view. */
