@@ -169,7 +169,7 @@ def fill_body(table, body):
     """Gives the class body the names of select(name=expression) and of the iterator's outputs."""
     view = table.view
     for name, expr in view.outputs:
-        body[name] = expr
+        body._assign(name, expr, table.source)
     view.in_select = False
     if view.iterator is None:
         return
@@ -182,7 +182,7 @@ def fill_body(table, body):
             if expr is None:
                 expr = _reread(view.iterator, output, stored["pos"])
             view.in_select = True
-            body[output.name] = Column(value=expr, stored=False)
+            body._assign(output.name, Column(value=expr, stored=False), table.source)
             view.in_select = False
 
 

@@ -2,6 +2,8 @@ import { openTestApplication, type TestApplication } from "@appdb/testkit/test-a
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
 import { Random } from "../expressions/testing/random.ts";
+import { type PlannedRecompute, planRecompute, startRecompute } from "../jobs/plan-recompute.ts";
+import { loadCatalog } from "./load-catalog.ts";
 
 const appWith = ({ least = 1, by = "Doc.title", more = "" }: { least?: number; by?: string; more?: string } = {}) => `
 from typing import Iterator, TypedDict
@@ -188,6 +190,37 @@ test("a failed cell of a made row refuses its base, or is null with its error", 
     { id: 2, word: "why", big: "WHY", why: null },
     { id: 2, word: "?", big: "?", why: "ValueError" },
   ]);
+});
+
+test("a recompute of a column that is made with its row makes the rows of its base again", async () => {
+  tested = await openTestApplication(appWith());
+  await tested.post("/add", { id: 1, title: "one", body: "a fine day" });
+  const catalog = await loadCatalog(tested.sql);
+  const plan = (columns: readonly string[]) =>
+    planRecompute(catalog, {
+      folder: "public",
+      table: "words",
+      columns,
+      cascade: true,
+      errors_only: false,
+      on_error: "abort",
+    });
+  const shown = ({ table, columns }: PlannedRecompute) => [table.name, columns.map(({ name }) => name)];
+  expect(shown(plan(["loud"]))).toEqual(["docs", ["words.(rows)"]]);
+  expect(shown(plan([]))).toEqual(["docs", ["words.(rows)"]]);
+  expect(shown(plan(["big"]))).toEqual(["words", ["big"]]);
+  const { job } = await tested.sql.transaction((sql) =>
+    startRecompute(sql, {
+      folder: "public",
+      table: "words",
+      columns: [],
+      cascade: true,
+      errors_only: false,
+      on_error: "abort",
+    }),
+  );
+  await tested.finish([job ?? ""]);
+  expect((await rowsOf("/all_words")).map(({ loud }) => loud)).toEqual(["one: A!", "one: FINE!", "one: DAY!"]);
 });
 
 test("a key that is taken leaves no rows behind", async () => {

@@ -39,7 +39,7 @@ export interface PlannedRecompute {
  * filled
  */
 export function planRecompute(catalog: Catalog, asked: RecomputeSelection): PlannedRecompute {
-  const request = withoutView(catalog, asked);
+  const request = withoutIterator(catalog, withoutView(catalog, asked));
   const table = catalog.tables.find(
     (candidate) => candidate.folder === request.folder && candidate.name === request.table,
   );
@@ -58,6 +58,20 @@ export function planRecompute(catalog: Catalog, asked: RecomputeSelection): Plan
         });
   const readers = request.cascade ? readersOf(table, columns).filter(mayRun) : [];
   return { table, columns, cascade: readers };
+}
+
+/**
+ * A request for an iterator view, as one for the column of its base that makes its rows, if all or some of the columns
+ * are made with the rows.
+ */
+function withoutIterator(catalog: Catalog, request: RecomputeSelection): RecomputeSelection {
+  const view = catalog.tables.find(({ folder, name }) => folder === request.folder && name === request.table);
+  if (view?.rows_of == null) return request;
+  const isOwn = (name: string) => view.columns.some((column) => column.name === name && column.computed !== null);
+  const isKnown = (name: string) => view.columns.some((column) => column.name === name);
+  const { columns } = request;
+  if (columns.length > 0 && (columns.every(isOwn) || !columns.every(isKnown))) return request;
+  return { ...request, table: view.rows_of.table, columns: [view.rows_of.column] };
 }
 
 /** A request for columns of a view, as one for the hidden columns of its table. */

@@ -1,9 +1,11 @@
+import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { keyColumns, shownOf, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { LazyRunner } from "../jobs/run-rows.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
@@ -105,7 +107,8 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
       return [name, shownValue(column, values[1 + key.length + which] ?? null)] as const;
     });
     const fromGraph = (graph?.steps ?? []).map((step, which) => {
-      return [step.name, shownOf(step.type.kind, result?.values[which] ?? null)] as const;
+      const value = result?.values[which] ?? null;
+      return [step.name, countOfMade(step.expr, value) ?? shownOf(step.type.kind, value)] as const;
     });
     return {
       key: shownRowKey(key, values.slice(1)),
@@ -175,4 +178,11 @@ async function runSteps(
       }),
     ]),
   );
+}
+
+/** The number of rows that a column makes for an iterator view, which its table keeps; undefined for other columns. */
+function countOfMade(expr: Expr, value: EngineValue): number | undefined {
+  if (madeRowsIn(expr) === undefined || typeof value !== "string") return undefined;
+  const { pos } = JSON.parse(value) as { readonly pos: string };
+  return pos === "{}" ? 0 : pos.split(",").length;
 }

@@ -14,9 +14,10 @@ import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
-import { isNameOfView, type Owner, ownersOf, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
+import { isNameOfView, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
+import { columnsOfUndeclared, describeOfView, type Owner, ownerOf, ownersOf } from "./view-columns.ts";
 
 export interface SchemaPlanInput {
   readonly manifest: Manifest;
@@ -230,67 +231,6 @@ function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string): PlanOp
     details: {},
     destructive: false,
   };
-}
-
-/** The hidden columns of views that the file does not declare: they stay, like its undeclared tables. */
-function columnsOfUndeclared(
-  owners: ReadonlyMap<string, Owner>,
-  { tables, views }: LoweredManifest,
-): ReadonlySet<string> {
-  const made = tables.filter((table) => table.rows_of !== undefined);
-  const declared = new Set([...views, ...made].flatMap(({ name, renamed_from: former }) => [name, former]));
-  return new Set([...owners].flatMap(([column, { view }]) => (declared.has(view) ? [] : [column])));
-}
-
-/** The view that an operation on a table belongs to, by its column. */
-function ownerOf(
-  operation: SchemaOperation,
-  owners: ReadonlyMap<string, Owner>,
-): (Owner & { column: string }) | undefined {
-  const column = columnOf(operation);
-  const owner = column === null ? undefined : owners.get(column);
-  return owner === undefined || column === null ? undefined : { ...owner, column };
-}
-
-function columnOf(operation: SchemaOperation): string | null {
-  switch (operation.kind) {
-    case "drop_column":
-    case "rename_column":
-      return operation.column.name;
-    case "add_column":
-    case "alter_column":
-      return operation.to.name;
-    case "refuse_rename":
-      return operation.name;
-    case "drop_index":
-    case "add_index":
-      return operation.index.columns[0] ?? null;
-    case "replace_index":
-    case "alter_index":
-      return operation.to.columns[0] ?? null;
-    default:
-      return null;
-  }
-}
-
-/** An operation on a column of a view, as the view shows it. The condition's own column shows as the view's filter. */
-function describeOfView(
-  operation: SchemaOperation,
-  owners: ReadonlyMap<string, Owner>,
-  facts: PlanFacts,
-): (readonly [string, PlanOp])[] {
-  const owner = ownerOf(operation, owners);
-  if (owner === undefined || operation.kind === "create_table") return [];
-  if (owner.name === null && operation.kind !== "alter_column") return [];
-  // A renamed view renames its columns; people see the view's own line.
-  if (operation.kind === "rename_column" && owners.get(operation.from)?.name === owner.name) return [];
-  const op = describeOperation(operation, facts);
-  const shown = owner.name ?? owner.view;
-  const description = op.description.replaceAll(owner.column, shown);
-  if (op.target !== "index") return [[owner.view, { ...op, name: shown, description }]];
-  const inView = (text: string): string => text.replaceAll(`${owner.view}.`, "");
-  const name = op.name === null ? null : inView(op.name);
-  return [[owner.view, { ...op, name, description: inView(description) }]];
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. */

@@ -1,10 +1,9 @@
 import type { PlanOp, TablePlan } from "@appdb/contract/plan";
-import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import type { Catalog, CatalogView } from "../catalog/catalog.ts";
 import { isSameExpr, isSameJson, isSameText } from "../catalog/compare.ts";
 import type { DeclaredView, LoweredManifest } from "../catalog/lower-views.ts";
 import { matchNames } from "../catalog/match-names.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
-import { viewColumnName } from "../catalog/sql-names.ts";
 
 /** The difference between a stored view and its declaration. */
 type ViewChange = "name" | "base" | "filter" | "columns" | "comment" | "custom_metadata";
@@ -19,38 +18,6 @@ export type ViewOperation =
       readonly changes: readonly ViewChange[];
     }
   | { readonly kind: "refuse_view"; readonly to: DeclaredView; readonly reason: string };
-
-/** The owner of a hidden column and its name in the plan; null for the column that says which rows a view has. */
-export interface Owner {
-  readonly view: string;
-  readonly name: string | null;
-}
-
-/** The owners of the hidden columns of a table, by their names in the table: declared views, then stored ones. */
-export function ownersOf(
-  table: Pick<CatalogTable, "id" | "name">,
-  { tables, views }: LoweredManifest,
-  catalog: Catalog,
-): ReadonlyMap<string, Owner> {
-  const found = new Map<string, Owner>();
-  const add = (view: string, columns: readonly { readonly name: string; readonly column: string }[]): void => {
-    found.set(viewColumnName(view, null), { view, name: null });
-    for (const { name, column } of columns) {
-      if (column === viewColumnName(view, name)) found.set(column, { view, name });
-    }
-  };
-  const addRows = (made: {
-    readonly name: string;
-    readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
-  }): void => {
-    if (made.rows_of?.table === table.name) found.set(made.rows_of.column, { view: made.name, name: null });
-  };
-  for (const stored of catalog.tables) addRows(stored);
-  for (const declared of tables) addRows(declared);
-  for (const view of catalog.views) if (view.table_id === table.id) add(view.name, view.definition.columns);
-  for (const view of views) if (view.table === table.name) add(view.name, view.definition.columns);
-  return found;
-}
 
 /** What the plan of the tables says about their views. */
 interface TablesPlanned {

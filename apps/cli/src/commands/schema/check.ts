@@ -13,7 +13,7 @@ interface CheckedFile {
   /** Empty for a valid file; otherwise the problem is printed instead. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
-  readonly tables: readonly { readonly name: string; readonly columns: number }[];
+  readonly tables: readonly { readonly name: string; readonly view_of: string | null; readonly columns: number }[];
   readonly functions: readonly string[];
   readonly python: string;
   readonly python_source: string;
@@ -38,7 +38,11 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
       errors: [],
       // manifests of an older library have none
       warnings: manifest.warnings ?? [],
-      tables: manifest.tables.map((table) => ({ name: table.name, columns: table.columns.length })),
+      tables: manifest.tables.map(({ name, columns, view }) => ({
+        name,
+        view_of: view?.base ?? null,
+        columns: columns.length,
+      })),
       functions: manifest.functions.map((fn) => fn.id),
       python: runtime.python,
       python_source: runtime.python_source,
@@ -48,7 +52,11 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
     out.line(
       `${checked.file} is valid: ${count(checked.tables.length, "table")}, ${count(checked.functions.length, "function")}`,
     );
-    for (const table of checked.tables) out.line(`    ${table.name}  ${count(table.columns, "column")}`);
+    for (const { name, view_of: base, columns } of checked.tables) {
+      out.line(
+        `    ${name}  ${base === null ? "" : `view of ${base}, `}${count(columns, base === null ? "column" : "own column")}`,
+      );
+    }
     out.line(`Python: ${checked.python} (${checked.python_source})`);
     for (const warning of checked.warnings) out.note(`warning: ${warning}`);
   },

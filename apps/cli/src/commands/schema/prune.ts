@@ -70,8 +70,18 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
 
 function notAllowed(plan: SchemaPlan, dropped: readonly PlanOp[], next: string): Error {
   return appError("destructive_refused", {
-    detail: `The prune would drop ${count(dropped.length, "table")} of ${plan.target} with all rows: ${dropped.map((op) => op.name).join(", ")}. Nothing was dropped.`,
+    detail: `The prune would drop ${dropsOf(dropped)} of ${plan.target}: ${dropped.map((op) => op.name).join(", ")}. Nothing was dropped.`,
     hint: `To drop them: ${next}`,
     meta: { next, plan },
   });
+}
+
+/** A filtered view has no rows of its own. */
+function dropsOf(dropped: readonly PlanOp[]): string {
+  const tables = dropped.filter(({ details }) => details.rows !== undefined).length;
+  const views = dropped.length - tables;
+  return [
+    ...(tables === 0 ? [] : [`${count(tables, "table")} with all rows`]),
+    ...(views === 0 ? [] : [count(views, "view")]),
+  ].join(" and ");
 }

@@ -1,0 +1,106 @@
+import type { PlanOp } from "@appdb/contract/plan";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import type { LoweredManifest } from "../catalog/lower-views.ts";
+import type { SchemaOperation } from "../catalog/operations.ts";
+import { viewColumnName } from "../catalog/sql-names.ts";
+import { describeOperation } from "./describe-operation.ts";
+import type { PlanFacts } from "./facts.ts";
+
+/** The hidden columns of views in the plans of their tables. */
+
+/** The owner of a hidden column and its name in the plan; null for the column that says which rows a view has. */
+export interface Owner {
+  readonly view: string;
+  readonly name: string | null;
+}
+
+/** The owners of the hidden columns of a table, by their names in the table: declared views, then stored ones. */
+export function ownersOf(
+  table: Pick<CatalogTable, "id" | "name">,
+  { tables, views }: LoweredManifest,
+  catalog: Catalog,
+): ReadonlyMap<string, Owner> {
+  const found = new Map<string, Owner>();
+  const add = (view: string, columns: readonly { readonly name: string; readonly column: string }[]): void => {
+    found.set(viewColumnName(view, null), { view, name: null });
+    for (const { name, column } of columns) {
+      if (column === viewColumnName(view, name)) found.set(column, { view, name });
+    }
+  };
+  const addRows = (made: {
+    readonly name: string;
+    readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
+  }): void => {
+    if (made.rows_of?.table === table.name) found.set(made.rows_of.column, { view: made.name, name: null });
+  };
+  for (const stored of catalog.tables) addRows(stored);
+  for (const declared of tables) addRows(declared);
+  for (const view of catalog.views) if (view.table_id === table.id) add(view.name, view.definition.columns);
+  for (const view of views) if (view.table === table.name) add(view.name, view.definition.columns);
+  return found;
+}
+
+/** The hidden columns of views that the file does not declare: they stay, like its undeclared tables. */
+export function columnsOfUndeclared(
+  owners: ReadonlyMap<string, Owner>,
+  { tables, views }: LoweredManifest,
+): ReadonlySet<string> {
+  const made = tables.filter((table) => table.rows_of !== undefined);
+  const declared = new Set([...views, ...made].flatMap(({ name, renamed_from: former }) => [name, former]));
+  return new Set([...owners].flatMap(([column, { view }]) => (declared.has(view) ? [] : [column])));
+}
+
+/** The view that an operation on a table belongs to, by its column. */
+export function ownerOf(
+  operation: SchemaOperation,
+  owners: ReadonlyMap<string, Owner>,
+): (Owner & { column: string }) | undefined {
+  const column = columnOf(operation);
+  const owner = column === null ? undefined : owners.get(column);
+  return owner === undefined || column === null ? undefined : { ...owner, column };
+}
+
+function columnOf(operation: SchemaOperation): string | null {
+  switch (operation.kind) {
+    case "drop_column":
+    case "rename_column":
+      return operation.column.name;
+    case "add_column":
+    case "alter_column":
+      return operation.to.name;
+    case "refuse_rename":
+      return operation.name;
+    case "drop_index":
+    case "add_index":
+      return operation.index.columns[0] ?? null;
+    case "replace_index":
+    case "alter_index":
+      return operation.to.columns[0] ?? null;
+    default:
+      return null;
+  }
+}
+
+/** An operation on a column of a view, as the view shows it. The condition's own column shows as the view's filter. */
+export function describeOfView(
+  operation: SchemaOperation,
+  owners: ReadonlyMap<string, Owner>,
+  facts: PlanFacts,
+): (readonly [string, PlanOp])[] {
+  const owner = ownerOf(operation, owners);
+  if (owner === undefined || operation.kind === "create_table") return [];
+  if (owner.name === null && operation.kind !== "alter_column") return [];
+  // A renamed view renames its columns; people see the view's own line.
+  if (operation.kind === "rename_column" && owners.get(operation.from)?.name === owner.name) return [];
+  const op = describeOperation(operation, facts);
+  const shown = owner.name ?? owner.view;
+  if (owner.name === null) {
+    const whole = "which rows the view has will be computed again, for every row of its base";
+    return [[owner.view, { ...op, name: shown, target: "table", description: whole }]];
+  }
+  const description = op.description.replaceAll(owner.column, shown);
+  if (op.target !== "index") return [[owner.view, { ...op, name: shown, description }]];
+  const inView = (text: string): string => text.replaceAll(`${owner.view}.`, "");
+  const name = op.name === null ? null : inView(op.name);
+  return [[owner.view, { ...op, name, description: inView(description) }]];
+}
