@@ -97,7 +97,9 @@ export function refuseAbove(
     ...(view?.filter == null ? [] : referencedColumns(view.filter.expr)),
     ...own.filter((one) => !made.has(one)),
   ];
-  const above = reads.find((read) => inherited.find((column) => column.name === read)?.up !== undefined);
+  // Of two columns with one name, the nearer one comes first and hides the other.
+  const byName = new Map(inherited.toReversed().map((column) => [column.name, column]));
+  const above = reads.find((read) => byName.get(read)?.up !== undefined);
   if (above === undefined) return;
   throw appError("app_invalid", {
     detail: `${source.file}:${source.line}: The view '${name}' reads '${above}', which is a column of its base's base.`,

@@ -49,6 +49,10 @@ test("views are in any order, and one over itself or over nothing is refused at 
     "app.py:1: The view 'a' is over itself.",
   );
   expect(() => lowered(aTable("a", [], over("a")))).toThrow("The view 'a' is over itself.");
+  const chain = Array.from({ length: 40 }, (_none, at) =>
+    aTable(`v${at}`, [], over(at === 39 ? "docs" : `v${at + 1}`)),
+  );
+  expect(() => lowered(...chain)).toThrow("is below more than 32 other views");
   expect(() => lowered(aTable("a", [], over("gone")))).toThrow("is over 'gone', which the file does not declare");
 });
 

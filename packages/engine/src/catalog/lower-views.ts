@@ -5,7 +5,6 @@ import {
   type Manifest,
   type ManifestColumn,
   type ManifestIndex,
-  type ManifestRoute,
   type ManifestTable,
 } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
@@ -16,6 +15,7 @@ import { BOOL_TYPE } from "../kinds/kinds.ts";
 import type { ViewDefinition } from "./catalog.ts";
 import { type LoweredIterator, lowerIterator, refuseAbove, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
+import { lowerRoute, withMember } from "./lower-routes.ts";
 import { identityOf, isIndexable } from "./operations.ts";
 import { renameInExpr } from "./rename-catalog.ts";
 import { viewColumnName } from "./sql-names.ts";
@@ -112,12 +112,16 @@ function lower(manifest: Manifest): LoweredManifest {
   };
 }
 
+/** Views over views. */
+const DEEPEST = 32;
+
 /** Views after the views that they are over. */
 function inOrder(declared: readonly ManifestTable[]): readonly ManifestTable[] {
   const byName = new Map(declared.map((table) => [table.name, table]));
   const ordered = new Set<ManifestTable>();
   const add = (table: ManifestTable, above: readonly ManifestTable[]): void => {
     if (above.includes(table)) throw refuse(table, "is over itself");
+    if (above.length >= DEEPEST) throw refuse(table, `is below more than ${DEEPEST} other views`);
     const base = byName.get(table.view?.base ?? "");
     if (base !== undefined && !ordered.has(base)) add(base, [...above, table]);
     ordered.add(table);
@@ -352,44 +356,6 @@ function hasIndex(root: ManifestTable, index: ManifestIndex): boolean {
       return kind === "btree" && name === null && columns.join() === index.columns.join();
     })
   );
-}
-
-/** The table with an unstored column that says whether a row is one of a view, for routes that compute rows. */
-function withMember(table: ManifestTable, view: DeclaredView): ManifestTable {
-  const { member } = view.definition;
-  const name = viewColumnName(view.name, null);
-  if (member === null || table.columns.some((column) => column.name === name)) return table;
-  const column: ManifestColumn = {
-    name,
-    type: BOOL_TYPE,
-    nullable: true,
-    primary_key: false,
-    computed: { text: view.definition.filter ?? "", expr: member },
-    comment: null,
-    custom_metadata: null,
-    renamed_from: null,
-    is_hidden: true,
-    source: view.source,
-  };
-  return { ...table, unstored: [...(table.unstored ?? []), column] };
-}
-
-/** A compute route over a view computes a row of the view's table. Other routes over views are refused when checked. */
-function lowerRoute(route: ManifestRoute, views: ReadonlyMap<string, DeclaredView>): ManifestRoute {
-  const view = isComputeRoute(route) ? views.get(route.table) : undefined;
-  if (view === undefined || !isComputeRoute(route) || route.handler !== null) return route;
-  const places = new Map(view.definition.columns.map(({ name, column }) => [name, column]));
-  const outputs = route.outputs.map((name) => places.get(name) ?? name);
-  return {
-    ...route,
-    table: view.table,
-    outputs,
-    of_view: {
-      name: view.name,
-      member: view.definition.member === null ? null : viewColumnName(view.name, null),
-      names: Object.fromEntries(outputs.map((column, at) => [column, route.outputs[at] ?? column])),
-    },
-  };
 }
 
 function refuse({ name, source }: ManifestTable, what: string): Error {
