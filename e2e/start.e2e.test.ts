@@ -68,7 +68,7 @@ async function callInBrowser(
   folder: string,
   { endpoint, key }: { readonly endpoint: string; readonly key: string },
 ): Promise<string> {
-  const [, email = "", file = ""] = /in a browser, as (\S+) with the password in (\S+):$/m.exec(printed) ?? [];
+  const [, email = "", file = ""] = /in a browser, as (\S+) with the password in (.+):$/m.exec(printed) ?? [];
   await using browser = await openBrowser();
   const { page, complaints } = await openWindow(browser);
   await page.goto(dashboard);

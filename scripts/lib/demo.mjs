@@ -213,6 +213,11 @@ function ask(args, env) {
   return asked.code === 0 ? JSON.parse(asked.stdout) : undefined;
 }
 
+/** A path as a shell reads it. */
+function shellWord(path) {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
 function describe(endpoint, row, { files, url }, { log }) {
   // another terminal does not have this variable
   const ownHome = process.env.SERVICE_HOME ? `    export SERVICE_HOME="${resolve(process.env.SERVICE_HOME)}"\n` : "";
@@ -227,11 +232,11 @@ A row was inserted through the gateway and answered:
 
 Insert another one, in another terminal:
 
-    curl -X POST ${endpoint}/docs -H "X-api-key: $(cat ${files.key})" -H 'content-type: application/json' -d '{"title":"Hello","body":"World"}'
+    curl -X POST ${endpoint}/docs -H "X-api-key: $(cat ${shellWord(files.key)})" -H 'content-type: application/json' -d '{"title":"Hello","body":"World"}'
 
 Then type:
 
-${ownHome}    export SERVICE_API_KEY="$(cat ${files.key})"
+${ownHome}    export SERVICE_API_KEY="$(cat ${shellWord(files.key)})"
     ./cli service list ${DATABASE}       # address and routes of everything that is served
     ./cli db status ${DATABASE}          # state, resources, pods
     cd examples/quickstart                     # edit app.py, add a column, and

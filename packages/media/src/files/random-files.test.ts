@@ -152,7 +152,7 @@ function randomReference(random: Random): MediaReference {
 function wellFormed(reference: MediaReference): MediaReference {
   const members = Object.entries(reference).map(([name, value]) => [
     name,
-    typeof value === "string" ? value.toWellFormed() : value,
+    typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value,
   ]);
   return Object.fromEntries(members) as MediaReference;
 }

@@ -15,12 +15,13 @@ const MB = 1 << 20;
 const START = `
 import ctypes, mmap, os, socket, subprocess, sys, threading, time
 libc = ctypes.CDLL(None)
-if os.getuid() == 0:
-    os.setresuid(65534, 65534, 65534)
-    libc.prctl(4, 1)
+# before it becomes another user, who may not reach the temporary folder
 file = os.open(sys.argv[1] + "/file", os.O_CREAT | os.O_RDWR)
 os.unlink(sys.argv[1] + "/file")
 os.write(file, bytes(4 << 20))
+if os.getuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+    libc.prctl(4, 1)
 `;
 const WAIT = `
 print("ready", flush=True)
@@ -36,7 +37,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   // with its children
-  process.kill(-(code.pid ?? 0), "SIGKILL");
+  if (code.exitCode === null) process.kill(-(code.pid ?? 0), "SIGKILL");
   rmSync(folder, { recursive: true });
 });
 
