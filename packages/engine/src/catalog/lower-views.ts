@@ -162,12 +162,7 @@ function lowerIteratorView(
   const lowered = lowerIterator(declared, iterator, { table: root, names });
   return {
     view: {
-      name,
-      model: declared.model,
-      comment: declared.comment,
-      custom_metadata: declared.custom_metadata,
-      renamed_from: declared.renamed_from,
-      source: declared.source,
+      ...describedBy(declared),
       table: name,
       bases: [{ table: root.name, identity: identityOf(root) }, ...(base?.bases ?? [])],
       definition: {
@@ -234,12 +229,7 @@ function lowerView(
   const indexes = [...declared.indexes, ...defaultIndexes(declared)].map((index) => lowerIndex(index, declared, names));
   return {
     view: {
-      name,
-      model: declared.model,
-      comment: declared.comment,
-      custom_metadata: declared.custom_metadata,
-      renamed_from: declared.renamed_from,
-      source: declared.source,
+      ...describedBy(declared),
       table: root.name,
       bases: base?.bases ?? [],
       definition: {
@@ -269,6 +259,11 @@ function lowerView(
       indexes: [...root.indexes, ...indexes.filter((index) => !hasIndex(root, index))],
     },
   };
+}
+
+/** What a view and its model have in common. */
+function describedBy({ name, model, comment, custom_metadata, renamed_from, source }: ManifestTable) {
+  return { name, model, comment, custom_metadata, renamed_from, source };
 }
 
 function shownColumn({ name, is_hidden: isHidden }: ManifestColumn): ViewDefinition["columns"][number][] {
