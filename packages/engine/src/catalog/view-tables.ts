@@ -43,7 +43,8 @@ function viewTable(view: CatalogView, table: CatalogTable): ReadableTable {
     ...(identity === "_row" ? [`"#row".${quoteIdent(table.identity)} as "_row"`] : []),
   ];
   const columnSql = ({ name }: { readonly name: string }): string => `"#row".${quoteIdent(name)}`;
-  const condition = member === null ? undefined : compileSql(member, { columnSql });
+  const condition = member === null ? "true" : compileSql(member, { columnSql });
+  if (condition === undefined) throw new TypeError(`The condition of the view ${view.name} has no SQL.`);
   return {
     ...table,
     id: -view.id,
@@ -59,7 +60,7 @@ function viewTable(view: CatalogView, table: CatalogTable): ReadableTable {
     view: {
       base,
       table,
-      rows: `select ${values.join(", ")} from ${quoteTable(table)} as "#row"${condition === undefined ? "" : ` where ${condition}`}`,
+      rows: `select ${values.join(", ")} from ${quoteTable(table)} as "#row" where ${condition}`,
       stored_as: new Map(shown.map(({ name, stored }) => [name, stored])),
     },
   };

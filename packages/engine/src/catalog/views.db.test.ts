@@ -2,6 +2,9 @@ import { openTestApplication, type TestApplication } from "@appdb/testkit/test-a
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
 import { Random } from "../expressions/testing/random.ts";
+import { findTable, listRows } from "../queries/list-rows.ts";
+import { loadCatalog } from "./load-catalog.ts";
+import { readableTables } from "./view-tables.ts";
 
 interface Conditions {
   readonly cheap: string;
@@ -125,6 +128,34 @@ test("functions of a view's columns run for its rows only", async () => {
   expect(refused.json).toMatchObject({ code: "function_failed", detail: expect.stringContaining("cheap.shout") });
   await tested.post("/add", { id: 2, name: "rye?", cents: 1 });
   expect(await rowsOf("/cheap")).toMatchObject([{ id: 2, label: "rye?: 1", shout: null, why: "ValueError" }]);
+});
+
+test("people read a view like a table: its rows, columns and cell errors", async () => {
+  tested = await openTestApplication(appWith(FIRST));
+  await tested.post("/add", { id: 1, name: "rye", cents: 150 });
+  await tested.post("/add", { id: 2, name: "rye?", cents: 90 });
+  await tested.post("/add", { id: 3, name: "wheat", cents: 900 });
+  const tables = readableTables(await loadCatalog(tested.sql));
+  const rowsIn = async (name: string) => {
+    const table = findTable(tables, { folder: "public", name, text: `main/${name}` });
+    return (await listRows(tested.sql, table, { limit: 10, cursor: null })).rows.map((row) => JSON.parse(row));
+  };
+  const common = { euros: 1.5, label: "rye: 150", shout: "RYE: 150!", twice: 300 };
+  expect(await rowsIn("cheap")).toEqual([
+    {
+      id: 2,
+      name: "rye?",
+      cents: 90,
+      euros: 0.9,
+      label: "rye?: 90",
+      shout: null,
+      twice: 180,
+      _errors: { shout: expect.objectContaining({ type: "ValueError" }) },
+    },
+    { id: 1, name: "rye", cents: 150, ...common },
+  ]);
+  expect(await rowsIn("loud")).toEqual([{ id: 1, name: "rye", cents: 150, ...common, price: 3 }]);
+  expect(await rowsIn("names")).toHaveLength(3);
 });
 
 test("a compute route over a view answers null for a row that is not in it", async () => {
