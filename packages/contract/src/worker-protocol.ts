@@ -59,6 +59,7 @@ export type ToWorker =
       /** The handler that answers; null: the application object. */
       handler: GraphFunction | null;
       request: HttpHead;
+      caller: RequestCaller | null;
       timeout_s: number;
       data: Uint8Array;
       more: boolean;
@@ -76,6 +77,14 @@ export type ToWorker =
 
 /** Maximum unacknowledged bytes of one body between engine and worker, in each direction. */
 export const HTTP_WINDOW_BYTES = 1 << 20;
+
+/** The key of a request. */
+export interface RequestCaller {
+  /** Part of the scope of idempotency keys. */
+  readonly id: string;
+  /** Whether it may read the media store of the database, so that its requests can name files there. */
+  readonly reads_media: boolean;
+}
 
 export interface HttpInit {
   /** An ASGI application in the globals of a module; its lifespan starts before `ready`. */
@@ -221,8 +230,17 @@ export type FromWorker =
   /** A call cannot be stopped: replace the worker. `is_loop`: it blocks everything else in the worker. */
   | { t: "http_held"; call: number | null; function: string; timeout_s: number; is_loop: boolean }
   /** The application object requests a router's route by its id, or a handler changes rows; the answer is
-   *  `route_answer`. `call`: when its client disconnects, no one waits for the answer. */
-  | { t: "route"; ask: number; route: string; request: HttpHead; data: Uint8Array; call: number | null }
+   *  `route_answer`. `call`: when its client disconnects, no one waits for the answer. `caller`: of the request that the
+   *  object passes on; null for rows that the application's code changes itself. */
+  | {
+      t: "route";
+      ask: number;
+      route: string;
+      request: HttpHead;
+      caller: RequestCaller | null;
+      data: Uint8Array;
+      call: number | null;
+    }
   /** The application object asks for the response to a handler's failure; the answer is `route_answer`. */
   | { t: "problem"; ask: number; failure: HttpFailure; id: string }
   /** The rows of a `feed` have been taken. */

@@ -8,6 +8,7 @@ import type {
   HttpFailure,
   HttpHead,
   HttpHeaders,
+  RequestCaller,
   WorkerError,
 } from "@appdb/contract/worker-protocol";
 import type { NotePart } from "./timing.ts";
@@ -315,6 +316,8 @@ export interface HandlerRequest {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   /** Ends the handler when the caller disconnects. */
   readonly signal?: AbortSignal | undefined;
+  /** The routes to which an application object passes the request on have the same caller. */
+  readonly caller: RequestCaller | undefined;
 }
 
 export interface HandlerAnswer {

@@ -28,7 +28,7 @@ const docs: CompiledRoute = {
   method: "POST",
   path: "/docs",
   handle: async ({ body, caller, headers }) => {
-    seen.push(`${caller} ${String(body)} ${headers.host ?? "no host"}`);
+    seen.push(`${caller?.id} ${String(body)} ${headers.host ?? "no host"}`);
     return answerText("/docs", "a row");
   },
 };
@@ -70,7 +70,7 @@ const file: CompiledRoute = {
   method: "GET",
   path: "/_media/{token}/{name}",
   takes_any_body: true,
-  handle: async ({ caller, route }) => answerText("/_media", `${route?.params.name} for ${caller}`),
+  handle: async ({ caller, route }) => answerText("/_media", `${route?.params.name} for ${caller?.id}`),
 };
 
 class CountedTraffic extends TrafficCounter {
@@ -146,7 +146,7 @@ async function ask(method: string, path: string, more: Partial<LinkRequest> = {}
     headers: {},
     body: Buffer.alloc(0),
     id: "r-1",
-    caller: { id: "k", name: "form" },
+    caller: { id: "k", name: "form", reads_media: true },
     host: "x.test",
     client_address: "192.0.2.1",
     is_secure: true,

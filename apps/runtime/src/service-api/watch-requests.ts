@@ -49,7 +49,7 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
     try {
       const known = request.routeOptions.config.is_signed === true ? signed(request, deps) : shown(raw, keys);
       key = known?.name;
-      request.caller = known?.id;
+      request.caller = known ?? undefined;
     } catch (error) {
       done(error as Error);
       return;
