@@ -124,6 +124,8 @@ export const writableFileSchema = z.object({
   stored: storedFileSchema.nullable(),
   /** Whether the name had this content before. */
   is_same: z.boolean(),
+  /** Whether the name has other content, whose place this file takes. */
+  replaces: z.boolean(),
   address: z.string().nullable(),
 });
 export type WritableFile = z.infer<typeof writableFileSchema>;

@@ -139,6 +139,27 @@ test("equal content is stored once, and needs no second upload", async () => {
   expect((await get("b.png")).bytes).toEqual(PNG);
 });
 
+test("a file that takes the place of other content is announced as such", async () => {
+  await put("a.png", PNG);
+  await put("b.png", Buffer.concat([PNG, PNG]));
+  const [png, other] = [PNG, Buffer.from("other")].map((content) => ({
+    bytes: content.length,
+    sha256: hashOf(content),
+  }));
+  const written = await store.write(
+    [
+      { name: "a.png", ...png },
+      { name: "b.png", ...png },
+      { name: "a.png", ...other },
+      { name: "a.png", bytes: PNG.length },
+      { name: "new.png", ...other },
+      { name: null, ...other },
+    ] as Parameters<ManagedStore["write"]>[0],
+    60,
+  );
+  expect(written.map(({ replaces }) => replaces)).toEqual([false, true, true, true, false, false]);
+});
+
 test("another put under a name replaces it for the next readers, and not for addresses that were given", async () => {
   await put("a.png", PNG);
   const before = (await store.read(["a.png"], 60))[0]?.address;

@@ -182,9 +182,10 @@ export class ManagedStore implements AsyncDisposable {
       await this.#room.require(bytes);
       const permit: StorePermit = { action: "put", name: file.name, bytes: file.bytes, sha256: file.sha256 ?? null };
       const address = stored === undefined ? addressOf(tokens.make(permit, expiresS), file.name ?? "file") : null;
-      const isSame = stored !== undefined && file.name !== null && keys.get(file.name) === stored.key;
+      const present = file.name === null ? undefined : keys.get(file.name);
+      const isSame = stored !== undefined && present === stored.key;
       if (stored !== undefined && !isSame) await this.#give(stored, false);
-      files.push({ stored: stored ?? null, is_same: isSame, address });
+      files.push({ stored: stored ?? null, is_same: isSame, replaces: present !== undefined && !isSame, address });
     }
     return files;
   }

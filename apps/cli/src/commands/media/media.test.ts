@@ -105,10 +105,16 @@ const ANSWERS: Readonly<Record<string, (input: any) => unknown>> = {
   mediaWrite: ({ body }) => ({
     files: body.files.map(({ bytes, name, sha256 }: { name: string; bytes: number; sha256: string }) => {
       const same = [...store].find(([, content]) => hashOf(content) === sha256);
-      if (same === undefined) return { stored: null, is_same: false, address: `${origin}/${encodeURIComponent(name)}` };
+      if (same === undefined)
+        return { stored: null, is_same: false, replaces: false, address: `${origin}/${encodeURIComponent(name)}` };
       const isSame = store.get(name) !== undefined && hashOf(store.get(name) as Buffer) === sha256;
       store.set(name, same[1]);
-      return { stored: { name, bytes, sha256, type: "image/jpeg", key: "k" }, is_same: isSame, address: null };
+      return {
+        stored: { name, bytes, sha256, type: "image/jpeg", key: "k" },
+        is_same: isSame,
+        replaces: false,
+        address: null,
+      };
     }),
   }),
 };
