@@ -5,6 +5,7 @@ Rows come in no known order, so those for which it matters are sorted by an orde
 
 import os
 
+from appdb.kinds._media import scratch_place
 from appdb.kinds.image import Image
 from appdb.kinds.json import Json
 from appdb.kinds.video import Video
@@ -46,7 +47,7 @@ class _Images(_Parts):
         from tempfile import TemporaryDirectory
 
         super().__init__(function)
-        self._folder = TemporaryDirectory(dir=os.environ.get("APPDB_SCRATCH"))
+        self._folder = TemporaryDirectory(**scratch_place())
 
     def add_image(self, key, image, *known):
         if image.mode not in _LOSSLESS:
