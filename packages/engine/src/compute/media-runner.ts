@@ -76,8 +76,8 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
 }
 
 /** An aggregation that gets files by their paths, and whose results are stored. */
-function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold: UdfFold): UdfFold {
-  const files = args.map(({ type }) => isMedia(type.kind));
+function foldWithMedia(media: MediaFiles, { inputs, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = inputs.map(({ type }) => isMedia(type.kind));
   if (!files.includes(true) && !isMedia(result.kind)) return fold;
   const locate = limited(
     async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
@@ -91,11 +91,10 @@ function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold
     return { value: await media.store(value, result), error };
   };
   return {
-    add: async (groups, columns) =>
-      fold.add(
-        groups,
-        await Promise.all(columns.map((cells, at) => (files[at] === true ? Promise.all(cells.map(locate)) : cells))),
-      ),
+    add: async (groups, columns) => {
+      const located = columns.map((cells, at) => (files[at] === true ? Promise.all(cells.map(locate)) : cells));
+      return Promise.all((await fold.add(groups, await Promise.all(located))).map(store));
+    },
     async finish(groups) {
       const folded = await fold.finish(groups);
       return new Map(await Promise.all([...folded].map(async ([group, one]) => [group, await store(one)] as const)));
