@@ -290,6 +290,38 @@ def test_tiles_are_stitched():
         stitch.update(media_samples.image("RGB 2x2 #ff0000"), [0, 0, 2, 2], 4, 3)
 
 
+def test_the_image_of_a_group_is_written_before_the_next_group(tmp_path, monkeypatch, no_body):
+    from appdb.worker.folds import Folds
+
+    monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
+    sent = []
+    folds = Folds(sent.append, str(tmp_path), {})
+    kinds = {"tile": "image", "box": "json", "width": "int", "height": "int"}
+    inputs = [{"name": name, "type": {"kind": kind}, "nullable": True} for name, kind in kinds.items()]
+    name = "appdb.functions._media_aggregates"
+    folds.take({
+        "t": "fold",
+        "call": 1,
+        "function": {"id": f"{name}:stitch_tiles", "module": name, "name": "stitch_tiles"},
+        "inputs": inputs,
+        "args": [{"name": None, "expr": {"node": "column", **one}} for one in inputs],
+        "functions": [],
+        "constants": {},
+        "is_sorted": True,
+        "is_window": False,
+    })  # fmt: skip
+    tile = media_samples.stored("image", "L 2x2 7")
+    given = {path.name for path in tmp_path.iterdir()}
+    columns = [[tile] * 3, ["[0,0,2,2]", "[2,0,4,2]", "[0,0,2,2]"], [4, 4, 2], [2, 2, 2]]
+    folds.take({"t": "feed", "call": 1, "groups": [1, 1, 2], "columns": columns})
+    assert len({path.name for path in tmp_path.iterdir()} - given) == 1
+    folds.take({"t": "finish", "call": 1, "groups": []})
+    assert sent[0] == {"t": "fed", "call": 1, "values": [], "errors": None}
+    assert sent[1]["groups"] == [1, 2] and sent[1]["errors"] is None
+    shown = [Image.open(json.loads(value)["path"]).size for value in sent[1]["values"]]
+    assert shown == [(4, 2), (2, 2)]
+
+
 def test_frames_are_encoded_as_they_come(tmp_path, monkeypatch):
     monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
     make = video.make_video.made(fps=10)

@@ -5,6 +5,7 @@ from time import monotonic
 from appdb.declare.types import manifest_type
 from appdb.expressions.evaluate import compile_step, compile_value
 from appdb.kinds import rules
+from appdb.kinds._media import Leaving
 from appdb.values import WrongType, decoder, encoder
 from appdb.worker.calling import CellError, Counts
 from appdb.worker.failures import worker_error
@@ -147,7 +148,9 @@ class _Fold:
         try:
             value = state.value()
             if value is not None:
-                return self._encode(value)
+                stored = self._encode(value)
+                # A file is written now: results of many groups would not fit into memory, and may change with later rows.
+                return stored.wire() if isinstance(stored, Leaving) else stored
             if not nullable:
                 raise WrongType(f"expected {rules(kind).python}, got None")
         except BaseException as error:

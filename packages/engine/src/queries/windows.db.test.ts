@@ -232,6 +232,21 @@ test("the error of a window is that of the query", async () => {
   });
 });
 
+test("pages continue a query with windows, whose values are those of all rows", async () => {
+  const first = await tested.get("/running?page_size=4");
+  expect(first.json.rows.map(({ s }: { s: number }) => s)).toEqual([5, 5, 7, 9]);
+  const next = /<([^>]+)>/.exec(String(first.headers?.link))?.[1] ?? "";
+  const second = await tested.get(`/running${next}`);
+  expect(second.json.rows.map(({ s, top }: { s: number; top: number }) => [s, top])).toEqual([
+    [16, 7],
+    [17, 1],
+  ]);
+  expect(await tested.get("/in_worker?start=1&page_size=2")).toMatchObject({
+    status: 422,
+    json: { code: "not_pageable" },
+  });
+});
+
 test("explains which windows Python computes", async () => {
   const explained = async (query: string) => {
     const { manifest, sql } = tested;
