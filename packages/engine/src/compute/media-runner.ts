@@ -79,8 +79,8 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
 
 /** An aggregation that gets files by their paths, and whose results are stored. It has no value for a group whose files it
  *  changed. */
-function foldWithMedia(media: MediaFiles, { args, function: fn, result }: UdfAggregation, fold: UdfFold): UdfFold {
-  const files = args.map(({ type }) => isMedia(type.kind));
+function foldWithMedia(media: MediaFiles, { function: fn, inputs, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = inputs.map(({ type }) => isMedia(type.kind));
   if (!files.includes(true) && !isMedia(result.kind)) return fold;
   const locate = limited(
     async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
@@ -104,8 +104,9 @@ function foldWithMedia(media: MediaFiles, { args, function: fn, result }: UdfAgg
       const located = await Promise.all(
         columns.map((cells, at) => (isFile(at) ? Promise.all(cells.map(locate)) : cells)),
       );
-      await fold.add(groups, located);
+      const running = await fold.add(groups, located);
       for (const [at, cells] of located.entries()) if (isFile(at)) await read.note(groups, cells);
+      return Promise.all(running.map(store));
     },
     async finish(groups) {
       const folded = await fold.finish(groups);
