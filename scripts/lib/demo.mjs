@@ -286,7 +286,7 @@ async function follow(env, server, interrupted) {
   // a log reader needs no shutdown
   child.kill("SIGKILL");
   await ended;
-  // a server that stops closes the reader's connection first, which is no news
+  // a server that stops closes the reader's connection first: the reader's error adds nothing
   const status = await Promise.race([isStopped, sleep(EXPLAINED_MS, undefined, { ref: false })]);
   if (status === undefined) process.stderr.write(Buffer.concat(complaints));
   return status ?? 1;
