@@ -1,10 +1,9 @@
-import type { ManifestTable } from "@appdb/contract/manifest";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { CatalogTable } from "./catalog.ts";
 import { keyExpression } from "./ddl.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
-import { identityOf } from "./operations.ts";
 
 /**
  * The rows of an iterator view are written by triggers of its base's table, so that they follow every write of the row
@@ -12,21 +11,12 @@ import { identityOf } from "./operations.ts";
  * (compute/rows-runner.ts). The trigger stores them in the view's table and leaves their number in the column. A number
  * leaves the rows as they are: an undo restores it.
  */
-export async function installRowTriggers(
-  sql: SqlConnection,
-  folder: string,
-  view: ManifestTable,
-  base: ManifestTable,
-): Promise<void> {
-  const { rows } = await sql.query({
-    text: "select id from appdb.tables where folder = $1 and name = $2",
-    values: [folder, view.name],
-  });
-  const id = Number(rows[0]?.[0]);
-  const table = quoteTable({ folder, name: base.name });
+export async function installRowTriggers(sql: SqlConnection, view: CatalogTable, base: CatalogTable): Promise<void> {
+  const { id } = view;
+  const table = quoteTable(base);
   const column = quoteIdent(view.rows_of?.column ?? "");
-  await sql.query({ text: rowsFunction(id, folder, view, base) });
-  await sql.query({ text: deletedFunction(id, folder, view, base) });
+  await sql.query({ text: rowsFunction(view, base) });
+  await sql.query({ text: deletedFunction(view, base) });
   await sql.query({
     text: `create or replace trigger ${triggerName(id, "rows")} before insert or update of ${column} on ${table}
       for each row execute function ${functionName(id, "rows")}()`,
@@ -53,9 +43,9 @@ function triggerName(id: number, kind: "rows" | "deleted"): string {
 }
 
 /** A row that violates the key of the base is not stored, and must not have rows: the statement may skip it silently. */
-function rowsFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
+function rowsFunction(view: CatalogTable, base: CatalogTable): string {
   const column = quoteIdent(view.rows_of?.column ?? "");
-  const identity = quoteIdent(identityOf(base));
+  const identity = quoteIdent(base.identity);
   const made = view.columns.filter(({ name }) => name !== BASE_ROW);
   const names = made.map(({ name }) => quoteIdent(name));
   const given = [...names, "_errors"].map((name) => `${name} text`).join(", ");
@@ -67,12 +57,12 @@ function rowsFunction(id: number, folder: string, view: ManifestTable, base: Man
     return `${keyExpression(other, types.get(name))} = ${keyExpression(own, types.get(name))}`;
   });
   const isTaken =
-    key.length === 0 || identityOf(base) !== "_row"
+    key.length === 0 || base.identity !== "_row"
       ? "false"
-      : `exists (select from ${quoteTable({ folder, name: base.name })} as t where ${key.join(" and ")})`;
-  const target = quoteTable({ folder, name: view.name });
+      : `exists (select from ${quoteTable(base)} as t where ${key.join(" and ")})`;
+  const target = quoteTable(view);
   return triggerFunction(
-    functionName(id, "rows"),
+    functionName(view.id, "rows"),
     `declare
   given json := new.${column};
   made bigint;
@@ -93,12 +83,12 @@ end`,
   );
 }
 
-function deletedFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
-  const identity = quoteIdent(identityOf(base));
+function deletedFunction(view: CatalogTable, base: CatalogTable): string {
+  const identity = quoteIdent(base.identity);
   return triggerFunction(
-    functionName(id, "deleted"),
+    functionName(view.id, "deleted"),
     `begin
-  delete from ${quoteTable({ folder, name: view.name })} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
+  delete from ${quoteTable(view)} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
   return null;
 end`,
   );

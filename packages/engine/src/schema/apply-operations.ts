@@ -262,6 +262,7 @@ function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly
     case "alter_index":
     case "rename_table":
     case "rename_column":
+    case "rename_index":
     case "refuse_rename":
       return [];
     default:
@@ -302,6 +303,7 @@ async function record(
       return table.id;
     case "rename_table":
     case "rename_column":
+    case "rename_index":
       return table.id; // Recorded by applyRenames().
     case "create_table":
       throw new Error("a new table is recorded where it is created");

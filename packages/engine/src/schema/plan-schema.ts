@@ -175,7 +175,7 @@ function planTable(
     const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator");
     return { plan: tablePlan(path, declared, [op], "unsupported"), operations: [], ofViews: [], stale: [] };
   }
-  const owners = ownersOf({ id: stored.id, name: declared.name }, manifest, catalog);
+  const owners = ownersOf(stored, declared.name, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
   const stale = staleColumns(renamed.table, digests, (column) => {
     const { view = declared.name, name = column } = owners.get(column) ?? {};
@@ -194,7 +194,7 @@ function planTable(
   );
   const own = operations.filter((operation) => ownerOf(operation, owners) === undefined);
   const described = own.flatMap((operation): PlanOp[] =>
-    operation.kind === "create_table" || isIndexOperation(operation) ? [] : [describeOperation(operation, facts)],
+    operation.kind === "create_table" || isUnseen(operation) ? [] : [describeOperation(operation, facts)],
   );
   const ofViews = operations.flatMap((operation) => describeOfView(operation, owners, facts));
   const ops = adviseOnRenames(described, own, stored);
@@ -233,8 +233,9 @@ function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string): PlanOp
   };
 }
 
-/** A hidden column comes and goes with its index, which the plan shows. */
-function isIndexOperation(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
+/** A hidden column comes and goes with its index, which the plan shows. An index is renamed with its view. */
+function isUnseen(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
+  if (operation.kind === "rename_index") return true;
   if (operation.kind === "add_column") return operation.to.is_hidden === true;
   return operation.kind === "drop_column" && operation.column.is_hidden === true;
 }
@@ -329,6 +330,10 @@ function changeTable(
       return move === undefined
         ? []
         : [{ kind: "rename_column", severity: "additive", table, column, from: move.from }];
+    }),
+    ...table.indexes.flatMap((index): SchemaOperation[] => {
+      const was = renamed.indexes.get(index.id);
+      return was === undefined ? [] : [{ kind: "rename_index", severity: "additive", table, index, from: was }];
     }),
     ...diffTable(table, to, unchanged),
   ];
