@@ -8,6 +8,7 @@ import { type LoweredManifest, lowerViews } from "../catalog/lower-views.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
+import { settled, shadowsOf } from "../catalog/shadow-columns.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
@@ -44,14 +45,18 @@ export interface PlannedSchema {
 export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
   const manifest = lowerViews(declared.manifest);
-  const input: LoweredInput = { ...declared, manifest };
+  const input: LoweredInput = { ...declared, manifest, catalog: settled(declared.catalog) };
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
   const matches = matchNames(existing, withQueries(manifest).tables);
-  const planned = matches.map((match) => planTable(input, match, { facts, digests, recompute }));
+  const busy = new Set(declared.catalog.tables.flatMap((table) => (shadowsOf(table).length > 0 ? [table.id] : [])));
+  const planned = matches.map((match) => {
+    const plannedTable = planTable(input, match, { facts, digests, recompute });
+    return busy.has(match.stored?.id ?? 0) ? untilPlaced(plannedTable) : plannedTable;
+  });
   const matched = new Set(matches.map((match) => match.stored));
   const ofColumns = columnsOfViews(planned);
   const ofViews = planViews(
@@ -90,6 +95,30 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
     },
   };
   return { plan, operations: planned.flatMap(({ operations }) => operations), views: ofViews.operations };
+}
+
+/** A table whose shadows a job computes. Its other columns could change what the shadows are made of. */
+function untilPlaced(planned: ReturnType<typeof planTable>): ReturnType<typeof planTable> {
+  if (planned.operations.length === 0) return planned;
+  const { plan } = planned;
+  const name = plan.path.slice(plan.path.lastIndexOf("/") + 1);
+  const op: PlanOp = {
+    name,
+    op: "alter",
+    severity: "unsupported",
+    description: `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: {},
+    destructive: false,
+  };
+  return {
+    plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false },
+    operations: [],
+    ofViews: [],
+    stale: planned.stale,
+  };
 }
 
 /** An iterator view, with the operations on the column of its base that makes its rows. */
