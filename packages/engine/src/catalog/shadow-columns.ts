@@ -34,6 +34,31 @@ export function isShadow({ name }: Pick<CatalogColumn, "name">): boolean {
   return name.startsWith(PREFIX);
 }
 
+/** The shadows of some columns of a table, before the catalog has them. */
+export function newShadows(table: Pick<CatalogTable, "columns">, shadowed: ReadonlySet<string>): readonly Shadow[] {
+  const names = shadowNames(table, shadowed);
+  return table.columns
+    .filter(({ name }) => shadowed.has(name))
+    .map((column) => ({ column, shadow: shadowOf(column, (expr) => renameInExpr(expr, names)) }));
+}
+
+/** The shadow of a column; one without an expression for a column that goes. */
+export function shadowOf(column: CatalogColumn, over: ((expr: Expr) => Expr) | null): CatalogColumn {
+  const { computed } = column;
+  return {
+    ...column,
+    // The catalog gives it another one.
+    id: -column.id,
+    name: shadowName(column.id),
+    nullable: true,
+    computed: computed === null || over === null ? null : { ...computed, expr: over(computed.expr) },
+    state: "filling",
+    comment: null,
+    renamed_from: null,
+    is_hidden: true,
+  };
+}
+
 /** The columns of a table that have shadows. */
 export function shadowsOf({ columns }: Pick<CatalogTable, "columns">): readonly Shadow[] {
   const byName = new Map(columns.map((column) => [column.name, column]));

@@ -3,8 +3,7 @@ import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { bumpCatalog, insertColumn, lockCatalog } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { renameInExpr } from "../catalog/rename-catalog.ts";
-import { shadowName, shadowNames } from "../catalog/shadow-columns.ts";
+import { newShadows, shadowOf } from "../catalog/shadow-columns.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
@@ -22,24 +21,16 @@ export async function addShadows(
   shadowed: ReadonlySet<string>,
   gone: readonly CatalogColumn[] = [],
 ): Promise<readonly { readonly id: number; readonly name: string }[]> {
-  const names = shadowNames(table, shadowed);
   const added: { id: number; name: string }[] = [];
-  for (const column of [...table.columns.filter(({ name }) => shadowed.has(name)), ...gone]) {
-    const { computed } = column;
-    const shadow = {
-      ...column,
-      name: shadowName(column.id),
-      nullable: true,
-      computed:
-        computed === null || gone.includes(column) ? null : { ...computed, expr: renameInExpr(computed.expr, names) },
-      comment: null,
-      renamed_from: null,
-      is_hidden: true,
-    };
+  const dropped = gone.map((column) => ({ column, shadow: shadowOf(column, null) }));
+  for (const { column, shadow } of [...newShadows(table, shadowed), ...dropped]) {
     // A killed job may have left it behind.
     await sql.query({ text: ddl.dropShadow(table, shadow.name) });
-    for (const text of ddl.addColumn(table, shadow)) await sql.query({ text });
-    added.push({ id: await insertColumn(sql, table.id, shadow, "filling"), name: column.name });
+    for (const text of ddl.addColumn(table, { ...shadow, renamed_from: null })) await sql.query({ text });
+    added.push({
+      id: await insertColumn(sql, table.id, { ...shadow, renamed_from: null }, "filling"),
+      name: column.name,
+    });
   }
   return added;
 }

@@ -101,7 +101,7 @@ export function describeOfView(
   const op = describeOperation(operation, facts);
   const shown = owner.name ?? owner.view;
   if (owner.name === null) {
-    const whole = "which rows the view has will be computed again, for every row of its base";
+    const whole = "its rows will be computed again, for every row of its base; until then it has the previous ones";
     return [[owner.view, { ...op, name: shown, target: "table", description: whole }]];
   }
   const description = op.description.replaceAll(owner.column, shown);
