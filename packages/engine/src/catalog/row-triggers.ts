@@ -3,7 +3,9 @@ import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import type { CatalogTable } from "./catalog.ts";
 import { keyExpression } from "./ddl.ts";
+import { loadCatalog } from "./load-catalog.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
+import { isShadow } from "./shadow-columns.ts";
 
 /**
  * The rows of an iterator view are written by triggers of its base's table, so that they follow every write of the row
@@ -27,6 +29,14 @@ export async function installRowTriggers(sql: SqlConnection, view: CatalogTable,
   });
 }
 
+/** Writes the trigger of an iterator view again, whose table has lost columns. Nothing for another table. */
+export async function followDroppedColumns(sql: SqlConnection, tableId: number): Promise<void> {
+  const { tables } = await loadCatalog(sql);
+  const view = tables.find(({ id }) => id === tableId);
+  const base = tables.find(({ folder, name }) => folder === view?.folder && name === view.rows_of?.table);
+  if (view !== undefined && base !== undefined) await sql.query({ text: rowsFunction(view, base) });
+}
+
 /** Removes the triggers of a view, whose table and column are about to be dropped. */
 export async function dropRowTriggers(sql: SqlConnection, id: number): Promise<void> {
   for (const kind of ["rows", "deleted"] as const) {
@@ -46,7 +56,7 @@ function triggerName(id: number, kind: "rows" | "deleted"): string {
 function rowsFunction(view: CatalogTable, base: CatalogTable): string {
   const column = quoteIdent(view.rows_of?.column ?? "");
   const identity = quoteIdent(base.identity);
-  const made = view.columns.filter(({ name }) => name !== BASE_ROW);
+  const made = view.columns.filter((column) => column.name !== BASE_ROW && !isShadow(column));
   const names = made.map(({ name }) => quoteIdent(name));
   const given = [...names, "_errors"].map((name) => `${name} text`).join(", ");
   const arrays = made.map(({ name, type }) => `g.${quoteIdent(name)}::${transportType(type)}[]`);

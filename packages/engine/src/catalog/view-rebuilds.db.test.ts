@@ -11,6 +11,8 @@ interface Version {
   readonly stored?: string;
   readonly plain?: string;
   readonly least?: number;
+  /** Of the view over the iterator view. */
+  readonly longest?: number;
   /** A text for which functions wait until the test releases them. */
   readonly held?: string;
   readonly bad?: string;
@@ -19,7 +21,15 @@ interface Version {
 
 /** A view with a stored condition, one whose condition is part of queries, and rows of an iterator and of its rows. */
 const appWith = (version: Version = {}) => {
-  const { stored = "Doc.n % 2 == 0", plain = "Doc.n < 6", least = 1, held = "-", bad = "-", more = "" } = version;
+  const {
+    stored = "Doc.n % 2 == 0",
+    plain = "Doc.n < 6",
+    least = 1,
+    longest = 1,
+    held = "-",
+    bad = "-",
+    more = "",
+  } = version;
   return `
 import os
 import time
@@ -75,7 +85,7 @@ class Small(Base, name="small", base=Doc.where(${plain})):
 class W(Base, name="words", base=Doc, iterator=parts(Doc.low, least=${least})):
     big = word + "!"
 
-class V(Base, name="letters", base=W, iterator=parts(W.big)):
+class V(Base, name="letters", base=W, iterator=parts(W.big, least=${longest})):
     pass
 ${more}
 @db.query
@@ -188,13 +198,14 @@ const CHANGES: readonly { readonly what: string; readonly to: Version }[] = [
   { what: "a stored condition that queries have from then on", to: { stored: "Doc.n > 3" } },
   { what: "a condition that is stored from then on", to: { plain: "Doc.n % 3 == 0" } },
   { what: "an argument of an iterator", to: { least: 3 } },
+  { what: "an iterator over made rows", to: { longest: 4 } },
   { what: "all of them", to: { stored: "Doc.n % 3 == 0", plain: "Doc.n >= 3", least: 3 } },
 ];
 
 test.each(CHANGES)("queries give the previous rows until a job has computed $what", async ({ to }) => {
   await open();
   const before = await answers();
-  const held = { ...to, held: `a${COUNT - 1} word` };
+  const held = { ...to, held: to.longest === undefined ? `a${COUNT - 1} word` : `a${COUNT - 1}!` };
   const jobs = await tested.update(appWith(held));
   expect(await answers()).toBe(before);
   expect((await tested.diff(appWith(held))).in_agreement).toBe(true);
@@ -205,6 +216,8 @@ test.each(CHANGES)("queries give the previous rows until a job has computed $wha
   release();
   await ended;
   await expectFresh(held);
+  const { status, text } = await tested.post("/add", { n: 100, body: "one more" });
+  expect(status, text).toBe(200);
 });
 
 test("functions run only for the rows that a changed condition moves", async () => {

@@ -10,6 +10,7 @@ import {
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
+import { followDroppedColumns } from "../catalog/row-triggers.ts";
 import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
 import { columnPath } from "../catalog/sql-names.ts";
 import { keepDefinitions } from "../catalog/view-store.ts";
@@ -92,6 +93,7 @@ async function failOnce(
   );
   for (const column of dropped) await deleteColumn(sql, column.id);
   if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
+  if (dropped.length > 0) await followDroppedColumns(sql, table.id);
   const isTouched = !isPutBack && (await hasBegun(sql, job));
   for (const column of own.filter((candidate) => candidate.state === "ready")) {
     const previous = job.undo.find((candidate) => candidate.id === column.id);

@@ -2,6 +2,7 @@ import type { CatalogTable } from "../catalog/catalog.ts";
 import { deleteColumn } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { followDroppedColumns } from "../catalog/row-triggers.ts";
 import { SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
 import { placeDefinitions } from "../catalog/view-store.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -56,6 +57,7 @@ export async function placeShadows(sql: SqlConnection, job: Job): Promise<Placed
   });
   for (const { id } of gone) await deleteColumn(sql, id);
   await placeDefinitions(sql, table.id);
+  await followDroppedColumns(sql, table.id);
   const kept = new Set(fill.kept.map(({ name }) => name));
   return {
     computed: shadows.flatMap(({ column, shadow }) => (kept.has(shadow.name) ? [] : [column.id])),

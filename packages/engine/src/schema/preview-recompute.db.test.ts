@@ -66,7 +66,10 @@ test("a changed expression shows rows, time and samples, and stores nothing", as
 /** A view of the rows below a number. */
 function withView(below: number): Manifest {
   const n = { ...col("n", "int"), nullable: true };
-  const filter = { text: `n < ${below}`, expr: { ...call("op.lt", "bool", n, lit(String(below), "int")), nullable: true } };
+  const filter = {
+    text: `n < ${below}`,
+    expr: { ...call("op.lt", "bool", n, lit(String(below), "int")), nullable: true },
+  };
   const view = { base: "docs", filter, columns: null };
   const small = aTable("small", [aComputed("up", call("string.upper", "string", title))], { primary_key: [], view });
   return { ...docs(), tables: [...docs().tables, small] };

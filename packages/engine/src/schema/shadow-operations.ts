@@ -4,7 +4,7 @@ import { guardOf } from "../catalog/guards.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { shadowNames } from "../catalog/shadow-columns.ts";
-import { viewColumnName } from "../catalog/sql-names.ts";
+import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
@@ -38,7 +38,9 @@ function changesRows({ column, to, changes, is_remade: isRemade }: Alter): boole
   if (to.is_hidden !== true || isRemade || !changes.includes("value") || before === undefined || now === undefined) {
     return false;
   }
-  if (madeRowsIn(now) !== undefined || to.name === viewColumnName(to.view ?? "", null)) return true;
+  const { view = "" } = to;
+  if (madeRowsIn(now) !== undefined || [viewColumnName(view, null), conditionColumn(view)].includes(to.name))
+    return true;
   const [was, is] = [guardOf(before).member, guardOf(now).member];
   return was === null || is === null ? was !== is : !isSameExpr(was, is);
 }

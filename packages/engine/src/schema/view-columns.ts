@@ -2,7 +2,7 @@ import type { PlanOp } from "@appdb/contract/plan";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import type { LoweredManifest } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { viewColumnName } from "../catalog/sql-names.ts";
+import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { describeOperation } from "./describe-operation.ts";
 import type { PlanFacts } from "./facts.ts";
 
@@ -35,7 +35,10 @@ export function ownersOf(
     },
     of: string,
   ): void => {
-    if (made.rows_of?.table === of) found.set(made.rows_of.column, { view: made.name, name: null });
+    if (made.rows_of?.table !== of) return;
+    for (const column of [made.rows_of.column, conditionColumn(made.name)]) {
+      found.set(column, { view: made.name, name: null });
+    }
   };
   for (const stored of catalog.tables) addRows(stored, table.name);
   for (const declared of tables) addRows(declared, name);
