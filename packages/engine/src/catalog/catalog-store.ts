@@ -158,7 +158,7 @@ export async function rememberRenames(
 export async function insertColumn(
   sql: SqlConnection,
   tableId: number,
-  to: ManifestColumn,
+  to: Omit<ManifestColumn, "source">,
   state: CatalogColumn["state"],
 ): Promise<number> {
   const { rows } = await sql.query({

@@ -1,10 +1,11 @@
-import type { ManifestTable } from "@appdb/contract/manifest";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { CatalogTable } from "./catalog.ts";
 import { keyExpression } from "./ddl.ts";
+import { loadCatalog } from "./load-catalog.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
-import { identityOf } from "./operations.ts";
+import { isShadow } from "./shadow-columns.ts";
 
 /**
  * The rows of an iterator view are written by triggers of its base's table, so that they follow every write of the row
@@ -12,21 +13,12 @@ import { identityOf } from "./operations.ts";
  * (compute/rows-runner.ts). The trigger stores them in the view's table and leaves their number in the column. A number
  * leaves the rows as they are: an undo restores it.
  */
-export async function installRowTriggers(
-  sql: SqlConnection,
-  folder: string,
-  view: ManifestTable,
-  base: ManifestTable,
-): Promise<void> {
-  const { rows } = await sql.query({
-    text: "select id from appdb.tables where folder = $1 and name = $2",
-    values: [folder, view.name],
-  });
-  const id = Number(rows[0]?.[0]);
-  const table = quoteTable({ folder, name: base.name });
+export async function installRowTriggers(sql: SqlConnection, view: CatalogTable, base: CatalogTable): Promise<void> {
+  const { id } = view;
+  const table = quoteTable(base);
   const column = quoteIdent(view.rows_of?.column ?? "");
-  await sql.query({ text: rowsFunction(id, folder, view, base) });
-  await sql.query({ text: deletedFunction(id, folder, view, base) });
+  await sql.query({ text: rowsFunction(view, base) });
+  await sql.query({ text: deletedFunction(view, base) });
   await sql.query({
     text: `create or replace trigger ${triggerName(id, "rows")} before insert or update of ${column} on ${table}
       for each row execute function ${functionName(id, "rows")}()`,
@@ -35,6 +27,14 @@ export async function installRowTriggers(
     text: `create or replace trigger ${triggerName(id, "deleted")} after delete on ${table} referencing old table as gone
       for each statement execute function ${functionName(id, "deleted")}()`,
   });
+}
+
+/** Writes the trigger of an iterator view again, whose table has lost columns. Nothing for another table. */
+export async function followDroppedColumns(sql: SqlConnection, tableId: number): Promise<void> {
+  const { tables } = await loadCatalog(sql);
+  const view = tables.find(({ id }) => id === tableId);
+  const base = tables.find(({ folder, name }) => folder === view?.folder && name === view.rows_of?.table);
+  if (view !== undefined && base !== undefined) await sql.query({ text: rowsFunction(view, base) });
 }
 
 /** Removes the triggers of a view, whose table and column are about to be dropped. */
@@ -53,10 +53,10 @@ function triggerName(id: number, kind: "rows" | "deleted"): string {
 }
 
 /** A row that violates the key of the base is not stored, and must not have rows: the statement may skip it silently. */
-function rowsFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
+function rowsFunction(view: CatalogTable, base: CatalogTable): string {
   const column = quoteIdent(view.rows_of?.column ?? "");
-  const identity = quoteIdent(identityOf(base));
-  const made = view.columns.filter(({ name }) => name !== BASE_ROW);
+  const identity = quoteIdent(base.identity);
+  const made = view.columns.filter((column) => column.name !== BASE_ROW && !isShadow(column));
   const names = made.map(({ name }) => quoteIdent(name));
   const given = [...names, "_errors"].map((name) => `${name} text`).join(", ");
   const arrays = made.map(({ name, type }) => `g.${quoteIdent(name)}::${transportType(type)}[]`);
@@ -67,12 +67,12 @@ function rowsFunction(id: number, folder: string, view: ManifestTable, base: Man
     return `${keyExpression(other, types.get(name))} = ${keyExpression(own, types.get(name))}`;
   });
   const isTaken =
-    key.length === 0 || identityOf(base) !== "_row"
+    key.length === 0 || base.identity !== "_row"
       ? "false"
-      : `exists (select from ${quoteTable({ folder, name: base.name })} as t where ${key.join(" and ")})`;
-  const target = quoteTable({ folder, name: view.name });
+      : `exists (select from ${quoteTable(base)} as t where ${key.join(" and ")})`;
+  const target = quoteTable(view);
   return triggerFunction(
-    functionName(id, "rows"),
+    functionName(view.id, "rows"),
     `declare
   given json := new.${column};
   made bigint;
@@ -93,12 +93,12 @@ end`,
   );
 }
 
-function deletedFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
-  const identity = quoteIdent(identityOf(base));
+function deletedFunction(view: CatalogTable, base: CatalogTable): string {
+  const identity = quoteIdent(base.identity);
   return triggerFunction(
-    functionName(id, "deleted"),
+    functionName(view.id, "deleted"),
     `begin
-  delete from ${quoteTable({ folder, name: view.name })} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
+  delete from ${quoteTable(view)} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
   return null;
 end`,
   );

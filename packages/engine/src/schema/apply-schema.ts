@@ -106,7 +106,8 @@ async function applyOnce(
   }
   const done = await applyOperations(sql, folder, operations, input.runtime_id);
   await storeViews(sql, folder, views.map(storedView));
-  await installTriggers(sql, folder, manifest, operations);
+  await rememberRowsOf(sql, folder, manifest.tables);
+  await installTriggers(sql, folder, operations);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folder, manifest.tables);
   await rememberRuntime(sql, folder, own, input);
@@ -118,22 +119,24 @@ async function applyOnce(
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
-/** Installs the triggers of iterator views whose table, or whose base's table, is made or changed. */
+/**
+ * Installs the triggers of iterator views whose table, or whose base's table, is made or changed. The file need not
+ * declare these views: their triggers have names of the base, which may change.
+ */
 async function installTriggers(
   sql: SqlConnection,
   folder: string,
-  { tables }: Pick<Manifest, "tables">,
   operations: readonly SchemaOperation[],
 ): Promise<void> {
   const touched = new Set(
     operations.map((operation) => (operation.kind === "create_table" ? operation.to.name : operation.table.name)),
   );
+  const tables = (await loadCatalog(sql)).tables.filter((table) => table.folder === folder);
   for (const view of tables) {
     const base = tables.find((table) => table.name === view.rows_of?.table);
     if (base === undefined || !(touched.has(view.name) || touched.has(base.name))) continue;
-    await installRowTriggers(sql, folder, view, base);
+    await installRowTriggers(sql, view, base);
   }
-  await rememberRowsOf(sql, folder, tables);
 }
 
 function storedView(operation: ViewOperation): Parameters<typeof storeViews>[2][number] {
