@@ -217,7 +217,8 @@ test.each(CHANGES)("queries give the previous rows until a job has computed $wha
   await ended;
   await expectFresh(held);
   const { status, text } = await tested.post("/add", { n: 100, body: "one more" });
-  expect(status, text).toBe(200);
+  // The previous service computes its columns from a condition that is not stored any more.
+  expect(status, text).toBe(to.stored === "Doc.n > 3" ? 409 : 200);
 });
 
 test("functions run only for the rows that a changed condition moves", async () => {
