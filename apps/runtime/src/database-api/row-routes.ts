@@ -23,11 +23,12 @@ export function rowHandlers(
   return {
     tableList: async () => {
       await deps.ready();
-      return { tables: await describeTables(sql, readableTables(await catalogOf(sql))) };
+      const catalog = await catalogOf(sql);
+      return { tables: await describeTables(sql, catalog, readableTables(catalog)) };
     },
     tableShow: async ({ params }) => {
       const { table } = await tableOf(deps, params.table);
-      return (await describeTables(sql, [table]))[0];
+      return (await describeTables(sql, await catalogOf(sql), [table]))[0];
     },
     rowList: async ({ params, query: { cursor, limit }, reply }) => {
       const { table } = await tableOf(deps, params.table);

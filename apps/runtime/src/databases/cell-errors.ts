@@ -3,6 +3,7 @@ import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { conditionColumn } from "@appdb/engine/catalog/sql-names";
 import { type ReadableTable, readableTables } from "@appdb/engine/catalog/view-tables";
 import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
@@ -32,34 +33,46 @@ export async function findErrors(
   if (name === undefined) return await countTables(sql, target.text, tables);
   const table = tables.find((candidate) => candidate.name === name);
   const folder = `${target.text}/${name}`;
-  const view = readableTables(catalog).find(
-    (one) => one.view !== undefined && isIn(one, target.text) && one.name === name,
-  );
-  if (view?.view !== undefined) return [await listViewErrors(sql, view, { path: folder, column, limit })];
+  const readable = readableTables(catalog).filter((one) => isIn(one, target.text));
+  const view = readable.find((one) => one.view !== undefined && one.name === name);
+  const request = { path: folder, limit, tables };
+  if (view?.view !== undefined) return [await listViewErrors(sql, view, { ...request, column })];
   if (table === undefined && inFolder(folder).length > 0) return await countTables(sql, folder, inFolder(folder));
-  if (table === undefined) throw missing("table_not_found", `There is no table ${target.text}/${name}.`, name, tables);
+  if (table === undefined)
+    throw missing("table_not_found", `There is no table ${target.text}/${name}.`, name, readable);
   const columns = table.columns.filter((candidate) => candidate.is_hidden !== true);
   if (column !== undefined && !columns.some((candidate) => candidate.name === column)) {
-    throw missing("column_not_found", `Table ${name} has no column ${column}.`, column, columns);
+    const kind = table.rows_of == null ? "Table" : "View";
+    throw missing("column_not_found", `${kind} ${name} has no column ${column}.`, column, columns);
   }
-  return [
-    await listErrors(sql, table, {
-      path: `${target.text}/${name}`,
-      columns: column === undefined ? null : [column],
-      limit,
-    }),
-  ];
+  const own = await listErrors(sql, table, { ...request, columns: column === undefined ? null : [column] });
+  const base = tables.find((candidate) => candidate.name === table.rows_of?.table);
+  if (base === undefined || column !== undefined) return [own];
+  const makers = [table.rows_of?.column ?? "", conditionColumn(name)];
+  return [joined(await listErrors(sql, base, { ...request, columns: makers }), own, limit)];
+}
+
+/** The errors of an iterator view: of the rows that it has not made, with the key of the base's row, and of its rows. */
+function joined(ofBase: TableErrors, own: TableErrors, limit: number): TableErrors {
+  return {
+    table: own.table,
+    rows: ofBase.rows + own.rows,
+    counts: { ...own.counts, ...ofBase.counts },
+    errors: [...ofBase.errors, ...own.errors].slice(0, limit),
+  };
 }
 
 function isIn({ folder }: ReadableTable, target: string): boolean {
   return folder === folderSchema(target);
 }
 
+type ListRequest = Omit<Parameters<typeof listErrors>[2], "columns">;
+
 /** The errors of a view's own columns are errors of its table. */
 async function listViewErrors(
   sql: SqlConnection,
   { name, columns, view }: ReadableTable,
-  { path, column, limit }: { readonly path: string; readonly column: string | undefined; readonly limit: number },
+  { column, ...request }: ListRequest & { readonly column: string | undefined },
 ): Promise<TableErrors> {
   const known = columns.filter((one) => column === undefined || one.name === column);
   if (known.length === 0)
@@ -67,14 +80,14 @@ async function listViewErrors(
   const stored = known.flatMap((one) => view?.stored_as.get(one.name) ?? []);
   const own = stored.filter((one) => column !== undefined || one.includes("."));
   if (view === undefined) throw new TypeError(`${name} is not a view.`);
-  return await listErrors(sql, view.table, { path, columns: own, limit });
+  return await listErrors(sql, view.table, { ...request, columns: own });
 }
 
 async function countTables(sql: SqlConnection, path: string, tables: readonly CatalogTable[]): Promise<TableErrors[]> {
   const counts = await countErrors(sql, tables);
   const failing = tables.filter((table) => counts.has(table.id));
   return await Promise.all(
-    failing.map((table) => listErrors(sql, table, { path: `${path}/${table.name}`, columns: null, limit: 0 })),
+    failing.map((table) => listErrors(sql, table, { path: `${path}/${table.name}`, columns: null, limit: 0, tables })),
   );
 }
 

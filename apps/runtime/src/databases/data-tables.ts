@@ -1,6 +1,6 @@
 import type { DataTable } from "@appdb/contract/routes/pod";
 import { displayType } from "@appdb/contract/types";
-import type { Catalog } from "@appdb/engine/catalog/catalog";
+import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
 import { type ReadableTable, rowsSql } from "@appdb/engine/catalog/view-tables";
@@ -13,10 +13,14 @@ export async function catalogOf(sql: SqlConnection): Promise<Catalog> {
   return (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
 }
 
-/** Describes tables and views for users: their columns and sizes. A view has no bytes of its own. */
-export async function describeTables(sql: SqlConnection, all: readonly ReadableTable[]): Promise<DataTable[]> {
+/** Describes tables and views of a catalog for users: their columns and sizes. A view has no bytes of its own. */
+export async function describeTables(
+  sql: SqlConnection,
+  catalog: Catalog,
+  all: readonly ReadableTable[],
+): Promise<DataTable[]> {
   const tables = all.filter(({ view }) => view === undefined);
-  const bases = all.flatMap(({ view }) => view?.table ?? []);
+  const bases = all.flatMap((table) => table.view?.table ?? baseOf(table, catalog) ?? []);
   const counted = [...new Map([...tables, ...bases].map((table) => [table.id, table])).values()];
   const errors = await countErrors(sql, counted);
   const sizes = new Map([...(await readTableSizes(sql, tables)), ...(await countViews(sql, all))]);
@@ -31,9 +35,7 @@ export async function describeTables(sql: SqlConnection, all: readonly ReadableT
       value: column.computed?.text ?? null,
     })),
     rows: sizes.get(table.id)?.rows ?? 0,
-    errors: Object.entries(errors.get((table.view?.table ?? table).id) ?? {})
-      .filter(([column]) => isOf(table, column))
-      .reduce((sum, [, cells]) => sum + cells, 0),
+    errors: cellsOf(table, catalog, errors).reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
   }));
 }
@@ -46,6 +48,24 @@ function viewOf({ folder, rows_of: rowsOf, view }: ReadableTable): string | null
 
 function pathOf(folder: string, name: string): string {
   return folder === "public" ? name : `${folder}/${name}`;
+}
+
+/** The failed cells of a table or view; of an iterator view also those that would have made its rows. */
+function cellsOf(
+  table: ReadableTable,
+  catalog: Catalog,
+  errors: Awaited<ReturnType<typeof countErrors>>,
+): readonly [string, number][] {
+  const own = Object.entries(errors.get((table.view?.table ?? table).id) ?? {}).filter(([column]) =>
+    isOf(table, column),
+  );
+  const made = Object.entries(errors.get(baseOf(table, catalog)?.id ?? 0) ?? {});
+  return [...own, ...made.filter(([column]) => column === table.rows_of?.column)];
+}
+
+/** The table whose rows make those of an iterator view. */
+function baseOf({ folder, rows_of: rowsOf }: ReadableTable, { tables }: Catalog): CatalogTable | undefined {
+  return tables.find((table) => table.folder === folder && table.name === rowsOf?.table);
 }
 
 /** Whether errors of a column count for the table, or for the view whose column it is. */

@@ -119,7 +119,7 @@ async function withErrorCounts(sql: SqlConnection, catalog: Catalog, plan: Schem
   const viewCells = [...counts.values()].flatMap((cells) => Object.entries(cells));
   const countOfView = (path: string) => {
     const prefix = `${path.slice(path.lastIndexOf("/") + 1)}.`;
-    return viewCells.filter(([column]) => column.startsWith(prefix));
+    return [...viewCells.filter(([column]) => column.startsWith(prefix)), ...countOf(path)];
   };
   return {
     ...plan,

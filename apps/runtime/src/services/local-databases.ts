@@ -56,7 +56,9 @@ export async function deleteLocalDatabase(
   const inTerminals = await listConnectedServices(postgres.dsn(database));
   if (inTerminals.length > 0) throw servedInTerminal(database, inTerminals);
   const open = await databases.find(database);
-  const tables = open === undefined ? [] : await describeTables(open.sql, (await catalogOf(open.sql)).tables);
+  const catalog = open === undefined ? undefined : await catalogOf(open.sql);
+  const tables =
+    open === undefined || catalog === undefined ? [] : await describeTables(open.sql, catalog, catalog.tables);
   const deletion = {
     name: database,
     tables: tables.map(({ path, rows }) => ({ path: `${database}/${path}`, rows })),

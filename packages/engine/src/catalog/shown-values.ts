@@ -1,20 +1,13 @@
 import { readReference } from "@appdb/contract/media";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
-import { UUID_TYPE } from "../kinds/kinds.ts";
 import { isMedia } from "../kinds/media.ts";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { CatalogColumn } from "./catalog.ts";
 
 /** Characters of a long value in a plan. */
 const SHOWN = 120;
 /** Digits of a file's hash in a plan. */
 const HASH_SHOWN = 8;
-
-/** The columns that identify a row for people: the declared key, else the row's identity. */
-export function keyColumns(table: CatalogTable): readonly Pick<CatalogColumn, "name" | "type">[] {
-  const declared = table.columns.filter((column) => table.primary_key.includes(column.name));
-  return declared.length > 0 ? declared : [{ name: table.identity, type: UUID_TYPE }];
-}
 
 /** The key of a row, from the first of its values. */
 export function shownRowKey(

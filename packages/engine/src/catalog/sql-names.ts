@@ -53,9 +53,19 @@ export function conditionColumn(iteratorView: string): string {
   return viewColumnName(iteratorView, "(if)");
 }
 
+/** The view whose rows a hidden column says or makes: `cheap` of `cheap.(rows)`; undefined for any other column. */
+export function viewOfRows(column: string): string | undefined {
+  return /^(.+)\.\((?:rows|if)\)$/.exec(column)?.[1];
+}
+
 /** A column of a table for people: `bread.name`, or `cheap.label` for a column of a view. */
 export function columnPath(table: string, column: string): string {
-  return column.includes(".") ? column : `${table}.${column}`;
+  return column.includes(".") ? (viewOfRows(column) ?? column) : `${table}.${column}`;
+}
+
+/** The start of a sentence about a column: `Column bread.name`, or `View cheap` for the one that makes its rows. */
+export function columnLabel(table: string, column: string): string {
+  return `${viewOfRows(column) === undefined ? "Column" : "View"} ${columnPath(table, column)}`;
 }
 
 /** The hidden columns of a view in its table: that of its condition, which not every view has, and its own ones. */

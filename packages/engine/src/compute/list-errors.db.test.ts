@@ -28,14 +28,19 @@ test("failed cells are counted by column and listed in row order, without pendin
   const [table] = tables;
   if (table === undefined) throw new Error("no table");
   expect(await countErrors(deps().sql, tables)).toEqual(new Map([[table.id, { excerpt: 2, loud: 1 }]]));
-  const all = await listErrors(deps().sql, table, { path: "main/docs", columns: null, limit: 10 });
+  const all = await listErrors(deps().sql, table, { path: "main/docs", tables: [table], columns: null, limit: 10 });
   expect(all).toMatchObject({ table: "main/docs", rows: 2, counts: { excerpt: 2, loud: 1 } });
   expect(all.errors.map(({ column, errortype, cause }) => [column, errortype, cause])).toEqual([
     ["loud", "CellError", "excerpt"],
     ["excerpt", "ValueError", null],
     ["excerpt", "KeyError", null],
   ]);
-  const some = await listErrors(deps().sql, table, { path: "main/docs", columns: ["loud"], limit: 10 });
+  const some = await listErrors(deps().sql, table, {
+    path: "main/docs",
+    tables: [table],
+    columns: ["loud"],
+    limit: 10,
+  });
   expect(some.errors).toEqual([
     {
       key: { _row: expect.stringMatching(/^[0-9a-f-]{36}$/) },
@@ -46,7 +51,9 @@ test("failed cells are counted by column and listed in row order, without pendin
       cause: "excerpt",
     },
   ]);
-  expect((await listErrors(deps().sql, table, { path: "main/docs", columns: null, limit: 1 })).errors).toHaveLength(1);
+  expect(
+    (await listErrors(deps().sql, table, { path: "main/docs", tables: [table], columns: null, limit: 1 })).errors,
+  ).toHaveLength(1);
 });
 
 test("a page of rows shows why a cell has no value", async () => {
@@ -121,9 +128,14 @@ test("failed vectors are listed under their index and its column", async () => {
     embedding: { metric: "cosine", precision: "fp16", dimensions: 3, values },
   });
   const table = { ...stored, indexes: [index(null, "excerpt"), index("by_meaning", "loud")] };
-  const all = await listErrors(deps().sql, table, { path: "main/docs", columns: null, limit: 10 });
+  const all = await listErrors(deps().sql, table, { path: "main/docs", tables: [table], columns: null, limit: 10 });
   expect(all.counts).toEqual({ "title (embedding index)": 2, "title (embedding index by_meaning)": 1 });
-  const ofTitle = await listErrors(deps().sql, table, { path: "main/docs", columns: ["title"], limit: 10 });
+  const ofTitle = await listErrors(deps().sql, table, {
+    path: "main/docs",
+    tables: [table],
+    columns: ["title"],
+    limit: 10,
+  });
   expect(ofTitle.errors.map(({ column }) => column).sort()).toEqual([
     "title (embedding index by_meaning)",
     "title (embedding index)",

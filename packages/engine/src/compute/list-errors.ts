@@ -1,13 +1,28 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { shownColumn } from "../catalog/hidden-columns.ts";
+import { type RowKey, rowKey } from "../catalog/row-keys.ts";
+import { viewOfRows } from "../catalog/sql-names.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import type { CellError } from "./cell-errors.ts";
 
-/** A cell that waits for its value is not a failed one. */
-const FAILING = `_errors is not null and _errors @? '$.* ? (@.type() == "object")'`;
+/** SQL of a row with a failed cell. One that waits for its value is not failed. */
+function isFailing(table: CatalogTable): string {
+  return `"t"._errors is not null and ${ownErrorsSql(table)} @? '$.* ? (@.type() == "object")'`;
+}
+
+/** SQL of a row's errors, without those that its cells share with the rows that they have made: views have these. */
+function ownErrorsSql({ columns }: CatalogTable): string {
+  const makers = columns.filter(({ computed }) => computed !== null && madeRowsIn(computed.expr) !== undefined);
+  if (makers.length === 0) return '"t"._errors';
+  const shared = makers.map(
+    ({ name }) => `case when "t".${quoteIdent(name)} is not null then ${quoteLiteral(name)} end`,
+  );
+  return `("t"._errors - array_remove(array[${shared.join(", ")}]::text[], null))`;
+}
 
 /** Number of failed cells of each column, by table id. Tables and columns without any are omitted. */
 export async function countErrors(
@@ -66,7 +81,9 @@ async function countIn(
 ): Promise<readonly (readonly (string | null)[])[]> {
   if (tables.length === 0) return [];
   const parts = tables.map(
-    (table) => `select ${table.id}::text, e.key, count(*) from ${quoteTable(table)} t, jsonb_each(t._errors) e
+    (
+      table,
+    ) => `select ${table.id}::text, e.key, count(*) from ${quoteTable(table)} t, jsonb_each(${ownErrorsSql(table)}) e
       where t._errors is not null and e.value <> '"pending"' group by e.key`,
   );
   return (await sql.query({ text: parts.join(" union all ") })).rows;
@@ -77,37 +94,58 @@ async function countIn(
 export async function listErrors(
   sql: SqlConnection,
   table: CatalogTable,
-  input: { readonly path: string; readonly columns: readonly string[] | null; readonly limit: number },
+  input: {
+    readonly path: string;
+    readonly columns: readonly string[] | null;
+    readonly limit: number;
+    /** The other tables of the database: the rows of an iterator view have the key of the row that makes them. */
+    readonly tables: readonly CatalogTable[];
+  },
 ): Promise<TableErrors> {
-  const keys = table.columns.filter((column) => column.primary_key);
-  const shown = [quoteIdent(table.identity), ...keys.map((column) => quoteIdent(column.name))];
+  const key = rowKey(table, input.tables, "t");
+  const own = ownErrorsSql(table);
   const names = input.columns === null ? null : input.columns.flatMap((column) => namesOf(table, column));
-  const ofColumn = names === null ? "" : ` and _errors ?| array[${names.map(quoteLiteral).join(", ")}]`;
+  const ofColumn = names === null ? "" : ` and ${own} ?| array[${names.map(quoteLiteral).join(", ")}]::text[]`;
+  const failing = `where ${isFailing(table)}${ofColumn}`;
   const [counts, total, found] = await Promise.all([
     countErrors(sql, [table]),
-    sql.query({ text: `select count(*) from ${quoteTable(table)} where ${FAILING}` }),
+    sql.query({ text: `select count(*) from ${quoteTable(table)} as "t" ${failing}` }),
     sql.query({
-      text: `select _errors, ${shown.join(", ")} from ${quoteTable(table)} where ${FAILING}${ofColumn}
-        order by ${quoteIdent(table.identity)} limit $1::int`,
+      text: `select ${[own, ...key.values].join(", ")} from ${quoteTable(table)} as "t" ${failing}
+        order by "t".${quoteIdent(table.identity)} limit $1::int`,
       values: [input.limit],
     }),
   ]);
-  const errors = found.rows.flatMap(([text, identity, ...values]): CellErrorRecord[] => {
-    const named = keys.map((column, at) => {
+  const errors = found.rows.flatMap(([text, ...values]): CellErrorRecord[] => {
+    const named = key.columns.map((column, at) => {
       const value = values[at] ?? null;
       return [column.name, value === null ? null : plainJson(column, value)];
     });
-    const key = keys.length === 0 ? { [table.identity]: identity } : Object.fromEntries(named);
-    return cellsOf(text ?? "{}", names).map((cell) => ({ key, ...cell, column: shownColumn(table, cell.column) }));
+    return cellsOf(text ?? "{}", names).map((cell) => {
+      const { column, cause } = cell;
+      return {
+        ...cell,
+        key: Object.fromEntries(named),
+        column: shownCell(table, column),
+        cause: cause === null ? null : shownCell(table, cause),
+      };
+    });
   });
   return {
     table: input.path,
     rows: Number(total.rows[0]?.[0]),
     counts: Object.fromEntries(
-      Object.entries(counts.get(table.id) ?? {}).filter(([name]) => names === null || input.columns?.includes(name)),
+      Object.entries(counts.get(table.id) ?? {}).flatMap(([name, cells]) =>
+        names === null || input.columns?.includes(name) ? [[shownCell(table, name), cells]] : [],
+      ),
     ),
     errors: errors.slice(0, input.limit),
   };
+}
+
+/** The column of a failed cell for people; the view, if the cell makes its rows. */
+function shownCell(table: CatalogTable, column: string): string {
+  return viewOfRows(column) ?? shownColumn(table, column);
 }
 
 function cellsOf(text: string, only: readonly string[] | null): Omit<CellErrorRecord, "key">[] {
@@ -127,7 +165,7 @@ function cellsOf(text: string, only: readonly string[] | null): Omit<CellErrorRe
 }
 
 /** As in an HTTP response. An integer beyond the exact range of JSON readers stays text. */
-function plainJson({ type }: CatalogTable["columns"][number], text: string): unknown {
+function plainJson({ type }: RowKey["columns"][number], text: string): unknown {
   const value = fromSqlText(type, text);
   return typeof value === "bigint" ? String(value) : JSON.parse(valueToJson(type.kind, value));
 }

@@ -3,7 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction, GraphStep } from "@appdb/contract/worker-protocol";
 import type { CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
-import { columnPath } from "../catalog/sql-names.ts";
+import { columnLabel } from "../catalog/sql-names.ts";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { cellErrorsRead, referencedColumns, udfsOf, valuesRead } from "../expressions/needs-python.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
@@ -175,7 +175,7 @@ function functionsOf(
       const known = functions.get(id);
       if (known === undefined) {
         throw appError("schema_mismatch", {
-          detail: `Column ${columnPath(table.name, column.name)} calls ${id}, which the application does not declare.`,
+          detail: `${columnLabel(table.name, column.name)} calls ${id}, which the application does not declare.`,
           hint: "Update the tables: cli schema update <app file> <target>",
           meta: { table: table.name, column: column.name, function: id },
         });

@@ -3,7 +3,7 @@ import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
-import { columnPath } from "../catalog/sql-names.ts";
+import { columnLabel, columnPath } from "../catalog/sql-names.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 import { planPython } from "./plan-compute.ts";
@@ -122,7 +122,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const storeCode = storeFailure(error);
   if (storeCode !== undefined) {
     return appError(storeCode, {
-      detail: `Column ${columnPath(table.name, shownColumn(table, column))}: ${error.message}`,
+      detail: `${columnLabel(table.name, shownColumn(table, column))}: ${error.message}`,
       hint: storeHint(storeCode),
       meta: { table: table.name, column },
     });
@@ -131,7 +131,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
   const text = own?.computed?.text;
   const index = indexOfHiddenColumn(table, column);
   return appError(CODES[error.kind], {
-    detail: `Column ${columnPath(table.name, shownColumn(table, column))}: ${describeUdfError(error, text)}${at}`,
+    detail: `${columnLabel(table.name, shownColumn(table, column))}: ${describeUdfError(error, text)}${at}`,
     hint: hintFor(error),
     meta: {
       table: table.name,

@@ -10,13 +10,16 @@ import {
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
+import { rowKey } from "../catalog/row-keys.ts";
 import { followDroppedColumns } from "../catalog/row-triggers.ts";
 import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
-import { columnPath } from "../catalog/sql-names.ts";
+import { shownRowKey } from "../catalog/shown-values.ts";
+import { columnLabel } from "../catalog/sql-names.ts";
 import { keepDefinitions } from "../catalog/view-store.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { JobLost, type RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
@@ -135,7 +138,9 @@ function withReaders(table: CatalogTable, columns: readonly CatalogColumn[]): re
 /** The error for people about the row that ended a fill. */
 export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFailed): Promise<JobError> {
   const { error, column } = failure;
-  const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find((candidate) => candidate.id === job.table_id);
+  const row = table === undefined ? [] : await readRowKey(sql, table, tables, failure.row);
   const counted = await sql.query({
     text: "select rows_done, rows_total from appdb.jobs where id = $1",
     values: [job.id],
@@ -146,16 +151,15 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const shown = table === undefined ? column : shadowedName(table, column);
   const isNew = failing?.state === "filling" && !isOfShadow;
   const where = error.at === null ? "" : ` (${error.at})`;
-  const identity = table?.identity ?? "_row";
   const isManual = job.kind === "recompute" && job.undo.length === 0;
   const isMissing = error.kind === "missing";
   const again = isManual ? " and try again" : ", then run the update again";
   const what = isMissing
     ? describeUdfError(error)
-    : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
+    : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${row.map(({ name, shown }) => `${name} = ${shown}`).join(", ")}`;
   return {
     code: isManual ? "recompute_failed" : "fill_failed",
-    detail: `Column ${columnPath(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew, done)}`,
+    detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew, done)}`,
     hint: isMissing
       ? "Restore the function, or change the column and run `cli schema update`."
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
@@ -166,11 +170,33 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
       type: error.type,
       message: error.message,
       at: error.at,
-      row: { [identity]: failure.row },
+      row: Object.fromEntries(row.map(({ name, shown }) => [name, shown])),
       rows_done: done,
       rows_total: total,
     },
   };
+}
+
+/** The key of a row as text. A row that was deleted meanwhile has its identity. */
+async function readRowKey(
+  sql: SqlPool,
+  table: CatalogTable,
+  tables: readonly CatalogTable[],
+  id: string,
+): Promise<readonly { readonly name: string; readonly shown: string }[]> {
+  const { columns, values } = rowKey(table, tables, "t");
+  const identity = quoteIdent(table.identity);
+  const { rows } = await sql.query({
+    text: `select ${values.join(", ")} from ${quoteTable(table)} as "t" where "t".${identity} = $1::uuid`,
+    values: [id],
+  });
+  const [found] = rows;
+  if (found === undefined) return [{ name: table.identity, shown: id }];
+  const key = shownRowKey(columns, found);
+  return columns.map(({ name, type }) => {
+    const value = key[name];
+    return { name, shown: type.kind === "uuid" ? String(value) : JSON.stringify(value) };
+  });
 }
 
 function describeRemaining(job: Job, isNew: boolean, done: number): string {

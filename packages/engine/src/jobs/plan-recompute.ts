@@ -4,7 +4,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { insertJob } from "../catalog/catalog-store.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { columnPath, ownColumns } from "../catalog/sql-names.ts";
+import { columnLabel, ownColumns } from "../catalog/sql-names.ts";
 import { layOutRow } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -173,7 +173,7 @@ function notComputableReason(column: CatalogColumn, computable: ReadonlySet<stri
 
 function notComputable(table: CatalogTable, column: CatalogColumn, computable: ReadonlySet<string>): Error {
   return appError("invalid_request", {
-    detail: `Column ${columnPath(table.name, column.name)} ${notComputableReason(column, computable)} and cannot be recomputed.`,
+    detail: `${columnLabel(table.name, column.name)} ${notComputableReason(column, computable)} and cannot be recomputed.`,
     hint: "Name a computed column, or omit the column to recompute all.",
     meta: { table: table.name, column: column.name },
   });

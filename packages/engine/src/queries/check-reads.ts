@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
 import type { BoundTable } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
-import { columnPath } from "../catalog/sql-names.ts";
+import { columnLabel } from "../catalog/sql-names.ts";
 import { folderSchema } from "../target.ts";
 import { type ServiceIdentity, updateHint } from "../write/table-version.ts";
 
@@ -35,12 +35,12 @@ export function checkReads(known: BoundTable, catalog: Catalog, service: Service
     // The identity of a row, which queries over iterator views read, need not be a declared column.
     if (column === undefined && name === table.identity && name === now.identity) continue;
     const current = now.columns.find((candidate) => candidate.id === column?.id);
-    const path = columnPath(table.name, name);
-    if (column === undefined || current === undefined) throw refuse(`Column ${path} was dropped.`, name);
-    if (current.name !== name) refuse(`Column ${path} was renamed to ${current.name}.`, name);
+    const label = columnLabel(table.name, name);
+    if (column === undefined || current === undefined) throw refuse(`${label} was dropped.`, name);
+    if (current.name !== name) refuse(`${label} was renamed to ${current.name}.`, name);
     if (JSON.stringify(current.type) !== JSON.stringify(column.type)) {
       const types = `${displayType(column.type, column.nullable)} to ${displayType(current.type, current.nullable)}`;
-      refuse(`Column ${path} was changed from ${types}.`, name);
+      refuse(`${label} was changed from ${types}.`, name);
     }
   }
   return now;

@@ -1,5 +1,6 @@
 import { JSON_HEADERS } from "../answers/answers.ts";
 import { indexOfHiddenColumn } from "../catalog/hidden-columns.ts";
+import { viewOfRows } from "../catalog/sql-names.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 
@@ -24,8 +25,13 @@ export function cellErrorHeaders(layout: RowLayout): (row: Row) => Readonly<Reco
 /** The header item of a failed column, or of the column under an embedding index: `text;embedding_index="by_words"`. */
 export function failedItem({ table }: RowLayout, column: string): string {
   const index = indexOfHiddenColumn(table, column);
-  if (index === undefined) return column;
-  return `${index.columns[0]};embedding_index${index.name === null ? "" : `=${quoted(index.name)}`}`;
+  if (index === undefined) return token(viewOfRows(column) ?? column);
+  return `${token(index.columns[0] ?? "")};embedding_index${index.name === null ? "" : `=${quoted(index.name)}`}`;
+}
+
+/** A name in a list of RFC 8941: a token, or a string where the name has other signs. */
+function token(name: string): string {
+  return /^[A-Za-z*][\w!#$%&'*+.^`|~:/-]*$/.test(name) ? name : quoted(name);
 }
 
 /** A header string holds printable ASCII; Python class names can have other characters. */

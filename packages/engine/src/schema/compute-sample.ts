@@ -1,7 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { keyColumns, shownOf, shownRowKey, shownValue } from "../catalog/shown-values.ts";
+import { rowKey } from "../catalog/row-keys.ts";
+import { shownOf, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
@@ -28,6 +29,9 @@ export interface SampleInput {
   /** Computed columns, with their names after the update. */
   readonly columns: readonly string[];
   readonly functions: Catalog["functions"];
+  readonly tables: Catalog["tables"];
+  /** SQL over a row, under `t`, of those that may be in the sample. */
+  readonly scope: string;
 }
 
 export interface SampleDeps {
@@ -74,23 +78,23 @@ interface Batch {
 async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signal: AbortSignal): Promise<SampledBatch> {
   const { before, after, sources, columns } = input;
   const { graph, cursor, limit } = batch;
-  const key = keyColumns(before);
+  const key = rowKey(before, input.tables, "t");
   const previous = columns.flatMap((name) => {
     const id = after.columns.find((column) => column.name === name)?.id;
     return before.columns.filter((column) => column.id === id).map((column) => ({ name, column }));
   });
-  const shown = [...key, ...previous.map(({ column }) => column)];
+  const shown = previous.map(({ column }) => column);
+  const first = 1 + key.columns.length;
   const inputs = graph?.inputs ?? [];
   const text = selectSample(
     before,
-    shown,
-    inputs.map((input) => input.name),
+    { key, columns: shown, inputs: inputs.map((input) => input.name), scope: input.scope },
     sources,
   );
   const read = (await deps.sql.query({ text, values: [cursor, limit] })).rows;
   const rows = read.map((values): ReadRow => {
     const given = inputs.map((input, at) => {
-      const value = values[1 + shown.length + at] ?? null;
+      const value = values[first + shown.length + at] ?? null;
       return value === null ? null : fromSqlText(input.type, value);
     });
     return { id: values[0] ?? "", inputs: given };
@@ -104,14 +108,14 @@ async function compute(deps: SampleDeps, input: SampleInput, batch: Batch, signa
     const failed = result?.errors == null ? {} : ownErrors(result.errors);
     const errors = spreadErrors(after, new Set(columns), failed);
     const old = previous.map(({ name, column }, which) => {
-      return [name, shownValue(column, values[1 + key.length + which] ?? null)] as const;
+      return [name, shownValue(column, values[first + which] ?? null)] as const;
     });
     const fromGraph = (graph?.steps ?? []).map((step, which) => {
       const value = result?.values[which] ?? null;
       return [step.name, countOfMade(step.expr, value) ?? shownOf(step.type.kind, value)] as const;
     });
     return {
-      key: shownRowKey(key, values.slice(1)),
+      key: shownRowKey(key.columns, values.slice(1)),
       old: new Map(old),
       new: new Map([...fromGraph, ...(stepped.get(row.id) ?? [])]),
       errors: new Map(Object.entries(errors).map(([name, error]) => [name, `${error.type}: ${error.message}`])),

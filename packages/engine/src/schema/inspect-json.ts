@@ -1,6 +1,7 @@
 import type { ColumnType } from "@appdb/contract/types";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { keyColumns, shownRowKey, shownValue } from "../catalog/shown-values.ts";
+import { keyColumns } from "../catalog/row-keys.ts";
+import { shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection } from "../ports.ts";

@@ -1,6 +1,7 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { keyColumns, shownRowKey, shownValue } from "../catalog/shown-values.ts";
+import { keyColumns } from "../catalog/row-keys.ts";
+import { shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { type Check, VALUE } from "../kinds/type-change.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";

@@ -64,14 +64,14 @@ test("a changed expression shows rows, time and samples, and stores nothing", as
 });
 
 /** A view of the rows below a number. */
-function withView(below: number): Manifest {
+function withView(below: number, made = call("string.upper", "string", title)): Manifest {
   const n = { ...col("n", "int"), nullable: true };
   const filter = {
     text: `n < ${below}`,
     expr: { ...call("op.lt", "bool", n, lit(String(below), "int")), nullable: true },
   };
   const view = { base: "docs", filter, columns: null };
-  const small = aTable("small", [aComputed("up", call("string.upper", "string", title))], { primary_key: [], view });
+  const small = aTable("small", [aComputed("up", made)], { primary_key: [], view });
   return { ...docs(), tables: [...docs().tables, small] };
 }
 
@@ -84,7 +84,23 @@ test("a changed condition of a view shows the rows that enter or leave it", asyn
     "the view will have the rows with n < 14 instead of n < 10",
     "column 'up': it will be computed for the rows that enter the view",
   ]);
-  expect((await preview(withView(14))).up).toMatchObject({ rows: 4, columns: ["small.up"] });
+  const { up } = await preview(withView(14));
+  expect(up).toMatchObject({ rows: 4, columns: ["small.up"] });
+  expect(up?.samples.map((sample) => sample.new)).toEqual(["TITLE 10", "TITLE 11", "TITLE 12", "TITLE 13"]);
+});
+
+test("the sample of a view leaves out rows that are not in it, before or after", async () => {
+  await apply(withView(45));
+  await insertDocs(50);
+  await bench.execute({ text: "update docs set n = 51 - substr(title, 7)::int" });
+  await bench.execute({ text: 'update docs set "small.up" = upper(title) where n < 45' });
+  const lower = call("string.lower", "string", title);
+  const { up } = await preview(withView(46, lower));
+  expect(up).toMatchObject({ rows: 50, sampled: 45 });
+  expect(up?.samples.map((sample) => [sample.old, sample.new])).toEqual([
+    [null, "title 6"],
+    ...[7, 8, 9, 10].map((n) => [`TITLE ${n}`, `title ${n}`]),
+  ]);
 });
 
 test("the sample calls application functions and shows failing rows first", async () => {

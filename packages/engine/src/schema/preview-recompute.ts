@@ -1,16 +1,19 @@
 import { AppError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestFunction } from "@appdb/contract/manifest";
-import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { guardOf } from "../catalog/guards.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { newShadows } from "../catalog/shadow-columns.ts";
+import { compileSql, type SqlSources } from "../expressions/compile-sql.ts";
 import type { JobDeps } from "../jobs/job-deps.ts";
 import { keptValues } from "../jobs/kept-values.ts";
 import { createLazyRunner } from "../jobs/run-rows.ts";
 import type { SqlConnection } from "../ports.ts";
-import { quoteTable } from "../sql/quote.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { type SampledRow, type SampleInput, sampleBatch } from "./compute-sample.ts";
 import { factKey, type PlanFacts, type Recompute, type RowSample } from "./facts.ts";
-import { sourcesOf } from "./sample-statement.ts";
+import { type ColumnSources, sourcesOf } from "./sample-statement.ts";
 import { columnsWithShadows } from "./shadow-operations.ts";
 import { columnsToCompute, tableAfter } from "./table-after.ts";
 
@@ -53,10 +56,12 @@ export async function previewRecomputes(
     if (columns.length === 0) continue;
     const sources = sourcesOf(before, after, own);
     const known = { ...catalog, functions };
+    const moved = movedBy(before, after, own);
+    const scope = moved ?? rowsOfViews(before, after, columns, sources);
     const previews = await previewTable(
       deps,
       known,
-      { before, after, sources, columns, functions, moved: movedBy(before, after, own) },
+      { before, after, sources, columns, functions, tables: catalog.tables, moved, scope },
       runtime_id,
       signal,
     );
@@ -72,7 +77,8 @@ async function previewTable(
   runtimeId: string,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Recompute>> {
-  const rows = await countRows(deps.sql, input.before, input.moved);
+  const rows = await countRows(deps.sql, input.before, input.moved ?? "true");
+  const computed = await countRows(deps.sql, input.before, input.scope);
   await using runner = createLazyRunner(
     { ...deps, owner: "preview" },
     { catalog, folder: input.before.folder, columns: input.after.columns },
@@ -99,33 +105,65 @@ async function previewTable(
         sampled = [...shown.rows, ...more.rows];
       }
     }
-    if (timed > 0 && note === null) estimate = rows * (elapsed / 1000 / timed + WRITE_S * input.columns.length);
+    if (timed > 0 && note === null)
+      estimate = (computed * elapsed) / 1000 / timed + rows * WRITE_S * input.columns.length;
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
     note = error.message;
   }
   const common = { rows, columns: input.columns, estimate_s: rounded(estimate), sampled: sampled.length, note };
-  return new Map(input.columns.map((column) => [column, { ...common, samples: samplesOf(column, sampled) }]));
+  return new Map(input.columns.map((column) => [column, { ...common, samples: samplesOf(column, input, sampled) }]));
 }
 
 /** The start of a worker counts neither as quick nor as slow. */
 const STARTING_MS = 3_000;
 
 /** Failing rows come first, then changed values: these matter most to people. */
-function samplesOf(column: string, rows: readonly SampledRow[]): readonly RowSample[] {
+function samplesOf(name: string, { after }: SampleInput, rows: readonly SampledRow[]): readonly RowSample[] {
+  const isOfView = memberOf(after.columns.find((column) => column.name === name)) !== null;
   const samples = rows.map(
     (row): RowSample => ({
       key: row.key,
-      old: row.old.get(column) ?? null,
-      new: row.errors.has(column) ? null : (row.new.get(column) ?? null),
-      error: row.errors.get(column) ?? null,
+      old: row.old.get(name) ?? null,
+      new: row.errors.has(name) ? null : (row.new.get(name) ?? null),
+      error: row.errors.get(name) ?? null,
     }),
   );
   const weightOf = ({ old, new: now, error }: RowSample): number => {
     if (error !== null) return 0;
     return JSON.stringify(old) === JSON.stringify(now) ? 2 : 1;
   };
-  return samples.sort((a, b) => weightOf(a) - weightOf(b)).slice(0, SHOWN);
+  return samples
+    .filter(({ old, new: now, error }) => !isOfView || old !== null || now !== null || error !== null)
+    .sort((a, b) => weightOf(a) - weightOf(b))
+    .slice(0, SHOWN);
+}
+
+/** The condition of a view's column; null for other columns. */
+function memberOf(column: CatalogColumn | undefined): Expr | null {
+  return column?.is_hidden === true && column.computed !== null ? guardOf(column.computed.expr).member : null;
+}
+
+/** SQL over `t` of the rows that are in the views whose columns are computed, before or after; of all rows for others. */
+function rowsOfViews(
+  before: CatalogTable,
+  after: CatalogTable,
+  columns: readonly string[],
+  sources: ColumnSources,
+): string {
+  const conditions = new Set<string>();
+  const add = (member: Expr | null, columnSql: SqlSources["columnSql"]): boolean => {
+    const sql = member === null ? undefined : compileSql(member, { columnSql });
+    if (sql !== undefined) conditions.add(`(${sql})`);
+    return sql !== undefined;
+  };
+  for (const name of columns) {
+    const column = after.columns.find((one) => one.name === name);
+    const was = before.columns.find(({ id }) => id === column?.id);
+    const isKnown = add(memberOf(column), (read) => (columns.includes(read.name) ? undefined : sources.get(read.name)));
+    if (!isKnown || (was !== undefined && !add(memberOf(was), (read) => `t.${quoteIdent(read.name)}`))) return "true";
+  }
+  return [...conditions].join(" or ");
 }
 
 function rounded(seconds: number | null): number | null {
@@ -142,7 +180,7 @@ function movedBy(before: CatalogTable, after: CatalogTable, operations: readonly
   return keptValues({ ...before, columns: [...before.columns, ...shadows] }, shadows).moved;
 }
 
-async function countRows(sql: SqlConnection, table: CatalogTable, moved: string | null): Promise<number> {
-  const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)} where ${moved ?? "true"}` });
+async function countRows(sql: SqlConnection, table: CatalogTable, scope: string): Promise<number> {
+  const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)} as t where ${scope}` });
   return Number(rows[0]?.[0]);
 }

@@ -1,5 +1,6 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
+import type { RowKey } from "../catalog/row-keys.ts";
 import { ERRORS_INPUT } from "../compute/cell-errors.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import { fromTransport, storageType, transportType } from "../kinds/storage-type.ts";
@@ -39,18 +40,24 @@ export function sourcesOf(
 /** The first rows after $1 (null for the start), at most $2: identity, key, old values, then the inputs. */
 export function selectSample(
   before: CatalogTable,
-  shown: readonly Pick<CatalogColumn, "name">[],
-  inputs: readonly string[],
+  read: {
+    readonly key: RowKey;
+    readonly columns: readonly Pick<CatalogColumn, "name">[];
+    readonly inputs: readonly string[];
+    /** SQL over a row. */
+    readonly scope: string;
+  },
   sources: ColumnSources,
 ): string {
   const id = `t.${quoteIdent(before.identity)}`;
   const values = [
     id,
-    ...shown.map((column) => `t.${quoteIdent(column.name)}`),
-    ...inputs.map((name) => sources.get(name) ?? "null"),
+    ...read.key.values,
+    ...read.columns.map((column) => `t.${quoteIdent(column.name)}`),
+    ...read.inputs.map((name) => sources.get(name) ?? "null"),
   ];
   return `select ${values.join(", ")} from ${quoteTable(before)} as t
-    where ($1::uuid is null or ${id} > $1::uuid) order by ${id} limit $2::int`;
+    where (${read.scope}) and ($1::uuid is null or ${id} > $1::uuid) order by ${id} limit $2::int`;
 }
 
 /** The results of the steps for rows. Parameters: $1 identities, then an array per given column. Identity first,

@@ -4,7 +4,7 @@ import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameType } from "../catalog/compare.ts";
-import { columnPath } from "../catalog/sql-names.ts";
+import { columnLabel } from "../catalog/sql-names.ts";
 import { computedClosure } from "../compute/plan-compute.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -56,7 +56,7 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
   const lost = dropped.find(({ name }) => read.has(name));
   if (lost !== undefined) {
     const meta = { table: known.name, column: lost.name };
-    throw schemaChanged(service, `Column ${columnPath(known.name, lost.name)} was dropped.`, meta);
+    throw schemaChanged(service, `Column ${columnLabel(known.name, lost.name)} was dropped.`, meta);
   }
   const knownIds = new Set(known.columns.map((column) => column.id));
   const added = current.columns.filter((column) => !knownIds.has(column.id));
@@ -103,18 +103,18 @@ function refuseChange(
   column: CatalogColumn,
   current: CatalogTable,
 ): void {
-  const path = columnPath(known.name, column.name);
+  const label = columnLabel(known.name, column.name);
   const meta = { table: known.name, column: column.name };
   const now = current.columns.find((candidate) => candidate.id === column.id);
-  if (now === undefined) throw schemaChanged(service, `Column ${path} was dropped.`, meta);
-  if (now.name !== column.name) throw schemaChanged(service, `Column ${path} was renamed to ${now.name}.`, meta);
+  if (now === undefined) throw schemaChanged(service, `${label} was dropped.`, meta);
+  if (now.name !== column.name) throw schemaChanged(service, `${label} was renamed to ${now.name}.`, meta);
   if (!isSameType(now.type, column.type)) {
     const types = `${displayType(column.type, column.nullable)} to ${displayType(now.type, now.nullable)}`;
-    throw schemaChanged(service, `Column ${path} was changed from ${types}.`, meta);
+    throw schemaChanged(service, `${label} was changed from ${types}.`, meta);
   }
   if ((now.computed === null) !== (column.computed === null)) {
     const kind = now.computed === null ? "stored" : "computed";
-    throw schemaChanged(service, `Column ${path} is now a ${kind} column.`, meta);
+    throw schemaChanged(service, `${label} is now a ${kind} column.`, meta);
   }
 }
 

@@ -1,0 +1,140 @@
+import { parseTarget } from "@appdb/contract/names";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { readableTables } from "@appdb/engine/catalog/view-tables";
+import { startRecompute } from "@appdb/engine/jobs/plan-recompute";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { afterEach, expect, test } from "vitest";
+import { findErrors } from "./cell-errors.ts";
+import { describeTables } from "./data-tables.ts";
+
+const appWith = (bad: string) => `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+class Word(TypedDict):
+    word: str
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        if word == "boom":
+            raise ValueError("I was told to raise")
+        yield {"word": word}
+
+@db.udf
+def loud(text: str) -> str:
+    if text == "${bad}":
+        raise KeyError(text)
+    return text.upper()
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    body: db.String
+
+class Low(Base, name="low", base=Doc.where(Doc.id < 5)):
+    big = loud(Doc.body)
+
+class W(Base, name="words", base=Doc, iterator=words(Doc.body)):
+    big = loud(word)
+
+class Deep(Base, name="deep", base=W, iterator=words(W.word)):
+    bigger = loud(word)
+
+api = Router(name="api")
+api.add_insert_route(Doc, path="/add", on_error="ignore")
+`;
+
+let tested: TestApplication;
+
+afterEach(async () => {
+  await tested?.[Symbol.asyncDispose]();
+});
+
+async function found(table?: string) {
+  const open = async (text: string) => ({
+    sql: tested.sql,
+    name: text,
+    target: parseTarget(text),
+    hold: () => never(),
+  });
+  return (await findErrors(open, { target: "main", table, limit: 100 })).map(
+    ({ table: path, rows, counts, errors }) => ({
+      path,
+      rows,
+      counts,
+      cells: errors.map(({ key, column, errortype }) => [key, column, errortype]),
+    }),
+  );
+}
+
+function never(): never {
+  throw new Error("nothing is held");
+}
+
+test("errors of an iterator view are those of rows that were not made, and of rows by the base's key and their number", async () => {
+  tested = await openTestApplication(appWith("bad"));
+  const first = await tested.post("/add", { id: 5, body: "a boom" });
+  expect(first.headers["x-cell-errors"]).toBe('words;type="ValueError"');
+  const second = await tested.post("/add", { id: 6, body: "good bad" });
+  expect(second.headers["x-cell-errors"]).toBe('words;type="KeyError"');
+  expect(await found("words")).toEqual([
+    {
+      path: "main/words",
+      rows: 2,
+      counts: { big: 1, words: 1 },
+      cells: [
+        [{ id: 5 }, "words", "ValueError"],
+        [{ id: 6, pos: 1 }, "big", "KeyError"],
+      ],
+    },
+  ]);
+  expect(await found("deep")).toMatchObject([{ cells: [[{ id: 6, "words.pos": 1, pos: 0 }, "bigger", "KeyError"]] }]);
+  expect(await found("docs")).toMatchObject([
+    { rows: 1, counts: { words: 1 }, cells: [[{ id: 5 }, "words", "ValueError"]] },
+  ]);
+  expect((await found()).map(({ path, counts }) => [path, counts])).toEqual([
+    ["main/deep", { bigger: 1 }],
+    ["main/docs", { words: 1 }],
+    ["main/words", { big: 1 }],
+  ]);
+  const catalog = await loadCatalog(tested.sql);
+  const described = await describeTables(tested.sql, catalog, readableTables(catalog));
+  expect(described.map(({ path, errors }) => [path, errors])).toEqual([
+    ["deep", 1],
+    ["docs", 0],
+    ["words", 2],
+    ["low", 0],
+  ]);
+});
+
+test("a filtered view without failing cells has none, and unknown tables are answered with the views, too", async () => {
+  tested = await openTestApplication(appWith("bad"));
+  await tested.post("/add", { id: 5, body: "a boom" });
+  expect(await found("low")).toEqual([{ path: "main/low", rows: 0, counts: {}, cells: [] }]);
+  await tested.post("/add", { id: 1, body: "bad" });
+  expect(await found("low")).toEqual([
+    { path: "main/low", rows: 1, counts: { "low.big": 1 }, cells: [[{ id: 1 }, "low.big", "KeyError"]] },
+  ]);
+  await expect(found("nope")).rejects.toMatchObject({ hint: "There are: deep, docs, words, low" });
+});
+
+test("a failed job names the row by its key, of an iterator view by that of the base and its number", async () => {
+  tested = await openTestApplication(appWith("none"));
+  await tested.post("/add", { id: 7, body: "good bad" });
+  const changed = appWith("bad").replace("loud(word)", 'loud(word) + "!"');
+  await expect(tested.finish(await tested.update(changed))).rejects.toMatchObject({
+    message: expect.stringContaining(
+      "Column words.big: app:loud failed with KeyError: 'bad' (app.py:22) for the row id = 7, pos = 1; 0 of 2 rows",
+    ),
+    meta: { row: { id: "7", pos: "1" } },
+  });
+  const request = { folder: "public", table: "words", columns: [], cascade: true, errors_only: false } as const;
+  const { job = "" } = await tested.sql.transaction((sql) => startRecompute(sql, { ...request, on_error: "abort" }));
+  await expect(tested.finish([job])).rejects.toMatchObject({
+    message: expect.stringMatching(/^View words: .*KeyError: 'bad' \(column big at pos 1\).* for the row id = 7; /),
+  });
+});
