@@ -41,7 +41,8 @@ export type TablePlan = z.infer<typeof tablePlanSchema>;
 /** A computed column with values from previous code of a function. Nothing is recomputed without a request. */
 export const staleColumnSchema = z.strictObject({
   table: z.string(),
-  column: z.string(),
+  /** Null for the rows of a view. */
+  column: z.string().nullable(),
   /** Ids of the functions whose code, or a module of theirs, changed. */
   functions: z.array(z.string()),
   /** The command that recomputes it. */

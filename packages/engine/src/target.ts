@@ -8,8 +8,8 @@ export function folderSchema(target: string): string {
   return cut < 0 ? "public" : target.slice(cut + 1);
 }
 
-/** The command that recomputes a column with values of previous code. */
-export function recomputeCommand(target: string, appFile: string, table: string, column: string): string {
+/** The command that recomputes a column with values of previous code, or the rows of a view. */
+export function recomputeCommand(target: string, appFile: string, table: string, column: string | null): string {
   if (isHosted(target)) return `cli schema update ${appFile} ${target} --recompute`;
-  return `cli recompute ${target}/${table} ${column}`;
+  return `cli recompute ${target}/${table}${column === null ? "" : ` ${column}`}`;
 }

@@ -18,6 +18,8 @@ export function showProgress(
     const rowsTotal = Math.max(progress.rows_total, rowsDone);
     const percent = rowsTotal === 0 ? 100 : Math.floor((rowsDone / rowsTotal) * 100);
     const failed = errors === 0 ? "" : `, ${count(errors, "cell")} failed`;
-    out.status(`${verb} ${table}.${column}: ${rowsDone} of ${rowsTotal} rows (${percent} %)${failed}`);
+    // a column of a view has the name of its view already
+    const name = column.includes(".") ? column : `${table}.${column}`;
+    out.status(`${verb} ${name}: ${rowsDone} of ${rowsTotal} rows (${percent} %)${failed}`);
   };
 }

@@ -40,9 +40,8 @@ export function printSchemaPlan(plan: SchemaPlan, out: Output): void {
     out.line(`* ${plan.target}/${table}: ${columns.join(", ")} still being computed${rows}; an update waits for it`);
   }
   for (const { table, column, functions, command } of plan.stale) {
-    out.line(
-      `* ${table}: '${column}' has values from previous code of ${functions.join(", ")}; compute them again: ${command}`,
-    );
+    const what = column === null ? "the view has rows" : `'${column}' has values`;
+    out.line(`* ${table}: ${what} from previous code of ${functions.join(", ")}; compute them again: ${command}`);
   }
   for (const outdated of plan.outdated ?? []) out.line(`* ${describeOutdated(outdated)}`);
   for (const broken of plan.breaks ?? []) {

@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { JobRecord } from "@appdb/contract/jobs";
 import { JOBS_CHANNEL } from "../catalog/load-catalog.ts";
+import { shownNames } from "../catalog/sql-names.ts";
 import type { JobError } from "../jobs/job-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { cancelBackground } from "./background-store.ts";
@@ -43,7 +44,7 @@ export async function listJobs(
     type Raw = Omit<JobRecord, "error"> & { readonly folder: string; readonly error: JobError | null };
     const { folder: of, ...job } = JSON.parse(text ?? "") as Raw;
     const path = [database, ...(of === "public" ? [] : of.split("/")), job.table].join("/");
-    return { ...job, table: path, error: job.error?.detail ?? null };
+    return { ...job, table: path, columns: shownNames(job.columns), error: job.error?.detail ?? null };
   });
 }
 

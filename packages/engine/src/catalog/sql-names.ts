@@ -58,6 +58,11 @@ export function viewOfRows(column: string): string | undefined {
   return /^(.+)\.\((?:rows|if)\)$/.exec(column)?.[1];
 }
 
+/** The columns of a job for people: the view, for the hidden columns that say or make its rows. */
+export function shownNames(columns: readonly string[]): string[] {
+  return [...new Set(columns.map((name) => viewOfRows(name) ?? name))];
+}
+
 /** A column of a table for people: `bread.name`, or `cheap.label` for a column of a view. */
 export function columnPath(table: string, column: string): string {
   return column.includes(".") ? (viewOfRows(column) ?? column) : `${table}.${column}`;

@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
+import type { Expr } from "@appdb/contract/expressions";
 import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogFunction } from "../catalog/catalog.ts";
-import { functionsReadBy } from "../catalog/column-queries.ts";
+import { computedWithQueries, functionsReadBy } from "../catalog/column-queries.ts";
+import { withoutOwn } from "../expressions/made-rows.ts";
+import { mapParts } from "../expressions/tree.ts";
 
 /** Digests of the application functions' code, by function id. Another digest means other code. */
 export type CodeDigests = ReadonlyMap<string, string>;
@@ -22,16 +25,24 @@ function digestOf(fn: ManifestFunction, modules: ReadonlyMap<string, string>, ap
   return createHash("sha256").update(lines.join("\n")).digest("hex");
 }
 
-/** The functions whose previous code computed a column's values. A column without known code is not stale. */
+/** The functions whose previous code computed a column's values. A column without known code is not stale. The columns
+ *  that made rows compute of themselves are columns of their own table, and stale there. */
 export function previousCode(
   column: Pick<CatalogColumn, "computed" | "code">,
   digests: CodeDigests,
 ): readonly string[] {
   if (column.computed === null) return [];
-  return functionsReadBy(column.computed).filter((id) => {
+  const { queries = [], ...own } = { ...column.computed, expr: ofTable(column.computed.expr) };
+  const read = computedWithQueries({ queries: [...queries] }, { computed: own }) ?? own;
+  return functionsReadBy(read).filter((id) => {
     const [known, now] = [column.code?.[id], digests.get(id)];
     return known !== undefined && now !== undefined && known !== now;
   });
+}
+
+function ofTable(expr: Expr): Expr {
+  const inner = mapParts(expr, ofTable);
+  return inner.node === "call" ? withoutOwn(inner) : inner;
 }
 
 /** The code digests behind the values of a computed column; null for one that calls no function. */

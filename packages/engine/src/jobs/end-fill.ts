@@ -9,6 +9,7 @@ import {
 } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
+import { BASE_ROW } from "../catalog/lower-iterators.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { rowKey } from "../catalog/row-keys.ts";
 import { followDroppedColumns } from "../catalog/row-triggers.ts";
@@ -19,7 +20,7 @@ import { keepDefinitions } from "../catalog/view-store.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
-import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { JobLost, type RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
@@ -39,16 +40,52 @@ export async function finishFill(deps: JobDeps, job: Job, signal: AbortSignal): 
     await dropUndoLog(connection, job);
     const isOfAllRows = job.kind !== "close_pending" && !job.errors_only;
     const ids = [...job.column_ids, ...(placed?.computed ?? [])];
+    const made = isOfAllRows ? await columnsOfMadeRows(connection, ids) : [];
     const ready = await connection.query({
       text: `update appdb.columns set state = 'ready', stale = stale and not $2
         where id = any($1::bigint[]) and (state = 'filling' or (stale and $2))`,
-      values: [ids, isOfAllRows],
+      values: [[...ids, ...made], isOfAllRows],
     });
-    if (isOfAllRows) await rememberCode(connection, (column) => ids.includes(column.id));
+    if (isOfAllRows) await rememberCode(connection, ({ id }) => ids.includes(id) || made.includes(id));
+    await forgetMended(connection, job.table_id);
     if (ready.row_count > 0 || placed !== undefined) await bumpCatalog(connection, [job.table_id]);
     return placed?.dropped ?? [];
   });
   await dropPlaced(deps, job, dropped, signal);
+}
+
+/** The computed columns of iterator views, and of views over them, whose rows columns of a job have made. */
+async function columnsOfMadeRows(sql: SqlConnection, ids: readonly number[]): Promise<readonly number[]> {
+  const { tables } = await loadCatalog(sql);
+  const found = new Set(ids);
+  for (let before = -1; before !== found.size; ) {
+    before = found.size;
+    for (const table of tables) {
+      const base = tables.find(({ folder, name }) => folder === table.folder && name === table.rows_of?.table);
+      const maker = base?.columns.find(({ name }) => name === table.rows_of?.column);
+      if (maker === undefined || !found.has(maker.id)) continue;
+      for (const { id, computed, state } of table.columns) if (computed !== null && state === "ready") found.add(id);
+    }
+  }
+  return [...found].filter((id) => !ids.includes(id));
+}
+
+/** A row has the error of a failed cell in the rows that it makes. Forgets those whose cells have values now. */
+async function forgetMended(sql: SqlConnection, tableId: number): Promise<void> {
+  const { tables } = await loadCatalog(sql);
+  let view = tables.find(({ id }) => id === tableId);
+  while (view?.rows_of != null) {
+    const { folder, rows_of: rowsOf } = view;
+    const base = tables.find((table) => table.folder === folder && table.name === rowsOf.table);
+    if (base === undefined) return;
+    const [name, column] = [quoteLiteral(rowsOf.column), quoteIdent(rowsOf.column)];
+    await sql.query({
+      text: `update ${quoteTable(base)} as b set _errors = nullif(_errors - ${name}, '{}')
+        where _errors ? ${name} and ${column} is not null and not exists (
+          select from ${quoteTable(view)} as v where v.${quoteIdent(BASE_ROW)} = b.${quoteIdent(base.identity)} and v._errors is not null)`,
+    });
+    view = base;
+  }
 }
 
 /**

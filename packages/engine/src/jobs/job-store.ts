@@ -92,7 +92,7 @@ export async function renewLease(
   return rows[0][0] === "t" && !job.is_cancelled ? "cancelled" : "kept";
 }
 
-/** Moves the cursor in the transaction that wrote the rows. Checks that the lease is held, the job not cancelled and
+/** Moves the cursor in the transaction that wrote the rows. Rows inserted since the count add to the total. Checks that the lease is held, the job not cancelled and
  *  the table unchanged. False: the transaction must be rolled back. */
 export async function advanceJob(
   sql: SqlConnection,
@@ -107,7 +107,8 @@ export async function advanceJob(
   },
 ): Promise<boolean> {
   const { row_count: rowCount } = await sql.query({
-    text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, errors = errors + $6, attempts = 0
+    text: `update appdb.jobs set cursor = $3, rows_done = rows_done + $4, errors = errors + $6, attempts = 0,
+          rows_total = case when rows_total < rows_done + $4 then rows_done + $4 else rows_total end
       where id = $1 and owner = $2 and state = 'running' and not is_cancelled and undoing is null
         and (select version from appdb.tables where id = table_id) = $5`,
     values: [job.id, owner, step.cursor, step.rows, step.table_version, step.errors],
@@ -116,7 +117,10 @@ export async function advanceJob(
 }
 
 export async function setTotal(sql: SqlConnection, job: Job, rowsTotal: number): Promise<void> {
-  await sql.query({ text: "update appdb.jobs set rows_total = $2 where id = $1", values: [job.id, rowsTotal] });
+  await sql.query({
+    text: "update appdb.jobs set rows_total = greatest($2::bigint, rows_done) where id = $1",
+    values: [job.id, rowsTotal],
+  });
 }
 
 /** Releases a job; the next runner continues after the cursor. It stays `running` with an expired lease, because a

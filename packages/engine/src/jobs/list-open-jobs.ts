@@ -1,4 +1,5 @@
 import type { OpenJob } from "@appdb/contract/plan";
+import { shownNames } from "../catalog/sql-names.ts";
 import type { SqlConnection } from "../ports.ts";
 
 /** Unfinished work of updates on tables, oldest first: columns being computed and indexes being built. */
@@ -12,5 +13,8 @@ export async function listOpenJobs(sql: SqlConnection, tableIds: readonly number
       order by j.seq`,
     values: [[...tableIds]],
   });
-  return rows.map(([text]) => JSON.parse(text ?? "") as OpenJob);
+  return rows.map(([text]) => {
+    const job = JSON.parse(text ?? "") as OpenJob;
+    return { ...job, columns: shownNames(job.columns) };
+  });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import type { Progress } from "@appdb/contract/routes/local";
+import { shownNames } from "../catalog/sql-names.ts";
 import type { SqlConnection } from "../ports.ts";
 import type { JobDeps } from "./job-deps.ts";
 import type { JobError } from "./job-store.ts";
@@ -66,6 +67,6 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
 function reportProgress(job: WatchedJob, onProgress: (progress: Progress) => void): void {
   if (job.rows_total === null) return;
   const { table, rows_done: rowsDone, rows_total: rowsTotal, errors } = job;
-  for (const column of job.columns)
+  for (const column of shownNames(job.columns))
     onProgress({ event: "progress", table, column, rows_done: rowsDone, rows_total: rowsTotal, errors });
 }

@@ -3,7 +3,7 @@ import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract/plan";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { withQueries } from "../catalog/column-queries.ts";
-import { nameHidden } from "../catalog/hidden-columns.ts";
+import { nameHidden, shownColumn } from "../catalog/hidden-columns.ts";
 import type { LoweredManifest } from "../catalog/lower-views.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
@@ -82,7 +82,7 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
     tables,
     extras: extras.map((name) => `${input.target}/${name}`),
     ops: [],
-    stale: planned.flatMap(({ stale }) => stale),
+    stale: withoutMade(planned.flatMap(({ stale }) => stale)),
     jobs: [],
     status: null,
     in_agreement: tables.every((table) => table.resolution === "up_to_date"),
@@ -210,14 +210,13 @@ function planTable(
   const renamed = renameCatalogTable(stored, declared, from);
   const stale = staleColumns(renamed.table, digests, (column) => {
     const { view = declared.name, name = column } = owners.get(column) ?? {};
-    const shown = name ?? column;
     return {
       table: `${target}/${view}`,
-      column: shown,
-      command: recomputeCommand(target, manifest.app_file, view, shown),
+      column: name === null ? null : shownColumn(renamed.table, name),
+      command: recomputeCommand(target, manifest.app_file, view, name),
     };
   });
-  const recomputed = new Set(recompute ? stale.map((one) => one.column) : []);
+  const recomputed = new Set(recompute ? stale.keys() : []);
   const named = nameHidden(renamed.table, declared);
   const undeclared = columnsOfUndeclared(owners, manifest);
   const operations = changeTable(renamed, named, refusal, { recomputed, kept: undeclared }).map((operation) =>
@@ -236,7 +235,7 @@ function planTable(
     plan: other === undefined ? plan : { ...plan, project: other },
     operations,
     ofViews,
-    stale: stale.filter((one) => !changed.has(one.column)),
+    stale: [...stale].flatMap(([column, one]) => (changed.has(column) ? [] : [one])),
   };
 }
 
@@ -290,17 +289,28 @@ function tablePlan(
   };
 }
 
-/** Columns of a table with rows, some of which have values from previous code. A filling column uses the new code. */
+/** Columns of a table with rows, by their names in it, some of which have values from previous code. A filling column uses the new code. */
 function staleColumns(
   table: CatalogTable,
   digests: CodeDigests,
   describe: (column: string) => Omit<StaleColumn, "functions">,
-): readonly StaleColumn[] {
-  if (table.has_rows === false) return [];
-  return table.columns.flatMap((column) => {
-    const functions = column.primary_key || column.state === "filling" ? [] : previousCode(column, digests);
-    if (functions.length === 0) return [];
-    return [{ ...describe(column.name), functions: [...functions] }];
+): ReadonlyMap<string, StaleColumn> {
+  if (table.has_rows === false) return new Map();
+  return new Map(
+    table.columns.flatMap((column) => {
+      const functions = column.primary_key || column.state === "filling" ? [] : previousCode(column, digests);
+      if (functions.length === 0) return [];
+      return [[column.name, { ...describe(column.name), functions: [...functions] }]];
+    }),
+  );
+}
+
+/** Without columns of views whose rows are made again because of the same functions. */
+function withoutMade(stale: readonly StaleColumn[]): StaleColumn[] {
+  const rows = new Map(stale.flatMap(({ table, column, functions }) => (column === null ? [[table, functions]] : [])));
+  return stale.filter(({ table, column, functions }) => {
+    const made = rows.get(table);
+    return column === null || made === undefined || functions.some((id) => !made.includes(id));
   });
 }
 

@@ -34,7 +34,7 @@ export const list = defineCommand<Flags, [target: string], JobList>({
     if (jobs.length === 0) out.note(flags.all ? "There are no jobs." : "No job runs or waits.");
     const rows = jobs.map((job) => [
       job.id,
-      job.kind,
+      job.kind === "close_pending" ? "complete" : job.kind,
       stateOf(job),
       // a request, and rows that are completed, have no columns
       job.columns.length === 0 ? job.table : `${job.table} (${job.columns.join(", ")})`,
