@@ -1,4 +1,5 @@
 import type { PlanOp } from "@appdb/contract/plan";
+import { count } from "./count.ts";
 
 /** `details.recompute` of an operation (contract/plan.ts). */
 interface Recompute {
@@ -22,20 +23,23 @@ export function recomputeLines(op: PlanOp): readonly string[] {
   if (recompute === undefined) return [];
   const { rows, columns, estimate_s: estimateS, samples, note } = recompute;
   const others = columns.filter((column) => column !== op.name);
-  const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
+  const counted = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const also = others.length === 0 ? "" : `, together with ${others.join(", ")}`;
   const time = estimateS === null ? "" : `, about ${duration(estimateS)}`;
   return [
-    `${count}${time}${also}`,
+    `${counted}${time}${also}`,
     ...(note === null ? [] : [`no sample: ${note}`]),
-    ...samples.map((sample) => sampleLine(sample, op.op === "add")),
+    ...samples.map((sample) => sampleLine(sample, op)),
   ];
 }
 
-function sampleLine({ key, old, new: now, error }: Sample, isNew: boolean): string {
+/** The samples of a view itself are the numbers of its rows. */
+function sampleLine({ key, old, new: now, error }: Sample, { op, target }: PlanOp): string {
+  const shown = (value: unknown): string =>
+    target === "table" && typeof value === "number" ? count(value, "row") : JSON.stringify(value);
   const where = Object.entries(key).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
-  const value = error === null ? JSON.stringify(now) : `fails with ${error}`;
-  return `${where.join(", ")}: ${isNew ? "" : `${JSON.stringify(old)} -> `}${value}`;
+  const value = error === null ? shown(now) : `fails with ${error}`;
+  return `${where.join(", ")}: ${op === "add" ? "" : `${shown(old)} -> `}${value}`;
 }
 
 /** `0.4 s`, `12 s`, `3 min`, `2.5 h`. */

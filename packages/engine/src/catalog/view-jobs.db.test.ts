@@ -176,7 +176,7 @@ test("a table does not become a view, nor a view a table or a view of the other 
     "'notes' is a filtered view and cannot become a view with an iter",
   );
   const filtered = NOTE.replace('"notes"', '"words"');
-  expect(await refused(appWith(filtered))).toContain("a table of the name 'words' exists");
+  expect(await refused(appWith(filtered))).toContain("a view with an iterator of the name 'words' exists");
   const withoutKept = (views: string) => appWith(views).replace(/class Kept[\s\S]*?n: db.Int\n/, "");
   expect(await refused(withoutKept(NOTE.replace('"notes"', '"kept"')))).toContain("a table of the name 'kept' exists");
   expect(await refused(withoutKept(W.replace('"words"', '"kept"')))).toContain(

@@ -151,15 +151,13 @@ function noTable(catalog: Catalog, request: RecomputeSelection): Error {
 }
 
 function noColumn(table: CatalogTable, name: string): Error {
-  const suggestion = nearestName(
-    name,
-    table.columns.map((column) => column.name),
-  );
+  const names = table.columns.flatMap((column) => (column.is_hidden === true ? [] : [column.name]));
+  const suggestion = nearestName(name, names);
   return appError("column_not_found", {
-    detail: `Table ${table.name} has no column ${name}.`,
+    detail: `${table.rows_of == null ? "Table" : "View"} ${table.name} has no column ${name}.`,
     hint:
       suggestion === undefined
-        ? `Its stored columns: ${table.columns.map((c) => c.name).join(", ")}. A column with stored=False is computed when it is read.`
+        ? `Its stored columns: ${names.join(", ")}. A column with stored=False is computed when it is read.`
         : `Did you mean ${suggestion}?`,
     meta: { table: table.name, column: name },
   });

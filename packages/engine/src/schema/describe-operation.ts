@@ -64,7 +64,7 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         name: operation.table.name,
         op: "alter",
         target: "table",
-        description: `the table will be renamed from '${operation.from}'; its rows, indexes and errors stay`,
+        description: `the ${operation.table.rows_of == null ? "table" : "view"} will be renamed from '${operation.from}'; its rows, indexes and errors stay`,
         details: { renamed_from: operation.from },
       };
     case "rename_column":
@@ -99,7 +99,7 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         target: "table",
         description: operation.changes.includes("primary_key")
           ? `the key would change from ${keyText(operation.table)} to ${keyText(operation.to)}, but a key cannot change. ${NEW_KEY}`
-          : `the table's ${operation.changes.join(" and ")} will be updated`,
+          : `the ${operation.table.rows_of == null ? "table" : "view"}'s ${operation.changes.join(" and ")} will be updated`,
         details: { changes: operation.changes },
       };
     default:

@@ -9,17 +9,16 @@ import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
 import { settled, shadowsOf } from "../catalog/shadow-columns.ts";
-import { referencedColumns } from "../expressions/needs-python.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { withKeptCopies } from "./kept-copies.ts";
-import { isNameOfView, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
+import { isNameOfView, otherName, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
-import { columnsOfUndeclared, describeOfView, type Owner, ownerOf, ownersOf } from "./view-columns.ts";
+import { columnsOfUndeclared, describeOfView, isFormOf, ownerOf, ownersOf, withReaders } from "./view-columns.ts";
 
 export interface SchemaPlanInput {
   readonly manifest: Manifest;
@@ -63,18 +62,20 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   const ofColumns = columnsOfViews(planned);
   const ofViews = planViews(
     manifest,
-    { ...input, folder },
+    { catalog, folder, target: input.target, app_file: input.manifest.app_file },
     {
       columns: ofColumns,
       renames: renamesIn(planned.flatMap(({ operations }) => operations)),
     },
   );
   const undeclared = existing.flatMap((table) => (matched.has(table) ? [] : [table.name]));
-  const extras = [...undeclared, ...ofViews.extras].sort();
   const tables = [
     ...planned.map(({ plan }) => withColumns(plan, ofColumns.get(plan.path.slice(input.target.length + 1)) ?? [])),
     ...ofViews.plans,
   ];
+  // One of another kind has a line that says why it stays.
+  const named = new Set(tables.map(({ path }) => path.slice(input.target.length + 1)));
+  const extras = [...undeclared, ...ofViews.extras].filter((name) => !named.has(name)).sort();
   const plan: SchemaPlan = {
     app_file: input.manifest.app_file,
     target: input.target,
@@ -125,7 +126,7 @@ function untilPlaced(planned: ReturnType<typeof planTable>): ReturnType<typeof p
 
 /** An iterator view, with the operations on the column of its base that makes its rows. */
 function withColumns(plan: TablePlan, columns: readonly PlanOp[]): TablePlan {
-  if (plan.kind !== "view" || columns.length === 0 || plan.resolution === "create") return plan;
+  if (plan.kind !== "view" || columns.length === 0 || ["create", "unsupported"].includes(plan.resolution)) return plan;
   const ops = [...plan.ops, ...columns];
   return { ...plan, ops, resolution: resolutionOf(ops, true), destructive: ops.some((op) => op.destructive) };
 }
@@ -195,7 +196,7 @@ function planTable(
     (stored === undefined || from !== null) &&
     isNameOfView(declared.name, manifest, { catalog, folder: folderSchema(target) })
   ) {
-    const refusedPlan = tablePlan(path, declared, [otherKind(declared, "a filtered view")], "unsupported");
+    const refusedPlan = tablePlan(path, declared, [otherKind(declared, "a filtered view", input)], "unsupported");
     return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
   }
   if (stored === undefined) {
@@ -203,7 +204,7 @@ function planTable(
     return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
   }
   if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
-    const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator");
+    const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator", input);
     return { plan: tablePlan(path, declared, [op], "unsupported"), operations: [], ofViews: [], stale: [] };
   }
   const owners = ownersOf(stored, declared.name, manifest, catalog);
@@ -220,7 +221,11 @@ function planTable(
   const named = nameHidden(renamed.table, declared);
   const undeclared = columnsOfUndeclared(owners, manifest);
   const operations = changeTable(renamed, named, refusal, { recomputed, kept: undeclared }).map((operation) =>
-    withReaders(withSeverity(operation, facts), renamed.table, undeclared, owners),
+    withReaders(withSeverity(operation, facts), renamed.table, {
+      columns: undeclared,
+      owners,
+      views: catalog.views.filter((view) => manifest.views.every((one) => !isFormOf(one, view))),
+    }),
   );
   const own = operations.filter((operation) => ownerOf(operation, owners) === undefined);
   const described = own.flatMap((operation): PlanOp[] =>
@@ -248,13 +253,13 @@ export function otherProject(
 }
 
 /** A table and a view cannot become each other. */
-function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string): PlanOp {
+function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string, { manifest, target }: LoweredInput): PlanOp {
   const declared = rowsOf === undefined ? "a table" : "a view with an iterator";
   return {
     name,
     op: "alter",
     severity: "unsupported",
-    description: `'${name}' is ${is} and cannot become ${declared}. Give the model another name=, or drop '${name}' first with cli schema prune`,
+    description: `'${name}' is ${is} and cannot become ${declared}. ${otherName(manifest.app_file, target)}`,
     requires_restart: false,
     status: null,
     target: "table",
@@ -320,24 +325,6 @@ function withSeverity(operation: SchemaOperation, facts: PlanFacts): SchemaOpera
     return operation;
   }
   return { ...operation, severity: "unsupported" };
-}
-
-/** A column that an undeclared view reads cannot be dropped. */
-function withReaders(
-  operation: SchemaOperation,
-  table: CatalogTable,
-  kept: ReadonlySet<string>,
-  owners: ReadonlyMap<string, Owner>,
-): SchemaOperation {
-  if (operation.kind !== "drop_column" || kept.size === 0) return operation;
-  const { name } = operation.column;
-  const readers = table.columns.flatMap((column): string[] => {
-    const owner = owners.get(column.name);
-    if (owner === undefined || !kept.has(column.name) || column.computed === null) return [];
-    if (!referencedColumns(column.computed.expr).includes(name)) return [];
-    return [owner.name === null ? `the view '${owner.view}'` : `column '${owner.name}' of the view '${owner.view}'`];
-  });
-  return readers.length === 0 ? operation : { ...operation, severity: "unsupported", read_by: readers };
 }
 
 function createTable(to: ManifestTable): SchemaOperation {

@@ -31,21 +31,29 @@ interface Place {
   readonly catalog: Catalog;
   readonly folder: string;
   readonly target: string;
+  readonly app_file: string;
+}
+
+/** The next step where a model of another kind has the name. A prune leaves what the file declares. */
+export function otherName(appFile: string, target: string): string {
+  const prune = `cli schema prune ${appFile} ${target} --allow-destructive`;
+  return `Give the model another name=. Or leave it out of the file, run ${prune}, and declare it then`;
 }
 
 /** Plans the views of a folder. */
 export function planViews(
   { views }: LoweredManifest,
-  { catalog, folder, target }: Place,
+  place: Place,
   { columns, renames }: TablesPlanned,
 ): { plans: readonly TablePlan[]; operations: readonly ViewOperation[]; extras: readonly string[] } {
+  const { catalog, folder, target } = place;
   const stored = catalog.views.filter((view) => view.folder === folder);
   const matches = matchNames(stored, views);
   const planned = matches.map(({ stored: before, declared, from }) => {
-    const operation = planView(before, declared, from, { catalog, folder, renames });
+    const operation = planView(before, declared, from, { ...place, renames });
     const ops = [
       ...(operation === undefined ? [] : describeView(operation)),
-      ...(before === undefined ? [] : (columns.get(declared.name) ?? [])),
+      ...(before === undefined || operation?.kind === "refuse_view" ? [] : (columns.get(declared.name) ?? [])),
     ];
     return { operation, plan: viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops) };
   });
@@ -71,17 +79,19 @@ function planView(
   before: CatalogView | undefined,
   to: DeclaredView,
   from: string | null,
-  { catalog, folder, renames }: Pick<Place, "catalog" | "folder"> & Pick<TablesPlanned, "renames">,
+  { app_file: appFile, catalog, folder, renames, target }: Place & Pick<TablesPlanned, "renames">,
 ): ViewOperation | undefined {
+  const other = otherName(appFile, target);
   const sameName = catalog.tables.find((table) => table.folder === folder && table.name === to.name);
   if (sameName !== undefined) {
-    return { kind: "refuse_view", to, reason: `a table of the name '${to.name}' exists` };
+    const kind = sameName.rows_of == null ? "a table" : "a view with an iterator";
+    return { kind: "refuse_view", to, reason: `${kind} of the name '${to.name}' exists. ${other}` };
   }
   if (before === undefined) return { kind: "create_view", to };
   const table = catalog.tables.find(({ id }) => id === before.table_id);
   if (table !== undefined && table.name !== to.table && table.renamed_from !== to.table) {
     const isRenamed = catalog.tables.every(({ name }) => name !== to.table);
-    if (!isRenamed) return { kind: "refuse_view", to, reason: `it is a view of '${table.name}' until it is dropped` };
+    if (!isRenamed) return { kind: "refuse_view", to, reason: `it is a view of '${table.name}'. ${other}` };
   }
   const definition = renamedDefinition(before.definition, renames.get(before.table_id));
   const all: readonly [ViewChange, boolean][] = [
@@ -154,7 +164,9 @@ function describeChange(
     case "base":
       return `the view will be over '${now.base}' instead of '${before.base}'`;
     case "filter":
-      return `the view will have the rows with ${now.filter ?? "any values"} instead of ${before.filter ?? "any values"}`;
+      return now.filter === before.filter
+        ? `the rows of its base '${now.base}' will be others, and so will those of the view`
+        : `the view will have the rows with ${now.filter ?? "any values"} instead of ${before.filter ?? "any values"}`;
     case "columns":
       return null;
     case "comment":

@@ -103,6 +103,28 @@ test("the sample of a view leaves out rows that are not in it, before or after",
   ]);
 });
 
+/** A view with a row for each part of a title. */
+function withParts(output: string): Manifest {
+  const made = { name: output, type: { kind: "string" as const }, nullable: true, is_stored: true };
+  const iterator = { fn: "app:parts", is_udf: true, args: [title], kwargs: {}, text: "parts(title)", outputs: [made] };
+  const view = { base: "docs", filter: null, columns: null, iterator };
+  const loud = aComputed("loud", call("string.upper", "string", col(output, "string", true)));
+  const parts = aTable("parts", [loud], { primary_key: [], view });
+  return { ...docs(), functions: [aFunction("app:parts", "string")], tables: [...docs().tables, parts] };
+}
+
+test("a sample has no values of rows that the update makes again", async () => {
+  await apply(withParts("word"));
+  await insertDocs(1);
+  const made = "select uuidv7(), _row, 0, 'one', 'ONE' from docs";
+  await bench.execute({ text: `insert into parts (_row, _base_row, pos, word, loud) ${made}` });
+  const workers = fakeWorkers({ "parts.(rows)": () => '[["one"]]', loud: () => "ONE" });
+  expect(await preview(withParts("token"), workers)).toMatchObject({
+    parts: { rows: 1, columns: ["parts.(rows)"] },
+    loud: undefined,
+  });
+});
+
 test("the sample calls application functions and shows failing rows first", async () => {
   await apply(docs(upper));
   await insertDocs(400);

@@ -47,7 +47,9 @@ export async function previewRecomputes(
   const { catalog, operations, runtime_id } = input;
   const functions = new Map([...catalog.functions, ...input.functions.map((fn) => [fn.id, fn] as const)]);
   const found = new Map<string, Recompute>();
+  const remade = remadeTables(catalog, operations);
   for (const before of catalog.tables) {
+    if (remade.has(before.id)) continue;
     const own = operations.filter((operation) => operation.kind !== "create_table" && operation.table.id === before.id);
     const [first] = own;
     if (first === undefined || first.kind === "create_table" || before.has_rows === false) continue;
@@ -68,6 +70,25 @@ export async function previewRecomputes(
     for (const [column, preview] of previews) found.set(factKey(before, column), preview);
   }
   return found;
+}
+
+/** Tables of iterator views whose rows an update makes again: the rows that they have now say nothing of the new ones. */
+function remadeTables({ tables }: Catalog, operations: readonly SchemaOperation[]): ReadonlySet<number> {
+  const remade = new Set<number>();
+  for (let size = -1; size !== remade.size; ) {
+    size = remade.size;
+    for (const view of tables) {
+      const base = tables.find(({ folder, name }) => folder === view.folder && name === view.rows_of?.table);
+      if (base === undefined) continue;
+      const own = operations.filter((one) => one.kind !== "create_table" && one.table.id === base.id);
+      const [first] = own;
+      const after = first === undefined || first.kind === "create_table" ? base : tableAfter(first.table, own);
+      const maker = base.columns.find(({ name }) => name === view.rows_of?.column)?.id;
+      const name = after.columns.find(({ id }) => id === maker)?.name ?? "";
+      if (remade.has(base.id) || columnsToCompute(after, own).includes(name)) remade.add(view.id);
+    }
+  }
+  return remade;
 }
 
 async function previewTable(

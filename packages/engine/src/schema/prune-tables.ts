@@ -160,7 +160,7 @@ function dropViewOp({ target, isOtherProject }: PruneInput, view: CatalogView): 
     requires_restart: false,
     status: null,
     target: "table",
-    details: { columns, project: view.project },
+    details: { columns, kind: "view", project: view.project },
     destructive: isOwn,
   };
 }
@@ -175,17 +175,18 @@ function dropOp({ target, isOtherProject }: PruneInput, table: CatalogTable, row
   const count = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const project = otherProject(table, isOtherProject);
   const hasNoProject = project === undefined;
+  const kind = table.rows_of == null ? "table" : "view";
   return {
     name: `${target}/${table.name}`,
     op: "drop",
     severity: hasNoProject ? "destructive" : "blocked",
     description: hasNoProject
-      ? `table '${table.name}' will be dropped with ${count}`
-      : `table '${table.name}' with ${count} belongs to the project ${project} and stays`,
+      ? `${kind} '${table.name}' will be dropped with ${count}`
+      : `${kind} '${table.name}' with ${count} belongs to the project ${project} and stays`,
     requires_restart: false,
     status: null,
     target: "table",
-    details: { rows, columns: table.columns.map((column) => column.name), project: table.project ?? null },
+    details: { rows, kind, columns: table.columns.map((column) => column.name), project: table.project ?? null },
     destructive: hasNoProject,
   };
 }

@@ -27,7 +27,8 @@ export function adviseOnRenames(
     if (op.target !== "column") return op;
     let more = "";
     if (op.op === "add") more = danglingName(op, added, stored);
-    if (op.op === "drop") more = renameOf(op, added, dropped);
+    // An output of an iterator cannot say that it was another one.
+    if (op.op === "drop" && stored.rows_of == null) more = renameOf(op, added, dropped);
     return more === "" ? op : { ...op, description: `${op.description}; ${more}` };
   });
 }

@@ -1,8 +1,12 @@
+import type { Expr } from "@appdb/contract/expressions";
 import type { PlanOp } from "@appdb/contract/plan";
-import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import { guardOf } from "../catalog/guards.ts";
 import type { LoweredManifest } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
 import { describeOperation } from "./describe-operation.ts";
 import type { PlanFacts } from "./facts.ts";
 
@@ -55,6 +59,48 @@ export function columnsOfUndeclared(
   const made = tables.filter((table) => table.rows_of !== undefined);
   const declared = new Set([...views, ...made].flatMap(({ name, renamed_from: former }) => [name, former]));
   return new Set([...owners].flatMap(([column, { view }]) => (declared.has(view) ? [] : [column])));
+}
+
+/** Whether a declared view is a stored one, which it may rename. */
+export function isFormOf(
+  declared: { readonly name: string; readonly renamed_from: string | null },
+  { name }: CatalogView,
+): boolean {
+  return declared.name === name || declared.renamed_from === name;
+}
+
+/** What the file does not declare and what stays: hidden columns of a table, and views. */
+interface Undeclared {
+  readonly columns: ReadonlySet<string>;
+  readonly owners: ReadonlyMap<string, Owner>;
+  readonly views: readonly CatalogView[];
+}
+
+/** A column that an undeclared view reads cannot be dropped. */
+export function withReaders(
+  operation: SchemaOperation,
+  table: CatalogTable,
+  { columns, owners, views }: Undeclared,
+): SchemaOperation {
+  if (operation.kind !== "drop_column") return operation;
+  const { name } = operation.column;
+  const reads = (expr: Expr | null): boolean => expr !== null && referencedColumns(expr).includes(name);
+  const readers = new Set<string>();
+  for (const { name: view, table_id: id, definition } of views) {
+    if (id === table.id && reads(definition.member)) readers.add(`the condition of the view '${view}'`);
+  }
+  for (const column of table.columns) {
+    const owner = owners.get(column.name);
+    if (owner === undefined || !columns.has(column.name) || column.computed === null) continue;
+    const { member, value } = guardOf(column.computed.expr);
+    const isOfRows = owner.name === null && madeRowsIn(value) === undefined;
+    if (reads(member) || (isOfRows && reads(value))) readers.add(`the condition of the view '${owner.view}'`);
+    if (isOfRows || !reads(value)) continue;
+    readers.add(
+      owner.name === null ? `the view '${owner.view}'` : `column '${owner.name}' of the view '${owner.view}'`,
+    );
+  }
+  return readers.size === 0 ? operation : { ...operation, severity: "unsupported", read_by: [...readers] };
 }
 
 /** The view that an operation on a table belongs to, by its column. */

@@ -46,7 +46,7 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
     const next = [again, ...forceOption(ctx, flags.force)].join(" ");
     if (!flags.allowDestructive) throw notAllowed(plan, dropped, next);
     await confirm(ctx, {
-      question: `Drop ${count(dropped.length, "table")} of ${plan.target} with all their rows?`,
+      question: `Drop ${dropsOf(dropped)} of ${plan.target}?`,
       force: flags.force,
       again: `${again} -f`,
     });
@@ -76,9 +76,8 @@ function notAllowed(plan: SchemaPlan, dropped: readonly PlanOp[], next: string):
   });
 }
 
-/** A filtered view has no rows of its own. */
 function dropsOf(dropped: readonly PlanOp[]): string {
-  const tables = dropped.filter(({ details }) => details.rows !== undefined).length;
+  const tables = dropped.filter(({ details }) => details.kind !== "view").length;
   const views = dropped.length - tables;
   return [
     ...(tables === 0 ? [] : [`${count(tables, "table")} with all rows`]),

@@ -1,0 +1,124 @@
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { afterEach, expect, test } from "vitest";
+
+const appWith = (views: string, { due = true, output = "word" } = {}) => `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.functions import upper
+from appdb.serving import Router
+
+Base = db.model_base()
+
+class Word(TypedDict):
+    ${output}: str
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        yield {"${output}": word}
+
+class Task(Base, name="tasks"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    ${due ? "due: db.Int | None" : "points: db.Int | None"}
+
+class Other(Base, name="others"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+${views}
+api = Router(name="api")
+${due ? 'api.add_insert_route(Task, path="/add")' : ""}
+`;
+
+const OVERDUE = `
+class Overdue(Base, name="overdue", base=Task.where(Task.due < 3)):
+    shout = upper(Task.title)
+`;
+const SEEN = `
+class Seen(Base, name="seen", base=Task.where(Task.due < 3)):
+    pass
+`;
+const W = `
+class W(Base, name="words", base=Task, iterator=words(Task.title)):
+    loud = upper(word)
+`;
+
+let tested: TestApplication;
+
+afterEach(async () => {
+  await tested?.[Symbol.asyncDispose]();
+});
+
+async function opsOf(source: string): Promise<readonly (readonly [string, string])[]> {
+  const { tables } = await tested.diff(source);
+  return tables.flatMap(({ path, ops }) => ops.map(({ description }) => [path, description] as const));
+}
+
+test("a dropped column names the condition of a view that reads it", async () => {
+  tested = await openTestApplication(appWith(OVERDUE));
+  await tested.post("/add", { id: 1, title: "a", due: 2 });
+  expect(await opsOf(appWith("", { due: false }))).toContainEqual([
+    "main/tasks",
+    expect.stringContaining("column 'due' cannot be dropped: the condition of the view 'overdue' reads it."),
+  ]);
+});
+
+test("a view without columns of its own also keeps the column that its condition reads", async () => {
+  tested = await openTestApplication(appWith(SEEN));
+  expect(await opsOf(appWith("", { due: false }))).toContainEqual([
+    "main/tasks",
+    expect.stringContaining("column 'due' cannot be dropped: the condition of the view 'seen' reads it."),
+  ]);
+});
+
+test("a view that becomes a table is refused in one line, whose command works", async () => {
+  tested = await openTestApplication(appWith(W + OVERDUE));
+  const table = (name: string) => `class Now(Base, name="${name}"):\n    n: db.Int | None\n`;
+  const other = "Give the model another name=. Or leave it out of the file, run cli schema prune app.py main";
+  for (const [views, name] of [
+    [table("words") + OVERDUE, "words"],
+    [W + table("overdue"), "overdue"],
+    [OVERDUE.replace('"overdue"', '"words"'), "words"],
+    [W.replace('"words"', '"overdue"'), "overdue"],
+    [W + OVERDUE.replaceAll("Task", "Other").replace("Other.due", "Other.id"), "overdue"],
+  ] as const) {
+    const plan = await tested.diff(appWith(views));
+    const refused = plan.tables.filter(({ resolution }) => resolution === "unsupported");
+    expect(refused.map(({ path, ops }) => [path, ops.map(({ description }) => description)])).toEqual([
+      [`main/${name}`, [expect.stringContaining(other)]],
+    ]);
+    expect(plan.extras).not.toContain(`main/${name}`);
+  }
+  expect(await tested.prune(appWith(""))).toEqual(["main/overdue", "main/words"]);
+  await tested.update(appWith(table("words") + W.replace('"words"', '"overdue"')));
+});
+
+test("a renamed output of an iterator has no advice that its class cannot follow", async () => {
+  tested = await openTestApplication(appWith(W));
+  await tested.post("/add", { id: 1, title: "a", due: 2 });
+  const renamed = appWith(W.replace("upper(word)", "upper(token)"), { output: "token" });
+  expect(await opsOf(renamed)).toContainEqual(["main/words", "column 'word' will be dropped with all its values"]);
+});
+
+test("an iterator view is a view in the texts of a rename and of a prune", async () => {
+  tested = await openTestApplication(appWith(W));
+  const renamed = W.replace('name="words"', 'name="parts", renamed_from="words"');
+  expect(await opsOf(appWith(renamed))).toContainEqual([
+    "main/parts",
+    "the view will be renamed from 'words'; its rows, indexes and errors stay",
+  ]);
+});
+
+test("a view over a view with another condition names its base", async () => {
+  const over = `
+class Soon(Base, name="soon", base=Overdue.where(Overdue.title != "x")):
+    pass
+`;
+  tested = await openTestApplication(appWith(OVERDUE + over));
+  await tested.post("/add", { id: 1, title: "a", due: 2 });
+  expect(await opsOf(appWith(OVERDUE.replace("< 3", "< 4") + over))).toContainEqual([
+    "main/soon",
+    "the rows of its base 'overdue' will be others, and so will those of the view",
+  ]);
+});
