@@ -11,6 +11,7 @@ const RECOMPUTED = {
   table: "main/docs",
   columns: ["title_upper"],
   cascade: [],
+  views: [],
   on_error: "abort" as const,
   errors_only: false,
   rows: 0,

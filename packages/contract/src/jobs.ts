@@ -63,6 +63,8 @@ export const recomputePlanSchema = z.strictObject({
   on_error: onErrorSchema,
   errors_only: z.boolean(),
   rows: z.int(),
+  /** Views with computed columns over the rows of the table, which are recomputed by their own names. */
+  views: z.array(z.string()),
 });
 export type RecomputePlan = z.infer<typeof recomputePlanSchema>;
 

@@ -16,6 +16,7 @@ const PLAN: RecomputePlan = {
   on_error: "ignore",
   errors_only: true,
   rows: 9,
+  views: [],
 };
 
 test("requests failing cells by their path within the database", async () => {

@@ -3,7 +3,9 @@ import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
 import type { Progress, RecomputePlanRequest, RecomputeRequest } from "@appdb/contract/routes/local";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
+import { shownColumn } from "@appdb/engine/catalog/hidden-columns";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { shownNames } from "@appdb/engine/catalog/sql-names";
 import { udfsOf } from "@appdb/engine/expressions/needs-python";
 import {
   countRecompute,
@@ -109,8 +111,9 @@ async function describe(
 function outline(request: RecomputePlanRequest, plan: PlannedRecompute): Omit<RecomputePlan, "rows"> {
   return {
     table: parseTablePath(request.table).text,
-    columns: plan.columns.map((column) => column.name),
-    cascade: plan.cascade.map((column) => column.name),
+    columns: shownNames(plan.columns.map(({ name }) => shownColumn(plan.table, name))),
+    cascade: shownNames(plan.cascade.map(({ name }) => shownColumn(plan.table, name))),
+    views: [...plan.views],
     on_error: request.on_error,
     errors_only: request.errors_only,
   };

@@ -14,6 +14,10 @@ const TABLE = `insert into appdb.tables (folder, name, model, primary_key, has_d
 const OBJECTS = `insert into appdb.media_objects (store, key, bytes, put_at)
   values ('home', 'aa/1', 300, now()), ('home', 'aa/2', 500, now()), ('s3://bucket', 'aa/1', 300, now())`;
 
+const VIEWS = `with t as (insert into appdb.tables (folder, name, version, model, primary_key, has_default_idxs, identity, rows_of)
+    select folder, 'words', version, model, primary_key, has_default_idxs, identity, '{}' from appdb.tables returning id)
+  insert into appdb.views (folder, name, table_id, model, definition) select 'public', 'low', id, 'app:Low', '{}' from t`;
+
 test("counts the tables and files of databases that this version has not opened yet", async () => {
   const migrations = readCatalogMigrations();
   const [empty, old, own] = [await createTestDatabase(), await createTestDatabase(), await createTestDatabase()];
@@ -31,15 +35,16 @@ test("counts the tables and files of databases that this version has not opened 
     if (project === "") continue;
     await sql.query({ text: project });
     await sql.query({ text: OBJECTS });
+    await sql.query({ text: VIEWS });
   }
   const postgres = {
     listDatabases: async () => dsns.keys(),
     dsn: (name: string) => dsns.get(name) ?? "",
   } as unknown as PostgresProvider;
   const found = await listLocalDatabases({ postgres, services: { list: () => [] } as never });
-  expect(found.map(({ media_bytes, projects, tables }) => ({ media_bytes, projects, tables }))).toEqual([
-    { media_bytes: 0, tables: 0, projects: [] },
-    { media_bytes: 0, tables: 1, projects: [] },
-    { media_bytes: 800, tables: 1, projects: ["/shop"] },
+  expect(found.map(({ media_bytes, projects, tables, views }) => ({ media_bytes, projects, tables, views }))).toEqual([
+    { media_bytes: 0, tables: 0, views: 0, projects: [] },
+    { media_bytes: 0, tables: 1, views: 0, projects: [] },
+    { media_bytes: 800, tables: 1, views: 2, projects: ["/shop"] },
   ]);
 });

@@ -87,22 +87,27 @@ async function listConnectedServices(dsn: string): Promise<string[]> {
 
 async function describe(postgres: PostgresProvider, services: Services, name: string): Promise<LocalDatabase> {
   const counts = await withClient(postgres.dsn(name), async (client) => {
-    const { rows } = await client.query<{ bytes: number; columns: string[]; has_media: boolean }>(
+    const { rows } = await client.query<{ bytes: number; columns: string[]; has_media: boolean; has_views: boolean }>(
       `select pg_database_size(current_database())::float8 as bytes, array(select column_name::text from information_schema.columns
-        where table_schema = 'appdb' and table_name = 'tables') as columns, to_regclass('appdb.media_objects') is not null as has_media`,
+        where table_schema = 'appdb' and table_name = 'tables') as columns, to_regclass('appdb.media_objects') is not null as has_media,
+        to_regclass('appdb.views') is not null as has_views`,
     );
-    const { bytes = 0, columns = [], has_media: hasMedia = false } = rows[0] ?? {};
+    const { bytes = 0, columns = [], has_media: hasMedia = false, has_views: hasViews = false } = rows[0] ?? {};
     const media = hasMedia ? await client.query<{ bytes: number }>(MEDIA_BYTES, [HOME_STORE]) : undefined;
     const sizes = { bytes, media_bytes: media?.rows[0]?.bytes ?? 0 };
-    if (columns.length === 0) return { ...sizes, tables: 0, projects: [] };
+    if (columns.length === 0) return { ...sizes, tables: 0, views: 0, projects: [] };
     // a database that no version since 0.8.0 has opened does not know projects
     const projects = columns.includes("project")
       ? "array_agg(distinct project) filter (where project is not null)"
       : "null::text[]";
-    const counts = await client.query<{ tables: number; projects: string[] | null }>(
-      `select count(*)::int as tables, ${projects} as projects from appdb.tables`,
+    const made = hasViews ? "count(rows_of)" : "0";
+    const filtered = hasViews ? "(select count(*) from appdb.views)" : "0";
+    const counts = await client.query<{ tables: number; views: number; projects: string[] | null }>(
+      `select (count(*) - ${made})::int as tables, (${made} + ${filtered})::int as views, ${projects} as projects
+        from appdb.tables`,
     );
-    return { ...sizes, tables: counts.rows[0]?.tables ?? 0, projects: counts.rows[0]?.projects ?? [] };
+    const { tables = 0, views = 0, projects: owners } = counts.rows[0] ?? {};
+    return { ...sizes, tables, views, projects: owners ?? [] };
   });
   const own = servicesOf(services, name);
   return { name, ...counts, services: own.map((service) => ({ name: serviceText(service), state: service.state })) };

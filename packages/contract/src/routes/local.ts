@@ -164,6 +164,7 @@ export type ServiceRecord = z.infer<typeof serviceRecordSchema>;
 export const localDatabaseSchema = z.strictObject({
   name: z.string(),
   tables: z.int(),
+  views: z.int(),
   /** The size of its rows and indexes. */
   bytes: z.number(),
   /** The size of the files in its own media store. */

@@ -212,6 +212,8 @@ test("a recompute of a column that is made with its row makes the rows of its ba
   expect(shown(plan(["loud"]))).toEqual(["docs", ["words.(rows)"]]);
   expect(shown(plan([]))).toEqual(["docs", ["words.(rows)"]]);
   expect(shown(plan(["big"]))).toEqual(["words", ["big"]]);
+  expect(plan(["big"]).views).toEqual(["letters", "long"]);
+  expect(() => plan(["word_"])).toThrow("View words has no column word_.");
   const { job } = await tested.sql.transaction((sql) =>
     startRecompute(sql, {
       folder: "public",

@@ -30,6 +30,8 @@ export interface PlannedRecompute {
   readonly columns: readonly CatalogColumn[];
   /** Columns that are recomputed because they read those. */
   readonly cascade: readonly CatalogColumn[];
+  /** Views whose columns are hidden ones of the table. */
+  readonly views: readonly string[];
 }
 
 /**
@@ -57,7 +59,15 @@ export function planRecompute(catalog: Catalog, asked: RecomputeSelection): Plan
           return column;
         });
   const readers = request.cascade ? readersOf(table, columns).filter(mayRun) : [];
-  return { table, columns, cascade: readers };
+  return { table, columns, cascade: readers, views: viewsOver(catalog, table) };
+}
+
+/** The views with columns that are computed for the rows of a table. */
+function viewsOver({ tables, views }: Catalog, { id, folder, name, columns }: CatalogTable): readonly string[] {
+  const isHere = (column: string): boolean => columns.some((one) => one.name === column);
+  const filtered = views.filter((view) => view.table_id === id && ownColumns(view).some(isHere));
+  const made = tables.filter((view) => view.folder === folder && view.rows_of?.table === name);
+  return [...filtered, ...made].map((view) => view.name).sort();
 }
 
 /**

@@ -5,6 +5,7 @@ import { runCli } from "../../testing/fake-context.ts";
 const MAIN: LocalDatabase = {
   name: "main",
   tables: 2,
+  views: 3,
   bytes: 8_493_465,
   media_bytes: 0,
   projects: ["/home/ada/tour"],
@@ -24,7 +25,7 @@ function daemon() {
 
 test("list --local shows contents, project and services of each database", async () => {
   const ran = await runCli("db list --local", daemon());
-  expect(ran.stdout).toBe("main  2 tables  8.1 MiB  main/ingest AVAILABLE  /home/ada/tour\n");
+  expect(ran.stdout).toBe("main  2 tables, 3 views  8.1 MiB  main/ingest AVAILABLE  /home/ada/tour\n");
   expect(JSON.parse((await runCli("db list --local --json", daemon())).stdout)).toEqual([MAIN]);
   const databaseList = async () => [{ ...MAIN, media_bytes: 1_900_000_000 }];
   expect((await runCli("db list --local", { client: { databaseList } })).stdout).toContain(

@@ -3,16 +3,16 @@ import type { LocalDatabase, LocalDeletion } from "@appdb/contract/routes/local"
 import type { Context } from "../../context.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { commandLine } from "../../output/command-line.ts";
-import { count } from "../../output/count.ts";
+import { count, countTables } from "../../output/count.ts";
 import type { Output } from "../../output/output.ts";
 import { formatBytes } from "../../output/sizes.ts";
 
 /** Prints the databases of this machine with their contents, projects and services. */
 export function printLocalDatabases(databases: readonly LocalDatabase[], out: Output): void {
   if (databases.length === 0) out.line("No local databases. Create one with: cli schema update app.py main");
-  const rows = databases.map(({ bytes, media_bytes: mediaBytes, name, projects, services, tables }) => [
+  const rows = databases.map(({ bytes, media_bytes: mediaBytes, name, projects, services, tables, views }) => [
     name,
-    count(tables, "table"),
+    countTables(tables, views),
     mediaBytes === 0 ? formatBytes(bytes) : `${formatBytes(bytes)} and ${formatBytes(mediaBytes)} of files`,
     services.map((service) => `${service.name} ${service.state}`).join(", "),
     projects.join(", "),

@@ -21,6 +21,7 @@ const PLAN: RecomputePlan = {
   on_error: "abort",
   errors_only: false,
   rows: 1200,
+  views: [],
 };
 const PROGRESS: Progress = {
   event: "progress",
@@ -108,6 +109,23 @@ test.each([
   const ran = await runCli(`recompute ${typed} -f`, { client: daemon() });
   expect(ran.exit).toBe(2);
   expect(ran.stderr).toContain(`hint: Write: ${next}\n`);
+});
+
+test("a table without computed columns of its own names the views that have some", async () => {
+  const client = {
+    ...daemon(),
+    recomputePlan: async () => ({
+      ...PLAN,
+      columns: [],
+      cascade: [],
+      errors_only: true,
+      rows: 0,
+      views: ["low", "words"],
+    }),
+  };
+  const ran = await runCli("recompute main/docs --errors-only -f", { client });
+  expect(ran.stdout + ran.stderr).toContain("main/docs has no computed column of its own that could be recomputed.\n");
+  expect(ran.stderr).toContain("hint: Its view words has: cli recompute main/words --errors-only\n");
 });
 
 test("a recompute warns of services that still run previous code", async () => {

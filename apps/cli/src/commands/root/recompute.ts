@@ -119,7 +119,12 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
 
 function printPlan(plan: RecomputePlan, out: Output): void {
   if (plan.columns.length === 0) {
-    out.line(`${plan.table} has no computed column that could be recomputed.`);
+    const whose = plan.views.length === 0 ? "" : " of its own";
+    out.line(`${plan.table} has no computed column${whose} that could be recomputed.`);
+    const folder = /^.*[/.]/.exec(plan.table)?.[0] ?? "";
+    const only = plan.errors_only ? ["--errors-only"] : [];
+    for (const view of plan.views)
+      out.note(`hint: Its view ${view} has: ${commandLine(["recompute", folder + view, ...only])}`);
     return;
   }
   const readers =

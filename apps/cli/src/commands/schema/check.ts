@@ -1,5 +1,5 @@
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
-import { count } from "../../output/count.ts";
+import { count, countTables } from "../../output/count.ts";
 import { FILE, PYTHON_FLAG } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
@@ -49,8 +49,9 @@ export const check = defineCommand<Flags, [file: string], CheckedFile>({
     };
   },
   render: (checked, out) => {
+    const views = checked.tables.filter((table) => table.view_of !== null).length;
     out.line(
-      `${checked.file} is valid: ${count(checked.tables.length, "table")}, ${count(checked.functions.length, "function")}`,
+      `${checked.file} is valid: ${countTables(checked.tables.length - views, views)}, ${count(checked.functions.length, "function")}`,
     );
     for (const { name, view_of: base, columns } of checked.tables) {
       out.line(
