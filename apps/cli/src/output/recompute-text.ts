@@ -22,7 +22,8 @@ export function recomputeLines(op: PlanOp): readonly string[] {
   const recompute = op.details.recompute as Recompute | undefined;
   if (recompute === undefined) return [];
   const { rows, columns, estimate_s: estimateS, samples, note } = recompute;
-  const others = columns.filter((column) => column !== op.name);
+  // A column of a view has the name of its view before its own.
+  const others = columns.filter((column) => column !== op.name && !column.endsWith(`.${op.name}`));
   const counted = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const also = others.length === 0 ? "" : `, together with ${others.join(", ")}`;
   const time = estimateS === null ? "" : `, about ${duration(estimateS)}`;

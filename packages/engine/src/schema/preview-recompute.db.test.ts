@@ -120,7 +120,7 @@ test("a sample has no values of rows that the update makes again", async () => {
   await bench.execute({ text: `insert into parts (_row, _base_row, pos, word, loud) ${made}` });
   const workers = fakeWorkers({ "parts.(rows)": () => '[["one"]]', loud: () => "ONE" });
   expect(await preview(withParts("token"), workers)).toMatchObject({
-    parts: { rows: 1, columns: ["parts.(rows)"] },
+    parts: { rows: 1, columns: ["parts"] },
     loud: undefined,
   });
 });

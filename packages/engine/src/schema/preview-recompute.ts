@@ -3,8 +3,10 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestFunction } from "@appdb/contract/manifest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { guardOf } from "../catalog/guards.ts";
+import { shownColumn } from "../catalog/hidden-columns.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { newShadows } from "../catalog/shadow-columns.ts";
+import { shownNames } from "../catalog/sql-names.ts";
 import { compileSql, type SqlSources } from "../expressions/compile-sql.ts";
 import type { JobDeps } from "../jobs/job-deps.ts";
 import { keptValues } from "../jobs/kept-values.ts";
@@ -111,19 +113,19 @@ async function previewTable(
   let sampled: readonly SampledRow[] = [];
   try {
     let started = deps.clock.now();
-    const shown = await sampleBatch(sampler, input, { cursor: null, limit: SHOWN }, signal);
+    const first = await sampleBatch(sampler, input, { cursor: null, limit: SHOWN }, signal);
     let elapsed = deps.clock.now() - started;
-    let timed = shown.rows.length;
-    sampled = shown.rows;
-    if (!shown.is_complete) {
+    let timed = first.rows.length;
+    sampled = first.rows;
+    if (!first.is_complete) {
       note = `the functions took longer than ${LONGEST_MS / 1000} s for ${SHOWN} rows`;
-    } else if (shown.cursor !== null && elapsed < QUICK_MS + STARTING_MS) {
+    } else if (first.cursor !== null && elapsed < QUICK_MS + STARTING_MS) {
       started = deps.clock.now();
-      const more = await sampleBatch(sampler, input, { cursor: shown.cursor, limit: TIMED }, signal);
+      const more = await sampleBatch(sampler, input, { cursor: first.cursor, limit: TIMED }, signal);
       if (more.rows.length > 0) {
         elapsed = deps.clock.now() - started;
         timed = more.rows.length;
-        sampled = [...shown.rows, ...more.rows];
+        sampled = [...first.rows, ...more.rows];
       }
     }
     if (timed > 0 && note === null)
@@ -132,7 +134,8 @@ async function previewTable(
     if (!(error instanceof AppError) || signal.aborted) throw error;
     note = error.message;
   }
-  const common = { rows, columns: input.columns, estimate_s: rounded(estimate), sampled: sampled.length, note };
+  const shown = shownNames(input.columns.map((name) => shownColumn(input.after, name)));
+  const common = { rows, columns: shown, estimate_s: rounded(estimate), sampled: sampled.length, note };
   return new Map(input.columns.map((column) => [column, { ...common, samples: samplesOf(column, input, sampled) }]));
 }
 
