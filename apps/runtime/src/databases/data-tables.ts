@@ -1,7 +1,8 @@
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { BASE_ROW } from "@appdb/engine/catalog/lower-iterators";
 import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
 import { type ReadableTable, rowsSql } from "@appdb/engine/catalog/view-tables";
 import { countErrors } from "@appdb/engine/compute/list-errors";
@@ -23,13 +24,17 @@ export async function describeTables(sql: SqlConnection, all: readonly ReadableT
   return all.map((table) => ({
     path: pathOf(table.folder, table.name),
     view_of: viewOf(table),
+    rows_by: table.view?.filter ?? table.rows_of?.text ?? null,
+    comment: table.comment,
     columns: seenColumns(table).map((column) => ({
       name: column.name,
       type: displayType(column.type, column.nullable),
       is_key: column.primary_key,
       is_computed: column.computed !== null,
       value: column.computed?.text ?? null,
+      comment: column.comment,
     })),
+    indexes: indexesOf(table),
     rows: sizes.get(table.id)?.rows ?? 0,
     errors: Object.entries(errors.get((table.view?.table ?? table).id) ?? {})
       .filter(([column]) => isOf(table, column))
@@ -46,6 +51,18 @@ function viewOf({ folder, rows_of: rowsOf, view }: ReadableTable): string | null
 
 function pathOf(folder: string, name: string): string {
   return folder === "public" ? name : `${folder}/${name}`;
+}
+
+/** The indexes of a table without those of its views, or those of a view over columns of its own. */
+function indexesOf({ indexes, view }: ReadableTable): DataTable["indexes"] {
+  const own = new Map([...(view?.stored_as ?? [])].map(([name, stored]) => [stored, name]));
+  return (view?.table.indexes ?? indexes).flatMap(({ columns, embedding, kind, name }) => {
+    const isOfView = columns.some((column) => column.includes("."));
+    if (columns.includes(BASE_ROW)) return [];
+    if (isOfView !== (view !== undefined) || (isOfView && !columns.every((column) => own.has(column)))) return [];
+    const shown = isOfView ? columns.map((column) => own.get(column) ?? column) : [...columns];
+    return [{ name: name?.split(".").at(-1) ?? null, kind, columns: shown, metric: embedding?.metric ?? null }];
+  });
 }
 
 /** Whether errors of a column count for the table, or for the view whose column it is. */
