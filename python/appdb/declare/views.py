@@ -3,7 +3,7 @@
 from copy import copy
 
 from appdb.declare.declared import Column, Declared
-from appdb.declare.errors import AppFileError, later, listed
+from appdb.declare.errors import AppFileError, listed
 from appdb.declare.types import display
 from appdb.expressions.expr import ColumnRef, Expr, literal
 from appdb.kinds import rules
@@ -149,8 +149,6 @@ def take_iterator(class_name, table, call):
     made = {"pos": _made(table, "pos", "int", False)}
     for output in call.outputs:
         if output.stored:
-            if output.kind == "array":
-                raise later(f"iterator= with the stored output '{output.name}', which is {display(output.kind)},")
             if output.name in made:
                 raise AppFileError(
                     f"iterator= of the model {class_name} has the output '{output.name}' twice.", "Give it once."

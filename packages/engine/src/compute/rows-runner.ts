@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { GraphStep } from "@appdb/contract/worker-protocol";
+import type { GraphStep, WireValue } from "@appdb/contract/worker-protocol";
 import { iterateExpr, type MadeRows, madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
+import { INT_TYPE, JSON_TYPE, kindOf } from "../kinds/kinds.ts";
 import { columnText, literalValue } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
@@ -164,7 +164,12 @@ function withFirst(known: UdfResult["errors"], column: string, errors: UdfBatch[
   return { ...known, [column]: told };
 }
 
-/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). */
+/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). Of an array it
+ *  writes the shape and the elements, whose bytes are base64: texts of numbers would not keep a float32. */
 function fromJson(type: ColumnType, value: unknown): EngineValue {
-  return value == null ? null : literalValue({ type, value: value as string | number | boolean });
+  if (value == null) return null;
+  if (!Array.isArray(value)) return literalValue({ type, value: value as string | number | boolean });
+  const [shape, elements] = value as [number[], string | string[]];
+  const wire: WireValue = [shape, typeof elements === "string" ? Buffer.from(elements, "base64") : elements];
+  return kindOf(type).wire?.from(wire, type) ?? null;
 }
