@@ -48,7 +48,7 @@ const lowered = new WeakMap<Manifest, LoweredManifest>();
 /**
  * Replaces the views of a manifest by hidden columns of their tables and by conditions of its queries. A manifest
  * without views stays as it is, and so does a lowered one. Pure; the result is kept for each manifest.
- * @throws app_invalid for a view over a missing table, over itself, or in a join that it cannot be part of
+ * @throws app_invalid for a view over a missing table or over itself
  */
 export function lowerViews(manifest: Manifest): LoweredManifest {
   const known = lowered.get(manifest);
