@@ -176,12 +176,26 @@ def fill_body(table, body):
         dict.__setitem__(body, name, ref)
     for output in view.iterator.outputs:
         if not output.stored:
+            _refuse_hidden(table, output)
             expr = view.iterator.read_expression(output.name, stored)
             if expr is None:
                 expr = _reread(view.iterator, output, stored["pos"])
             view.in_select = True
             body._assign(output.name, Column(value=expr, stored=False), table.source)
             view.in_select = False
+
+
+def _refuse_hidden(table, output):
+    """An output that is not stored is made of the iterator's arguments, which it reads by their names in the view."""
+    view = table.view
+    hidden = next((ref for ref in view.iterator._reads if view.makes(ref._name)), None)
+    if hidden is not None:
+        model = view.table.model
+        raise AppFileError(
+            f"iterator= of the model {table.model} reads '{hidden._name}' of {model}, whose name an output has; "
+            f"'{output.name}', which is not stored, needs it.",
+            f"Give the value another name in base=: base={model}.select(other={model}.{hidden._name})",
+        )
 
 
 def _reread(call, output, pos):

@@ -98,15 +98,17 @@ function lower(manifest: Manifest): LoweredManifest {
   );
   for (const view of views.values()) {
     const table = tables.get(view.table);
-    if (computing.has(view.name) && table !== undefined) tables.set(view.table, withMember(table, view));
+    if (!computing.has(view.name) || table === undefined || view.bases.length > 0) continue;
+    tables.set(view.table, withMember(table, view));
   }
+  const services = manifest.services.map((service) => ({
+    ...service,
+    routes: service.routes.map((route) => lowerRoute(route, { tables, views })),
+  }));
   return {
     ...manifest,
     tables: [...tables.values()],
-    services: manifest.services.map((service) => ({
-      ...service,
-      routes: service.routes.map((route) => lowerRoute(route, views)),
-    })),
+    services,
     queries: manifest.queries.map((query) => lowerQuery(query, views)),
     views: [...views.values()].filter(({ name, table }) => name !== table),
   };
