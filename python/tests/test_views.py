@@ -142,7 +142,36 @@ REFUSED = {
         "",
         1,
     ),
-    "sample": ("class V(Base, name='v', base=Docs.sample(n=3)):\n    pass\n", ["sample"], "V", 1),
+    "a number of rows": (
+        "class V(Base, name='v', base=Docs.sample(n=3)):\n    pass\n",
+        ["uses sample(n=3)", "whether a row is one of 3 depends on the other rows"],
+        "Write Docs.sample(fraction=0.1), or use sample(n=3) in queries over V.",
+        1,
+    ),
+    "a sample without a key": (
+        "class V(Base, name='v', base=Other.sample(fraction=0.5)):\n    pass\n",
+        ["by their primary key, and Other has none"],
+        "Declare one in Other",
+        1,
+    ),
+    "a sample of made rows": (
+        f"class P(Base, name='p', base=Docs, {SPLIT}):\n    pass\nclass V(Base, name='v', base=P.sample(fraction=0.5)):\n    pass\n",
+        ["the rows of P are made of those of Docs"],
+        "base=Docs.sample(fraction=0.5)",
+        3,
+    ),
+    "a sample by a hidden key": (
+        "class P(Base, name='p', base=Docs.select(Docs.title)):\n    pass\nclass V(Base, name='v', base=P.sample(fraction=0.5)):\n    pass\n",
+        ["P does not show 'id'"],
+        "Add it to select() in base= of P",
+        3,
+    ),
+    "a stratified sample": (
+        "class V(Base, name='v', base=Docs.sample(fraction_per_stratum=0.5, stratify_by=Docs.title)):\n    pass\n",
+        ["sample(fraction_per_stratum=) is not supported yet"],
+        "Write sample(n=100) or sample(fraction=0.1)",
+        1,
+    ),
     "itself": ("class V(Base, name='v', base=V):\n    pass\n", ["V"], "", 1),
 }
 

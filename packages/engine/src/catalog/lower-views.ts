@@ -10,7 +10,6 @@ import {
 import type { ManifestIterator } from "@appdb/contract/views";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import { visit } from "../expressions/tree.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import type { ViewDefinition } from "./catalog.ts";
 import { type LoweredIterator, lowerIterator, refuseAbove, rowsColumn } from "./lower-iterators.ts";
@@ -305,15 +304,17 @@ const TOTAL: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
- *  constants. */
+ *  constants, and samples. */
 function isAlwaysKnown(condition: Expr): boolean {
-  let isTotal = compileSql(condition, ROW_COLUMNS) !== undefined;
-  visit(condition, (node) => {
-    if (node.node === "column" || node.node === "literal") return;
-    if (node.node !== "call" || !TOTAL.has(node.fn)) isTotal = false;
-    else if (new Set(node.args.map(({ type }) => type.kind)).size > 1) isTotal = false;
-  });
-  return isTotal;
+  return compileSql(condition, ROW_COLUMNS) !== undefined && isTotal(condition);
+}
+
+function isTotal(node: Expr): boolean {
+  if (node.node === "column" || node.node === "literal") return true;
+  if (node.node !== "call") return false;
+  // A sample is drawn by the texts of a key (python/appdb/declare/views.py), which every row has.
+  if (node.fn === "op.draw") return true;
+  return TOTAL.has(node.fn) && new Set(node.args.map(({ type }) => type.kind)).size <= 1 && node.args.every(isTotal);
 }
 
 /** A value for the rows of a view only. Nothing is computed for other rows. */
