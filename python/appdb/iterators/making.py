@@ -49,4 +49,10 @@ def _plain(value):
         return str(value)
     if hasattr(value, "wire"):  # A file that is written when it leaves the worker (kinds/_media.py).
         return value.wire()
+    if isinstance(value, list):  # An array: its shape and elements (expressions/arrays.py).
+        return [_plain_bytes(part) for part in value]
+    return _plain_bytes(value)
+
+
+def _plain_bytes(value):
     return b64encode(value).decode("ascii") if isinstance(value, bytes) else value

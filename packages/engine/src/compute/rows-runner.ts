@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
+import { deserialize, serialize } from "node:v8";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { GraphStep } from "@appdb/contract/worker-protocol";
+import type { GraphStep, WireValue } from "@appdb/contract/worker-protocol";
 import { iterateExpr, type MadeRows, madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
+import { INT_TYPE, JSON_TYPE, kindOf } from "../kinds/kinds.ts";
 import { columnText, literalValue } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
@@ -115,24 +116,51 @@ async function complete(
   const rows = JSON.parse(text) as unknown[][];
   const outputs = made.outputs.map(({ type }, place) => rows.map((values) => fromJson(type, values[place])));
   const numbers = rows.map((_row, pos) => pos);
-  const parts = new Map<string, string | null>([["pos", columnText(INT_TYPE.kind, numbers)]]);
-  for (const [place, { name, type }] of made.outputs.entries())
-    parts.set(name, columnText(type.kind, outputs[place] ?? []));
+  const columns: MadeColumn[] = [
+    { name: "pos", type: INT_TYPE, values: numbers },
+    ...made.outputs.map(({ name, type }, place) => ({ name, type, values: outputs[place] ?? [] })),
+  ];
   let errors: UdfBatch["errors"] = new Map();
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
-    const columns = [numbers, ...outputs, ...above.map((value) => rows.map(() => value))];
-    const batch = runner.runBatch(graph, columns, rows.length);
+    const inputs = [numbers, ...outputs, ...above.map((value) => rows.map(() => value))];
+    const batch = runner.runBatch(graph, inputs, rows.length);
     while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
     for (const [place, { name, type }] of graph.steps.entries()) {
-      parts.set(name, columnText(type.kind, batch.columns[place] ?? []));
+      columns.push({ name, type, values: batch.columns[place] ?? [] });
     }
     errors = batch.errors;
   }
-  parts.set("_errors", errors.size === 0 ? null : errorsText(made, rows.length, errors));
   const values = [...result.values];
-  values[at] = JSON.stringify(Object.fromEntries(parts));
+  values[at] = made.for_response ? packRows(columns) : tableText(made, columns, errors);
   return { ...result, values, errors: withFirst(result.errors, step.name, errors) };
+}
+
+/** A column of made rows. */
+interface MadeColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly values: readonly EngineValue[];
+}
+
+/** Rows as their trigger takes them (row-triggers.ts). */
+function tableText(made: MadeRows, columns: readonly MadeColumn[], errors: UdfBatch["errors"]): string {
+  const parts = new Map<string, string | null>(
+    columns.map(({ name, type, values }) => [name, columnText(type.kind, values)]),
+  );
+  const count = columns[0]?.values.length ?? 0;
+  parts.set("_errors", errors.size === 0 ? null : errorsText(made, count, errors));
+  return JSON.stringify(Object.fromEntries(parts));
+}
+
+/** Rows for a response: JSON has no bytes and no negative zero. */
+function packRows(columns: readonly MadeColumn[]): string {
+  return serialize(new Map(columns.map(({ name, values }) => [name, values]))).toString("base64");
+}
+
+/** The columns of rows that an expression of `responseRows` made. */
+export function unpackRows(text: string): ReadonlyMap<string, readonly EngineValue[]> {
+  return deserialize(Buffer.from(text, "base64")) as ReadonlyMap<string, readonly EngineValue[]>;
 }
 
 /** The errors of rows, as their table stores them. */
@@ -164,7 +192,12 @@ function withFirst(known: UdfResult["errors"], column: string, errors: UdfBatch[
   return { ...known, [column]: told };
 }
 
-/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). */
+/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). Of an array it
+ *  writes the shape and the elements, whose bytes are base64: texts of numbers would not keep a float32. */
 function fromJson(type: ColumnType, value: unknown): EngineValue {
-  return value == null ? null : literalValue({ type, value: value as string | number | boolean });
+  if (value == null) return null;
+  if (!Array.isArray(value)) return literalValue({ type, value: value as string | number | boolean });
+  const [shape, elements] = value as [number[], string | string[]];
+  const wire: WireValue = [shape, typeof elements === "string" ? Buffer.from(elements, "base64") : elements];
+  return kindOf(type).wire?.from(wire, type) ?? null;
 }

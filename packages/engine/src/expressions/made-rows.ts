@@ -1,6 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { JSON_TYPE } from "../kinds/kinds.ts";
+import { BOOL_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
+import { referencedColumns } from "./needs-python.ts";
 import { mapParts } from "./tree.ts";
 
 /**
@@ -18,6 +19,8 @@ export interface MadeRows {
   readonly call: Expr;
   readonly outputs: readonly MadeOutput[];
   readonly computed: readonly { readonly name: string; readonly expr: Expr }[];
+  /** The result has values for a response (responseRows), not texts for a trigger. */
+  readonly for_response: boolean;
 }
 
 export interface MadeOutput {
@@ -56,7 +59,44 @@ export function madeRowsIn(expr: Expr): MadeRows | undefined {
     call,
     outputs: JSON.parse(String(outputs.value)) as MadeOutput[],
     computed: computed.map(({ key, value }) => ({ name: key, expr: value })),
+    for_response: expr.kwargs[FOR_RESPONSE] !== undefined,
   };
+}
+
+const FOR_RESPONSE = "for_response";
+
+/**
+ * The same rows for a response instead of a table, with only those computed columns that are in `levels[0]` or that
+ * these read. The others are for rows of rows, whose columns are in the next set.
+ */
+export function responseRows(expr: Expr, [names = new Set(), ...deeper]: readonly ReadonlySet<string>[]): Expr {
+  if (expr.node !== "call") return expr;
+  if (expr.fn === "op.when") {
+    const [condition, value] = expr.args;
+    if (condition === undefined || value === undefined) return expr;
+    return { ...expr, args: [condition, responseRows(value, [names, ...deeper])] };
+  }
+  const made = madeRowsIn(expr);
+  if (made === undefined) return expr;
+  const columns = new Map(made.computed.map(({ name, expr: value }) => [name, responseRows(value, deeper)]));
+  const kept = new Set<string>();
+  const keep = (name: string): void => {
+    const value = columns.get(name);
+    if (value === undefined || kept.has(name)) return;
+    kept.add(name);
+    for (const read of referencedColumns(ofMadeRow(value, () => ""))) keep(read);
+  };
+  for (const name of names) keep(name);
+  const args = expr.args.map((part): Expr => {
+    if (part.node !== "dict") return part;
+    const entries = part.entries.flatMap(({ key }) => {
+      const value = columns.get(key);
+      return value === undefined || !kept.has(key) ? [] : [{ key, value }];
+    });
+    return { ...part, entries };
+  });
+  const mark: Expr = { node: "literal", value: true, type: BOOL_TYPE, nullable: false };
+  return { ...expr, args, kwargs: { [FOR_RESPONSE]: mark } };
 }
 
 /** The same expression that only runs the iterator, for the worker: a Json list of rows, each a list of outputs. */
@@ -66,7 +106,7 @@ export function iterateExpr(expr: Expr): Expr {
     const [condition, value] = expr.args;
     return condition === undefined || value === undefined ? expr : { ...expr, args: [condition, iterateExpr(value)] };
   }
-  return expr.fn === "op.rows" ? { ...expr, fn: "op.iterate", args: expr.args.slice(0, 2) } : expr;
+  return expr.fn === "op.rows" ? { ...expr, fn: "op.iterate", args: expr.args.slice(0, 2), kwargs: {} } : expr;
 }
 
 /** The outputs of an expression that runs an iterator; undefined for any other expression. */
