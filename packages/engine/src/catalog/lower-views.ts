@@ -8,9 +8,8 @@ import {
   type ManifestTable,
 } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
-import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
-import { visit } from "../expressions/tree.ts";
+import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import type { ViewDefinition } from "./catalog.ts";
 import { type LoweredIterator, lowerIterator, refuseAbove, rowsColumn } from "./lower-iterators.ts";
@@ -148,7 +147,7 @@ function lowerIteratorView(
   let member = base?.definition.member ?? null;
   if (over?.filter != null) {
     const condition = renameInExpr(over.filter.expr, names);
-    if (!isAlwaysKnown(condition)) {
+    if (!isTotalCondition(condition)) {
       throw refuse(declared, `has a condition that is computed, ${over.filter.text}, and an iterator`);
     }
     member = both(member, condition);
@@ -197,7 +196,7 @@ function lowerView(
   let member = base?.definition.member ?? null;
   if (filter !== null) {
     const condition = renameInExpr(filter.expr, baseNames);
-    if (isAlwaysKnown(condition)) member = both(member, condition);
+    if (isTotalCondition(condition)) member = both(member, condition);
     else {
       const hidden = memberColumn(declared, guarded(member, condition), filter.text, wasNamed);
       added.push(hidden);
@@ -285,33 +284,6 @@ function memberColumn(declared: ManifestTable, expr: Expr, text: string, wasName
     view: declared.name,
     source: declared.source,
   };
-}
-
-/** The operators and functions whose SQL gives a value for any row, so that a condition of them need not be stored. */
-const TOTAL: ReadonlySet<string> = new Set([
-  "op.eq",
-  "op.ne",
-  "op.lt",
-  "op.le",
-  "op.gt",
-  "op.ge",
-  "op.and",
-  "op.or",
-  "op.not",
-  "op.is_null",
-  "op.is_not_null",
-]);
-
-/** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
- *  constants. */
-function isAlwaysKnown(condition: Expr): boolean {
-  let isTotal = compileSql(condition, ROW_COLUMNS) !== undefined;
-  visit(condition, (node) => {
-    if (node.node === "column" || node.node === "literal") return;
-    if (node.node !== "call" || !TOTAL.has(node.fn)) isTotal = false;
-    else if (new Set(node.args.map(({ type }) => type.kind)).size > 1) isTotal = false;
-  });
-  return isTotal;
 }
 
 /** A value for the rows of a view only. Nothing is computed for other rows. */
