@@ -114,9 +114,10 @@ function rowsSource(view: ManifestTable, base: ManifestTable): string {
   );
   const values = sent.map(({ name, type }) => {
     const text = `u.${quoteIdent(name)}`;
+    const sqlType = transportType(type);
     // Constants have bytes as base64.
-    const isBase64 = outputs.has(name) && type.kind === "binary";
-    const value = isBase64 ? `decode(${text}, 'base64')` : `${text}::${transportType(type)}`;
+    const isBase64 = outputs.has(name) && sqlType === "bytea";
+    const value = isBase64 ? `decode(${text}, 'base64')` : `${text}::${sqlType}`;
     return `${fromTransport(value, type)} as ${quoteIdent(name)}`;
   });
   const made = `(select ${["u.pos", ...values, "(g.errors -> u.pos::text)::jsonb as _errors"].join(", ")}
