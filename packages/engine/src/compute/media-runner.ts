@@ -38,6 +38,8 @@ interface WorkerFile {
 
 const CHANGED = "the function changed or removed its input file. Copy the file, and change the copy";
 
+/** Files of an aggregation that are compared together. More rows than that are never on their way to a worker. */
+const HELD_FILES = 10_000;
 /** Maximum rows of one batch whose files are on their way at once. */
 const ROWS_AT_ONCE = 32;
 
@@ -75,14 +77,20 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
   };
 }
 
-/** An aggregation that gets files by their paths, and whose results are stored. */
-function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold: UdfFold): UdfFold {
-  const files = args.map(({ type }) => isMedia(type.kind));
+/** An aggregation that gets files by their paths, and whose results are stored. It has no value for a group whose files it
+ *  changed. */
+function foldWithMedia(media: MediaFiles, { function: fn, inputs, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = inputs.map(({ type }) => isMedia(type.kind));
   if (!files.includes(true) && !isMedia(result.kind)) return fold;
   const locate = limited(
     async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
     ROWS_AT_ONCE,
   );
+  const read = new ReadFiles(media);
+  const changed: UdfFolded = {
+    value: null,
+    error: { kind: "raised", function: fn.id, type: "PermissionError", message: CHANGED, at: null },
+  };
   const store = async ({ value, error }: UdfFolded): Promise<UdfFolded> => {
     if (typeof value !== "string" || !isMedia(result.kind)) return { value, error };
     const { error: failure } = JSON.parse(value) as WorkerFile;
@@ -91,17 +99,65 @@ function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold
     return { value: await media.store(value, result), error };
   };
   return {
-    add: async (groups, columns) =>
-      fold.add(
-        groups,
-        await Promise.all(columns.map((cells, at) => (files[at] === true ? Promise.all(cells.map(locate)) : cells))),
-      ),
+    async add(groups, columns) {
+      const isFile = (at: number) => files[at] === true;
+      const located = await Promise.all(
+        columns.map((cells, at) => (isFile(at) ? Promise.all(cells.map(locate)) : cells)),
+      );
+      const running = await fold.add(groups, located);
+      for (const [at, cells] of located.entries()) if (isFile(at)) await read.note(groups, cells);
+      return Promise.all(running.map(store));
+    },
     async finish(groups) {
       const folded = await fold.finish(groups);
-      return new Map(await Promise.all([...folded].map(async ([group, one]) => [group, await store(one)] as const)));
+      const spoiled = await read.findChanged();
+      const kept = ([group, one]: readonly [number, UdfFolded]) => (spoiled.has(group) ? changed : store(one));
+      return new Map(await Promise.all([...folded].map(async (one) => [one[0], await kept(one)] as const)));
     },
     [Symbol.asyncDispose]: () => fold[Symbol.asyncDispose](),
   };
+}
+
+/** Files that an aggregation reads, as it got them, with the groups of their rows. */
+class ReadFiles {
+  readonly #isUnchanged: MediaFiles["isUnchanged"];
+  readonly #changed = new Set<number>();
+  #recent = new Map<string, number[]>();
+  #older = new Map<string, number[]>();
+
+  constructor(media: MediaFiles) {
+    this.#isUnchanged = limited((file) => media.isUnchanged(file), ROWS_AT_ONCE);
+  }
+
+  /** Notes the files of sent rows. Files that were sent long before are compared now, so that a bounded number is held. */
+  async note(groups: readonly number[], cells: readonly EngineValue[]): Promise<void> {
+    for (const [at, file] of cells.entries()) {
+      const group = groups[at];
+      if (typeof file !== "string" || group === undefined) continue;
+      const known = this.#recent.get(file);
+      if (known === undefined) this.#recent.set(file, [group]);
+      else if (known.at(-1) !== group) known.push(group);
+    }
+    if (this.#recent.size < HELD_FILES) return;
+    await this.#compare(this.#older);
+    this.#older = this.#recent;
+    this.#recent = new Map();
+  }
+
+  /** The groups with files that a function has changed or removed. */
+  async findChanged(): Promise<ReadonlySet<number>> {
+    await this.#compare(this.#older);
+    await this.#compare(this.#recent);
+    return this.#changed;
+  }
+
+  async #compare(files: ReadonlyMap<string, readonly number[]>): Promise<void> {
+    await Promise.all(
+      [...files].map(async ([file, groups]) => {
+        if (!(await this.#isUnchanged(file))) for (const group of groups) this.#changed.add(group);
+      }),
+    );
+  }
 }
 
 function findPlaces(graph: UdfGraph): MediaPlaces | null {

@@ -27,7 +27,7 @@ export function compileRowRoute(
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
   const given = givenInRows(layout, context.deps.media);
-  const read = requiring(compileRowReader(layout, route.inputs, context.checks, context.generators), given);
+  const readFor = requiring(compileRowReader(layout, route.inputs, context.checks, context.generators), given);
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;
@@ -77,14 +77,14 @@ export function compileRowRoute(
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
     const readRow = async () => {
-      const row = read(await form.body());
+      const row = readFor(request.caller)(await form.body());
       return (await given?.take(row)) ?? row;
     };
     const once = route.kind === "insert" ? readIdempotencyKey(asked, routeText) : undefined;
     return once === undefined ? await run(request, await readRow()) : await runOnce(asked, once, readRow);
   };
   const many = acceptsManyRows(route)
-    ? new InsertMany(context, { route, layout, read, given, render: render.text, routeText })
+    ? new InsertMany(context, { route, layout, readFor, given, render: render.text, routeText })
     : undefined;
   return {
     service: service.name,
@@ -93,15 +93,15 @@ export function compileRowRoute(
     streams: [...(many === undefined ? [] : LINES_TYPES), ...(receive === undefined ? [] : [FORM_TYPE])],
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
-    check: (request) => {
-      if (many?.accepts(request) !== true) read(request.body);
-    },
-    receiveForm: receiveLater(receive, (form) => read(form)),
+    check: (request) =>
+      many?.accepts(request) === true ? many.check(request) : void readFor(request.caller)(request.body),
+    receiveForm: receiveLater(receive, (form, { caller }) => readFor(caller)(form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         if (many?.accepts(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
+        const read = readFor(request.caller);
         const readRow = () => (given === undefined ? read(request.body) : given.take(read(request.body)));
         if (once !== undefined) return await runOnce(request, once, readRow);
         const row = readRow();
