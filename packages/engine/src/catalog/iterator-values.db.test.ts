@@ -87,6 +87,8 @@ class P(Base, name="points", base=Src, iterator=points(Src.n)):
 class S(Base, name="sentences", base=Src, iterator=string_splitter(Src.story, separators="sentence")):
     loud = db.Column(value=upper(text), stored=False)
     number = pos + 1
+    made = upper(text)
+    given = made + "?" + text
     __indexes__ = [db.BtreeIndex(text), db.EmbeddingIndex(text, embedding=embed)]
 
 class Long(Base, name="long", base=S.where(S.pos > 0)):
@@ -270,4 +272,14 @@ test("joins with an iterator view can compare and show columns of its base", asy
   const same = [1, 3].flatMap((id) => [0, 1].map((pos) => ({ id, pos })));
   expect(await rowsOf("/same_title")).toEqual(same);
   expect(await rowsOf("/left_title")).toEqual([...same.slice(0, 2), { id: 2, pos: null }, ...same.slice(2)]);
+});
+
+test("columns that SQL computes with the rows can have any name, and read each other", async () => {
+  await add({ id: 1, story: 'One é. "Two".' });
+  const { rows } = await tested.sql.query({ text: "select text, made, given, _row from sentences order by pos" });
+  expect(rows.map((row) => row.slice(0, 3))).toEqual([
+    ["One é.", "ONE É.", "ONE É.?One é."],
+    ['"Two".', '"TWO".', '"TWO".?"Two".'],
+  ]);
+  expect(rows.map(([, , , id]) => String(id).slice(-5))).toEqual(["00000", "00001"]);
 });

@@ -8,7 +8,7 @@ import {
   type ManifestTable,
 } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
-import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
+import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import { carryColumns } from "./carried-columns.ts";
 import type { ViewDefinition } from "./catalog.ts";
@@ -267,7 +267,7 @@ function lowerCondition(
   const filter = view?.filter ?? null;
   if (filter === null) return { member: above, condition: null };
   const expr = renameInExpr(filter.expr, names);
-  if (isAlwaysKnown(expr)) return { member: both(above, expr), condition: null };
+  if (isTotalCondition(expr)) return { member: both(above, expr), condition: null };
   const column = nameOf(name);
   const condition: ManifestColumn = {
     name: column,
@@ -283,35 +283,6 @@ function lowerCondition(
     source,
   };
   return { member: { node: "column", name: column, type: BOOL_TYPE, nullable: true }, condition };
-}
-
-/** The operators and functions whose SQL gives a value for any row, so that a condition of them need not be stored. */
-const TOTAL: ReadonlySet<string> = new Set([
-  "op.eq",
-  "op.ne",
-  "op.lt",
-  "op.le",
-  "op.gt",
-  "op.ge",
-  "op.and",
-  "op.or",
-  "op.not",
-  "op.is_null",
-  "op.is_not_null",
-]);
-
-/** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
- *  constants, and samples. */
-function isAlwaysKnown(condition: Expr): boolean {
-  return compileSql(condition, ROW_COLUMNS) !== undefined && isTotal(condition);
-}
-
-function isTotal(node: Expr): boolean {
-  if (node.node === "column" || node.node === "literal") return true;
-  if (node.node !== "call") return false;
-  // A sample is drawn by the texts of a key (python/appdb/declare/views.py), which every row has.
-  if (node.fn === "op.draw") return true;
-  return TOTAL.has(node.fn) && new Set(node.args.map(({ type }) => type.kind)).size <= 1 && node.args.every(isTotal);
 }
 
 /** A value for the rows of a view only. Nothing is computed for other rows. */

@@ -2,15 +2,23 @@ import { createHash } from "node:crypto";
 import { deserialize, serialize } from "node:v8";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { GraphStep, WireValue } from "@appdb/contract/worker-protocol";
-import { iterateExpr, type MadeRows, madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
+import {
+  iterateExpr,
+  type MadeRows,
+  madeRowsIn,
+  ofMadeRow,
+  type RowsText,
+  sqlOfMade,
+  travelsAsText,
+} from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { INT_TYPE, JSON_TYPE, kindOf } from "../kinds/kinds.ts";
-import { columnText, literalValue } from "../kinds/values.ts";
+import { INT_TYPE, kindOf } from "../kinds/kinds.ts";
+import { literalValue, toSqlText } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
 import { type CellErrors, ownErrors, spreadErrors } from "./cell-errors.ts";
 
-/** The parent's step that makes rows, and the graph that computes their columns; null without any. */
+/** The parent's step that makes rows, and the graph that computes their columns in Python; null without any. */
 interface Maker {
   readonly at: number;
   readonly step: GraphStep;
@@ -31,9 +39,9 @@ const LOOK_MS = 1_000;
 
 /**
  * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
- * are computed together, as those of any rows. The result is what the column's trigger stores (row-triggers.ts): a Json
- * object with the rows as one PostgreSQL array for each column. A failed cell of a row is an error of the column, whose
- * value has the error in that row.
+ * are computed together, as those of any rows, except those that SQL computes while the rows are stored. The result is
+ * what the column's trigger stores (row-triggers.ts): the text of a RowsText. A failed cell of a row is an error of the
+ * column, whose value has the error in that row.
  */
 export function withMadeRows(runner: UdfRunner): UdfRunner {
   const found = new WeakMap<UdfGraph, Makers | null>();
@@ -77,8 +85,10 @@ function findMakers(graph: UdfGraph): Makers | null {
 
 /** The graph of the made rows: its inputs are their numbers and outputs, then columns of the row that makes them. */
 function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "given"> {
-  if (made.computed.length === 0) return { graph: null, given: [] };
-  const above = new Set(made.computed.flatMap(({ expr }) => valuesRead(expr)));
+  const bySql = sqlOfMade(made);
+  const computed = made.computed.filter(({ name }) => !bySql.has(name));
+  if (computed.length === 0) return { graph: null, given: [] };
+  const above = new Set(computed.flatMap(({ expr }) => valuesRead(expr)));
   const places = [
     ...graph.inputs.map((column, at) => ({ column, from: "input" as const, at })),
     ...graph.steps.map((column, at) => ({ column, from: "step" as const, at })),
@@ -88,7 +98,7 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
     ...made.outputs,
     ...places.map(({ column: { name, type } }) => ({ name: aboveName(name), type, nullable: true })),
   ];
-  const steps = made.computed.map(({ name, expr }): GraphStep => {
+  const steps = computed.map(({ name, expr }): GraphStep => {
     return { name, type: expr.type, nullable: true, expr: ofMadeRow(expr, aboveName) };
   });
   const { functions } = graph;
@@ -103,7 +113,7 @@ function aboveName(name: string): string {
   return `^${name}`;
 }
 
-/** Replaces the outputs of an iterator by complete rows. */
+/** Adds the columns that Python computes to the outputs of an iterator. */
 async function complete(
   runner: UdfRunner,
   { at, step, made, graph, given }: Maker,
@@ -113,48 +123,51 @@ async function complete(
 ): Promise<UdfResult> {
   const text = result.values[at];
   if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
-  const rows = JSON.parse(text) as unknown[][];
-  const outputs = made.outputs.map(({ type }, place) => rows.map((values) => fromJson(type, values[place])));
-  const numbers = rows.map((_row, pos) => pos);
-  const columns: MadeColumn[] = [
-    { name: "pos", type: INT_TYPE, values: numbers },
-    ...made.outputs.map(({ name, type }, place) => ({ name, type, values: outputs[place] ?? [] })),
-  ];
+  const isWhole = graph === null && !made.for_response && !made.outputs.some(travelsAsText);
+  if (isWhole) return result;
+  const { rows: count, given: givenValues } = JSON.parse(text) as RowsText;
+  const numbers = Array.from({ length: count }, (_none, pos) => pos);
+  const outputs = made.outputs.map((output): MadeValues => {
+    const values = (givenValues[output.name] ?? []).map((value) => fromJson(output.type, value));
+    return { ...output, values };
+  });
+  const computed: MadeValues[] = [];
   let errors: UdfBatch["errors"] = new Map();
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
-    const inputs = [numbers, ...outputs, ...above.map((value) => rows.map(() => value))];
-    const batch = runner.runBatch(graph, inputs, rows.length);
-    while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
-    for (const [place, { name, type }] of graph.steps.entries()) {
-      columns.push({ name, type, values: batch.columns[place] ?? [] });
-    }
+    const inputs = [numbers, ...outputs.map((one) => one.values), ...above.map((value) => numbers.map(() => value))];
+    const batch = runner.runBatch(graph, inputs, count);
+    while (batch.ready < count) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+    computed.push(...graph.steps.map((one, place) => ({ ...one, values: batch.columns[place] ?? [] })));
     errors = batch.errors;
   }
   const values = [...result.values];
-  values[at] = made.for_response ? packRows(columns) : tableText(made, columns, errors);
+  if (made.for_response) {
+    values[at] = packRows([{ name: "pos", type: INT_TYPE, values: numbers }, ...outputs, ...computed]);
+  } else {
+    const added: Omit<RowsText, "rows" | "given"> = {
+      computed: Object.fromEntries([...outputs.filter(travelsAsText), ...computed].map(textsOf)),
+      errors: storedErrors(made, errors),
+    };
+    // The text of the outputs stays as the worker wrote it, down to the sign of a zero.
+    values[at] = `${text.slice(0, -1)},${JSON.stringify(added).slice(1)}`;
+  }
   return { ...result, values, errors: withFirst(result.errors, step.name, errors) };
 }
 
 /** A column of made rows. */
-interface MadeColumn {
+interface MadeValues {
   readonly name: string;
   readonly type: ColumnType;
   readonly values: readonly EngineValue[];
 }
 
-/** Rows as their trigger takes them (row-triggers.ts). */
-function tableText(made: MadeRows, columns: readonly MadeColumn[], errors: UdfBatch["errors"]): string {
-  const parts = new Map<string, string | null>(
-    columns.map(({ name, type, values }) => [name, columnText(type.kind, values)]),
-  );
-  const count = columns[0]?.values.length ?? 0;
-  parts.set("_errors", errors.size === 0 ? null : errorsText(made, count, errors));
-  return JSON.stringify(Object.fromEntries(parts));
+function textsOf({ name, type, values }: MadeValues): [string, (string | null)[]] {
+  return [name, values.map((value) => (value === null ? null : toSqlText(type, value)))];
 }
 
 /** Rows for a response: JSON has no bytes and no negative zero. */
-function packRows(columns: readonly MadeColumn[]): string {
+function packRows(columns: readonly MadeValues[]): string {
   return serialize(new Map(columns.map(({ name, values }) => [name, values]))).toString("base64");
 }
 
@@ -163,21 +176,15 @@ export function unpackRows(text: string): ReadonlyMap<string, readonly EngineVal
   return deserialize(Buffer.from(text, "base64")) as ReadonlyMap<string, readonly EngineValue[]>;
 }
 
-/** The errors of rows, as their table stores them. */
-function errorsText(made: MadeRows, count: number, errors: UdfBatch["errors"]): string {
+/** The errors of rows, as their table stores them, by the rows' numbers. */
+function storedErrors(made: MadeRows, errors: UdfBatch["errors"]): Record<string, CellErrors> {
   const names = new Set(made.computed.map(({ name }) => name));
   const columns = made.computed.map(({ name, expr }) => ({
     name,
     computed: { text: "", expr: ofMadeRow(expr, aboveName) },
   }));
   const table = { columns } as unknown as Parameters<typeof spreadErrors>[0];
-  const texts = Array.from({ length: count }, (_none, pos) => {
-    const found = errors.get(pos);
-    if (found === undefined) return null;
-    const all: CellErrors = spreadErrors(table, names, ownErrors(found));
-    return JSON.stringify(all);
-  });
-  return columnText(JSON_TYPE.kind, texts);
+  return Object.fromEntries([...errors].map(([pos, found]) => [pos, spreadErrors(table, names, ownErrors(found))]));
 }
 
 /** The first failed cell of the rows, as the error of the column that makes them. */
