@@ -160,11 +160,11 @@ test("a failure of the disk is the reason, and not a form that was cut", async (
   const broken = createFormReader(gone);
   rmSync(gone, { recursive: true });
   const body = bodyOf(file("picture", "a.png", "x".repeat(250_000)));
-  await expect(broken.read(inPieces(body, 1_000), TYPE, LIMITS)).rejects.toMatchObject({ code: "ENOENT" });
+  await expect(broken.read(eachOf(inPieces(body, 1_000)), TYPE, LIMITS)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
 test("a content type without a boundary is refused", async () => {
-  const error = await refusal(reader.read(inPieces(bodyOf(), 10), "multipart/form-data", LIMITS));
+  const error = await refusal(reader.read(eachOf(inPieces(bodyOf(), 10)), "multipart/form-data", LIMITS));
   expect(error.code).toBe("invalid_form");
 });
 
