@@ -7,7 +7,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const EXAMPLES = LONG ? 400 : 5;
 /** One example with rows and a query, one with handlers, one with files; `npm run test:faults` fuzzes all. */
 const FEW = ["tables", "desk", "papers"];
-const WITH_MEDIA = ["gallery", "voicemail", "papers", "manuals"];
+const WITH_MEDIA = ["gallery", "voicemail", "papers", "manuals", "clips"];
 const PHASES = LONG ? ["examples", "coverage", "fuzzing", "stateful"] : ["coverage", "fuzzing"];
 const AT_ONCE = 2;
 

@@ -50,6 +50,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("boolean",), "Bool"),
     **dict.fromkeys(("jsonb", "dict", "list"), "Json"),
     **dict.fromkeys(("bytes", "blob", "largebinary"), "Binary"),
+    **dict.fromkeys(("index", "btree", "idx"), "BtreeIndex(column)"),
     **dict.fromkeys(("tablemodel", "model", "base", "declarative_base"), "model_base()"),
 }
 

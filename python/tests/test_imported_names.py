@@ -19,6 +19,7 @@ IMPORTS = {
     "x = fn.string.uper": ["appdb.functions.string has no 'uper'", "Did you mean 'upper'?"],
     "from appdb.functions.string import uper": ["appdb.functions.string has no 'uper'", "Did you mean 'upper'?"],
     "from appdb import Router": ["appdb has no 'Router'", "Write: from appdb.serving import Router"],
+    "from appdb import Index": ["appdb has no 'Index'", "Write db.BtreeIndex(column)."],
     "from appdb import upper": ["appdb has no 'upper'", "Write: from appdb.functions import upper"],
     "from appdb import udff": ["appdb has no 'udff'", "Did you mean 'udf'?"],
     "from appdb.functions.strng import upper": ["no namespace 'strng'", "Did you mean 'string'?"],

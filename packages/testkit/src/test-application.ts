@@ -7,6 +7,7 @@ import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { FormReader, MediaFiles, QueryAnswerer, SqlPool, Statement, UdfRunner } from "@appdb/engine/ports";
 import { planSchema } from "@appdb/engine/schema/plan-schema";
+import { pruneTables } from "@appdb/engine/schema/prune-tables";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
@@ -24,6 +25,8 @@ export interface TestApplication extends ServedRoutes {
   update(app: string): Promise<readonly string[]>;
   /** The plan of an update to another version of the file. */
   diff(app: string): Promise<SchemaPlan>;
+  /** Drops what a version of the file does not declare. Returns the names. */
+  prune(app: string): Promise<readonly string[]>;
   /** Runs jobs until the named ones have ended. @throws errors of `watchJobs` */
   finish(jobs: readonly string[]): Promise<void>;
 }
@@ -99,6 +102,12 @@ export async function openTestApplication(
     update: async (source) => apply(await read(source)),
     diff: async (source) =>
       planSchema({ manifest: await read(source), catalog: await loadCatalog(catalog.sql), target: "main" }).plan,
+    async prune(source) {
+      const { version } = await loadCatalog(catalog.sql);
+      const input = { manifest: await read(source), target: "main", catalog_version: version };
+      const { ops } = await pruneTables({ sql: catalog.sql, clock }, input);
+      return ops.map(({ name }) => name ?? "");
+    },
     async finish(jobs) {
       const udf = async (_runtime: unknown, modules: readonly string[], onQuery: QueryAnswerer) =>
         workers(modules, onQuery);

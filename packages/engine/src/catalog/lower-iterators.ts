@@ -5,7 +5,6 @@ import type { ManifestIterator } from "@appdb/contract/views";
 import { asMade, madeRowsExpr, ofMadeRow } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { INT_TYPE, JSON_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
-import type { ViewDefinition } from "./catalog.ts";
 import { renameInExpr } from "./rename-catalog.ts";
 import { viewColumnName } from "./sql-names.ts";
 
@@ -81,31 +80,6 @@ export function lowerIterator(
     },
     overBase,
   };
-}
-
-/**
- * A view over an iterator view is computed from the rows of its base alone. Outputs hide columns of their names.
- * @throws app_invalid for a condition or an own column that reads a column of the base's base
- */
-export function refuseAbove(
-  { name, source, columns, view }: ManifestTable,
-  inherited: ViewDefinition["columns"],
-): void {
-  const made = new Set(view?.iterator === undefined ? [] : ["pos", ...view.iterator.outputs.map((one) => one.name)]);
-  const own = columns.flatMap(({ computed }) => (computed === null ? [] : referencedColumns(computed.expr)));
-  const reads = [
-    ...(view?.filter == null ? [] : referencedColumns(view.filter.expr)),
-    ...own.filter((one) => !made.has(one)),
-  ];
-  // Of two columns with one name, the nearer one comes first and hides the other.
-  const byName = new Map(inherited.toReversed().map((column) => [column.name, column]));
-  const above = reads.find((read) => byName.get(read)?.up !== undefined);
-  if (above === undefined) return;
-  throw appError("app_invalid", {
-    detail: `${source.file}:${source.line}: The view '${name}' reads '${above}', which is a column of its base's base.`,
-    hint: "Name another model of the same file in base=.",
-    meta: { table: name },
-  });
 }
 
 function pick({ name, type, nullable }: ManifestIterator["outputs"][number]) {

@@ -145,27 +145,41 @@ test("the column that makes rows has the same definition after a change of an ow
   expect(isSameExpr(rows("title", mixed), rows("title", upper))).toBe(false);
 });
 
-test("what an iterator view cannot be over or read is refused by name", () => {
-  const w = aTable("w", [], words("docs", col("title", "string")));
+test("a condition that is computed guards the rows of an iterator view, and has a column of its own", () => {
   const stored = call("op.eq", "bool", call("op.mod", "int", col("n", "int"), lit("2", "int")), lit("0", "int"));
-  expect(() => lowered(aTable("x", [], words("docs", col("title", "string"), stored)))).toThrow(
-    "The view 'x' has a condition that is computed, its condition, and an iterator.",
-  );
-  expect(() => lowered(w, aTable("x", [], words("w", col("title", "string"))))).toThrow(
-    "gives its iterator 'title', which is a column of its base's base",
-  );
-  expect(() => lowered(w, aTable("x", [LOUD], over("w")))).toThrow(
-    "reads 'title', which is a column of its base's base",
-  );
-  expect(() => lowered(w, aTable("x", [LOUD], words("w", col("word", "string"))))).toThrow(
-    "reads 'title', which is a column of its base's base",
-  );
-  expect(() => lowered(w, aTable("x", [], words("w", col("word", "string"), SMALL)))).toThrow(
-    "reads 'n', which is a column of its base's base",
-  );
-  expect(() =>
-    lowered(aTable("w", [aComputed("word", lit("a", "string"))], words("docs", col("title", "string")))),
-  ).toThrow("declares 'word', which its iterator gives");
+  const view = aTable("x", [], { ...words("docs", col("title", "string"), stored), renamed_from: "w" });
+  const [condition, rows] = columnsOf("docs", view).slice(3);
+  expect(condition).toMatchObject({ name: "x.(if)", renamed_from: "w.(if)", type: { kind: "bool" }, view: "x" });
+  expect(rows?.computed?.expr).toMatchObject({ fn: "op.when", args: [{ node: "column", name: "x.(if)" }, {}] });
+});
+
+test("rows of an iterator view have hidden copies of the columns that views over it read", () => {
+  const w = aTable("w", [], words("docs", col("title", "string")));
+  const filtered = aTable("x", [LOUD], over("w", SMALL));
+  const deep = aTable("y", [LOUD], words("x", col("title", "string")));
+  const all = [w, filtered, deep];
+  const [rows, more] = columnsOf("docs", ...all).slice(3);
+  expect(more).toBeUndefined();
+  expect(madeRowsIn(rows?.computed?.expr ?? SMALL)?.computed.map(({ name, expr }) => [name, expr])).toMatchObject([
+    ["docs.n", { node: "column", name: "n" }],
+    ["docs.title", { node: "column", name: "title" }],
+    ["x.loud", { fn: "op.when" }],
+    ["y.(rows)", { fn: "op.when" }],
+  ]);
+  const copies = columnsOf("w", ...all).filter(({ is_hidden: isHidden, view }) => isHidden && view === undefined);
+  expect(copies.map(({ name, computed }) => [name, computed])).toEqual([
+    ["_base_row", null],
+    ["docs.n", null],
+    ["docs.title", null],
+  ]);
+  expect(columnsOf("y", ...all).map(({ name }) => name)).toEqual(["_base_row", "pos", "word", "loud"]);
+  const shown = lowered(...all).views.find(({ name }) => name === "x")?.definition.columns;
+  expect(shown?.map(({ name }) => name)).toEqual(["pos", "word", "id", "title", "n", "loud"]);
+});
+
+test("an own column with the name of an output is refused", () => {
+  const twice = aTable("w", [aComputed("word", lit("a", "string"))], words("docs", col("title", "string")));
+  expect(() => lowered(twice)).toThrow("declares 'word', which its iterator gives");
 });
 
 function query(kind: "inner" | "left" | "right" | "full", on: Expr): ManifestQuery {

@@ -9,16 +9,16 @@ import {
 } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
-import { referencedColumns } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
+import { carryColumns } from "./carried-columns.ts";
 import type { ViewDefinition } from "./catalog.ts";
-import { type LoweredIterator, lowerIterator, refuseAbove, rowsColumn } from "./lower-iterators.ts";
+import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { lowerRoute, withMember } from "./lower-routes.ts";
 import { identityOf, isIndexable } from "./operations.ts";
 import { renameInExpr } from "./rename-catalog.ts";
-import { viewColumnName } from "./sql-names.ts";
+import { conditionColumn, viewColumnName } from "./sql-names.ts";
 
 /**
  * A view of an application. It has no rows of its own: its rows are those rows of its table for which `member` is
@@ -65,7 +65,7 @@ function lower(manifest: Manifest): LoweredManifest {
   const tables = new Map(manifest.tables.flatMap((table) => (table.view === undefined ? [[table.name, table]] : [])));
   const views = new Map<string, DeclaredView>();
   const makers: { readonly table: string; readonly column: () => ManifestColumn }[] = [];
-  for (const table of inOrder(declared)) {
+  for (const table of carryColumns(manifest.tables, inOrder(declared))) {
     const base = views.get(table.view?.base ?? "");
     const root = tables.get(base?.table ?? table.view?.base ?? "");
     if (root === undefined) throw refuse(table, `is over '${table.view?.base}', which the file does not declare`);
@@ -76,7 +76,8 @@ function lower(manifest: Manifest): LoweredManifest {
       views.set(view.name, view);
       continue;
     }
-    const { view, lowered: made, member } = lowerIteratorView(table, iterator, root, base);
+    const { view, lowered: made, member, condition } = lowerIteratorView(table, iterator, root, base);
+    if (condition !== null) tables.set(root.name, { ...root, columns: [...root.columns, condition] });
     views.set(view.name, view);
     tables.set(view.name, made.child);
     const names = namesOfBase(root, base);
@@ -142,22 +143,11 @@ function lowerIteratorView(
   iterator: ManifestIterator,
   root: ManifestTable,
   base: DeclaredView | undefined,
-): { view: DeclaredView; lowered: LoweredIterator; member: Expr | null } {
+): { view: DeclaredView; lowered: LoweredIterator; member: Expr | null; condition: ManifestColumn | null } {
   const { name, view: over } = declared;
   const names = namesOfBase(root, base);
-  let member = base?.definition.member ?? null;
-  if (over?.filter != null) {
-    const condition = renameInExpr(over.filter.expr, names);
-    if (!isAlwaysKnown(condition)) {
-      throw refuse(declared, `has a condition that is computed, ${over.filter.text}, and an iterator`);
-    }
-    member = both(member, condition);
-  }
-  for (const read of [...iterator.args, ...Object.values(iterator.kwargs)].flatMap(referencedColumns)) {
-    if (!names.has(read)) throw refuse(declared, `gives its iterator '${read}', which is a column of its base's base`);
-  }
+  const { member, condition } = lowerCondition(declared, conditionColumn, names, base);
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
-  refuseAbove(declared, inherited);
   const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
   const lowered = lowerIterator(declared, iterator, { table: root, names });
   return {
@@ -178,6 +168,7 @@ function lowerIteratorView(
     },
     lowered,
     member,
+    condition,
   };
 }
 
@@ -189,21 +180,9 @@ function lowerView(
   const { name, view: over } = declared;
   const wasNamed = declared.renamed_from ?? name;
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
-  const filter = over?.filter ?? null;
   const baseNames = namesOfBase(root, base);
-  refuseAbove(declared, inherited);
   const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
-  const added: ManifestColumn[] = [];
-  let member = base?.definition.member ?? null;
-  if (filter !== null) {
-    const condition = renameInExpr(filter.expr, baseNames);
-    if (isAlwaysKnown(condition)) member = both(member, condition);
-    else {
-      const hidden = memberColumn(declared, guarded(member, condition), filter.text, wasNamed);
-      added.push(hidden);
-      member = { node: "column", name: hidden.name, type: BOOL_TYPE, nullable: true };
-    }
-  }
+  const { member, condition } = lowerCondition(declared, ofFilter, baseNames, base);
   const names = new Map(baseNames);
   const place = (column: ManifestColumn): ManifestColumn => {
     const former = column.renamed_from ?? column.name;
@@ -234,7 +213,7 @@ function lowerView(
       bases: base?.bases ?? [],
       definition: {
         base: over?.base ?? "",
-        filter: filter?.text ?? null,
+        filter: over?.filter?.text ?? null,
         member,
         columns: [
           ...visible,
@@ -254,7 +233,7 @@ function lowerView(
     },
     extended: {
       ...root,
-      columns: [...root.columns, ...added, ...own],
+      columns: [...root.columns, ...(condition === null ? [] : [condition]), ...own],
       ...(unstored.length === 0 ? {} : { unstored: [...(root.unstored ?? []), ...unstored] }),
       indexes: [...root.indexes, ...indexes.filter((index) => !hasIndex(root, index))],
     },
@@ -270,21 +249,39 @@ function shownColumn({ name, is_hidden: isHidden }: ManifestColumn): ViewDefinit
   return isHidden === true ? [] : [{ name, column: name }];
 }
 
-/** The hidden column that says whether a row is in a view. */
-function memberColumn(declared: ManifestTable, expr: Expr, text: string, wasNamed: string): ManifestColumn {
-  return {
-    name: viewColumnName(declared.name, null),
+const ofFilter = (view: string): string => viewColumnName(view, null);
+
+/**
+ * The condition of a view's rows, over columns of its table. One that SQL cannot compute of any row is a hidden column
+ * of the table, which `nameOf` names.
+ */
+function lowerCondition(
+  declared: ManifestTable,
+  nameOf: (view: string) => string,
+  names: ReadonlyMap<string, string>,
+  base: DeclaredView | undefined,
+): { member: Expr | null; condition: ManifestColumn | null } {
+  const { name, source, view, renamed_from: before } = declared;
+  const above = base?.definition.member ?? null;
+  const filter = view?.filter ?? null;
+  if (filter === null) return { member: above, condition: null };
+  const expr = renameInExpr(filter.expr, names);
+  if (isAlwaysKnown(expr)) return { member: both(above, expr), condition: null };
+  const column = nameOf(name);
+  const condition: ManifestColumn = {
+    name: column,
     type: BOOL_TYPE,
     nullable: true,
     primary_key: false,
-    computed: { text, expr },
+    computed: { text: filter.text, expr: guarded(above, expr) },
     comment: null,
     custom_metadata: null,
-    renamed_from: wasNamed === declared.name ? null : viewColumnName(wasNamed, null),
+    renamed_from: before === null || before === name ? null : nameOf(before),
     is_hidden: true,
-    view: declared.name,
-    source: declared.source,
+    view: name,
+    source,
   };
+  return { member: { node: "column", name: column, type: BOOL_TYPE, nullable: true }, condition };
 }
 
 /** The operators and functions whose SQL gives a value for any row, so that a condition of them need not be stored. */

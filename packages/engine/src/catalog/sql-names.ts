@@ -48,6 +48,11 @@ export function viewColumnName(view: string, column: string | null): string {
   return name.includes(".") ? name : `.${name.slice(1)}`;
 }
 
+/** The hidden column of a base for an iterator view whose condition SQL cannot compute of any row. */
+export function conditionColumn(iteratorView: string): string {
+  return viewColumnName(iteratorView, "(if)");
+}
+
 /** A column of a table for people: `bread.name`, or `cheap.label` for a column of a view. */
 export function columnPath(table: string, column: string): string {
   return column.includes(".") ? column : `${table}.${column}`;

@@ -1,14 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { manifestSchema } from "@appdb/contract/manifest";
-import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
-import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterEach, expect, test } from "vitest";
 import { listErrors } from "../compute/list-errors.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
-import { pruneTables } from "../schema/prune-tables.ts";
 import { ignoreErrorsOfJobs } from "./catalog-store.ts";
 import { loadCatalog } from "./load-catalog.ts";
 
@@ -87,21 +80,6 @@ async function add(...bodies: string[]): Promise<void> {
 
 const rows = async (text: string) => (await tested.sql.query({ text })).rows;
 
-async function prune(source: string): Promise<readonly string[]> {
-  const folder = mkdtempSync(join(tmpdir(), "appdb-prune-"));
-  try {
-    writeFileSync(join(folder, "app.py"), source);
-    const runtime = testRuntime(folder);
-    const manifest = manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
-    const { version } = await loadCatalog(tested.sql);
-    const input = { manifest, target: "main", catalog_version: version };
-    const { ops } = await pruneTables({ sql: tested.sql, clock: { now: Date.now } }, input);
-    return ops.map(({ name }) => name ?? "");
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
 const hidden = async () =>
   (
     await rows(`select attname from pg_attribute where attrelid = to_regclass('docs') and attname like '%.%'
@@ -115,12 +93,12 @@ test("a prune drops views with their columns, triggers and tables, and leaves th
   tested = await openTestApplication(appWith(NOTE + W + OVER));
   await add("a note", "b c");
   expect(await hidden()).toEqual(["notes.(rows)", "notes.loud", "words.(rows)"]);
-  expect(await prune(appWith(W + OVER))).toEqual(["main/notes"]);
+  expect(await tested.prune(appWith(W + OVER))).toEqual(["main/notes"]);
   expect(await hidden()).toEqual(["words.(rows)"]);
   expect(await rows("select count(*) from words")).toEqual([["4"]]);
-  expect(await prune(appWith(W))).toEqual(["main/long"]);
+  expect(await tested.prune(appWith(W))).toEqual(["main/long"]);
   await tested.post("/add", { id: 9, body: "x y" });
-  expect(await prune(appWith(""))).toEqual(["main/words"]);
+  expect(await tested.prune(appWith(""))).toEqual(["main/words"]);
   expect(await hidden()).toEqual([]);
   expect(await leftovers()).toEqual([["docs"]]);
   expect((await tested.diff(appWith(""))).in_agreement).toBe(true);
@@ -130,7 +108,7 @@ test("a prune drops views with their columns, triggers and tables, and leaves th
 test("a prune of a table drops all its views, and those of its views", async () => {
   tested = await openTestApplication(appWith(NOTE + W + OVER));
   await add("a note", "b c");
-  const pruned = await prune(appWith("", { docs: false }));
+  const pruned = await tested.prune(appWith("", { docs: false }));
   expect([...pruned].sort()).toEqual(["main/docs", "main/long", "main/notes", "main/words"]);
   expect(await leftovers()).toEqual([]);
   expect((await tested.diff(appWith("", { docs: false }))).in_agreement).toBe(true);

@@ -4,7 +4,7 @@ import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { withQueries } from "../catalog/column-queries.ts";
 import { nameHidden } from "../catalog/hidden-columns.ts";
-import { type LoweredManifest, lowerViews } from "../catalog/lower-views.ts";
+import type { LoweredManifest } from "../catalog/lower-views.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
@@ -14,6 +14,7 @@ import { folderSchema, recomputeCommand } from "../target.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
+import { withKeptCopies } from "./kept-copies.ts";
 import { isNameOfView, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
@@ -43,7 +44,7 @@ export interface PlannedSchema {
  *  @throws app_invalid when the manifest declares one table twice, or an impossible view */
 export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
-  const manifest = lowerViews(declared.manifest);
+  const manifest = withKeptCopies(declared.manifest, declared);
   const input: LoweredInput = { ...declared, manifest };
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);

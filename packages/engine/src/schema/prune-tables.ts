@@ -7,7 +7,7 @@ import { bumpCatalog, deleteColumn, deleteIndex, deleteTable, lockCatalog } from
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { dropRowTriggers } from "../catalog/row-triggers.ts";
-import { ownColumns, viewColumnName } from "../catalog/sql-names.ts";
+import { conditionColumn, ownColumns, viewColumnName } from "../catalog/sql-names.ts";
 import { deleteView } from "../catalog/view-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -104,8 +104,8 @@ async function pruneOnce(
     if (table.rows_of != null && base !== undefined && !tables.includes(base)) {
       await sql.query({ text: `lock table ${quoteTable(base)} in access exclusive mode` });
       await dropRowTriggers(sql, table.id);
-      const column = base.columns.find(({ name }) => name === table.rows_of?.column);
-      if (column !== undefined) {
+      const own = [table.rows_of.column, conditionColumn(table.name)];
+      for (const column of base.columns.filter(({ name }) => own.includes(name))) {
         for (const text of dropColumn(base, column.name)) await sql.query({ text });
         await deleteColumn(sql, column.id);
       }

@@ -2,7 +2,7 @@ import type { PlanOp } from "@appdb/contract/plan";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import type { LoweredManifest } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { viewColumnName } from "../catalog/sql-names.ts";
+import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { describeOperation } from "./describe-operation.ts";
 import type { PlanFacts } from "./facts.ts";
 
@@ -31,7 +31,10 @@ export function ownersOf(
     readonly name: string;
     readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
   }): void => {
-    if (made.rows_of?.table === table.name) found.set(made.rows_of.column, { view: made.name, name: null });
+    if (made.rows_of?.table !== table.name) return;
+    for (const column of [made.rows_of.column, conditionColumn(made.name)]) {
+      found.set(column, { view: made.name, name: null });
+    }
   };
   for (const stored of catalog.tables) addRows(stored);
   for (const declared of tables) addRows(declared);
