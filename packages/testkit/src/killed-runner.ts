@@ -11,23 +11,27 @@ const slowly = async (value: string): Promise<string> => {
   await new Promise((resolve) => setTimeout(resolve, 150));
   return value;
 };
+const sql = createPgPool({ dsn, max: 3, application_name: "killed runner" });
+/** The rows of an iterator view. */
+const parts = (row: Readonly<Record<string, unknown>>) =>
+  slowly(
+    JSON.stringify(
+      String(row.title)
+        .split(" ")
+        .map((word) => [word]),
+    ),
+  );
+const { rows: shadows } = await sql.query({ text: "select name from appdb.columns where name like '#shadow %'" });
 const runner = withMadeRows(
   createFakeUdfRunner({
     excerpt: (row) => slowly(`<${row.title}>`),
-    // The rows of an iterator view.
-    "parts.(rows)": (row) =>
-      slowly(
-        JSON.stringify(
-          String(row.title)
-            .split(" ")
-            .map((word) => [word]),
-        ),
-      ),
+    "parts.(rows)": parts,
+    ...Object.fromEntries(shadows.map(([name]) => [name ?? "", parts])),
   }),
 );
 await runJobs(
   {
-    sql: createPgPool({ dsn, max: 3, application_name: "killed runner" }),
+    sql,
     udf: async () => runner,
     clock: { now: Date.now },
     log: createSilentLog(),

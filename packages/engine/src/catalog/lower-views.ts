@@ -12,6 +12,7 @@ import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import { carryColumns } from "./carried-columns.ts";
 import type { ViewDefinition } from "./catalog.ts";
+import { guarded } from "./guards.ts";
 import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { lowerRoute, withMember } from "./lower-routes.ts";
@@ -283,12 +284,6 @@ function lowerCondition(
     source,
   };
   return { member: { node: "column", name: column, type: BOOL_TYPE, nullable: true }, condition };
-}
-
-/** A value for the rows of a view only. Nothing is computed for other rows. */
-function guarded(member: Expr | null, value: Expr): Expr {
-  if (member === null) return value;
-  return { node: "call", fn: "op.when", args: [member, value], kwargs: {}, type: value.type, nullable: true };
 }
 
 /** With `has_default_idxs`, each column of the view that can have an index. */
