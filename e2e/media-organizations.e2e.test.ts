@@ -144,6 +144,16 @@ if ((await useSandbox()) !== undefined) {
     const named = await acme.insert("/letters", { text: `${home}/letter.txt` });
     expect(await textAt(named.json.loud)).toEqual([200, "A NAMED LETTER\n"]);
     expect((await other.insert("/letters", { text: `${home}/letter.txt` })).status).toBe(422);
+    const grant = ["--grant", `access:${acme.uri}/services/post`];
+    const limited = await expectExit(project, 0, "key", "create", "limited", "--org", "acme", ...grant, "--json");
+    const headers = { "x-api-key": JSON.parse(limited.stdout).api_key, "content-type": "application/json" };
+    const spiedBy = async (text: string) => {
+      const answer = await fetch(`${acme.url}/spied`, { method: "POST", headers, body: JSON.stringify({ text }) });
+      return [answer.status, ((await answer.json()) as { code?: string }).code];
+    };
+    await eventually(async () => expect(await spiedBy(named.json.text)).toEqual([200, undefined]));
+    expect(await spiedBy(`${home}/letter.txt`)).toEqual([403, "forbidden"]);
+    expect(await spiedBy(`${home}/none.txt`)).toEqual([403, "forbidden"]);
     await expectExit(project, 0, "media", "rm", `${home}/letter.txt`);
     expect(await textAt(named.json.text)).toEqual([200, "a named letter\n"]);
 

@@ -8,9 +8,11 @@ not sent again, so that an interrupted upload continues where it ended. Without 
 
 import hashlib
 import http.client
+import ipaddress
 import json
 import os
 import re
+import socket
 import threading
 import time
 import urllib.parse
@@ -141,13 +143,37 @@ def _key_of(stored: dict, content: _Content) -> str:
 
 def _put(store: Store, address: str, content: _Content) -> dict:
     """Streams a file to its signed address, which needs no credential."""
+    url = _checked(store, urllib.parse.urljoin(store.url, address))
     headers = {"content-type": "application/octet-stream", "content-length": str(content.bytes)}
 
     def once() -> tuple[int, bytes]:
         with content.path.open("rb") as file:
-            return _request("PUT", urllib.parse.urljoin(store.url, address), file, headers)
+            return _request("PUT", url, file, headers)
 
     return _retried(once)
+
+
+def _checked(store: Store, url: str) -> str:
+    """The signed address, unless a server uses it to reach what its client alone can reach: programs of this machine, and of
+    its private network. A database has the server's host or one of its own, which is reached by https."""
+    own, given = urllib.parse.urlsplit(store.url), urllib.parse.urlsplit(url)
+    is_own = given.hostname == own.hostname and given.scheme in (own.scheme, "https")
+    if is_own or (given.scheme == "https" and (_is_public(given.hostname) or not _is_public(own.hostname))):
+        return url
+    raise UploadError(
+        f"The server {store.url} gave an address at {given.scheme}://{given.netloc}, where it must not send files.",
+        code="server_failed",
+        hint="Ask the operator of the server: its SERVICE_DOMAIN must lead to a public address, by https.",
+    )
+
+
+def _is_public(host: str | None) -> bool:
+    try:
+        found = socket.getaddrinfo(host or "", None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        # the request says that the host does not exist
+        return True
+    return all(ipaddress.ip_address(place[0].partition("%")[0]).is_global for *_, place in found)
 
 
 def _ask(store: Store, method: str, path: str, body: bytes) -> dict:

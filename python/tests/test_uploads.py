@@ -25,6 +25,8 @@ class Service(ThreadingHTTPServer):
         self.failures = []
         #: Sent in place of the answer to a put.
         self.hostile = None
+        #: The server of the addresses, if it is another one.
+        self.elsewhere = None
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -56,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
             assert file["name"] is None
             known = file["sha256"] in self.server.contents
             stored = {"key": self.key_of(file["sha256"])} if known else None
-            address = None if known else f"{self.server.url}/_media/file?{file['sha256']}"
+            address = None if known else f"{self.server.elsewhere or self.server.url}/_media/file?{file['sha256']}"
             files.append({"stored": stored, "is_same": False, "address": address})
         return self.answer(200, {"files": files})
 
@@ -224,3 +226,57 @@ def test_without_a_sign_in_the_error_says_so(home, monkeypatch):
     monkeypatch.setenv("SERVICE_API_URL", "https://cloud.example.com")
     with pytest.raises(UploadError, match="You are not signed in at https://cloud.example.com"):
         find_store("cloud://acme:main", home=home)
+
+
+@pytest.fixture
+def hosts(monkeypatch):
+    """Where names of hosts lead, in place of DNS."""
+    known = {"cloud.example.com": "93.184.216.34", "d0.apps.example.net": "2606:2800:220:1::1", "intranet.example.com": "10.1.2.3"}
+
+    def found(host, *_, **__):
+        return [(2, 1, 6, "", (known.get(host, host), 0))]
+
+    monkeypatch.setattr(uploads.socket, "getaddrinfo", found)
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("https://cloud.example.com", "https://d0.apps.example.net/_media/a?t"),
+        ("https://cloud.example.com", "https://cloud.example.com:8443/_media/a?t"),
+        ("http://127.0.0.1:4000", "http://127.0.0.1:41234/_media/a?t"),
+        ("http://127.0.0.1:4000", "https://d0.apps.example.net/_media/a?t"),
+        ("https://10.1.2.4", "https://intranet.example.com/_media/a?t"),
+    ],
+)
+def test_an_address_is_at_the_server_or_at_a_host_of_the_database(hosts, server, address):
+    store = Store(url=server, path="", headers={}, uri="")
+    assert uploads._checked(store, address) == address
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("https://cloud.example.com", "http://127.0.0.1:24952/x"),
+        ("https://cloud.example.com", "https://127.0.0.1:24952/x"),
+        ("https://cloud.example.com", "https://[::1]/x"),
+        ("https://cloud.example.com", "https://169.254.169.254/latest"),
+        ("https://cloud.example.com", "https://intranet.example.com/x"),
+        ("https://cloud.example.com", "http://d0.apps.example.net/x"),
+        ("https://cloud.example.com", "http://cloud.example.com/x"),
+        ("http://127.0.0.1:4000", "http://10.0.0.1/x"),
+        ("https://cloud.example.com", "ftp://cloud.example.com/x"),
+    ],
+)
+def test_an_address_of_the_clients_own_network_is_refused(hosts, server, address):
+    store = Store(url=server, path="", headers={}, uri="")
+    with pytest.raises(UploadError, match="where it must not send files") as caught:
+        uploads._checked(store, address)
+    assert caught.value.code == "server_failed"
+
+
+def test_a_file_is_not_sent_to_an_address_that_is_refused(service, store, tmp_path):
+    service.elsewhere = service.url.replace("127.0.0.1", "127.0.0.2")
+    with pytest.raises(UploadError, match="gave an address at http://127.0.0.2"):
+        upload("cloud://acme:main", files(tmp_path, a=b"sea"), store=store)
+    assert service.puts == []

@@ -25,6 +25,7 @@ class Call:
     def __init__(self, worker, frame, route):
         self.id = frame["call"]
         self.head = frame["request"]
+        self.caller = frame["caller"]  # The key of the request, for the engine.
         self.limit = frame["timeout_s"]
         self.route = route  # The HandlerRoute that answers, or None: the application object.
         self.name = route.id if route is not None else worker.app_name

@@ -142,8 +142,8 @@ class HttpWorker:
     async def ask_route(self, route, scope, body):
         """Runs a request on a route that the engine compiled: (status, headers, body)."""
         call = present_call.get(None)  # Its client may disconnect.
-        number = None if call is None else call.id
-        frame = await self.ask({"t": "route", "route": route, "request": head_of(scope), "data": body, "call": number})
+        of = {"call": None, "caller": None} if call is None else {"call": call.id, "caller": call.caller}
+        frame = await self.ask({"t": "route", "route": route, "request": head_of(scope), "data": body, **of})
         return frame["status"], frame["headers"], frame["data"]
 
     async def answer_inside(self, route, scope, body):

@@ -46,12 +46,19 @@ def local_path(stored):
 
 def scratch_file(suffix):
     """The path of a new empty file, whose content becomes the value of a cell. `suffix`: `.mp4`."""
-    from os import close, environ
+    from os import close
     from tempfile import mkstemp
 
-    descriptor, path = mkstemp(suffix=suffix, dir=environ.get("APPDB_SCRATCH"))
+    descriptor, path = mkstemp(suffix=suffix, **scratch_place())
     close(descriptor)
     return path
+
+
+def scratch_place():
+    """Where a file or folder is made, and how its name begins: the engine removes those of a worker after its end."""
+    from os import environ
+
+    return {"dir": environ.get("APPDB_SCRATCH"), "prefix": environ.get("APPDB_SCRATCH_NAME")}
 
 
 def path_encoder(what):

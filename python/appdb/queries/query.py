@@ -5,8 +5,9 @@ the query (packages/contract/src/query.ts), and the engine compiles it to one st
 """
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, listed
+from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, later, listed
 from appdb.declare.types import display
+from appdb.expressions.aggregates import is_aggregate
 from appdb.expressions.expr import ColumnRef, Expr, lift
 from appdb.kinds import rules
 from appdb.queries.query_nodes import TableNames, contains, default_name, unplaced, walk
@@ -159,8 +160,10 @@ class Query:
         """Removes rows that equal another one in all selected values."""
         return self._with(_distinct=True)
 
-    def sample(self, n=None, fraction=None, seed=None):
+    def sample(self, n=None, fraction=None, seed=None, **unknown):
         """Samples rows: `n` of them, or each with the probability `fraction`. Equal seeds give equal samples."""
+        if unknown:
+            raise later(f"sample({next(iter(unknown))}=)", "Write sample(n=100) or sample(fraction=0.1)")
         if (n is None) == (fraction is None):
             raise AppFileError("sample() takes n= or fraction=.", "Write sample(n=100) or sample(fraction=0.1)")
         if n is not None and (type(n) is not int or n < 0):
@@ -277,13 +280,19 @@ class Query:
         chosen = [("select", expr, names.placed(expr)) for _, expr in selected]
         order = [("order_by", expr, names.placed(expr)) for expr, _ in self._order]
         groups = [names.placed(group) for group in self._groups]
-        for where, expr, node in [*chosen, *order]:
-            if any(contains(inner["args"], "aggregate") for inner in walk(node) if inner["node"] == "aggregate"):
+        all_values = [*chosen, *order]
+        for where, expr, node in all_values:
+            if any(is_aggregate(part) for one in walk(node) if is_aggregate(one) for part in walk(list(one.values()))):
                 raise AppFileError(
                     f"{where}() takes an aggregate of an aggregate: {expr._text}.", "An aggregate takes columns."
                 )
-        if groups or any(contains(node, "aggregate") for _, _, node in [*chosen, *order]):
-            for where, expr, node in [*chosen, *order]:
+        if groups or any(contains(node, "aggregate") for _, _, node in all_values):
+            for where, expr, node in all_values:
+                if contains(node, "window"):
+                    raise AppFileError(
+                        f"{where}() holds {expr._text}, a value of each row; this query makes one row of many.",
+                        "Select it in a query without group_by() and other aggregates.",
+                    )
                 left = unplaced(node, groups)
                 if left is not None:
                     raise AppFileError(
@@ -377,3 +386,8 @@ def _join_condition(models, model, on, kind):
 def _refuse_aggregate(where, expr, hint):
     if contains(expr._node, "aggregate"):
         raise AppFileError(f"{where}() holds an aggregate: {expr._text}.", hint)
+    if contains(expr._node, "window"):
+        raise AppFileError(
+            f"{where}() holds {expr._text}, which is computed from the rows that {where}() gives.",
+            "Select it, or sort by it with order_by().",
+        )

@@ -78,7 +78,9 @@ def ask_write(table, verb, rows):
     call = present_call.get(None)
     if call is not None:
         head["id"] = call.head["id"]
-    frame = {"t": "route", "route": f"table {verb} {table.name}", "request": head, "data": to_json(rows), "call": None}
+    route = f"table {verb} {table.name}"
+    # The code chooses these rows, not its caller; they are stored even if the client disconnects.
+    frame = {"t": "route", "route": route, "request": head, "data": to_json(rows), "call": None, "caller": None}
     return _waited(frame, _answered)
 
 

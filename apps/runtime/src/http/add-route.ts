@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute, RouteAddress } from "@appdb/engine/routes/route";
@@ -20,8 +21,8 @@ declare module "fastify" {
     is_signed?: boolean;
   }
   interface FastifyRequest {
-    /** Caller of the request, if known. */
-    caller?: string | undefined;
+    /** The key of the request, if it has one. */
+    caller?: RequestCaller | undefined;
   }
 }
 

@@ -147,10 +147,10 @@ describe("an application object", () => {
   test("ends mounted routes early when the client disconnects", async () => {
     let signal: AbortSignal | undefined;
     const inside: InnerRoutes = {
-      answer: (_route, _head, _data, given) => {
-        signal = given;
+      answer: (_route, _head, _data, outer) => {
+        signal = outer?.signal;
         const answer = { status: 503, headers: [], data: new Uint8Array() };
-        return new Promise((resolve) => given?.addEventListener("abort", () => resolve(answer)));
+        return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(answer)));
       },
       problem: () => Promise.reject(new Error("nothing has failed")),
     };
@@ -161,6 +161,23 @@ describe("an application object", () => {
     client.abort();
     await expect(asked).rejects.toThrow();
     await eventually(() => expect(signal?.aborted).toBe(true));
+  });
+
+  test("calls mounted routes as the caller of the request", async () => {
+    const caller = { id: "k1", reads_media: false };
+    const seen: unknown[] = [];
+    const inside: InnerRoutes = {
+      async answer(_route, _head, _data, outer) {
+        seen.push(outer?.caller);
+        return { status: 503, headers: [], data: new Uint8Array() };
+      },
+      problem: () => Promise.reject(new Error("nothing has failed")),
+    };
+    await using keyed = await serveHandlers(APP, { inside, caller });
+    await fetch(`${keyed.url}/inside`, { headers: { caller: "none" } });
+    await using open = await serveHandlers(APP, { inside });
+    await fetch(`${open.url}/inside`);
+    expect(seen).toEqual([caller, undefined]);
   });
 
   test("answers HEAD, CORS and /docs; /openapi.json and /health belong to the service", async () => {

@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { appError } from "@appdb/contract/errors";
 import type { ServicePodSpec } from "@appdb/contract/pod-spec";
 import type { Logger } from "@appdb/engine/ports";
-import { type Applied, createKeyVerifier, keyAllows, type VerifiedKey } from "@appdb/system/keys/key-verifier";
+import type { LinkCaller } from "@appdb/pods/link/link";
+import { type Applied, createKeyVerifier, keyAllows } from "@appdb/system/keys/key-verifier";
 
 export const API_KEY_HEADER = "x-api-key";
 
@@ -16,7 +17,7 @@ export interface CallerKeys {
    * must not see it. `X-api-key` takes precedence when present.
    * @throws unauthorized, forbidden, keys_unavailable
    */
-  check(headers: IncomingHttpHeaders): VerifiedKey;
+  check(headers: IncomingHttpHeaders): LinkCaller;
 }
 
 /** Opens the keys of a service from the snapshot in its pod's spec. @throws pod_failed */
@@ -41,9 +42,11 @@ export function openServiceKeys(
       const found = verifier.verify(received.key);
       if (found.outcome === "stale") throw keysUnavailable();
       if (found.outcome !== "good") throw noKey("The API key is not valid, or was revoked.");
-      if (!keyAllows(found.key, { verb: "access", organization, database, service })) throw notGranted(service);
+      const { key } = found;
+      const need = { verb: "access", organization, database } as const;
+      if (!keyAllows(key, { ...need, service })) throw notGranted(service);
       delete headers[received.header];
-      return found.key;
+      return { id: key.id, name: key.name, reads_media: keyAllows(key, { ...need, service: null }) };
     },
   };
 }

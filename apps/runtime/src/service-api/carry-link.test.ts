@@ -28,7 +28,7 @@ const docs: CompiledRoute = {
   method: "POST",
   path: "/docs",
   handle: async ({ body, caller, headers }) => {
-    seen.push(`${caller} ${String(body)} ${headers.host ?? "no host"}`);
+    seen.push(`${caller?.id} ${String(body)} ${headers.host ?? "no host"}`);
     return answerText("/docs", "a row");
   },
 };
@@ -70,8 +70,17 @@ const file: CompiledRoute = {
   method: "GET",
   path: "/_media/{token}/{name}",
   takes_any_body: true,
-  handle: async ({ caller, route }) => answerText("/_media", `${route?.params.name} for ${caller}`),
+  handle: async ({ caller, route }) => answerText("/_media", `${route?.params.name} for ${caller?.id}`),
 };
+
+const reads: CompiledRoute = {
+  ...base,
+  method: "ANY",
+  path: "/reads/*",
+  streams: ["*"],
+  handle: async ({ caller }) => answerText("/reads", `${caller?.reads_media}`),
+};
+const readsNow: CompiledRoute = { ...reads, method: "POST", path: "/reads_now", streams: [] };
 
 class CountedTraffic extends TrafficCounter {
   begun = 0;
@@ -89,7 +98,7 @@ const deps = {
   logRequest: () => undefined,
 };
 const endpoints = {
-  routes: [docs, upload, listed, file],
+  routes: [docs, upload, listed, file, reads, readsNow],
   services: ["ingest"],
   openapi: () => ({ openapi: "3.1.0", info: { title: "ingest", version: "1" }, paths: {} }),
   checkHealth: async () => undefined,
@@ -146,7 +155,7 @@ async function ask(method: string, path: string, more: Partial<LinkRequest> = {}
     headers: {},
     body: Buffer.alloc(0),
     id: "r-1",
-    caller: { id: "k", name: "form" },
+    caller: { id: "k", name: "form", reads_media: true },
     host: "x.test",
     client_address: "192.0.2.1",
     is_secure: true,
@@ -196,6 +205,23 @@ test("a signed address needs no key, and only a valid one counts as traffic", as
   expect((await ask("GET", "/_media/forged/a.png")).status).toBe(403);
   expect(deps.traffic.begun).toBe(begun + 2);
   await expect.poll(() => deps.traffic.in_flight).toBe(0);
+});
+
+test("each route learns whether the caller reads the media store, and headers do not change it", async () => {
+  const body = Buffer.from("{}");
+  const forged = { "x-reads-media": "true", caller: "k", "x-caller": '{"reads_media":true}' };
+  const origin = { origin: "https://a.example" };
+  for (const readsMedia of [true, false]) {
+    const more = { caller: { id: "k", name: "form", reads_media: readsMedia }, body };
+    const texts = [
+      await ask("POST", "/reads_now", { ...more, headers: { ...JSON_TYPE, ...forged } }),
+      await ask("POST", "/reads_now", { ...more, headers: { ...JSON_TYPE, ...forged, ...origin } }),
+      await ask("PUT", "/reads/a", { ...more, headers: forged, body: pieces("a") }),
+    ].map(({ text }) => text);
+    expect(texts).toEqual(Array(3).fill(String(readsMedia)));
+  }
+  const preflight = { ...origin, "access-control-request-method": "PUT" };
+  expect((await ask("OPTIONS", "/reads/a", { caller: null, headers: preflight })).text).toBe("false");
 });
 
 test("a request without a route gets the same answer as by HTTP", async () => {

@@ -52,7 +52,7 @@ export class LinkCarrier {
     traffic.begin();
     const signal = route.takes_signal ? link.signal : undefined;
     const place = route.takes_address === true ? placeOf(request, prefix) : undefined;
-    const answer = await route.handle({ body, search, headers, id, caller: caller.id, signal, route: place });
+    const answer = await route.handle({ body, search, headers, id, caller, signal, route: place });
     return this.#toLinkAnswer(answer, { request, route, asked: link, started_at: startedAt });
   }
 

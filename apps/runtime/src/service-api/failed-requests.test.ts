@@ -27,7 +27,7 @@ function expectFailed(text: string): void {
 test("counts a request whose function raised as failed over HTTP", async () => {
   const deps = openDeps();
   const server = Fastify();
-  watchRequests(server, { ...deps, keys: { check: () => ({ id: "k", name: "form", grants: [], role: null }) } });
+  watchRequests(server, { ...deps, keys: { check: () => ({ id: "k", name: "form", reads_media: true }) } });
   server.post("/docs", (request, reply) => {
     reply.hijack();
     const { log } = deps;
@@ -66,7 +66,7 @@ test("counts a request whose function raised as failed over the link", async () 
     headers: { "content-type": "application/json" },
     body: Buffer.from("{}"),
     id: "r-1",
-    caller: { id: "k", name: "form" },
+    caller: { id: "k", name: "form", reads_media: true },
     host: "x",
     client_address: "127.0.0.1",
     is_secure: false,

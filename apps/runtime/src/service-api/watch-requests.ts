@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { FAILED_HEADER } from "@appdb/engine/answers/answers";
 import { HttpOfLink } from "@appdb/pods/link/as-http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
@@ -17,6 +18,8 @@ export interface WatchDeps {
   readonly checkAddress?: ((token: string) => unknown) | undefined;
 }
 
+/** An application object answers preflight requests itself, and must not do it with the rights of the owner. */
+const STRANGER: RequestCaller = { id: "", reads_media: false };
 /** Status that web servers use for requests that their client left. */
 const CLIENT_GONE = 499;
 
@@ -43,13 +46,14 @@ export function watchRequests(server: FastifyInstance, deps: WatchDeps): void {
       if (!isHealth) metrics.observe({ method, route, status, seconds: ms / 1_000, has_failed: hasFailed });
     });
     if (isHealth || isPreflight(request)) {
+      request.caller = STRANGER;
       done();
       return;
     }
     try {
       const known = request.routeOptions.config.is_signed === true ? signed(request, deps) : shown(raw, keys);
       key = known?.name;
-      request.caller = known?.id;
+      request.caller = known ?? undefined;
     } catch (error) {
       done(error as Error);
       return;

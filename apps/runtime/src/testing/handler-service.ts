@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Manifest, type ManifestService, manifestSchema } from "@appdb/contract/manifest";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import { describeService } from "@appdb/engine/endpoints/openapi";
 import { handlerKind } from "@appdb/engine/route-kinds/handler";
@@ -41,6 +42,8 @@ interface HandlerServiceOptions {
   readonly body_bytes?: number;
   /** Answers Python's calls to routes. */
   readonly inside?: InnerRoutes;
+  /** The key of every request. */
+  readonly caller?: RequestCaller;
 }
 
 /** Serves the handlers of an application with real Python over real HTTP, without tables. */
@@ -102,7 +105,17 @@ async function serveFolder(folder: string, options: HandlerServiceOptions): Prom
       checkHealth: async () => undefined,
       [Symbol.asyncDispose]: async () => undefined,
     },
-    { host: "127.0.0.1", port: 0, log, body_bytes: options.body_bytes ?? 1_000_000 },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      log,
+      body_bytes: options.body_bytes ?? 1_000_000,
+      prepare(server) {
+        server.addHook("onRequest", async (request) => {
+          request.caller = options.caller;
+        });
+      },
+    },
   );
   return {
     url: `http://${served.address}:${served.port}`,

@@ -15,6 +15,7 @@ import { applySchema } from "@appdb/engine/schema/apply-schema";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
+import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import { serveEndpoints } from "../http/serve-endpoints.ts";
 import { type WorkingSpec, withService } from "../roles/with-service.ts";
 import { DRAW_PICTURES, MEDIA_APP } from "./media-application.ts";
@@ -48,6 +49,9 @@ export interface MediaService extends AsyncDisposable {
 }
 
 type Limits = Partial<WorkingSpec["limits"]>;
+
+/** Requests with this header come from a key that may call services only. */
+export const LIMITED_KEY = { "x-test-key": "limited" };
 
 /** What a test gives to the service. */
 interface MediaKit {
@@ -138,7 +142,9 @@ async function serve(spec: WorkingSpec, log: Logger): Promise<{ readonly base: s
   let ended: Promise<void> = Promise.resolve();
   const base = await new Promise<string>((resolve, reject) => {
     ended = withService(spec, log, async ({ endpoints }) => {
-      await using server = await serveEndpoints(endpoints, { host: "127.0.0.1", port: 0, log, body_bytes: 1_000_000 });
+      const prepare = (app: FastifyInstance) => void app.addHook("onRequest", setCaller);
+      const options = { host: "127.0.0.1", port: 0, log, body_bytes: 1_000_000, prepare };
+      await using server = await serveEndpoints(endpoints, options);
       resolve(`http://127.0.0.1:${server.port}`);
       await serving;
     });
@@ -152,6 +158,12 @@ async function serve(spec: WorkingSpec, log: Logger): Promise<{ readonly base: s
     },
   };
 }
+
+/** As the pod of a hosted service knows its callers. Others own the database. */
+const setCaller: onRequestHookHandler = (request, _reply, done) => {
+  if (request.headers["x-test-key"] === "limited") request.caller = { id: "k1", reads_media: false };
+  done();
+};
 
 function writeFiles(folder: string, app: string, python: string): void {
   const kept = join(folder, "kept");

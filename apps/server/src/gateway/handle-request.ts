@@ -140,7 +140,7 @@ async function answerStore(
   if (database.is_suspended) throw refusals.suspended(database);
   exchange.service = service.name;
   exchange.path = `${rest}?${search}`;
-  exchange.caller = { id: database.id, name: permit.action };
+  exchange.caller = { id: database.id, name: permit.action, reads_media: false };
   const bodyBytes = permit.action === "put" ? permit.bytes : 0;
   if (Number(req.headers["content-length"] ?? 0) > bodyBytes) throw refusals.tooLarge(bodyBytes);
   const rate = deps.rates.take(database.id, database.id);
@@ -285,7 +285,9 @@ function checkKey(
   const { key } = verified;
   deps.key_uses.note(key.id);
   exchange.key = key.name;
-  exchange.caller = { id: key.id, name: key.name };
+  const { organization, name } = database;
+  const reads = { verb: "access", organization, database: name, service: null } as const;
+  exchange.caller = { id: key.id, name: key.name, reads_media: keyAllows(key, reads) };
   const rate = deps.rates.take(database.id, key.id);
   if (rate !== null) {
     // assign a whole object: adding single properties costs as much as the key check
@@ -298,7 +300,6 @@ function checkKey(
     if (!rate.is_allowed) throw refusals.rateLimited(deps.limits.key_rate, rate.wait_s);
   }
   if (found === undefined) return;
-  const { organization, name } = database;
   const service = found.service.name;
   if (!keyAllows(key, { verb: "access", organization, database: name, service })) throw refusals.keyNotGranted(service);
 }

@@ -57,6 +57,8 @@ export const mediaUsageSchema = z.object({
   stored: z.object({ objects: z.int(), bytes: z.int() }),
   /** Bytes that can still be stored; null where only the disk of the machine sets a limit. */
   room_bytes: z.int().nullable(),
+  /** The setting that bounds them. */
+  room_of: z.enum(["disk_gb", "media_gb"]).nullable(),
 });
 export type MediaUsage = z.infer<typeof mediaUsageSchema>;
 
@@ -124,6 +126,8 @@ export const writableFileSchema = z.object({
   stored: storedFileSchema.nullable(),
   /** Whether the name had this content before. */
   is_same: z.boolean(),
+  /** Whether the name has other content, whose place this file takes. */
+  replaces: z.boolean(),
   address: z.string().nullable(),
 });
 export type WritableFile = z.infer<typeof writableFileSchema>;

@@ -69,7 +69,7 @@ function toBackground(
     async handle(request) {
       try {
         if (receiveForm !== undefined && isForm(request)) return await submitForm(request, receiveForm);
-        route.check(request);
+        await route.check(request);
         const once = readIdempotencyKey(request, routeText);
         if (once === undefined) return await submit(request, undefined, null);
         return await context.once.run(once, false, () => submit(request, once, null));

@@ -3,7 +3,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import { printReference } from "@appdb/contract/media";
 import { createFakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import { expect, test } from "vitest";
-import type { MediaFiles, UdfGraph } from "../ports.ts";
+import type { MediaFiles, UdfAggregation, UdfGraph, UdfRunner } from "../ports.ts";
 import { withMedia } from "./media-runner.ts";
 
 const IMAGE = { kind: "image" } as const;
@@ -75,4 +75,61 @@ test("a result that is its input keeps its object, whatever the worker says of i
   const { errors, values } = await withMedia(runner, media).run(GRAPH, [CELL]);
   expect(errors).toBeNull();
   expect(values.map((cell) => JSON.parse(String(cell)))).toEqual([{ url: "s3://bucket/a.png", width: 4, name: "nm" }]);
+});
+
+test("an aggregate that changes a file has no value for the groups of its rows", async () => {
+  const folded = new Map([1, 2, 3].map((group) => [group, { value: `of ${group}`, error: null }] as const));
+  const runner: UdfRunner = {
+    ...createFakeUdfRunner({}),
+    fold: async () => ({
+      add: async () => [],
+      finish: async () => folded,
+      [Symbol.asyncDispose]: async () => undefined,
+    }),
+  };
+  const compared: string[] = [];
+  const media = mediaThat({
+    locate: async (cell) => `at ${cell}`,
+    async isUnchanged(file) {
+      compared.push(file);
+      return file !== "at shared";
+    },
+  });
+  const aggregation: UdfAggregation = {
+    function: { id: "udfs:Last" } as never,
+    result: { kind: "string" },
+    inputs: GRAPH.inputs,
+    args: [],
+    functions: [],
+    is_sorted: false,
+    is_window: false,
+    constants: {},
+  };
+  const fold = await withMedia(runner, media).fold(aggregation);
+  await fold.add([1, 2, 3], [["own", "shared", null]]);
+  await fold.add([3, 3], [["shared", "third"]]);
+  const many = Array.from({ length: 10_000 }, (_, at) => `many ${at}`);
+  await fold.add(
+    many.map(() => 1),
+    [many],
+  );
+  expect(compared).toEqual([]);
+  await fold.add(
+    many.map(() => 1),
+    [many.map((name) => `${name} again`)],
+  );
+  // the first ones are compared meanwhile, and no longer held
+  expect(compared).toHaveLength(10_003);
+  const result = await fold.finish([]);
+  const changed = {
+    kind: "raised",
+    function: "udfs:Last",
+    message: expect.stringContaining("changed or removed its input"),
+  };
+  expect([...result]).toEqual([
+    [1, { value: "of 1", error: null }],
+    [2, { value: null, error: expect.objectContaining(changed) }],
+    [3, { value: null, error: expect.objectContaining(changed) }],
+  ]);
+  expect(compared).toHaveLength(20_003);
 });

@@ -1,7 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { printReference, readDescription, readReference } from "@appdb/contract/media";
-import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { iteratedOutputs } from "../expressions/made-rows.ts";
+import type { EngineValue } from "@appdb/contract/types";
+import { iteratedOutputs, type MadeOutput, type RowsText } from "../expressions/made-rows.ts";
 import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
 import type {
@@ -23,7 +23,7 @@ interface MediaPlaces {
   /** Steps that run an iterator, with the outputs of its rows that are files. */
   readonly rows: readonly {
     readonly at: number;
-    readonly files: readonly { readonly at: number; readonly type: ColumnType }[];
+    readonly files: readonly MadeOutput[];
   }[];
 }
 
@@ -38,6 +38,8 @@ interface WorkerFile {
 
 const CHANGED = "the function changed or removed its input file. Copy the file, and change the copy";
 
+/** Files of an aggregation that are compared together. More rows than that are never on their way to a worker. */
+const HELD_FILES = 10_000;
 /** Maximum rows of one batch whose files are on their way at once. */
 const ROWS_AT_ONCE = 32;
 
@@ -75,14 +77,20 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
   };
 }
 
-/** An aggregation that gets files by their paths, and whose results are stored. */
-function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold: UdfFold): UdfFold {
-  const files = args.map(({ type }) => isMedia(type.kind));
+/** An aggregation that gets files by their paths, and whose results are stored. It has no value for a group whose files it
+ *  changed. */
+function foldWithMedia(media: MediaFiles, { function: fn, inputs, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = inputs.map(({ type }) => isMedia(type.kind));
   if (!files.includes(true) && !isMedia(result.kind)) return fold;
   const locate = limited(
     async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
     ROWS_AT_ONCE,
   );
+  const read = new ReadFiles(media);
+  const changed: UdfFolded = {
+    value: null,
+    error: { kind: "raised", function: fn.id, type: "PermissionError", message: CHANGED, at: null },
+  };
   const store = async ({ value, error }: UdfFolded): Promise<UdfFolded> => {
     if (typeof value !== "string" || !isMedia(result.kind)) return { value, error };
     const { error: failure } = JSON.parse(value) as WorkerFile;
@@ -91,17 +99,65 @@ function foldWithMedia(media: MediaFiles, { args, result }: UdfAggregation, fold
     return { value: await media.store(value, result), error };
   };
   return {
-    add: async (groups, columns) =>
-      fold.add(
-        groups,
-        await Promise.all(columns.map((cells, at) => (files[at] === true ? Promise.all(cells.map(locate)) : cells))),
-      ),
+    async add(groups, columns) {
+      const isFile = (at: number) => files[at] === true;
+      const located = await Promise.all(
+        columns.map((cells, at) => (isFile(at) ? Promise.all(cells.map(locate)) : cells)),
+      );
+      const running = await fold.add(groups, located);
+      for (const [at, cells] of located.entries()) if (isFile(at)) await read.note(groups, cells);
+      return Promise.all(running.map(store));
+    },
     async finish(groups) {
       const folded = await fold.finish(groups);
-      return new Map(await Promise.all([...folded].map(async ([group, one]) => [group, await store(one)] as const)));
+      const spoiled = await read.findChanged();
+      const kept = ([group, one]: readonly [number, UdfFolded]) => (spoiled.has(group) ? changed : store(one));
+      return new Map(await Promise.all([...folded].map(async (one) => [one[0], await kept(one)] as const)));
     },
     [Symbol.asyncDispose]: () => fold[Symbol.asyncDispose](),
   };
+}
+
+/** Files that an aggregation reads, as it got them, with the groups of their rows. */
+class ReadFiles {
+  readonly #isUnchanged: MediaFiles["isUnchanged"];
+  readonly #changed = new Set<number>();
+  #recent = new Map<string, number[]>();
+  #older = new Map<string, number[]>();
+
+  constructor(media: MediaFiles) {
+    this.#isUnchanged = limited((file) => media.isUnchanged(file), ROWS_AT_ONCE);
+  }
+
+  /** Notes the files of sent rows. Files that were sent long before are compared now, so that a bounded number is held. */
+  async note(groups: readonly number[], cells: readonly EngineValue[]): Promise<void> {
+    for (const [at, file] of cells.entries()) {
+      const group = groups[at];
+      if (typeof file !== "string" || group === undefined) continue;
+      const known = this.#recent.get(file);
+      if (known === undefined) this.#recent.set(file, [group]);
+      else if (known.at(-1) !== group) known.push(group);
+    }
+    if (this.#recent.size < HELD_FILES) return;
+    await this.#compare(this.#older);
+    this.#older = this.#recent;
+    this.#recent = new Map();
+  }
+
+  /** The groups with files that a function has changed or removed. */
+  async findChanged(): Promise<ReadonlySet<number>> {
+    await this.#compare(this.#older);
+    await this.#compare(this.#recent);
+    return this.#changed;
+  }
+
+  async #compare(files: ReadonlyMap<string, readonly number[]>): Promise<void> {
+    await Promise.all(
+      [...files].map(async ([file, groups]) => {
+        if (!(await this.#isUnchanged(file))) for (const group of groups) this.#changed.add(group);
+      }),
+    );
+  }
 }
 
 function findPlaces(graph: UdfGraph): MediaPlaces | null {
@@ -109,8 +165,7 @@ function findPlaces(graph: UdfGraph): MediaPlaces | null {
     columns: readonly { readonly type: { readonly kind: UdfGraph["steps"][number]["type"]["kind"] } }[],
   ) => columns.flatMap(({ type }, at) => (isMedia(type.kind) ? [at] : []));
   const rows = graph.steps.flatMap(({ expr }, at) => {
-    const outputs = iteratedOutputs(expr) ?? [];
-    const files = outputs.flatMap(({ type }, place) => (isMedia(type.kind) ? [{ at: place, type }] : []));
+    const files = (iteratedOutputs(expr) ?? []).filter(({ type }) => isMedia(type.kind));
     return files.length === 0 ? [] : [{ at, files }];
   });
   const places = { inputs: placesIn(graph.inputs), steps: placesIn(graph.steps), rows };
@@ -247,14 +302,15 @@ async function storeRows(
   { made, files }: { readonly made: string; readonly files: MediaPlaces["rows"][number]["files"] },
   signal: AbortSignal | undefined,
 ): Promise<string | UdfError> {
-  const rows = JSON.parse(made) as unknown[][];
-  for (const row of rows) {
-    for (const { at, type } of files) {
-      const file = row[at];
-      if (typeof file !== "string") continue;
+  const rows = JSON.parse(made) as RowsText;
+  for (let pos = 0; pos < rows.rows; pos++) {
+    for (const { name, type } of files) {
+      const column = rows.given[name];
+      const file = column?.[pos];
+      if (column === undefined || typeof file !== "string") continue;
       const stored = await storeResult(computed, { ...step, type }, file, signal);
       if (typeof stored !== "string") return stored;
-      row[at] = stored;
+      column[pos] = stored;
     }
   }
   return JSON.stringify(rows);

@@ -2,7 +2,7 @@ import type { HttpHead } from "@appdb/contract/worker-protocol";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
-import { type InnerAnswer, openInnerRoutes } from "./app-routes.ts";
+import { type InnerAnswer, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
 
 const HEAD: HttpHead = {
   method: "POST",
@@ -21,7 +21,7 @@ async function ask(
   route: Partial<CompiledRoute>,
   head: Partial<HttpHead>,
   data: Uint8Array,
-  signal?: AbortSignal,
+  outer: Parameters<InnerRoutes["answer"]>[3] = {},
 ): Promise<InnerAnswer> {
   const whole: CompiledRoute = {
     service: "api",
@@ -33,7 +33,7 @@ async function ask(
     ...route,
   };
   const inside = openInnerRoutes([], (id) => (id === "api:0" ? whole : undefined), createSilentLog());
-  return inside.answer("api:0", { ...HEAD, ...head }, data, signal);
+  return inside.answer("api:0", { ...HEAD, ...head }, data, outer);
 }
 
 test("the route gets the body bytes as sent", async () => {
@@ -54,9 +54,21 @@ test("a route that takes a signal sees that its caller disconnected", async () =
     return { status: 200, headers: {}, body: "{}" };
   };
   const { signal } = new AbortController();
-  await ask({ handle, takes_signal: true }, {}, Buffer.alloc(0), signal);
-  await ask({ handle, takes_signal: false }, {}, Buffer.alloc(0), signal);
+  await ask({ handle, takes_signal: true }, {}, Buffer.alloc(0), { signal });
+  await ask({ handle, takes_signal: false }, {}, Buffer.alloc(0), { signal });
   expect(seen).toEqual([signal, undefined]);
+});
+
+test("a route is called as the caller of the client's request", async () => {
+  const seen: RouteRequest["caller"][] = [];
+  const handle: CompiledRoute["handle"] = async ({ caller }) => {
+    seen.push(caller);
+    return { status: 200, headers: {}, body: "{}" };
+  };
+  const caller = { id: "k1", reads_media: false };
+  await ask({ handle }, { headers: [["x-reads-media", "true"]] }, Buffer.alloc(0), { caller });
+  await ask({ handle }, {}, Buffer.alloc(0));
+  expect(seen).toEqual([caller, undefined]);
 });
 
 test("refuses a live query, because an endless response cannot be passed on", async () => {

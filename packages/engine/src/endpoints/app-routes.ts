@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestService } from "@appdb/contract/manifest";
-import type { HttpFailure, HttpHead, HttpHeaders } from "@appdb/contract/worker-protocol";
+import type { HttpFailure, HttpHead, HttpHeaders, RequestCaller } from "@appdb/contract/worker-protocol";
 import { answerError, type RouteAnswer } from "../answers/answers.ts";
 import type { Logger } from "../ports.ts";
 import { answerByPython, answerFailure, type HandlerContext } from "../route-kinds/handler.ts";
@@ -14,11 +14,17 @@ export interface InnerAnswer {
   readonly data: Uint8Array;
 }
 
+/** What limits a call: whose request is passed on, and whether its client is there. */
+interface OuterRequest {
+  readonly caller?: RequestCaller | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** The routes that Python can call. Application objects call their routers' routes; handlers call those that change
  *  table rows. Neither method rejects. */
 export interface InnerRoutes {
-  /** Calls a route by its id in the manifest. `signal` aborts when the caller disconnects. */
-  answer(route: string, head: HttpHead, data: Uint8Array, signal?: AbortSignal): Promise<InnerAnswer>;
+  /** Calls a route by its id in the manifest. */
+  answer(route: string, head: HttpHead, data: Uint8Array, outer?: OuterRequest): Promise<InnerAnswer>;
   /** The response for a failure of a handler. */
   problem(failure: HttpFailure, id: string): Promise<InnerAnswer>;
 }
@@ -55,9 +61,10 @@ export function openInnerRoutes(
     }
   }
   return {
-    async answer(id, head, data, signal) {
+    async answer(id, head, data, { caller, signal } = {}) {
       try {
-        return await toInnerAnswer(await ask(known.get(id) ?? others(id), requestOf(head, data), signal));
+        const request = { ...requestOf(head, data), caller };
+        return await toInnerAnswer(await ask(known.get(id) ?? others(id), request, signal));
       } catch (error) {
         return toInnerAnswer(answerError(error, head.id, log, signal));
       }

@@ -15,7 +15,7 @@ const READ_FILES = [
   "media_unavailable",
 ] as const;
 /** Errors of a route over a table with media columns. */
-export const MEDIA = [...READ_FILES, "media_invalid", "media_too_large", "media_store_full"] as const;
+export const MEDIA = ["forbidden", ...READ_FILES, "media_invalid", "media_too_large", "media_store_full"] as const;
 /** In addition: errors of a route that takes files in a form. */
 export const UPLOADS = ["invalid_form"] as const;
 /** Errors of a route that returns a file. */

@@ -110,6 +110,7 @@ export async function answerByPython(
       timeout_ms: how.timeout_ms,
       body: request.stream ?? (typeof body === "string" ? Buffer.from(body) : body),
       signal: request.signal,
+      caller: request.caller,
     });
     const isEndless = !(answer.body instanceof Uint8Array) && isEventStream(answer.headers);
     const moreHeaders = sendable(answer.headers);

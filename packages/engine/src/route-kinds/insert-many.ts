@@ -1,6 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
+import { AppError } from "@appdb/contract/errors";
 import type { ManifestRowRoute } from "@appdb/contract/manifest";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { type RouteAnswer, wholeText } from "../answers/answers.ts";
 import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
@@ -30,7 +32,7 @@ export function acceptsManyRows(route: ManifestRowRoute): boolean {
 export interface InsertManyInput {
   readonly route: ManifestRowRoute;
   readonly layout: RowLayout;
-  readonly read: RowReader;
+  readonly readFor: (caller: RequestCaller | undefined) => RowReader;
   readonly given: GivenMedia<Row> | undefined;
   readonly render: (row: Row) => string;
   /** The route, as the scope of idempotency keys. */
@@ -52,6 +54,24 @@ export class InsertMany {
   /** Whether a request has many rows, or is not a single row. */
   accepts(request: RouteRequest): boolean {
     return request.stream !== undefined || arrayOf(request) !== undefined;
+  }
+
+  /** Refuses names of the media store to a caller that may not read it. @throws forbidden */
+  async check(request: RouteRequest): Promise<void> {
+    const { given, readFor } = this.#input;
+    const text = arrayOf(request);
+    if (given === undefined || request.caller?.reads_media !== false || text === undefined) return;
+    const rows = readRows({ kind: "list", texts: splitArray(text) }, readFor(request.caller), this.#limits);
+    try {
+      for await (const _ of rows);
+    } catch (error) {
+      // any other one is the job's
+      if (error instanceof AppError && error.code === "forbidden") throw error;
+    }
+  }
+
+  get #limits() {
+    return { ...this.#context.limits, batch_rows: this.#writer.batch_rows };
   }
 
   /** @throws as `BulkWriter.store`; invalid_idempotency_key, idempotency_mismatch, result_too_large */
@@ -85,15 +105,15 @@ export class InsertMany {
     stream: AsyncIterable<Uint8Array> | undefined,
     once?: Once,
   ): Promise<RouteAnswer> {
-    const { read, route, layout, render, given } = this.#input;
+    const { readFor, route, layout, render, given } = this.#input;
     const { admission } = this.#context;
-    const limits = { ...this.#context.limits, batch_rows: this.#writer.batch_rows };
+    const limits = this.#limits;
     const signal = request.signal ?? new AbortController().signal;
     const source: RowTexts =
       stream === undefined
         ? { kind: "list", texts: splitArray(arrayOf(request) ?? "[]") }
         : { kind: "lines", texts: splitLines(stream, limits.body_bytes) };
-    const rows = takenInBatches(readRows(source, read, limits), given);
+    const rows = takenInBatches(readRows(source, readFor(request.caller), limits), given);
     const failed = new FailedCells(layout);
     const form = {
       kind: source.kind,

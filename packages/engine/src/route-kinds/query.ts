@@ -153,7 +153,7 @@ function compileQueryRoute(context: RouteContext, service: ManifestService, rout
     const { asked: pageRequest, rest } = splitSearch(request.search ?? "");
     const path = takesPath ? request.route?.params : undefined;
     const args = isGet ? parameters.fromUrl(rest, path) : parameters.fromBody(form ?? request.body, path);
-    given?.require(args);
+    given?.require(args, request.caller);
     return { asked: pageRequest, rest, args };
   }
 

@@ -4,6 +4,7 @@ import type { Row, RowLayout } from "../compute/row-layout.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readIdempotencyKey } from "../routes/idempotency-key.ts";
+import { compileMadeRows } from "../routes/made-rows-answer.ts";
 import { minimalAnswer, wantsMinimal } from "../routes/minimal-answer.ts";
 import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
@@ -27,7 +28,7 @@ export function compileRowRoute(
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
   const given = givenInRows(layout, context.deps.media);
-  const read = requiring(compileRowReader(layout, route.inputs, context.checks, context.generators), given);
+  const readFor = requiring(compileRowReader(layout, route.inputs, context.checks, context.generators), given);
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;
@@ -39,6 +40,8 @@ export function compileRowRoute(
   if (exported !== null) context.exports.push(exported);
   const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
   const isLeftOut = leftOut(layout, route);
+  const made = route.kind === "compute" ? route.of_view?.made : undefined;
+  const madeRows = made === undefined ? undefined : compileMadeRows(context, layout, { path }, made);
   const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
     if (isLeftOut(row)) return { status: 200, headers: JSON_HEADERS, body: "null" };
     const headers = headersOf(row);
@@ -66,6 +69,7 @@ export function compileRowRoute(
     const { signal, timing } = request;
     await runner.run({ row, onError, request: undefined, signal, timing });
     if (exported !== null) await exported.write(row);
+    if (madeRows !== undefined) return { status: 200, headers: JSON_HEADERS, body: await madeRows(row, signal) };
     return answerOf(request, row);
   };
   const receive = compileForms(context, {
@@ -77,14 +81,14 @@ export function compileRowRoute(
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
     const readRow = async () => {
-      const row = read(await form.body());
+      const row = readFor(request.caller)(await form.body());
       return (await given?.take(row)) ?? row;
     };
     const once = route.kind === "insert" ? readIdempotencyKey(asked, routeText) : undefined;
     return once === undefined ? await run(request, await readRow()) : await runOnce(asked, once, readRow);
   };
   const many = acceptsManyRows(route)
-    ? new InsertMany(context, { route, layout, read, given, render: render.text, routeText })
+    ? new InsertMany(context, { route, layout, readFor, given, render: render.text, routeText })
     : undefined;
   return {
     service: service.name,
@@ -93,15 +97,15 @@ export function compileRowRoute(
     streams: [...(many === undefined ? [] : LINES_TYPES), ...(receive === undefined ? [] : [FORM_TYPE])],
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
-    check: (request) => {
-      if (many?.accepts(request) !== true) read(request.body);
-    },
-    receiveForm: receiveLater(receive, (form) => read(form)),
+    check: (request) =>
+      many?.accepts(request) === true ? many.check(request) : void readFor(request.caller)(request.body),
+    receiveForm: receiveLater(receive, (form, { caller }) => readFor(caller)(form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         if (many?.accepts(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
+        const read = readFor(request.caller);
         const readRow = () => (given === undefined ? read(request.body) : given.take(read(request.body)));
         if (once !== undefined) return await runOnce(request, once, readRow);
         const row = readRow();

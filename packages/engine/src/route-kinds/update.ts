@@ -1,4 +1,5 @@
 import type { ManifestService, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
 import type { IdempotentRequest, KeptAnswer, Once } from "../idempotency/request-store.ts";
@@ -68,8 +69,10 @@ function compileUpdateRoute(
   const { layout } = context.layout(route.table);
   const updater = context.updater(route);
   const given = givenInRows(layout, context.deps.media);
-  const changed = given && { require: ({ row }: RowChange) => given.require(row) };
-  const read = requiring(compileChangeReader(layout, route, context.checks), changed);
+  const changed = given && {
+    require: ({ row }: RowChange, caller: RequestCaller | undefined) => given.require(row, caller),
+  };
+  const readFor = requiring(compileChangeReader(layout, route, context.checks), changed);
   const taken = async (change: RowChange): Promise<RowChange> => {
     await given?.take(change.row);
     return change;
@@ -115,7 +118,7 @@ function compileUpdateRoute(
   const runForm = async (request: RouteRequest, receiveForm: NonNullable<typeof receive>): Promise<KeptAnswer> => {
     await using form = await receiveForm(request);
     const asked = { ...request, body: form.content };
-    const readChange = async () => taken(read(await form.body()));
+    const readChange = async () => taken(readFor(request.caller)(await form.body()));
     const once = readIdempotencyKey(asked, routeText);
     return once === undefined ? await runNow(request, await readChange()) : await runOnce(asked, once, readChange);
   };
@@ -126,12 +129,13 @@ function compileUpdateRoute(
     streams: receive === undefined ? [] : [FORM_TYPE],
     uses_python: usesPython,
     takes_signal: usesPython,
-    check: (request) => void read(request.body),
-    receiveForm: receiveLater(receive, (form) => read(form)),
+    check: (request) => void readFor(request.caller)(request.body),
+    receiveForm: receiveLater(receive, (form, { caller }) => readFor(caller)(form)),
     async handle(request) {
       try {
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         const once = readIdempotencyKey(request, routeText);
+        const read = readFor(request.caller);
         const readChange = () => (given === undefined ? read(request.body) : taken(read(request.body)));
         if (once !== undefined) return await runOnce(request, once, readChange);
         const change = readChange();

@@ -30,7 +30,9 @@ test.each([
 test("place and caller are the key's scope; body and URL are its content", () => {
   const one = readIdempotencyKey(request("k"), "main api POST /a");
   expect(one).toMatchObject({ scope: "main api POST /a local", key: "k" });
-  expect(readIdempotencyKey(request("k", { caller: "c2" }), "main api POST /a")?.scope).toBe("main api POST /a c2");
+  expect(readIdempotencyKey(request("k", { caller: { id: "c2", reads_media: true } }), "main api POST /a")?.scope).toBe(
+    "main api POST /a c2",
+  );
   expect(readIdempotencyKey(request("k", { body: Buffer.from("{}") }), "main api POST /a")).toEqual(one);
   expect(readIdempotencyKey(request("k", { body: "{ }" }), "main api POST /a")?.digest).not.toBe(one?.digest);
   expect(readIdempotencyKey(request("k", { search: "a=1" }), "main api POST /a")?.digest).not.toBe(one?.digest);

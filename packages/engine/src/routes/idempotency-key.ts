@@ -20,7 +20,7 @@ export function readIdempotencyKey(request: RouteRequest, routeText: string): On
   const key = request.headers[IDEMPOTENCY_HEADER];
   if (key === undefined) return undefined;
   if (typeof key !== "string" || key.length > LONGEST_KEY || !VISIBLE_ASCII.test(key)) throw invalidKey(key);
-  return onceOf(`${routeText} ${request.caller ?? LOCAL_CALLER}`, key, requestContent(request));
+  return onceOf(`${routeText} ${request.caller?.id ?? LOCAL_CALLER}`, key, requestContent(request));
 }
 
 /** Address and body as one value. The address of a changing route nearly always has no query string. */

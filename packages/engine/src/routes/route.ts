@@ -1,4 +1,5 @@
 import type { ManifestBackground, ManifestCors, ManifestRoute } from "@appdb/contract/manifest";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import type { RouteAnswer } from "../answers/answers.ts";
 import type { Once } from "../idempotency/request-store.ts";
 import type { Timing } from "../timing.ts";
@@ -19,8 +20,8 @@ export interface RouteRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Included in the response's problem and in the log. */
   readonly id: string;
-  /** The caller, as part of the scope of idempotency keys. All callers on this machine share one name. */
-  readonly caller?: string | undefined;
+  /** Undefined for the owner of a local database, for members, and for background jobs, which were checked before. */
+  readonly caller?: RequestCaller | undefined;
   /** Makes a changing route run the request once. Replaces the header Idempotency-Key. */
   readonly once?: Once;
   /** For routes with `takes_any_body`, and for routes that stream everything. */
@@ -82,8 +83,9 @@ export interface CompiledRoute {
   readonly takes_address?: boolean;
   /** The service's CORS policy; `own`: the route answers CORS requests itself. */
   readonly cors?: ManifestCors | "own" | null;
-  /** Throws the error that the route would return for an invalid request. */
-  readonly check?: (request: RouteRequest) => void;
+  /** Throws the error that the route would return for an invalid request. A request with many rows is checked only for what
+   *  its caller may not name: it may run later, without the caller. */
+  readonly check?: (request: RouteRequest) => void | Promise<void>;
   /** Receives a form without running it; only for routes that take files. */
   readonly receiveForm?: ReceiveForm | undefined;
   /** Handles every request; never rejects. */

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { readReference } from "@appdb/contract/media";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { aColumn, aTable } from "@appdb/testkit/manifest-builder";
 import { describe, expect, test } from "vitest";
 import { layOutRow } from "../compute/row-layout.ts";
@@ -18,7 +19,9 @@ const MEDIA = {
     address.includes("/_media/own/") ? '{"store":"home","key":"aa/b.png"}' : undefined,
 } satisfies Partial<MediaFiles> as unknown as MediaFiles;
 
-async function reader() {
+const LIMITED = { id: "k", reads_media: false } as const;
+
+async function reader(caller?: RequestCaller) {
   const columns = [aColumn("title", "string"), { ...aColumn("picture", "image"), nullable: true }];
   const stored = columns.map((column, at) => ({ ...column, computed: null, id: at + 1, state: "ready" as const }));
   const table = { ...aTable("photos", columns), id: 1, folder: "public", version: 1, identity: "_row" };
@@ -28,7 +31,7 @@ async function reader() {
   };
   const checks = await compileJsonChecks([]);
   const read = compileRowReader(layout, ["title", "picture"], checks, { uuid7: never, uuid4: never, now: never });
-  return requiring(read, givenInRows(layout, MEDIA));
+  return requiring(read, givenInRows(layout, MEDIA))(caller);
 }
 
 test("an address of a store that the database does not read is refused with its column", async () => {
@@ -69,6 +72,35 @@ test.each(["https://user:hidden@host/a", "http://hidden@host/a"])(
   },
 );
 
+const NAMED = '{"title":"mediafs://acme:main/home/a.png","picture":"mediafs://acme:main/home/a.png"}';
+
+test("a name in the media store is refused to a caller that may not read it", async () => {
+  const read = await reader(LIMITED);
+  expect(() => read(NAMED)).toThrow(
+    expect.objectContaining({
+      code: "forbidden",
+      message: expect.stringMatching(/^picture: The API key may not read the media store/),
+      hint: expect.stringContaining("--grant access:cloud://<org>:<db>"),
+      errors: [{ pointer: "/picture", detail: expect.any(String) }],
+    }),
+  );
+});
+
+test("others may name files there", async () => {
+  for (const caller of [undefined, { id: "k", reads_media: true }]) {
+    const [, picture] = (await reader(caller))(NAMED);
+    expect(picture).toBe('{"url":"mediafs://acme:main/home/a.png"}');
+  }
+});
+
+test.each(["https://host/_media/own/a.png", "https://host/a.png", "s3://own/b.png"])(
+  "a caller that may not read the media store gives %s",
+  async (picture) => {
+    const row = (await reader(LIMITED))(JSON.stringify({ title: "a", picture }));
+    expect(row[1]).toBe(JSON.stringify({ url: picture }));
+  },
+);
+
 describe("the arguments of a query", () => {
   const given = givenInArguments([aColumn("picture", "image"), aColumn("word", "string")], MEDIA);
   const args = (picture: string) =>
@@ -78,8 +110,10 @@ describe("the arguments of a query", () => {
     ]);
 
   test("are refused like columns of a row", () => {
-    expect(() => given?.require(args('{"url":"s3://other/b.png"}'))).toThrow("picture: No s3://other/b.png.");
-    expect(() => given?.require(args('{"url":"s3://own/b.png"}'))).not.toThrow();
+    expect(() => given?.require(args('{"url":"s3://other/b.png"}'), undefined)).toThrow(
+      "picture: No s3://other/b.png.",
+    );
+    expect(() => given?.require(args('{"url":"s3://own/b.png"}'), undefined)).not.toThrow();
   });
 
   test("name a file of the database by an address that it gave", async () => {
@@ -90,6 +124,12 @@ describe("the arguments of a query", () => {
     ]);
     const other = '{"url":"https://host/_media/other/a.png"}';
     expect((await given?.take(args(other)))?.get("picture")).toBe(other);
+  });
+
+  test("name no file of the media store for a caller that may not read it", () => {
+    const named = args('{"url":"mediafs://acme:main/home/a.png"}');
+    expect(() => given?.require(named, LIMITED)).toThrow(expect.objectContaining({ code: "forbidden" }));
+    expect(() => given?.require(named, { id: "k", reads_media: true })).not.toThrow();
   });
 
   test("of a query without files take no step", () => {

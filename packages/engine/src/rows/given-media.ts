@@ -1,6 +1,7 @@
-import { AppError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { readReference } from "@appdb/contract/media";
 import type { ColumnType, EngineValue, MediaKind } from "@appdb/contract/types";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { isMedia } from "../kinds/media.ts";
 import type { MediaFiles } from "../ports.ts";
@@ -13,9 +14,10 @@ type Arguments = ReadonlyMap<string, EngineValue>;
 export interface GivenMedia<Cells> {
   /**
    * Refuses addresses that the database must not read with its credentials. A row would otherwise be stored whose files
-   * nothing can read. @throws media_source_not_allowed
+   * nothing can read. Refuses names of the media store to a caller that may not read it, before any name is looked up.
+   * @throws media_source_not_allowed, forbidden
    */
-  require(cells: Cells): void;
+  require(cells: Cells, caller: RequestCaller | undefined): void;
   /** The same cells, with the files of the database in place of their addresses. @throws as `MediaFiles.takeOwn` */
   take(cells: Cells): Promise<Cells>;
 }
@@ -27,8 +29,8 @@ export function givenInRows(layout: RowLayout, media: MediaFiles | undefined): G
   );
   if (media === undefined || places.length === 0) return undefined;
   return {
-    require(row) {
-      for (const { at, name } of places) requireSource(media, name, row[at]);
+    require(row, caller) {
+      for (const { at, name } of places) requireSource(media, name, row[at], caller);
     },
     async take(row) {
       for (const { at, kind, name } of places) {
@@ -48,8 +50,8 @@ export function givenInArguments(
   const places = parameters.flatMap(({ name, type: { kind } }) => (isMedia(kind) ? [{ name, kind }] : []));
   if (media === undefined || places.length === 0) return undefined;
   return {
-    require(args) {
-      for (const { name } of places) requireSource(media, name, args.get(name));
+    require(args, caller) {
+      for (const { name } of places) requireSource(media, name, args.get(name), caller);
     },
     async take(args) {
       const taken = new Map(args);
@@ -62,17 +64,18 @@ export function givenInArguments(
   };
 }
 
-/** The reader, which also refuses addresses as `require` does. */
+/** The reader for requests of a caller, which also refuses addresses as `require` does. */
 export function requiring<A extends unknown[], Cells>(
   read: (...args: A) => Cells,
   given: Pick<GivenMedia<Cells>, "require"> | undefined,
-): (...args: A) => Cells {
-  if (given === undefined) return read;
-  return (...args) => {
-    const cells = read(...args);
-    given.require(cells);
-    return cells;
-  };
+): (caller: RequestCaller | undefined) => (...args: A) => Cells {
+  if (given === undefined) return () => read;
+  return (caller) =>
+    (...args) => {
+      const cells = read(...args);
+      given.require(cells, caller);
+      return cells;
+    };
 }
 
 /** The same batches, with the files in place of their addresses. @throws as `take`, with the row's location */
@@ -94,13 +97,24 @@ export async function* takenInBatches(
 
 /** Whether a cell may name a file of the database: by its store's address, or by one that a response had. */
 function isOwn(cell: EngineValue | undefined): cell is string {
-  return typeof cell === "string" && (cell.startsWith('{"url":"mediafs://') || cell.includes("/_media/"));
+  return typeof cell === "string" && (isNamed(cell) || cell.includes("/_media/"));
 }
 
-function requireSource(media: MediaFiles, name: string, cell: EngineValue | undefined): void {
+/** Whether a cell is the name of a file in a media store. */
+function isNamed(cell: string): boolean {
+  return cell.startsWith('{"url":"mediafs://');
+}
+
+function requireSource(
+  media: MediaFiles,
+  name: string,
+  cell: EngineValue | undefined,
+  caller: RequestCaller | undefined,
+): void {
   // empty: a file of a form that is checked before its files are stored
   if (typeof cell !== "string" || cell === "") return;
   try {
+    if (caller?.reads_media === false && isNamed(cell)) throw noNames();
     media.requireSource(cell);
   } catch (error) {
     throw explained(name, error);
@@ -113,6 +127,14 @@ async function take(media: MediaFiles, name: string, cell: string, kind: MediaKi
   } catch (error) {
     throw explained(name, error);
   }
+}
+
+/** The same for each name, so that it does not tell which ones exist. */
+function noNames(): Error {
+  return appError("forbidden", {
+    detail: "The API key may not read the media store of the database, so that its requests cannot name files there.",
+    hint: "Upload the file, send an address that a response of the service had, or use a key for the whole database: cli key create <name> --grant access:cloud://<org>:<db>",
+  });
 }
 
 function explained(name: string, error: unknown): unknown {

@@ -37,7 +37,7 @@ const REFUSALS = { errors: MAX_REPORTED_ERRORS, rows: 10_000 } as const;
 
 /**
  * Reads the rows of a request, batch by batch.
- * @throws invalid_request that names the first invalid rows, invalid_json, payload_too_large; any error of `texts`
+ * @throws invalid_request that names the first invalid rows, forbidden, invalid_json, payload_too_large; any error of `texts`
  */
 export async function* readRows(source: RowTexts, read: RowReader, limits: ManyRowsLimits): AsyncGenerator<RowBatch> {
   const refused: FieldError[] = [];
@@ -65,6 +65,8 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
         if (!(error instanceof AppError)) throw error;
         // A text that was split at the wrong place is not a valid array.
         if (source.kind === "list" && error.code === "invalid_json") throw brokenArray(error, location);
+        // not about the row's values
+        if (error.code === "forbidden") throw withRowLocation(error, location);
         firstRefusal ??= { error, row: count - 1 };
         refused.push(...rowErrors(error, location));
         if (refused.length >= REFUSALS.errors) throw refusal(refused, firstRefusal.error);

@@ -6,8 +6,8 @@ export const KIND = {
   /** JSON: `{versions, token}` from the caller, `{version}` from the pod. */
   hello: 1,
   /**
-   * u32 length of the head, `[method, path, search, id, caller id, caller name, headers, is_whole, host, client
-   * address, is_secure]`, the whole body or nothing.
+   * u32 length of the head, `[method, path, search, id, caller id, caller name, reads_media, headers, is_whole, host,
+   * client address, is_secure]`, the whole body or nothing.
    */
   request: 2,
   /** u32 length of the head, `[status, is_whole, headers]`, the body or its first piece. */

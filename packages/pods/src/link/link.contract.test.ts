@@ -58,7 +58,7 @@ function request(more: Partial<LinkRequest> = {}): LinkRequest {
     headers: { "content-type": "application/json" },
     id: "r1",
     body: Buffer.from('{"a":1}'),
-    caller: { id: "k1", name: "backend" },
+    caller: { id: "k1", name: "backend", reads_media: true },
     host: "x.test",
     client_address: "192.0.2.1",
     is_secure: true,
@@ -252,8 +252,8 @@ describe("both ends of a link", () => {
 });
 
 describe("pod end", () => {
-  const HEAD = ["POST", "/silent", "", "r1", null, null, {}, true, "x", "192.0.2.1", false];
-  const IS_WHOLE = 7;
+  const HEAD = ["POST", "/silent", "", "r1", null, null, false, {}, true, "x", "192.0.2.1", false];
+  const IS_WHOLE = 8;
 
   test("closes on another token, a missing hello and invalid frames", async () => {
     await serve(async (sent) =>

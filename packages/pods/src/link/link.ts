@@ -7,7 +7,7 @@
  */
 
 /** Versions that this end supports, the best one last. */
-export const LINK_VERSIONS: readonly number[] = [2];
+export const LINK_VERSIONS: readonly number[] = [3];
 /** Maximum body in the frame of its head. */
 export const LINK_BODY_BYTES = 1_048_576;
 /** Maximum size of header names and values. */
@@ -16,6 +16,14 @@ export const LINK_HEAD_BYTES = 131_072;
 export const LINK_WINDOW_BYTES = 262_144;
 /** Maximum frame length. A longer frame is invalid. */
 export const FRAME_BYTES = LINK_BODY_BYTES + LINK_HEAD_BYTES;
+
+/** The key that made a request, as the gateway verified it. */
+export interface LinkCaller {
+  readonly id: string;
+  readonly name: string;
+  /** Whether its grants include the media store of the database. */
+  readonly reads_media: boolean;
+}
 
 /** A request as a route takes it. */
 export interface LinkRequest {
@@ -28,8 +36,8 @@ export interface LinkRequest {
   /** A stream arrives as fast as it is read. An aborted one throws. */
   readonly body: Buffer | AsyncIterable<Uint8Array>;
   readonly id: string;
-  /** Id and name of the key that made the request. */
-  readonly caller: { readonly id: string; readonly name: string } | null;
+  /** Null for a request without a key. Only the gateway sets it: headers of the client cannot. */
+  readonly caller: LinkCaller | null;
   /** The host that the client requested. */
   readonly host: string;
   readonly client_address: string;

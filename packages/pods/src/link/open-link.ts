@@ -165,7 +165,7 @@ class LinkCaller implements Link {
       path,
       search,
     } = request;
-    const asker = [id, caller?.id ?? null, caller?.name ?? null];
+    const asker = [id, caller?.id ?? null, caller?.name ?? null, caller?.reads_media ?? false];
     const head = [method, path, search, ...asker, headers, body !== undefined, host, address, isSecure];
     this.#writer.sendHead(KIND.request, number, head, body ?? NOTHING);
     const sending = body === undefined ? this.#openBody(number) : undefined;

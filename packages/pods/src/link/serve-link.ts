@@ -31,7 +31,7 @@ export interface LinkServer extends AsyncDisposable {
 }
 
 /** Number of members of a request's head. */
-const REQUEST_HEAD = 11;
+const REQUEST_HEAD = 12;
 /** Timeout of a caller's hello. */
 const HELLO_MS = 5_000;
 
@@ -284,8 +284,8 @@ function readHello(payload: Buffer): { readonly token: string; readonly versions
 function readRequest(payload: Buffer, openBody: () => IncomingBody): LinkRequest {
   const { body: whole, head } = splitHead(payload);
   if (!Array.isArray(head) || head.length !== REQUEST_HEAD) throw new Error("an invalid head of a request");
-  const [method, path, search, id, callerId, callerName, headers, isWhole, host, address, isSecure] = head;
-  const caller = callerId === null ? null : { id: callerId, name: callerName };
+  const [method, path, search, id, callerId, callerName, readsMedia, headers, isWhole, host, address, isSecure] = head;
+  const caller = callerId === null ? null : { id: callerId, name: callerName, reads_media: readsMedia === true };
   const body = isWhole === true ? whole : openBody();
   return { method, path, search, id, headers, body, caller, host, client_address: address, is_secure: isSecure };
 }

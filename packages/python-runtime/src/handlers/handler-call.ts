@@ -71,12 +71,13 @@ export class HandlerCall {
   /** Sends the request to a worker. */
   begin(send: Send): void {
     this.#send = send;
-    const { head, handler, body } = this.request;
+    const { head, handler, body, caller = null } = this.request;
     const isWhole = body instanceof Uint8Array && body.length <= HTTP_WINDOW_BYTES;
     const timeoutS = this.#timeoutMs / 1000;
     const data = isWhole ? body : EMPTY;
-    send({ t: "http", call: this.number, handler, request: head, timeout_s: timeoutS, data, more: !isWhole });
-    if (isWhole) return;
+    const more = !isWhole;
+    send({ t: "http", call: this.number, handler, request: head, caller, timeout_s: timeoutS, data, more });
+    if (!more) return;
     this.#sendBody(body instanceof Uint8Array ? [body] : body).catch((error: unknown) => this.#leave(error));
   }
 

@@ -148,7 +148,10 @@ class HandlerWorkers implements HandlerRunner {
     const call = frame.t === "route" && frame.call !== null ? one.calls.get(frame.call) : undefined;
     const answer =
       frame.t === "route"
-        ? await inside.answer(frame.route, frame.request, Buffer.from(frame.data), call?.request.signal)
+        ? await inside.answer(frame.route, frame.request, Buffer.from(frame.data), {
+            caller: frame.caller ?? undefined,
+            signal: call?.request.signal,
+          })
         : await inside.problem(frame.failure, frame.id);
     one.process.send({ t: "route_answer", ask: frame.ask, ...answer });
   }

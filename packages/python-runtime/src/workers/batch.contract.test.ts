@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfBatch, UdfGraph, UdfRunner } from "@appdb/engine/ports";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -24,6 +24,9 @@ def act(text: str) -> str:
         os._exit(int(rest))
     if kind == "sleep":
         time.sleep(float(rest))
+    if kind == "film":
+        from appdb.kinds._media import scratch_file
+        return scratch_file(".mp4")
     if kind == "gulp":
         bytearray(int(rest)).find(b"x")
     return text.upper()
@@ -164,6 +167,18 @@ test("delivers finished rows of a batch while a slow one still runs", async () =
   expect(batch.columns[0]?.slice(0, 2)).toEqual(["A", "B"]);
   await whole(batch, 4);
   expect(batch.columns).toEqual([["A", "B", "SLEEP 1.5", "C"]]);
+});
+
+test("files of the library tell which worker made them", async () => {
+  const scratch = join(folder, "scratch");
+  mkdirSync(scratch);
+  const of = createRunner({ runtime: testRuntime(folder, { NOTES: join(folder, "notes"), APPDB_SCRATCH: scratch }) });
+  const [[first]] = (await run(graphOf("act"), ["film"], of)).columns as [[string]];
+  await run(graphOf("act"), ["exit 3"], of);
+  const [[second]] = (await run(graphOf("act"), ["film"], of)).columns as [[string]];
+  const [one, other] = [first, second].map((path) => /^worker-[0-9a-f]{16}-/.exec(basename(path))?.[0]);
+  expect([one, other]).toEqual([expect.any(String), expect.any(String)]);
+  expect(one).not.toBe(other);
 });
 
 test("moves rows behind a slow one to a free worker", async () => {

@@ -13,6 +13,7 @@ import { HAS_GROUPS, killGroup } from "@appdb/system/processes/kill-group";
 import { createLineSplitter } from "@appdb/system/processes/output-lines";
 import { spawnPython } from "@appdb/system/processes/spawn-python";
 import { type ColumnFrame, createFrameCodec, type FrameCodec } from "./frames.ts";
+import { nameOwnFiles, type OwnFiles } from "./own-files.ts";
 
 /** Like `ownMemoryBytes`, for a process and its descendants: with a launcher, Python is its child. */
 async function familyMemoryBytes(pid: number): Promise<number | undefined> {
@@ -94,6 +95,7 @@ export function describeEnd({ reason, import_error: importError }: WorkerEnd): {
 export class WorkerProcess {
   readonly #options: WorkerProcessOptions;
   readonly #child: ChildProcess;
+  readonly #files: OwnFiles;
   readonly #codec: FrameCodec = createFrameCodec();
   readonly #timers = new Set<NodeJS.Timeout>();
   #state: "starting" | "ready" | "ended" = "starting";
@@ -105,7 +107,8 @@ export class WorkerProcess {
   constructor(options: WorkerProcessOptions) {
     this.#options = options;
     const { runtime } = options;
-    const env = { PYTHONUNBUFFERED: "1" };
+    this.#files = nameOwnFiles(runtime.env.APPDB_SCRATCH);
+    const env = { PYTHONUNBUFFERED: "1", ...this.#files.env };
     this.#child = spawnPython(
       { runtime, args: ["-P", "-m", "appdb.worker"], env, stdin: "pipe" },
       {
@@ -230,6 +233,7 @@ export class WorkerProcess {
     if (this.#state === "ended") return;
     const wasReady = this.#state === "ready";
     this.#state = "ended";
+    this.#files.removeLater();
     for (const timer of this.#timers) clearTimeout(timer);
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream?.destroy();
     const lastLines = wasReady || this.#lastLine === "" ? "" : ` (${this.#lastLine.trim()})`;

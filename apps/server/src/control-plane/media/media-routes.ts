@@ -11,6 +11,9 @@ export interface MediaRouteDeps extends FindPodDeps {
   readonly recordEvent: RecordEvent;
 }
 
+/** Names in the audit entry of replaced files. */
+const SHOWN_NAMES = 10;
+
 /** Passes on requests for the media store of a database to its pod. Files go by the gateway, to addresses that the pod signs. */
 export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): void {
   routes.add("mediaList", async ({ org, params, query, reply }) => {
@@ -53,9 +56,18 @@ export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): voi
     const { files } = await podClient(found.pod).call("mediaRead", { body }, { signal: endOf(reply) });
     return { files: files.map((file) => ({ ...file, address: whole(deps, found, file.address) })) };
   });
-  routes.add("mediaWrite", async ({ body, org, params, reply }) => {
+  routes.add("mediaWrite", async ({ body, client, org, params, principal, reply }) => {
     const found = await findPod(deps, org, params.db, "written");
     const { files } = await podClient(found.pod).call("mediaWrite", { body }, { signal: endOf(reply) });
+    const names = body.files.flatMap(({ name }, at) => (name !== null && files[at]?.replaces === true ? [name] : []));
+    if (names.length > 0) {
+      const event = { ...doneBy({ org, principal, client }), action: "media.replace", target: found.pod.uri } as const;
+      // before the caller gets an address, because its put is between the gateway and the pod
+      await deps.recordEvent(deps.db, {
+        ...event,
+        detail: { files: names.length, names: names.slice(0, SHOWN_NAMES) },
+      });
+    }
     return {
       files: files.map((file) => ({
         ...file,

@@ -9,6 +9,7 @@ const FILE = { name: "a.jpg", key: `aa/${HASH}.jpg`, bytes: 3, type: "image/jpeg
 
 let server: TestServer;
 let setup: DatabaseWithPod;
+let isReplaced = false;
 beforeAll(async () => {
   server = await openServer();
   setup = await openDatabaseWithPod(server);
@@ -19,7 +20,14 @@ beforeAll(async () => {
     .execute();
   setup.pod.answer = ({ route }, response) => {
     if (route.startsWith("GET /v1/media/usage")) {
-      return sendJson(response, { files: 1, bytes: 3, entries: [], stored: { objects: 1, bytes: 3 }, room_bytes: 9 });
+      return sendJson(response, {
+        files: 1,
+        bytes: 3,
+        entries: [],
+        stored: { objects: 1, bytes: 3 },
+        room_bytes: 9,
+        room_of: "disk_gb",
+      });
     }
     if (route.startsWith("GET /v1/media")) return sendJson(response, { items: [], next: null });
     if (route === "POST /v1/media/remove") return sendJson(response, { removed: 2, missing: [] });
@@ -29,8 +37,8 @@ beforeAll(async () => {
     }
     sendJson(response, {
       files: [
-        { stored: null, is_same: false, address: "/_media/a.jpg?token" },
-        { stored: FILE, is_same: true, address: null },
+        { stored: null, is_same: false, replaces: isReplaced, address: "/_media/a.jpg?token" },
+        { stored: FILE, is_same: true, replaces: false, address: null },
       ],
     });
   };
@@ -68,8 +76,8 @@ test("addresses are those of the gateway", async () => {
   expect((await ask("mediaRead", setup.member)).json).toEqual({ files: [{ ...FILE, address }] });
   expect((await ask("mediaWrite", setup.member)).json).toEqual({
     files: [
-      { stored: null, is_same: false, address },
-      { stored: FILE, is_same: true, address: null },
+      { stored: null, is_same: false, replaces: false, address },
+      { stored: FILE, is_same: true, replaces: false, address: null },
     ],
   });
 });
@@ -82,6 +90,29 @@ test("the audit log says who removed files", async () => {
     actor: setup.member.email,
     target: `cloud://${setup.org.name}:main`,
     detail: { files: 2, folder: "pictures" },
+  });
+});
+
+test("the audit log says who replaces files, and nothing of new ones", async () => {
+  const replaced = async () => {
+    const { json } = await server.ask("eventList", { as: setup.owner, params: { org: setup.org.name } } as never);
+    return (json as { items: { action: string }[] }).items.filter(({ action }) => action === "media.replace");
+  };
+  const before = (await replaced()).length;
+  await ask("mediaWrite", setup.member);
+  expect(await replaced()).toHaveLength(before);
+  isReplaced = true;
+  try {
+    await ask("mediaWrite", setup.member);
+  } finally {
+    isReplaced = false;
+  }
+  const after = await replaced();
+  expect(after).toHaveLength(before + 1);
+  expect(after[0]).toMatchObject({
+    actor: setup.member.email,
+    target: `cloud://${setup.org.name}:main`,
+    detail: { files: 1, names: ["a.jpg"] },
   });
 });
 

@@ -3,6 +3,7 @@ import type { Http2ServerRequest } from "node:http2";
 import type { Writable } from "node:stream";
 import type { ManifestCors } from "@appdb/contract/manifest";
 import type { RequestTrace } from "@appdb/engine/ports";
+import type { LinkCaller } from "@appdb/pods/link/link";
 import type { RoutedDatabase } from "../routing/routing-table.ts";
 
 /** A request of HTTP/1.1 or HTTP/2. */
@@ -42,7 +43,7 @@ export interface Exchange {
   /** The key's name, never its text. */
   key: string;
   /** The caller's key, once it is verified. */
-  caller: { readonly id: string; readonly name: string } | null;
+  caller: LinkCaller | null;
   /** Its service has accepted a signed address: the organization pays for the answer, as with a key. */
   is_admitted?: boolean;
   /** A short body that was read. Undefined while it is still in the request. */

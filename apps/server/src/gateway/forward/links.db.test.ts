@@ -113,6 +113,28 @@ test("the first request opens the link and reaches the service without the key",
   });
 });
 
+test("the service learns whether a key reads the media store, and no header of the client changes it", async () => {
+  const { call, database } = await openLinked(echo);
+  const uri = `cloud://${people.org.name}:${database}`;
+  const readsOf = async (headers: Record<string, string> = {}) =>
+    JSON.parse((await call("/docs", { headers })).text).caller.reads_media;
+  const withGrant = async (scope: string) => {
+    const grants = [`access:${uri}${scope}`];
+    const made = await makeKey(server, people.org, people.owner, { name: `key${scope.replaceAll("/", "-")}`, grants });
+    const headers = { "x-api-key": made };
+    await eventually(async () => expect((await call("/docs", { headers })).status).toBe(201));
+    return headers;
+  };
+  expect(await readsOf()).toBe(true);
+  expect(await readsOf(await withGrant(""))).toBe(true);
+  expect(await readsOf(await withGrant("/services"))).toBe(false);
+  const limited = await withGrant("/services/ingest");
+  expect(await readsOf(limited)).toBe(false);
+  expect(
+    await readsOf({ ...limited, "x-reads-media": "true", reads_media: "true", caller: '{"reads_media":true}' }),
+  ).toBe(false);
+});
+
 test("a long body, or one of another type, streams to the service", async () => {
   const { call } = await openLinked(echo);
   const json = { "content-type": "application/json" };
