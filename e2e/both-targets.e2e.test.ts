@@ -92,8 +92,14 @@ const OUTLINED = [
   "rows_done",
   "rows_total",
   "on_error",
+  "count",
+  "path",
+  "title",
+  "loud",
+  "length",
+  "number",
 ];
-const LISTS = ["ops", "services", "jobs"];
+const LISTS = ["ops", "services", "jobs", "entries", "indexes"];
 const OF_OPS = ["op", "severity", "description"];
 
 function outline(json: Json): Json {
@@ -184,6 +190,25 @@ async function journey(
   await run(`jobs list ${target} --all`);
   await run(`jobs cancel ${target} 000`);
   await ask("POST", "/notes/remove", { number: 20 });
+
+  // Tables and rows as people read them.
+  for (const words of [
+    `ls ${target}`,
+    `ls ${target} --tree`,
+    `describe ${target}/notes`,
+    `columns ${target}/notes --computed`,
+    `indexes ${target}`,
+    `rows ${target}/notes -n 3 --columns number,title,length`,
+    `get ${target}/notes 4`,
+    `get ${target}/notes 4 5`,
+    `get ${target}/notes 404`,
+    `get ${target}/notes four`,
+    `count ${target}/notes`,
+    `count ${target}/nothing`,
+    `describe ${target}/nothing`,
+  ]) {
+    await run(words);
+  }
 
   // A function, a column and a route change: each command reports it, and the previous version keeps serving.
   editFile(project, "app.py", "return text.upper()", 'return text.upper() + "!"');

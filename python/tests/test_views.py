@@ -142,7 +142,36 @@ REFUSED = {
         "",
         1,
     ),
-    "sample": ("class V(Base, name='v', base=Docs.sample(n=3)):\n    pass\n", ["sample"], "V", 1),
+    "a number of rows": (
+        "class V(Base, name='v', base=Docs.sample(n=3)):\n    pass\n",
+        ["uses sample(n=3)", "whether a row is one of 3 depends on the other rows"],
+        "Write Docs.sample(fraction=0.1), or use sample(n=3) in queries over V.",
+        1,
+    ),
+    "a sample without a key": (
+        "class V(Base, name='v', base=Other.sample(fraction=0.5)):\n    pass\n",
+        ["by their primary key, and Other has none"],
+        "Declare one in Other",
+        1,
+    ),
+    "a sample of made rows": (
+        f"class P(Base, name='p', base=Docs, {SPLIT}):\n    pass\nclass V(Base, name='v', base=P.sample(fraction=0.5)):\n    pass\n",
+        ["the rows of P are made of those of Docs"],
+        "base=Docs.sample(fraction=0.5)",
+        3,
+    ),
+    "a sample by a hidden key": (
+        "class P(Base, name='p', base=Docs.select(Docs.title)):\n    pass\nclass V(Base, name='v', base=P.sample(fraction=0.5)):\n    pass\n",
+        ["P does not show 'id'"],
+        "Add it to select() in base= of P",
+        3,
+    ),
+    "a stratified sample": (
+        "class V(Base, name='v', base=Docs.sample(fraction_per_stratum=0.5, stratify_by=Docs.title)):\n    pass\n",
+        ["sample(fraction_per_stratum=) is not supported yet"],
+        "Write sample(n=100) or sample(fraction=0.1)",
+        1,
+    ),
     "itself": ("class V(Base, name='v', base=V):\n    pass\n", ["V"], "", 1),
 }
 
@@ -215,3 +244,55 @@ def test_outputs_are_named_in_the_body_and_hide_columns_of_the_base(project):
     )
     assert "whose name the iterator's output has" in error["detail"]
     assert "select(other=D2.word)" in error["hint"]
+
+
+def test_an_argument_that_an_unstored_output_needs_is_not_hidden(project):
+    error = project.error(
+        TOP + "class Pair(R):\n    size: int\n"
+        "@db.iterator(unstored_cols=['word'])\n"
+        "def pairs(text: str) -> Iterator[Pair]:\n    yield {'word': text, 'size': 1}\n"
+        "class D2(Base, name='d2'):\n    word: db.String\n    size: db.String\n"
+        "class V(Base, name='v', base=D2, iterator=pairs(D2.size)):\n    pass\n"
+    )
+    assert "reads 'size' of D2, whose name an output has; 'word', which is not stored, needs it" in error["detail"]
+    assert error["hint"] == "Give the value another name in base=: base=D2.select(other=D2.size)"
+
+
+def route(project, code):
+    found = project.manifest(TOP + VIEWS + "from appdb.serving import Router\napi = Router(name='api')\n" + code)
+    return found["services"][0]["routes"][0]
+
+
+VIEWS = """
+class D2(Base, name='d2'):
+    id = db.Column(type=db.Int, primary_key=True)
+    body: db.String
+    word: db.String | None
+    up = upper(body)
+class Some(Base, name='some', base=D2.where(D2.id > 0)):
+    pass
+class V(Base, name='v', base=Some, iterator=words(Some.body)):
+    loud = upper(word)
+class Long(Base, name='long', base=V.where(V.pos > 0)):
+    pass
+"""
+
+
+def test_a_compute_route_over_made_rows_takes_a_row_of_the_table(project):
+    made = route(project, "api.add_compute_route(Long, path='/v')\n")
+    assert (made["table"], made["inputs"]) == ("long", ["id", "body", "word"])
+    assert made["outputs"] == ["pos", "word", "id", "body", "up", "loud"]
+    made = route(project, "api.add_compute_route(V, path='/v', inputs=[V.id, Some.body, D2.word], outputs=[V.loud])\n")
+    assert made["inputs"] == ["id", "body", "word"]
+
+
+def test_a_compute_route_over_made_rows_refuses_what_is_made(project):
+    top = TOP + VIEWS + "from appdb.serving import Router\napi = Router(name='api')\n"
+    error = project.error(top + "api.add_compute_route(V, path='/v', inputs=[V.word])\n")
+    assert error["detail"] == "inputs= names 'word' of V, which is made; a request has values of D2."
+    assert error["hint"] == "Name columns of D2."
+    error = project.error(top + "api.add_compute_route(V, path='/v', inputs=[D2.up])\n")
+    assert "Column 'up' is computed" in error["detail"]
+    error = project.error(top + "@api.compute_route(V, path='/v')\ndef made(word: str):\n    return word\n")
+    assert error["detail"] == "A function cannot make the response of /v: V is a view with an iterator."
+    assert error["hint"] == "Write add_compute_route(V, path='/v'), which returns a list of its rows."

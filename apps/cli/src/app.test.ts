@@ -3,8 +3,9 @@ import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
 import { listCommands } from "./app.ts";
 import { DATABASE } from "./testing/databases.ts";
-import { HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
+import { type DaemonAnswers, HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
 import { hostedService } from "./testing/services.ts";
+import { dataTable } from "./testing/tables.ts";
 import { URI } from "./testing/upload-project.ts";
 
 const RECOMPUTED = {
@@ -20,8 +21,10 @@ const RECOMPUTED = {
   errors: 0,
 };
 
+const TABLE = dataTable("docs");
+
 /** A daemon without data that accepts every request. */
-const WILLING = {
+const WILLING: DaemonAnswers = {
   health: async () => HEALTH,
   schemaPlan: async () => schemaPlan(),
   schemaApply: async () => schemaPlan(),
@@ -49,6 +52,11 @@ const WILLING = {
   jobList: async () => [],
   jobCancel: async () => ({ id: "019a" }),
   databaseList: async () => [],
+  tableList: async () => [TABLE],
+  tableShow: async () => TABLE,
+  rowList: async () => ({ rows: [{ id: 1 }], next: null }),
+  rowShow: async () => ({ id: 1 }),
+  rowCount: async () => ({ count: 1 }),
   databaseDelete: async () => ({ name: "main", tables: [], services: [] }),
   stop: async () => ({}),
 };
@@ -124,6 +132,12 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   completions: "bash",
   recompute: "main/docs -f",
   errors: "main",
+  describe: "main/docs",
+  columns: "main",
+  indexes: "main",
+  rows: "main/docs",
+  get: "main/docs 1",
+  count: "main/docs",
   "jobs list": "main",
   "org create": "acme",
   "org switch": "acme",

@@ -1,4 +1,5 @@
 import type { Leaf, Noun } from "./command-entry.ts";
+import { DATA_LEAVES } from "./data-leaves.ts";
 
 /** Every command in the order of the help. */
 export const LEAVES: Readonly<Record<string, Leaf>> = {
@@ -26,6 +27,7 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Watch the project's files and keep tables and services up to date",
     load: async () => (await import("./commands/root/dev.ts")).dev,
   },
+  ...DATA_LEAVES,
   recompute: {
     brief: "Recompute columns of existing rows",
     load: async () => (await import("./commands/root/recompute.ts")).recompute,

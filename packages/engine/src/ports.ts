@@ -309,7 +309,8 @@ export interface FormLimits {
 
 /** Receives forms, with their files on disk. */
 export interface FormReader {
-  /** @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, media_store_full,
+  /** Takes the pieces of the body: their memory is freed once they are written.
+   *  @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, media_store_full,
    *  request_timeout; the abort's reason */
   read(body: AsyncIterable<Uint8Array>, contentType: string, limits: FormLimits): Promise<ReceivedForm>;
 }

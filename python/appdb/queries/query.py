@@ -5,7 +5,7 @@ the query (packages/contract/src/query.ts), and the engine compiles it to one st
 """
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, listed
+from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, later, listed
 from appdb.declare.types import display
 from appdb.expressions.aggregates import is_aggregate
 from appdb.expressions.expr import ColumnRef, Expr, lift
@@ -160,8 +160,10 @@ class Query:
         """Removes rows that equal another one in all selected values."""
         return self._with(_distinct=True)
 
-    def sample(self, n=None, fraction=None, seed=None):
+    def sample(self, n=None, fraction=None, seed=None, **unknown):
         """Samples rows: `n` of them, or each with the probability `fraction`. Equal seeds give equal samples."""
+        if unknown:
+            raise later(f"sample({next(iter(unknown))}=)", "Write sample(n=100) or sample(fraction=0.1)")
         if (n is None) == (fraction is None):
             raise AppFileError("sample() takes n= or fraction=.", "Write sample(n=100) or sample(fraction=0.1)")
         if n is not None and (type(n) is not int or n < 0):

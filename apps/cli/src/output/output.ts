@@ -17,6 +17,8 @@ export interface Output {
   status(text: string): void;
   /** Prints the payload as JSON. With `--json`, nothing else reaches stdout. */
   json(value: unknown): void;
+  /** The same for text that is JSON already. */
+  jsonText(text: string): void;
   /** Prints `error:` and `hint:`. With `json`, also prints the problem as the payload, unless there was one. */
   problem(problem: Problem, json: boolean): void;
 }
@@ -35,11 +37,12 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     clear();
     stderr.write(`${text}\n`);
   };
-  const json = (value: unknown) => {
+  const jsonText = (text: string) => {
     clear();
     hasPayload = true;
-    stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    stdout.write(`${text}\n`);
   };
+  const json = (value: unknown) => jsonText(JSON.stringify(value, null, 2));
   return {
     line: (text = "") => {
       clear();
@@ -60,6 +63,7 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
       hasStatus = true;
     },
     json,
+    jsonText,
     problem: (problem, asJson) => {
       if (asJson && !hasPayload) json(problem);
       const shown = (text: string) => note(showControlsInLines(text));

@@ -116,6 +116,7 @@ const HOLDERS = {
   jobList: "jobs",
   serviceList: "services",
   databaseList: "databases",
+  tableList: "tables",
 } as const;
 
 type LocalApi = typeof LOCAL_API;
@@ -149,6 +150,8 @@ function fakeClient(answers: DaemonAnswers): LocalClient {
       const answer = await ask(name, input, options);
       return name in HOLDERS ? { [HOLDERS[name as keyof typeof HOLDERS]]: answer } : answer;
     },
+    text: async (name: keyof LocalApi, input: object, options?: CallOptions) =>
+      JSON.stringify(await ask(name, input, options)),
     lines: async function* (name: string, input: object, signal: AbortSignal) {
       for await (const line of ask(name, input, { signal }) as AsyncIterable<string>) yield { event: "log", line };
     },

@@ -1,6 +1,6 @@
+import type { ExactObject } from "@appdb/contract/clients/exact-json";
 import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import type { ExactObject } from "../api/exact-json.ts";
 import { DatabaseFrame } from "../features/databases/database-frame.tsx";
 import { useDatabase } from "../features/databases/use-database.ts";
 import { may, useOrg } from "../features/organizations/use-org.ts";

@@ -12,6 +12,7 @@ import { endOf } from "@appdb/http/mount-api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
+import { dataHandlers } from "../databases/data-handlers.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
@@ -137,7 +138,7 @@ async function findOutdated(deps: DaemonDeps, result: RecomputeResult): Promise<
 export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
   const authorize = ({ headers, routeOptions }: FastifyRequest) => {
     // its token says what it may do
-    if (routeOptions.url === STORE_ADDRESS) return;
+    if (routeOptions.url === STORE_ADDRESS || routeOptions.url === LOCAL_ROUTES.fileShow.path) return;
     checkToken(headers.authorization, deps.token);
     checkClientVersion(header(headers[CLIENT_VERSION_HEADER]));
   };
@@ -149,6 +150,10 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       ({ db }: { readonly db: string }) => deps.openManagedStore(db),
       ({ db }) => `${MEDIA_STORE_PATH}/${db}`,
     ),
+    ...dataHandlers(async ({ db }: { readonly db: string }) => {
+      const { name, sql } = await openKnown(deps, db);
+      return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
+    }),
     ...schemaHandlers(deps),
     ...serviceHandlers(deps),
   });

@@ -5,6 +5,8 @@ import { HOME_PATHS } from "@appdb/contract/home";
 import { localMediaPlace } from "@appdb/contract/media-place";
 import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import { parseLocalTarget } from "@appdb/contract/names";
+import { urlOf } from "@appdb/contract/routes/api";
+import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -14,6 +16,7 @@ import type { DaemonConfig } from "../config/config.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
@@ -37,7 +40,9 @@ export interface DaemonDeps {
   readonly mediaOf: MediaOf;
   /** The media store of a database, for people. @throws table_not_found, invalid_target */
   openManagedStore(database: string): Promise<ManagedStore>;
-  closeManagedStores(): Promise<void>;
+  /** The files of a database's media cells, for people. */
+  rowFilesOf(database: string, sql: SqlPool): RowFiles;
+  closeMedia(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
@@ -99,6 +104,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       });
     },
   });
+  const rowFiles = new Map<SqlPool, RowFiles>();
   const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const openStore = (name: string, sql: SqlPool) =>
     openManagedStore({
@@ -130,7 +136,17 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       opening.catch(() => managedStores.delete(sql));
       return await opening;
     },
-    async closeManagedStores() {
+    rowFilesOf(name, sql) {
+      const known = rowFiles.get(sql);
+      if (known !== undefined) return known;
+      const printAddress = (base: string, token: string) =>
+        base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
+      const files = new RowFiles({ sql, log, place: mediaOf(name, {}), env: {}, printAddress });
+      rowFiles.set(sql, files);
+      return files;
+    },
+    async closeMedia() {
+      await Promise.all([...rowFiles.values()].map((files) => files[Symbol.asyncDispose]()));
       const opened = await Promise.allSettled(managedStores.values());
       for (const store of opened) if (store.status === "fulfilled") await store.value[Symbol.asyncDispose]();
     },

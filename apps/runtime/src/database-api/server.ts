@@ -5,6 +5,7 @@ import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { dataHandlers } from "../databases/data-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { rowHandlers } from "./row-routes.ts";
@@ -27,6 +28,10 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       () => deps.managedStore(),
       () => MEDIA_STORE_PATH,
     ),
+    ...dataHandlers(async () => {
+      await deps.ready();
+      return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
+    }),
     ...podHandlers(app, deps),
     ...rowHandlers(app, deps),
     ...schemaHandlers(deps),

@@ -1,7 +1,8 @@
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { BASE_ROW } from "@appdb/engine/catalog/lower-iterators";
 import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
 import { type ReadableTable, rowsSql } from "@appdb/engine/catalog/view-tables";
 import { countErrors } from "@appdb/engine/compute/list-errors";
@@ -27,13 +28,17 @@ export async function describeTables(
   return all.map((table) => ({
     path: pathOf(table.folder, table.name),
     view_of: viewOf(table),
+    rows_by: table.view?.filter ?? table.rows_of?.text ?? null,
+    comment: table.comment,
     columns: seenColumns(table).map((column) => ({
       name: column.name,
       type: displayType(column.type, column.nullable),
       is_key: column.primary_key,
       is_computed: column.computed !== null,
       value: column.computed?.text ?? null,
+      comment: column.comment,
     })),
+    indexes: indexesOf(table),
     rows: sizes.get(table.id)?.rows ?? 0,
     errors: cellsOf(table, catalog, errors).reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
@@ -66,6 +71,18 @@ function cellsOf(
 /** The table whose rows make those of an iterator view. */
 function baseOf({ folder, rows_of: rowsOf }: ReadableTable, { tables }: Catalog): CatalogTable | undefined {
   return tables.find((table) => table.folder === folder && table.name === rowsOf?.table);
+}
+
+/** The indexes of a table without those of its views, or those of a view over columns of its own. */
+function indexesOf({ indexes, view }: ReadableTable): DataTable["indexes"] {
+  const own = new Map([...(view?.stored_as ?? [])].map(([name, stored]) => [stored, name]));
+  return (view?.table.indexes ?? indexes).flatMap(({ columns, embedding, kind, name }) => {
+    const isOfView = columns.some((column) => column.includes("."));
+    if (columns.includes(BASE_ROW)) return [];
+    if (isOfView !== (view !== undefined) || (isOfView && !columns.every((column) => own.has(column)))) return [];
+    const shown = isOfView ? columns.map((column) => own.get(column) ?? column) : [...columns];
+    return [{ name: name?.split(".").at(-1) ?? null, kind, columns: shown, metric: embedding?.metric ?? null }];
+  });
 }
 
 /** Whether errors of a column count for the table, or for the view whose column it is. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
 import { localMediaPlace } from "@appdb/contract/media-place";
-import type { FileCell } from "@appdb/contract/routes/pod";
+import type { FileCell } from "@appdb/contract/routes/data-api";
 import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";

@@ -11,7 +11,7 @@ import {
   OUTPUT_DESTINATION,
 } from "@appdb/contract/media-place";
 import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
-import type { FileCell } from "@appdb/contract/routes/pod";
+import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { HostedAccess } from "@appdb/contract/runtime";
 import { withMedia } from "@appdb/engine/compute/media-runner";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";

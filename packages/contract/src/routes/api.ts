@@ -1,5 +1,8 @@
 import type * as z from "zod";
 
+/** Maximum rows of a page of a table. */
+export const MAX_ROWS = 1_000;
+
 /**
  * A route for all sides: the client, the server, the generated docs. The schemas of an API are a separate table, which
  * `defineApi` joins. The command only needs the routes, and loading zod would cost it a quarter of its start.

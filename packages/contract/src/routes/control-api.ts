@@ -9,8 +9,8 @@ import * as deploys from "./control-deploys.ts";
 import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
+import { DATA_SCHEMAS } from "./data-api.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
-import { dataTableSchema, fileQuerySchema, rowPageSchema } from "./pod.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
   query: bodies.pageQuerySchema,
@@ -82,12 +82,9 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
     answer: z.object({ plan: schemaPlanSchema }),
   },
   schemaApply: { body: databases.hostedSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
-  tableList: { answer: z.object({ tables: z.array(dataTableSchema) }) },
-  tableShow: { answer: dataTableSchema },
-  rowList: { query: databases.rowListQuerySchema, answer: rowPageSchema },
+  ...DATA_SCHEMAS,
   rowInsert: {},
   ...MEDIA_SCHEMAS,
-  fileShow: { query: fileQuerySchema },
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
   recompute: { body: work.recomputeBodySchema, answer: z.object({ result: recomputeResultSchema }) },

@@ -258,8 +258,3 @@ export const hostedSchemaApplyRequestSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
 });
 export type HostedSchemaApplyRequest = z.input<typeof hostedSchemaApplyRequestSchema>;
-
-export const rowListQuerySchema = z.strictObject({
-  limit: count(50, 1_000),
-  cursor: z.string().max(2_000).optional(),
-});

@@ -154,6 +154,8 @@ export const CONTROL_ROUTES = {
   tableList: get(`${DATABASE}/tables`, "data.read", "List tables"),
   tableShow: get(`${DATABASE}/tables/:table`, "data.read", "Show a table"),
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
+  rowShow: get(`${DATABASE}/tables/:table/row`, "data.read", "Read a row by its key"),
+  rowCount: get(`${DATABASE}/tables/:table/count`, "data.read", "Count rows"),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
   /** By the address in a row. HTML, SVG and documents are downloaded, never shown. */

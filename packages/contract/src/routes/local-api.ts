@@ -3,6 +3,7 @@ import { jobRecordSchema, recomputePlanSchema, recomputeResultSchema, tableError
 import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
 import { defineApi } from "./api.ts";
 import { MAX_ERRORS } from "./control-work.ts";
+import { DATA_SCHEMAS } from "./data-api.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
@@ -48,6 +49,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
     answer: z.object({ id: z.string() }),
   },
   ...MEDIA_SCHEMAS,
+  ...DATA_SCHEMAS,
   /** Services of one target; default: of every target. */
   serviceList: {
     query: z.strictObject({ target: z.string().optional() }),

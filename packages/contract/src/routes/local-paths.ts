@@ -30,6 +30,14 @@ export const LOCAL_ROUTES = {
   mediaPrune: post("/v1/media/:db/prune"),
   mediaRead: post("/v1/media/:db/read"),
   mediaWrite: post("/v1/media/:db/write"),
+  /** Tables and rows of a local database. */
+  tableList: get("/v1/databases/:db/tables"),
+  tableShow: get("/v1/databases/:db/tables/:table"),
+  rowList: get("/v1/databases/:db/tables/:table/rows"),
+  rowShow: get("/v1/databases/:db/tables/:table/row"),
+  rowCount: get("/v1/databases/:db/tables/:table/count"),
+  /** By the address in a row, which needs no token of the home. */
+  fileShow: get("/v1/databases/:db/file", { answers: "file" }),
   serviceList: get("/v1/services"),
   serviceRestart: post("/v1/services/restart"),
   serviceStop: post("/v1/services/stop"),

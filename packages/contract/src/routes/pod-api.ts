@@ -5,12 +5,10 @@ import { schemaPlanSchema } from "../plan.ts";
 import { podHealthSchema, servicePodHealthSchema } from "../pod-spec.ts";
 import { defineApi } from "./api.ts";
 import * as work from "./control-work.ts";
+import { DATA_SCHEMAS } from "./data-api.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
-
-/** Maximum rows of a page. */
-const MAX_ROWS = 1_000;
 
 const imported = z.array(pod.importedFileSchema);
 const done = z.object({});
@@ -23,18 +21,9 @@ export const POD_API = defineApi(POD_ROUTES, {
   schemaApply: { body: pod.podSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
-  tableList: { answer: z.object({ tables: z.array(pod.dataTableSchema) }) },
-  tableShow: { answer: pod.dataTableSchema },
-  rowList: {
-    query: z.strictObject({
-      limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(100),
-      cursor: z.string().optional(),
-    }),
-    answer: pod.rowPageSchema,
-  },
+  ...DATA_SCHEMAS,
   rowInsert: {},
   ...MEDIA_SCHEMAS,
-  fileShow: { query: pod.fileQuerySchema },
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
   recompute: { body: pod.podRecomputeRequestSchema, answer: z.object({ result: recomputeResultSchema }) },

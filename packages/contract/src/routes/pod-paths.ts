@@ -17,6 +17,8 @@ export const POD_ROUTES = {
   /** `:table` is a path within the database: `docs`, `reports/docs`. */
   tableShow: get("/v1/tables/:table"),
   rowList: get("/v1/tables/:table/rows"),
+  rowShow: get("/v1/tables/:table/row"),
+  rowCount: get("/v1/tables/:table/count"),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
   /** Addresses begin with a path of the gateway's. */

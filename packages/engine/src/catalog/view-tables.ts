@@ -7,6 +7,8 @@ export interface ReadableTable extends CatalogTable {
   readonly view?: {
     /** The table or view that it is over. */
     readonly base: string;
+    /** Its condition, in Python form; null for all rows. */
+    readonly filter: string | null;
     /** The table with its rows. */
     readonly table: CatalogTable;
     /** SQL of a query that has its columns under their own names, with the identity and cell errors of its table. */
@@ -31,7 +33,7 @@ export function rowsSql(table: ReadableTable): string {
 }
 
 function viewTable(view: CatalogView, table: CatalogTable): ReadableTable {
-  const { base, columns, member } = view.definition;
+  const { base, columns, filter, member } = view.definition;
   const shown = columns.flatMap(({ name, column, up }): (CatalogColumn & { readonly stored: string })[] => {
     const stored = table.columns.find((candidate) => candidate.name === column && candidate.state === "ready");
     return stored === undefined || up !== undefined ? [] : [{ ...stored, name, is_hidden: false, stored: column }];
@@ -59,6 +61,7 @@ function viewTable(view: CatalogView, table: CatalogTable): ReadableTable {
     indexes: [],
     view: {
       base,
+      filter,
       table,
       rows: `select ${values.join(", ")} from ${quoteTable(table)} as "#row" where ${condition}`,
       stored_as: new Map(shown.map(({ name, stored }) => [name, stored])),

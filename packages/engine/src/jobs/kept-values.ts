@@ -20,7 +20,7 @@ interface Stay extends Shadow {
 export interface KeptValue {
   readonly name: string;
   readonly from: string;
-  /** SQL over `"#target"`. */
+  /** SQL over `"#target"` and `"#new"`. */
   readonly condition: string;
 }
 
@@ -38,7 +38,7 @@ export function keptValues(table: CatalogTable, columns: readonly CatalogColumn[
   const shadows = shadowsOf(table).filter(({ shadow }) => columns.includes(shadow));
   const stays = stayingIn(columns, shadows);
   const kept = notReadByOthers(columns, stays).flatMap((stay): KeptValue[] => {
-    const condition = keptSql(stay);
+    const condition = keptSql(stay, columns, shadows);
     return condition === undefined ? [] : [{ name: stay.shadow.name, from: stay.column.name, condition }];
   });
   const leftOut = new Map(stays.map((stay) => [stay.shadow.name, stay]));
@@ -85,10 +85,23 @@ function notReadByOthers(columns: readonly CatalogColumn[], stays: readonly Stay
   return left;
 }
 
-/** A cell without a value is computed again: it may have failed. */
-function keptSql({ column, was }: Stay): string | undefined {
-  const member = compileSql(was, { columnSql: ({ name }) => `"#target".${quoteIdent(name)}` });
-  return member === undefined ? undefined : `(${member}) is true and "#target".${quoteIdent(column.name)} is not null`;
+/** Only rows that stay in the view keep their value. A cell without one is computed again: it may have failed. */
+function keptSql(
+  { column, is, was }: Stay,
+  columns: readonly CatalogColumn[],
+  shadows: readonly Shadow[],
+): string | undefined {
+  const next = new Map([
+    ...columns.map(({ name }) => [name, name] as const),
+    ...shadows.map((one) => [one.column.name, one.shadow.name] as const),
+  ]);
+  const stored = ({ name }: { readonly name: string }): string => `"#target".${quoteIdent(name)}`;
+  const before = compileSql(was, { columnSql: stored });
+  const now = compileSql(is, {
+    columnSql: ({ name }) => (next.has(name) ? `"#new".${quoteIdent(next.get(name) ?? name)}` : stored({ name })),
+  });
+  if (before === undefined || now === undefined) return undefined;
+  return `(${before}) is true and (${now}) is true and ${stored(column)} is not null`;
 }
 
 /** The same column, whose functions are not called where its value is kept. SQL computes it there for nothing. */

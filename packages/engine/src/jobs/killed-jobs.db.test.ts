@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Expr } from "@appdb/contract/expressions";
 import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
+import { rowsOfWords } from "@appdb/testkit/fake-udf-runner";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aFunction, aTable, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
@@ -129,12 +130,7 @@ test("a fill of an iterator view has the rows of each base row once after repeat
   const [job = ""] = jobs;
   for (let kill = 0; kill < 3; kill++) await runAndKill(job);
   const { runner } = fakeWorkers({
-    "parts.(rows)": ({ title }) =>
-      JSON.stringify(
-        String(title)
-          .split(" ")
-          .map((word) => [word]),
-      ),
+    "parts.(rows)": ({ title }) => rowsOfWords(String(title).split(" ")),
   });
   await finish(jobs, deps({ udf: async () => withMadeRows(runner), owner: "survivor", clock: later }));
   const expected = `select d._row, p.n - 1, p.word from docs d, string_to_table(d.title, ' ') with ordinality as p(word, n)`;
@@ -153,12 +149,7 @@ test("a view whose iterator changes keeps its rows until the end, whatever is ki
   const partsOf =
     (count: number) =>
     ({ title }: Record<string, unknown>) =>
-      JSON.stringify(
-        String(title)
-          .split(" ")
-          .slice(-count)
-          .map((word) => [word]),
-      );
+      rowsOfWords(String(title).split(" ").slice(-count));
   const first = fakeWorkers({ "parts.(rows)": partsOf(1) });
   await finish(await apply(withParts()), deps({ udf: async () => withMadeRows(first.runner), clock: later }));
   const words = () => rows("select count(*), md5(string_agg(word, '' order by _row)) from parts");

@@ -1,8 +1,8 @@
 import type { CatalogTable } from "../catalog/catalog.ts";
-import { deleteColumn } from "../catalog/catalog-store.ts";
+import { deleteColumn, storeExpression } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { followDroppedColumns } from "../catalog/row-triggers.ts";
+import { followDroppedColumns, followMakers } from "../catalog/row-triggers.ts";
 import { SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
 import { placeDefinitions } from "../catalog/view-store.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -35,13 +35,12 @@ export async function placeShadows(sql: SqlConnection, job: Job): Promise<Placed
   const shadows = all.filter(({ shadow }) => shadow.computed !== null);
   const gone = all.flatMap(({ column, shadow }) => (shadow.computed === null ? [column] : []));
   await sql.query({ text: `lock table ${quoteTable(table)} in share row exclusive mode` });
+  const placed = new Set(shadows.map(({ column }) => column.name));
+  await followMakers(sql, catalog.tables, settledTable(table), placed);
   await sql.query({ text: placeValues(table, shadows, fill.scope) });
   for (const { id, computed } of settledTable(table).columns) {
     if (computed === null) continue;
-    await sql.query({
-      text: "update appdb.columns set computed = $2::json where id = $1 and computed::jsonb is distinct from $2::jsonb",
-      values: [id, JSON.stringify(computed)],
-    });
+    await storeExpression(sql, { id, computed }, computed.expr);
   }
   // Cells of the shadows that older services left are now cells of the columns.
   for (const { column, shadow } of shadows) {

@@ -1,8 +1,9 @@
 import { docs, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { readTableSizes } from "../catalog/table-sizes.ts";
-import { findTable, listRows } from "./list-rows.ts";
+import { countRows, findRow, findTable, listRows } from "./list-rows.ts";
 
 const { apply, catalog, deps, execute, insertDocs } = useJobsBench();
 
@@ -68,5 +69,37 @@ test("a missing table is reported by its name for people", async () => {
   ).rejects.toMatchObject({
     code: "table_not_found",
     message: "Table cloud://acme:main/dogs does not exist.",
+  });
+});
+
+test("a row is found by the texts of its key, and other keys are refused by name", async () => {
+  const { sql } = deps();
+  const prices = aTable("prices", [
+    aColumn("country", "string", { primary_key: true }),
+    aColumn("day", "date", { primary_key: true }),
+    aColumn("cents", "int", { nullable: true }),
+  ]);
+  await apply(aManifest({ tables: [prices] }));
+  await execute({
+    text: `insert into prices (_row, country, day, cents) values (uuidv7(), 'it''s, "de"', '2026-01-02', 9007199254740993)`,
+  });
+  const { tables } = await catalog();
+  const of = findTable(tables, { folder: "public", name: "prices", text: "main/prices" });
+  const find = (...key: string[]) => findRow(sql, of, { key, text: "main/prices" });
+  expect(await find(`it's, "de"`, "2026-01-02")).toBe(
+    `{"country":"it's, \\"de\\"","day":"2026-01-02","cents":9007199254740993}`,
+  );
+  expect(await countRows(sql, of)).toBe(1);
+  await expect(find("de", "2026-01-02")).rejects.toMatchObject({
+    code: "row_not_found",
+    hint: "List its rows: cli rows main/prices",
+  });
+  await expect(find("de")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: "The key of main/prices is (country, day): 2 values, not 1.",
+  });
+  await expect(find("de", "tomorrow")).rejects.toMatchObject({ message: expect.stringContaining("day: ") });
+  await expect(findRow(sql, { ...of, primary_key: [] }, { key: ["1"], text: "main/prices" })).rejects.toMatchObject({
+    message: "main/prices has no primary key, so no key names one of its rows.",
   });
 });

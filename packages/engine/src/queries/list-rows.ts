@@ -1,8 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import type { CatalogColumn } from "../catalog/catalog.ts";
+import { keyExpression } from "../catalog/ddl.ts";
 import { type ReadableTable, rowsSql } from "../catalog/view-tables.ts";
+import { kindOf } from "../kinds/kinds.ts";
+import { parseUrlText, toSqlText } from "../kinds/values.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
+import { ValueError } from "../values/value-error.ts";
 import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 
@@ -38,17 +42,81 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
   const after = input.cursor === null ? null : (readQueryCursor(scope, input.cursor).after?.keys[0] ?? null);
   const columns = seenColumns(table);
   const found = await readPage(sql, table, columns, after, input.limit);
-  const render = compileRows(
-    { outputs: columns.map(({ name, type, nullable }, at) => ({ name, type, nullable, from: { sql: at } })) },
-    false,
-  );
-  const [errorsAt, identityAt] = [columns.length, columns.length + 1];
-  const last = found.rows.at(-1)?.[identityAt];
+  const last = found.rows.at(-1)?.[columns.length + 1];
   const isLast = last === undefined || !found.has_more;
   return {
-    rows: found.rows.map((row) => withErrors(render(row), row[errorsAt] ?? null, columns, table)),
+    rows: found.rows.map(rowWriter(table, columns)),
     next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], returned: 0 }),
   };
+}
+
+/**
+ * The row with a key, as `listRows` has it. `key`: the texts of its values, in the
+ * order of the key. `text`: the table's complete path.
+ * @throws row_not_found; invalid_request for a table without a key, and for values that the key cannot have
+ */
+export async function findRow(
+  sql: SqlConnection,
+  table: ReadableTable,
+  { key, text: path }: { readonly key: readonly string[]; readonly text: string },
+): Promise<string> {
+  const names = table.primary_key;
+  const meta = { table: table.name, columns: names };
+  if (names.length === 0) {
+    throw appError("invalid_request", {
+      detail: `${path} has no primary key, so no key names one of its rows.`,
+      hint: `List its rows: cli rows ${path}`,
+      meta,
+    });
+  }
+  if (names.length !== key.length) {
+    throw appError("invalid_request", {
+      detail: `The key of ${path} is (${names.join(", ")}): ${names.length} values, not ${key.length}.`,
+      hint: "Give a value for each column of the key, in this order.",
+      meta,
+    });
+  }
+  const conditions: string[] = [];
+  const values: string[] = [];
+  for (const [at, name] of names.entries()) {
+    const column = table.columns.find((one) => one.name === name);
+    if (column === undefined) throw new TypeError(`${table.name} has no column ${name}.`);
+    const value = parseUrlText(column.type, key[at] ?? "");
+    if (value instanceof ValueError || value === null) {
+      throw appError("invalid_request", {
+        detail: `${name}: ${value?.detail ?? "Expected a value."}`,
+        hint: `Give ${name} of an existing row.`,
+        meta,
+      });
+    }
+    values.push(toSqlText(column.type, value));
+    const parameter = `$${at + 1}::${kindOf(column.type).storage(column.type)}`;
+    conditions.push(`${keyExpression(quoteIdent(name), column.type)} = ${keyExpression(parameter, column.type)}`);
+  }
+  const columns = seenColumns(table);
+  const shown = [...columns.map(({ name }) => quoteIdent(name)), "_errors"].join(", ");
+  const text = `select ${shown} from ${rowsSql(table)} where ${conditions.join(" and ")} limit 1`;
+  const { rows } = await sql.query({ text, values });
+  const [row] = rows.map(rowWriter(table, columns));
+  if (row !== undefined) return row;
+  throw appError("row_not_found", {
+    detail: `${path} has no row with (${names.join(", ")}) = (${key.join(", ")}).`,
+    hint: `List its rows: cli rows ${path}`,
+    meta,
+  });
+}
+
+/** Counts the rows of a table or view. */
+export async function countRows(sql: SqlConnection, table: ReadableTable): Promise<number> {
+  const { rows } = await sql.query({ text: `select count(*) from ${rowsSql(table)}` });
+  return Number(rows[0]?.[0]);
+}
+
+/** Writes rows as JSON: texts of the columns, then the cell errors. */
+function rowWriter(table: ReadableTable, columns: readonly CatalogColumn[]): (row: Page["rows"][number]) => string {
+  const outputs = columns.map(({ name, type, nullable }, at) => ({ name, type, nullable, from: { sql: at } }));
+  const render = compileRows({ outputs }, false);
+  return (row) => withErrors(render(row), row[columns.length] ?? null, columns, table);
 }
 
 /** No column can be named `_errors`. Errors of index vectors are omitted with their columns. */

@@ -12,13 +12,17 @@ import {
   rememberRenames,
   rememberRowsOf,
   rememberRuntime,
+  storeExpression,
 } from "../catalog/catalog-store.ts";
+import { isSameExpr } from "../catalog/compare.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { lowerViews } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { installRowTriggers } from "../catalog/row-triggers.ts";
+import { shadowsOf } from "../catalog/shadow-columns.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { rememberViews, storeViews } from "../catalog/view-store.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -107,6 +111,7 @@ async function applyOnce(
   const done = await applyOperations(sql, folder, operations, input.runtime_id);
   await storeViews(sql, folder, views.map(storedView));
   await rememberRowsOf(sql, folder, manifest.tables);
+  await refreshMakers(sql, folder, manifest.tables);
   await installTriggers(sql, folder, operations);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folder, manifest.tables);
@@ -117,6 +122,26 @@ async function applyOnce(
   const after = await bumpCatalog(sql, done.table_ids);
   await rememberChanges(sql, after, plan);
   return { plan: planAfter(plan, after), jobs: done.jobs };
+}
+
+/**
+ * Stores the declared expressions of columns that make rows of iterator views, if only columns of these rows changed,
+ * which are filled in the views' tables. Other changes are recomputed, and their expressions stored with the values.
+ */
+async function refreshMakers(sql: SqlConnection, folder: string, tables: readonly ManifestTable[]): Promise<void> {
+  const stored = (await loadCatalog(sql)).tables.filter((table) => table.folder === folder);
+  for (const { columns, name } of tables) {
+    const table = stored.find((one) => one.name === name);
+    if (table === undefined) continue;
+    const shadowed = new Set(shadowsOf(table).map(({ column }) => column.id));
+    for (const { computed, name: columnName } of columns) {
+      if (computed === null || madeRowsIn(computed.expr) === undefined) continue;
+      const column = table.columns.find((one) => one.name === columnName);
+      if (column?.computed == null || shadowed.has(column.id)) continue;
+      if (!isSameExpr(column.computed.expr, computed.expr)) continue;
+      await storeExpression(sql, column, computed.expr);
+    }
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
+import { parseExact } from "@appdb/contract/clients/exact-json";
 import { expect, test } from "vitest";
-import { parseExact } from "../../api/exact-json.ts";
 import { fileFacts, fileKind, fileName, filesInAnswer, isPlayable, readFileCell } from "./shown-file.ts";
 
 const ADDRESS = "/v1/orgs/acme/databases/main/file?token=t";

@@ -1,5 +1,5 @@
-import type { FileCell } from "@appdb/contract/routes/pod";
-import { type ExactJson, ExactNumber, type ExactObject, isArray, isObject } from "../../api/exact-json.ts";
+import { type ExactJson, ExactNumber, type ExactObject, isArray, isObject } from "@appdb/contract/clients/exact-json";
+import type { FileCell } from "@appdb/contract/routes/data-api";
 import { formatBytes } from "../../ui/format.ts";
 
 export type FileKind = "image" | "video" | "audio" | "document";

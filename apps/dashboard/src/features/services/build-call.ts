@@ -1,6 +1,6 @@
+import { parseExact } from "@appdb/contract/clients/exact-json";
 import { CALL_FILE_BYTES } from "@appdb/contract/routes/control-paths";
 import type { ServiceCall } from "@appdb/contract/routes/control-services";
-import { parseExact } from "../../api/exact-json.ts";
 import type { RouteField, RouteForm } from "./route-form.ts";
 
 /** A request without its key. */

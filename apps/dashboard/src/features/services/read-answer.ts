@@ -1,6 +1,6 @@
+import { parseExact, printExact } from "@appdb/contract/clients/exact-json";
 import { type FieldError, type Problem, parseProblem } from "@appdb/contract/errors";
 import type { ServiceCallAnswer } from "@appdb/contract/routes/control-services";
-import { parseExact, printExact } from "../../api/exact-json.ts";
 import { decodeName, filesInAnswer, kindOfType, type ShownFile } from "../files/shown-file.ts";
 
 /** The body for people: indented JSON with all digits, anything else unchanged. */

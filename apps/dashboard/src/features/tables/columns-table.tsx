@@ -1,4 +1,4 @@
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { Badge } from "../../ui/badge.tsx";
 import { Empty, ListTable } from "../../ui/table.tsx";
 

@@ -1,9 +1,9 @@
+import { type ExactObject, isObject, parseExact } from "@appdb/contract/clients/exact-json";
 import type { Database } from "@appdb/contract/routes/control-databases";
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useApi } from "../../api/api.tsx";
-import { type ExactObject, isObject, parseExact } from "../../api/exact-json.ts";
 import { KEYS, serviceQuery } from "../../api/queries.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Button } from "../../ui/button.tsx";

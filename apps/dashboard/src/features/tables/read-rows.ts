@@ -1,5 +1,5 @@
+import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "@appdb/contract/clients/exact-json";
 import { appError } from "@appdb/contract/errors";
-import { type ExactJson, type ExactObject, isArray, isObject, parseExact } from "../../api/exact-json.ts";
 import { fileKind, readFileCell, type ShownFile } from "../files/shown-file.ts";
 
 export interface ExactPage {

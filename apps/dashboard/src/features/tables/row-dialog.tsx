@@ -1,5 +1,5 @@
-import type { DataTable } from "@appdb/contract/routes/pod";
-import { type ExactObject, printExact } from "../../api/exact-json.ts";
+import { type ExactObject, printExact } from "@appdb/contract/clients/exact-json";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { Alert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";

@@ -1,7 +1,7 @@
+import type { ExactObject } from "@appdb/contract/clients/exact-json";
 import type { Database } from "@appdb/contract/routes/control-databases";
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { type ReactNode, useState } from "react";
-import type { ExactObject } from "../../api/exact-json.ts";
 import { ProblemAlert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";

@@ -1,4 +1,4 @@
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { expect, test } from "vitest";
 import { curlCommand, sampleRow } from "./sample-row.ts";
 
@@ -8,12 +8,16 @@ const column = (name: string, type: string, more: Partial<DataTable["columns"][n
   is_key: false,
   is_computed: false,
   value: null,
+  comment: null,
   ...more,
 });
 
 test("a sample row has the stored columns with values of their types", () => {
   const table: DataTable = {
     view_of: null,
+    rows_by: null,
+    comment: null,
+    indexes: [],
     path: "docs",
     rows: 0,
     errors: 0,

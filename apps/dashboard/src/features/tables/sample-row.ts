@@ -1,4 +1,4 @@
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 
 /** A sample row as JSON, without computed columns and generated keys. */
 export function sampleRow({ columns }: DataTable): string {

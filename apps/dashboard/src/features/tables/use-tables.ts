@@ -1,5 +1,5 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
-import type { DataTable } from "@appdb/contract/routes/pod";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useApi } from "../../api/api.tsx";
 import { KEYS } from "../../api/queries.ts";

@@ -1,4 +1,4 @@
-import { type ExactJson, ExactNumber, printExact } from "../../api/exact-json.ts";
+import { type ExactJson, ExactNumber, printExact } from "@appdb/contract/clients/exact-json";
 import { classNames } from "../../ui/class-names.ts";
 
 /** Maximum characters of a value in a table. A row shows the whole value. */

@@ -34,6 +34,18 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     );
     return undefined;
   });
+  routes.add("rowShow", async ({ org, params: { db, table }, query, reply }) => {
+    const { pod } = await findPod(deps, org, db, "read");
+    await forwardAnswer(
+      await podClient(pod).open("rowShow", { params: { table }, query }, { signal: endOf(reply) }),
+      reply,
+    );
+    return undefined;
+  });
+  routes.add("rowCount", async ({ org, params: { db, table }, reply }) => {
+    const { pod } = await findPod(deps, org, db, "read");
+    return await podClient(pod).call("rowCount", { params: { table } }, { signal: endOf(reply) });
+  });
   routes.add("fileShow", async ({ org, params, query, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
     const options = { signal: endOf(reply), headers: passed(request, RANGE) };

@@ -1,0 +1,120 @@
+import { appError } from "@appdb/contract/errors";
+import { expect, test } from "vitest";
+import { type DaemonAnswers, runCli } from "../../testing/fake-context.ts";
+import { dataColumn, dataTable } from "../../testing/tables.ts";
+
+const TITLE = dataColumn("title", "String | None");
+const TABLES = [
+  dataTable("chunks", { view_of: "docs", rows_by: "string_splitter(title)", rows: 12 }),
+  dataTable("docs", {
+    columns: [
+      dataColumn("id", "Int", { is_key: true }),
+      TITLE,
+      dataColumn("loud", "String", { value: "upper(title)", is_computed: true }),
+    ],
+    indexes: [{ name: "by_title", kind: "btree", columns: ["title"], metric: null }],
+    errors: 2,
+  }),
+  dataTable("long", { view_of: "chunks", rows_by: "pos > 3" }),
+  dataTable("reports/days"),
+];
+
+const DOCS: DaemonAnswers = {
+  tableList: async () => TABLES,
+  tableShow: async () => TABLES[1] ?? dataTable("docs"),
+  rowList: async () => ({
+    rows: [
+      { id: 2, title: "two", loud: "TWO" },
+      { id: 1, title: null, loud: null },
+    ],
+    next: "abc",
+  }),
+  rowShow: async () => ({ id: 2, title: null, loud: "TWO" }),
+  rowCount: async () => ({ count: 7 }),
+  databaseList: async () => [],
+};
+
+const run = (words: string, client: DaemonAnswers = DOCS) => runCli(words, { client });
+
+test("ls shows what is directly in a database or a folder", async () => {
+  expect((await run("ls main")).stdout).toBe(
+    [
+      "main/chunks   view of docs    12 rows  1 column",
+      "main/docs     table           1 row    3 columns  2 failed cells",
+      "main/long     view of chunks  1 row    1 column",
+      "main/reports  folder",
+      "",
+    ].join("\n"),
+  );
+  expect((await run("ls main/reports")).stdout).toBe("main/reports/days  table  1 row  1 column\n");
+  expect((await run("ls main/docs")).stdout).toContain("main/docs  table");
+  expect((await run("ls")).stderr).toContain("There are no databases.");
+});
+
+test("ls --tree shows views below what they are over", async () => {
+  const { stdout } = await run("ls main --tree");
+  expect(stdout.split("\n").map((line) => line.split("  ").filter(Boolean)[0])).toEqual([
+    "docs",
+    "chunks",
+    "long",
+    "reports",
+    "days",
+    undefined,
+  ]);
+  expect(stdout).toMatch(/^docs .*\n {4}chunks .*\n {8}long .*\nreports .*\n {4}days /);
+});
+
+test("describe shows columns with what computes them, and indexes", async () => {
+  const { stdout } = await run("describe main/docs");
+  expect(stdout).toContain("main/docs  table\n    1 row, 8.0 KiB, 2 failed cells\n");
+  expect(stdout).toMatch(/loud +String +.*= upper\(title\)/);
+  expect(stdout).toMatch(/index by_title +title +btree/);
+});
+
+test("rows shows a page, and how to see the next one", async () => {
+  const ran = await run("rows main/docs -n 2");
+  expect(ran.stdout).toBe("id  title  loud\n2   two    TWO\n1\n");
+  expect(ran.stderr).toBe("more: cli rows main/docs -n 2 --cursor abc\n");
+  const { stdout } = await run("rows main/docs --columns title --json");
+  expect(JSON.parse(stdout)).toEqual({ rows: [{ title: "two" }, { title: null }], next: "abc" });
+  expect((await run("rows main/docs --columns titel")).stderr).toBe(
+    'error: main/docs has no column "titel".\nhint: It has id, title, loud.\n',
+  );
+});
+
+test("get shows a row, a column a line, and sends the texts of the key", async () => {
+  let sent: unknown;
+  const client: DaemonAnswers = {
+    ...DOCS,
+    rowShow: async (query) => {
+      sent = query;
+      return { id: 2, title: null, loud: "TWO" };
+    },
+  };
+  expect((await run("get main/docs 2", client)).stdout).toBe("id     2\ntitle  null\nloud   TWO\n");
+  expect(sent).toEqual({ key: '["2"]' });
+});
+
+test("count prints the number alone", async () => {
+  expect((await run("count main/docs")).stdout).toBe("7\n");
+  expect(JSON.parse((await run("count main/docs --json")).stdout)).toEqual({ path: "main/docs", count: 7 });
+});
+
+test("columns and indexes list those of a database, and refuse what does not exist", async () => {
+  expect((await run("columns main --computed")).stdout).toBe("main/docs  loud  String    = upper(title)\n");
+  expect((await run("indexes main")).stdout).toBe("main/docs  by_title  title  btree\n");
+  expect((await run("indexes main/none")).stderr).toBe(
+    "error: main/none is neither a table nor a folder with tables.\nhint: List the tables: cli ls main\n",
+  );
+});
+
+test("an error of the daemon is the command's", async () => {
+  const client: DaemonAnswers = {
+    ...DOCS,
+    rowCount: async () => {
+      throw appError("table_not_found", { detail: "Table main/nope does not exist." });
+    },
+  };
+  const ran = await run("count main/nope", client);
+  expect([ran.exit, ran.stderr]).toEqual([1, "error: Table main/nope does not exist.\n"]);
+});

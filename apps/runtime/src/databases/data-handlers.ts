@@ -1,0 +1,116 @@
+import { Readable } from "node:stream";
+import { appError } from "@appdb/contract/errors";
+import { parseTablePath, type TablePath } from "@appdb/contract/names";
+import type { DATA_SCHEMAS } from "@appdb/contract/routes/data-api";
+import { type ReadableTable, readableTables } from "@appdb/engine/catalog/view-tables";
+import type { SqlPool } from "@appdb/engine/ports";
+import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
+import { folderSchema } from "@appdb/engine/target";
+import { endOf } from "@appdb/http/mount-api";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import { catalogOf, describeTables } from "./data-tables.ts";
+import type { RowFiles } from "./row-files.ts";
+
+/** A database whose tables and rows people read. */
+export interface DataSource {
+  readonly sql: SqlPool;
+  readonly row_files: RowFiles;
+  /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
+  readonly uri: string;
+}
+
+type Schemas = typeof DATA_SCHEMAS;
+interface Call<Params> {
+  readonly params: Params;
+  readonly reply: FastifyReply;
+}
+interface Query<Name extends "rowList" | "rowShow" | "fileShow"> {
+  readonly query: z.output<Schemas[Name]["query"]>;
+}
+interface OfTable {
+  readonly table: string;
+}
+
+/** The data API's routes that read, for each API that has them. `open` finds the database of a request. */
+export function dataHandlers<Params>(open: (params: Params) => Promise<DataSource>) {
+  const openTable = async (params: Params & OfTable) => {
+    const source = await open(params);
+    return { ...source, ...(await tableIn(source, params.table)) };
+  };
+  return {
+    tableList: async ({ params }: Call<Params>) => {
+      const { sql } = await open(params);
+      const catalog = await catalogOf(sql);
+      return { tables: await describeTables(sql, catalog, readableTables(catalog)) };
+    },
+    tableShow: async ({ params }: Call<Params & OfTable>) => {
+      const { sql, table } = await openTable(params);
+      const [described] = await describeTables(sql, await catalogOf(sql), [table]);
+      if (described === undefined) throw new TypeError("A table has no description.");
+      return described;
+    },
+    rowList: async ({ params, query: { cursor, limit }, reply }: Call<Params & OfTable> & Query<"rowList">) => {
+      const { row_files: files, sql, table } = await openTable(params);
+      const page = await listRows(sql, table, { limit, cursor: cursor ?? null });
+      const rows = await files.describe(page.rows.join(","));
+      await sendJson(reply, `{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`);
+      return undefined as never;
+    },
+    rowShow: async ({ params, query: { key }, reply }: Call<Params & OfTable> & Query<"rowShow">) => {
+      const { path, row_files: files, sql, table } = await openTable(params);
+      await sendJson(reply, await files.describe(await findRow(sql, table, { key: readKey(key), text: path.text })));
+      return undefined as never;
+    },
+    rowCount: async ({ params }: Call<Params & OfTable>) => {
+      const { sql, table } = await openTable(params);
+      return { count: await countRows(sql, table) };
+    },
+    fileShow: async ({
+      params,
+      query: { token },
+      reply,
+      request,
+    }: Call<Params> & Query<"fileShow"> & { readonly request: FastifyRequest }) => {
+      const { row_files: files } = await open(params);
+      const { headers, method } = request;
+      const file = await files.read(token, { method, headers, signal: endOf(reply) });
+      const isWhole = typeof file.body === "string" || Buffer.isBuffer(file.body);
+      await reply
+        .code(file.status)
+        .headers(file.headers)
+        .send(isWhole ? file.body : Readable.from(file.body));
+    },
+  };
+}
+
+/** Finds the table of a request by its path within the database. @throws invalid_target, table_not_found */
+export async function tableIn(
+  { sql, uri }: Pick<DataSource, "sql" | "uri">,
+  name: string,
+): Promise<{ readonly table: ReadableTable; readonly path: TablePath }> {
+  const path = parseTablePath(`${uri}/${name}`);
+  const tables = readableTables(await catalogOf(sql));
+  const tableName = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
+  return { table: findTable(tables, tableName), path };
+}
+
+/** Sends rows as text, because JSON numbers would lose digits. */
+async function sendJson(reply: FastifyReply, text: string): Promise<void> {
+  await reply.type("application/json; charset=utf-8").send(text);
+}
+
+/** @throws invalid_request */
+function readKey(text: string): readonly string[] {
+  let key: unknown;
+  try {
+    key = JSON.parse(text);
+  } catch {
+    key = undefined;
+  }
+  if (Array.isArray(key) && key.every((value): value is string => typeof value === "string")) return key;
+  throw appError("invalid_request", {
+    detail: `The parameter key is ${JSON.stringify(text.slice(0, 100))}, not a JSON array of texts.`,
+    hint: 'Give a text for each value of the key: key=["42"]',
+  });
+}
