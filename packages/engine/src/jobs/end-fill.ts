@@ -19,6 +19,7 @@ import { columnLabel } from "../catalog/sql-names.ts";
 import { keepDefinitions } from "../catalog/view-store.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
+import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { JobLost, type RowFailed } from "./fill-context.ts";
@@ -232,7 +233,7 @@ async function readRowKey(
   const key = shownRowKey(columns, found);
   return columns.map(({ name, type }) => {
     const value = key[name];
-    return { name, shown: type.kind === "uuid" ? String(value) : JSON.stringify(value) };
+    return { name, shown: type.kind === UUID_TYPE.kind ? String(value) : JSON.stringify(value) };
   });
 }
 
