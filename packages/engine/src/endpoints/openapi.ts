@@ -10,8 +10,9 @@ import { routeKind } from "../route-kinds/route-kinds.ts";
 import { backgroundOf } from "../routes/route.ts";
 
 /** Describes a service as OpenAPI 3.1, from the same columns as its validators. */
-export function describeService(declared: Manifest, service: ManifestService): OpenApiDocument {
-  const manifest = lowerViews(declared);
+export function describeService(declared: Manifest, declaredService: ManifestService): OpenApiDocument {
+  const manifest = lowerViews({ ...declared, services: [declaredService] });
+  const [service = declaredService] = manifest.services;
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
   schemas.add("Problem", PROBLEM_SCHEMA);

@@ -3,7 +3,7 @@ import { BODY, DATABASE, PYTHON } from "../openapi/errors.ts";
 import { objectSchema } from "../openapi/schemas.ts";
 import { checkedTable, checkRequired, checkRow, describeOverTable, OVER_ROW, readBy } from "./over-row.ts";
 import type { RouteKind } from "./route-kind.ts";
-import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
+import { describeRowRoute, requiredBody, subjectOf, tableOf } from "./row-openapi.ts";
 import { compileRowRoute } from "./row-routes.ts";
 
 /** Takes a row and returns values of it. Stores nothing. */
@@ -21,7 +21,7 @@ export const computeKind: RouteKind<ManifestComputeRoute> = {
   openapi(route, input) {
     const row = objectSchema(tableOf(input.manifest, route.table).columns, route.inputs, "input");
     return describeRowRoute(route, input, {
-      summary: `Compute the columns of a row of ${route.table}, storing nothing`,
+      summary: `Compute the columns of a row of ${subjectOf(input.manifest, route).name}, storing nothing`,
       done: "The values.",
       row,
       body: requiredBody(row),
