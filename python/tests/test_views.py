@@ -5,6 +5,10 @@ import textwrap
 import pytest
 from conftest import HEAD
 
+import appdb as db
+from appdb.declare.errors import AppFileError
+from appdb.worker.asking import model_verb
+
 TOP = (
     "from typing import Iterator, TypedDict\n"
     "from appdb.functions.string import string_splitter\n"
@@ -19,6 +23,7 @@ TOP = (
     "    body: db.String | None\n"
     "    up = upper(title)\n"
     "    half = db.Column(value=title + 'x', stored=False)\n"
+    "    made = db.Column(type=db.Timestamp | None, renamed_from='day')\n"
     "class Other(Base, name='other'):\n"
     "    n: db.Int\n"
 )
@@ -34,6 +39,92 @@ REFUSED = {
         ["names Docs", "another model_base()"],
         "one base",
         2,
+    ),
+    "a base that is None": ("class V(Base, name='v', base=None):\n    n: db.Int\n", ["is None, not a model"], "Name a model", 1),
+    "a base that is a query function": (
+        "@db.query\ndef q(): return Docs.where(Docs.id > 1)\nclass V(Base, name='v', base=q):\n    pass\n",
+        ["the function q", "@db.query"],
+        "base=Docs.where(...)",
+        3,
+    ),
+    "an iterator that is None": (
+        "class V(Base, name='v', base=Docs, iterator=None):\n    pass\n",
+        ["iterator=", "is None"],
+        "string_splitter(Docs.body",
+        1,
+    ),
+    "a test with is None": (
+        "class V(Base, name='v', base=Docs.where(Docs.body is None)):\n    pass\n",
+        ["the constant False"],
+        "Docs.column == None",
+        1,
+    ),
+    "a test with is None in a larger condition": (
+        "class V(Base, name='v', base=Docs.where((Docs.body is not None) & (Docs.id > 1))):\n    pass\n",
+        ["'Docs.body is not None'", "constant True"],
+        "Docs.body != None",
+        1,
+    ),
+    "a constant condition": ("class V(Base, name='v', base=Docs.where(True)):\n    pass\n", ["the constant True"], "of Docs", 1),
+    "a condition with the present time": (
+        "class V(Base, name='v', base=Docs.where((Docs.id > 1) & (Docs.made < fn.now()))):\n    pass\n",
+        ["calls now()", "when it is written"],
+        "V.where(...)",
+        1,
+    ),
+    "a bare column of the base": (
+        "class V(Base, name='v', base=Docs):\n    n = upper(title)\n",
+        ["'title' is a column of Docs"],
+        "Write Docs.title",
+        2,
+    ),
+    "a bare column of the base's base": (
+        "class U(Base, name='u', base=Docs):\n    m = Docs.id + 1\nclass V(Base, name='v', base=U.select(U.m)):\n    n = m + up\n",
+        ["'m' is a column of U"],
+        "Write U.m",
+        4,
+    ),
+    "a call of an iterator without its arguments": (
+        "class V(Base, name='v', base=Docs, iterator=words()):\n    pass\n",
+        ["words() is called without its argument 'text'"],
+        "It takes: text",
+        1,
+    ),
+    "a call of an iterator over a constant": (
+        "class V(Base, name='v', base=Docs, iterator=words('abc')):\n    pass\n",
+        ["a call of words without a column"],
+        "Give it a column",
+        1,
+    ),
+    "a call of a library iterator over a constant": (
+        "class V(Base, name='v', base=Docs, iterator=string_splitter('abc', 'sentence')):\n    pass\n",
+        ["a call of an iterator without a column"],
+        "Give it a column",
+        1,
+    ),
+    "an output as a member of the iterator": (
+        "class V(Base, name='v', base=Docs, iterator=words(Docs.title)):\n    n = upper(words.word)\n",
+        ["The iterator words has no 'word'"],
+        "write word alone",
+        2,
+    ),
+    "an index of an iterator view over a column of its base": (
+        "class V(Base, name='v', base=Docs, iterator=words(Docs.title)):\n    __indexes__ = [db.BtreeIndex(Docs.title)]\n",
+        ["'title'", "a column of Docs"],
+        "__indexes__ of Docs",
+        2,
+    ),
+    "a list of separators": (
+        "class V(Base, name='v', base=Docs, iterator=string_splitter(Docs.body, separators=['paragraph', 'sentence'])):\n    pass\n",
+        ["takes a text for 'separators'", "a list"],
+        'separators="paragraph,sentence"',
+        1,
+    ),
+    "a renamed column": (
+        "class V(Base, name='v', base=Docs.where(Docs.day > 1)):\n    pass\n",
+        ["no column 'day'", "'made' is renamed from it"],
+        "Write Docs.made",
+        1,
     ),
     "a join": (
         "class V(Base, name='v', base=Docs.join(Other, on=Docs.id == Other.n)):\n    pass\n",
@@ -158,6 +249,82 @@ def test_a_declaration_that_a_view_cannot_have_is_refused_at_its_line(project, n
     lines = (textwrap.dedent(HEAD) + TOP + source).splitlines()
     first = lines.index(source.splitlines()[0])
     assert error["source"] == {"file": "app.py", "line": first + line}, (error, first)
+
+
+VIEWS = (
+    "class V(Base, name='v', base=Docs.where(Docs.id > 3)):\n    pass\n"
+    "class Short(Base, name='short', base=Docs.select(Docs.id, big=upper(Docs.title)).where(Docs.body != None)):\n"
+    "    twice = big + big\n"
+    "class Words(Base, name='words', base=V, iterator=words(V.title)):\n    pass\n"
+    "r = Router(name='r')\n"
+)
+CHANGES = {
+    "r.add_insert_route(V, path='/x')": ("v is a view. Its rows are rows of", "router.add_insert_route(Docs, ...)"),
+    "r.add_update_route(V, path='/x')": ("v is a view. Its rows are rows of", "router.add_update_route(Docs, ...)"),
+    "r.add_delete_route(V, path='/x', match_columns=[Docs.title])": ("v is a view", "router.add_delete_route(Docs, ...)"),
+    "r.add_insert_route(Words, path='/x')": ("words is a view. Its rows are made of rows of", "(Docs, ...)"),
+    **{
+        f"@r.post('/x')\nasync def x(id: int):\n    return await {model}.{call}": (f"{name} is a view", f"Docs.{verb}(...)")
+        for model, name in (("V", "v"), ("Words", "words"))
+        for verb, call in (("insert", "insert({'id': id})"), ("update", "update({'id': id})"), ("delete", "delete(id=id)"))
+    },
+}
+
+
+@pytest.mark.parametrize("source", CHANGES)
+def test_rows_of_views_are_not_changed_by_routes_and_handlers(project, source):
+    detail, hint = CHANGES[source]
+    error = project.error(TOP + VIEWS + source)
+    assert detail in error["detail"] and "the table docs" in error["detail"], error
+    assert hint in error["hint"], error
+    assert error["written"] == source.splitlines()[-1].strip()
+
+
+@pytest.mark.parametrize("verb", ["insert", "update", "delete"])
+def test_a_function_that_a_handler_calls_does_not_change_rows_of_a_view(no_body, verb):
+    base = db.model_base()
+
+    class Bread(base, name="bread"):
+        id = db.Column(type=db.Int, primary_key=True)
+
+    class Cheap(base, name="cheap", base=Bread.where(Bread.id > 3)):
+        pass
+
+    with pytest.raises(AppFileError) as caught:
+        model_verb(Cheap.__appdb_table__, verb)
+    assert caught.value.detail == "cheap is a view. Its rows are rows of the table bread."
+    assert caught.value.hint == f"Name the model of that table: Bread.{verb}(...)"
+    assert callable(model_verb(Bread.__appdb_table__, verb))
+
+
+def test_a_query_over_a_view_names_the_columns_of_the_view(project):
+    error = project.error(TOP + VIEWS + "@db.query\ndef q():\n    return V.where(Docs.title == 'a')\n")
+    assert "reads 'title' of Docs" in error["detail"]
+    assert error["hint"] == "Write V.title"
+
+
+def compute_inputs(project, options):
+    (service,) = project.manifest(TOP + VIEWS + f"r.add_compute_route(Short, path='/c'{options})\n")["services"]
+    return service["routes"][0]["inputs"]
+
+
+def test_a_compute_route_over_a_view_takes_the_columns_that_its_rows_are_made_of(project):
+    assert compute_inputs(project, "") == ["id", "title", "body"]
+    assert compute_inputs(project, ", inputs=[Short.id, Docs.title, 'body'], outputs=['twice']") == ["id", "title", "body"]
+
+
+COMPUTED = {
+    "inputs=[Short.id, Short.big]": ("'big' is computed", "Name stored columns of Docs."),
+    "inputs=[Docs.id]": ("lack 'title'", "Add 'title' to inputs."),
+    "inputs=[Other.n]": ("'n' of the model Other", "Name columns of Docs."),
+}
+
+
+@pytest.mark.parametrize("option", COMPUTED)
+def test_a_compute_route_over_a_view_refuses_other_inputs(project, option):
+    detail, hint = COMPUTED[option]
+    error = project.error(TOP + VIEWS + f"r.add_compute_route(Short, path='/c', {option})\n")
+    assert detail in error["detail"] and hint in error["hint"], error
 
 
 def view(project, source, name="v"):

@@ -268,6 +268,7 @@ class Query:
         for expr in self.expressions():
             for ref in expr._reads:
                 if not any(ref._owner is model.__appdb_table__ for model in self._models):
+                    _refuse_column_of_base(self._models, ref)
                     raise AppFileError(
                         f"The query reads '{ref._name}' of {ref._owner.model}, which it does not name.",
                         f"Join it: .join({ref._owner.model}, on=...)",
@@ -306,6 +307,17 @@ class Query:
 
 
 _BOUNDS = ("limit", "offset", "tail")
+
+
+def _refuse_column_of_base(models, ref):
+    """Refuses a column of a view's base in a query over the view, which has it under its own name."""
+    for model in models:
+        view = model.__appdb_table__.view
+        if view is not None and ref._owner in view.lineage and ref._name in model.__appdb_table__.columns:
+            raise AppFileError(
+                f"The query over the view {model.__name__} reads '{ref._name}' of {ref._owner.model}.",
+                f"Write {model.__name__}.{ref._name}",
+            )
 
 
 def _part_of(verb, value, kind):
