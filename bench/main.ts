@@ -11,6 +11,7 @@ import { measureDatabases, measureManyDatabases } from "./databases.ts";
 import { measureEmbeddings } from "./embeddings.ts";
 import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
+import { measureIterators } from "./iterators.ts";
 import { measureKeys } from "./keys.ts";
 import { measureLive } from "./live.ts";
 import { measureMedia } from "./media.ts";
@@ -37,6 +38,7 @@ const GROUPS: Record<string, Group> = {
   reads: measureReads,
   live: measureLive,
   media: measureMedia,
+  iterators: measureIterators,
   "object-stores": measureObjectStores,
   commands: measureCommands,
   keys: measureKeys,

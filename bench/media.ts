@@ -1,7 +1,7 @@
 import { execFile, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { cp, open, readFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { openTestProject, ROOT } from "@appdb/testkit/test-project";
 import { measureAddresses, measureBesideUploads } from "./media-beside.ts";
 import type { Bench } from "./support/bench.ts";
 import type { Measure } from "./support/report.ts";
-import { command, measureMemory, time } from "./support/served-project.ts";
+import { sampleMemory, serveApplication, time } from "./support/served-project.ts";
 
 const run = promisify(execFile);
 const PYTHON = join(ROOT, ".tools", "bin", "python");
@@ -26,13 +26,8 @@ const BOUNDARY = "bench-boundary";
 /** Measures uploads, thumbnails, file responses and addresses against the same work without a service. */
 export async function measureMedia(bench: Bench): Promise<Measure[]> {
   await using project = openTestProject();
-  const { env, folder } = project;
-  await cp(fileURLToPath(new URL("media-app", import.meta.url)), folder, { recursive: true });
-  await command(env, folder, ["init"]);
-  await command(env, folder, ["schema", "update", "app.py", "bench", "-f", "--python", PYTHON]);
-  await command(env, folder, ["service", "update", "app.py", "bench", "-f", "--python", PYTHON]);
-  const listed = JSON.parse(await command(env, folder, ["service", "list", "bench", "--json"]));
-  const { endpoint, pid } = listed.services[0] as { endpoint: string; pid: number };
+  const { folder } = project;
+  const { endpoint, pid } = await serveApplication(project, "media-app", PYTHON);
   const [large, film, picture] = ["large.mp4", "film.mp4", "picture.jpg"].map((name) => join(folder, name)) as [
     string,
     string,
@@ -131,23 +126,6 @@ function differentPicture(body: Buffer, number: number): Buffer {
   const table = copy.indexOf(Buffer.from("ffdb", "hex")) + 5;
   for (let at = 0; at < 6; at += 1) copy.writeUInt8(8 + ((number >> (3 * at)) & 7), table + 8 + at);
   return copy;
-}
-
-/** Notes the highest memory until the returned function is called. */
-function sampleMemory(pid: number, into: number[]): () => Promise<void> {
-  let most = 0;
-  let isEnded = false;
-  const sampling = (async () => {
-    while (!isEnded) {
-      most = Math.max(most, await measureMemory(pid));
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  })();
-  return async () => {
-    isEnded = true;
-    await sampling;
-    into.push(most);
-  };
 }
 
 /** Sends the picture on all connections until the time is over; returns the rate of stored rows. */

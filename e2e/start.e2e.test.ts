@@ -1,19 +1,46 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
-import { openTestProject, ROOT } from "@appdb/testkit/test-project";
+import { openTestProject, ROOT, type Started } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { openBrowser, openWindow } from "./support/browser.ts";
 import { NO_BROWSER } from "./support/dashboard.ts";
 
 const START = join(ROOT, "scripts", "start.mjs");
 
-test("npm start deploys the quickstart, finds it again, and Ctrl-C stops everything", async () => {
+/** How each run ends, with the expected exit status. */
+const STOPS: readonly (readonly [
+  run: string,
+  stop: (started: Started, pids: readonly number[]) => Promise<unknown>,
+])[] = [
+  ["first", async (started) => expect(await started.interrupt("SIGINT"), started.output()).toBe(0)],
+  [
+    "second",
+    async (started, pids) => {
+      // a supervisor that ends all processes reaches the server first, and its log reader loses the connection
+      const server = pids.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("server.js"));
+      process.kill(server ?? 0, "SIGTERM");
+      await eventually(() => expect(started.child.exitCode, started.output()).toBe(0), { timeout_ms: 60_000 });
+    },
+  ],
+  [
+    "by npm",
+    async (started) => {
+      process.kill(started.child.pid ?? 0, "SIGTERM");
+      await eventually(() => expect(started.output()).toContain("Stopping the services"), { timeout_ms: 60_000 });
+      await once(started.child, "close");
+      expect(started.child.signalCode ?? started.child.exitCode).toBe("SIGTERM");
+    },
+  ],
+];
+
+test("npm start deploys the quickstart, finds it again, and each way to stop it stops everything", async () => {
   await using project = openTestProject();
   const rows: string[] = [];
   const addresses = new Set<string>();
-  for (const run of ["first", "second"]) {
-    const started = project.start(`node '${START}'`);
+  for (const [run, stop] of STOPS) {
+    const started = project.start(run === "by npm" ? `npm --prefix '${ROOT}' start` : `node '${START}'`);
     const line = await eventually(
       () => {
         expect(started.child.exitCode, started.output()).toBe(null);
@@ -48,12 +75,12 @@ test("npm start deploys the quickstart, finds it again, and Ctrl-C stops everyth
     }
 
     expect(started.child.exitCode, started.output()).toBe(null);
-    expect(await started.interrupt("SIGINT"), started.output()).toBe(0);
+    await stop(started, project.processes());
     expect(started.output()).not.toContain("error:");
     expect(started.output()).not.toMatch(/sk_[a-z0-9]{12}_/);
     expect(project.processes()).toEqual([]);
   }
-  expect(new Set(rows).size).toBe(NO_BROWSER ? 4 : 5);
+  expect(new Set(rows).size).toBe(NO_BROWSER ? 6 : 7);
   // signed-in users and clients find the server and the service again
   expect(addresses.size).toBe(1);
 }, 240_000);

@@ -1,6 +1,7 @@
 """Prints the library's functions as JSON, for the documentation page and the test of their SQL forms.
 
 A list of {id, namespace, name, parameters: [{name, type, nullable, is_named, default?}], takes_more, type, nullable, is_method, is_property}. A type is a kind (`string`). A parameter may have several. A result's null means the type of the argument.
+Iterators also have outputs: [{name, type, nullable, is_stored, is_asked}] and packages: [{name, is_asked}]. `is_asked`: only with certain arguments.
 """
 
 import importlib
@@ -12,6 +13,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 
 MORE = 0x04 | 0x08  # *args or **kwargs.
+# Arguments of iterators with which they have all outputs and need all packages.
+ALL = {
+    "document_splitter": {
+        "separators": "token_limit",
+        "elements": ["text", "image"],
+        "metadata": "title,heading,sourceline,page,bounding_box",
+    },
+    "string_splitter": {"separators": "token_limit"},
+    "audio_splitter": {"min_silence_len": 1.0},
+}
 
 
 def main():
@@ -19,6 +30,7 @@ def main():
     from appdb.functions import _NAMESPACES
     from appdb.functions._aggregates import AGGREGATES
     from appdb.functions.lists import FUNCTIONS as LISTS
+    from appdb.iterators.library import ITERATORS
 
     listed = []
     for namespace in _NAMESPACES:
@@ -27,15 +39,20 @@ def main():
             listed.append(described(one.id, namespace, one, takes_more=bool(one.python.__code__.co_flags & MORE)))
     for name, aggregate in AGGREGATES.items():
         expr = {"name": "expr", "type": list(aggregate.kinds or DISPLAY), "nullable": True, "is_named": False}
-        listed.append(entry(name, "aggregates", [expr], aggregate.result, aggregate.nullable, is_method=False))
+        keys = [key("order_by")] if aggregate.is_list else [key("order_by"), key("group_by")]
+        listed.append(entry(name, "aggregates", [expr, *keys], aggregate.result, aggregate.nullable, is_method=False))
     for namespace in _NAMESPACES:
         module = importlib.import_module(f"appdb.functions.{namespace}")
         for name in module.function.__self__.aggregates:
             one = getattr(module, name)
             kind, nullable = one.result
-            parameters = [parameter(each) for each in one.parameters]
+            first = [{**key("order_key"), "is_named": False}] if one.requires_order_by else []
+            for each in first:
+                del each["default"]
+            parameters = first + [parameter(each) for each in one.parameters]
             listed.append(entry(f"{namespace}.{name}", "aggregates", parameters, kind, nullable, is_method=False))
     listed += [described(name, "lists", one) for name, one in LISTS.items()]
+    listed += [iterator(one) for one in ITERATORS.values()]
     json.dump(listed, sys.stdout)
 
 
@@ -64,6 +81,34 @@ def entry(id, namespace, parameters, type, nullable, takes_more=False, is_method
         "is_method": is_method,
         "is_property": is_property,
     }
+
+
+def key(name):
+    """A column to sort or group by."""
+    return {"name": name, "type": [], "nullable": True, "is_named": True, "default": "None"}
+
+
+def iterator(one):
+    from appdb.udfs.calls import NO_DEFAULT
+
+    values = {each.name: None if each.default is NO_DEFAULT else each.default for each in one.parameters}
+    least = {**values, "separators": ""} if "separators" in values else values
+    (outputs, packages), (all_outputs, all_packages) = one.parts(least), one.parts({**values, **ALL.get(one.name, {})})
+    known = {output.name for output in outputs}
+    takes_more = bool(one.python.__code__.co_flags & MORE)
+    listed = entry(one.id, "iterators", [parameter(each) for each in one.parameters], None, False, takes_more=takes_more)
+    listed["outputs"] = [
+        {
+            "name": output.name,
+            "type": output.kind,
+            "nullable": output.nullable,
+            "is_stored": output.stored,
+            "is_asked": output.name not in known,
+        }
+        for output in all_outputs
+    ]
+    listed["packages"] = [{"name": name, "is_asked": name not in packages} for name in all_packages]
+    return listed
 
 
 def parameter(one):

@@ -32,7 +32,6 @@ export interface ServedProject extends TestProject {
 /** Sets up tables, service and echo server. Disposing stops and removes everything. */
 export async function serveBenchmark(): Promise<ServedProject> {
   const project = openTestProject();
-  const { env, folder } = project;
   const echo = fork(fileURLToPath(new URL("./echo-server.ts", import.meta.url)), { execArgv: process.execArgv });
   const dispose = async () => {
     echo.disconnect();
@@ -40,15 +39,10 @@ export async function serveBenchmark(): Promise<ServedProject> {
   };
   try {
     const [{ port }] = (await once(echo, "message")) as [{ port: number }];
-    await cp(fileURLToPath(new URL("../app", import.meta.url)), folder, { recursive: true });
-    await command(env, folder, ["init"]);
-    await command(env, folder, ["schema", "update", "app.py", TARGET]);
-    await command(env, folder, ["service", "update", "app.py", TARGET, "-f"]);
-    const listed = JSON.parse(await command(env, folder, ["service", "list", TARGET, "--json"]));
-    const { endpoint, pid } = listed.services[0] as { endpoint: string; pid: number };
+    const { endpoint, pid } = await serveApplication(project, "app");
     return {
       ...project,
-      service: endpoint.replace(/\/$/, ""),
+      service: endpoint,
       pid,
       echo: `http://127.0.0.1:${port}`,
       ...(await findDatabase(project.home)),
@@ -59,6 +53,23 @@ export async function serveBenchmark(): Promise<ServedProject> {
     await dispose();
     throw error;
   }
+}
+
+/** Address without a final slash, and pid, of the service of an application in a folder of the benchmark. With `python`,
+ *  its packages are those of that Python. */
+export async function serveApplication(
+  { env, folder }: Pick<TestProject, "env" | "folder">,
+  application: string,
+  python?: string,
+): Promise<{ endpoint: string; pid: number }> {
+  await cp(fileURLToPath(new URL(`../${application}`, import.meta.url)), folder, { recursive: true });
+  const options = python === undefined ? ["-f"] : ["-f", "--python", python];
+  await command(env, folder, ["init"]);
+  await command(env, folder, ["schema", "update", "app.py", TARGET, ...options]);
+  await command(env, folder, ["service", "update", "app.py", TARGET, ...options]);
+  const listed = JSON.parse(await command(env, folder, ["service", "list", TARGET, "--json"]));
+  const { endpoint, pid } = listed.services[0] as { endpoint: string; pid: number };
+  return { endpoint: endpoint.replace(/\/$/, ""), pid };
 }
 
 /** Runs the built command. @throws with its output when it fails */
@@ -85,7 +96,9 @@ export function cliCommand(args: readonly string[]): { program: string; args: re
 }
 
 /** Address and programs of the cluster, from this home's running postmaster. */
-async function findDatabase(home: string): Promise<Pick<ServedProject, "dsn" | "dsnOf" | "openPool" | "binaries">> {
+export async function findDatabase(
+  home: string,
+): Promise<Pick<ServedProject, "dsn" | "dsnOf" | "openPool" | "binaries">> {
   const clusters = await readdir(join(home, "postgres"), { recursive: true });
   const file = clusters.find((path) => path.endsWith("postmaster.pid"));
   if (file === undefined) throw new Error(`no PostgreSQL runs in ${home}`);
@@ -100,13 +113,33 @@ async function findDatabase(home: string): Promise<Pick<ServedProject, "dsn" | "
   return { dsn: dsnOf(TARGET), dsnOf, openPool, binaries: join(program, "..") };
 }
 
-/** Proportional set size of a process and its children in MB. */
+/** Proportional set size of a process and its children in MB. A child that has just ended has none. */
 export async function measureMemory(pid: number): Promise<number> {
   const pids = [pid, ...(await childrenOf(pid))];
   const sizes = await Promise.all(
-    pids.map(async (pid) => /^Pss:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]),
+    pids.map(
+      async (pid) =>
+        /^Pss:\s+(\d+) kB/m.exec(await readFile(`/proc/${pid}/smaps_rollup`, "utf8").catch(() => ""))?.[1] ?? "0",
+    ),
   );
   return sizes.reduce((sum, size) => sum + Number(size) / 1000, 0);
+}
+
+/** Notes the highest memory until the returned function is called. */
+export function sampleMemory(pid: number, into: number[]): () => Promise<void> {
+  let most = 0;
+  let isEnded = false;
+  const sampling = (async () => {
+    while (!isEnded) {
+      most = Math.max(most, await measureMemory(pid));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  })();
+  return async () => {
+    isEnded = true;
+    await sampling;
+    into.push(most);
+  };
 }
 
 async function childrenOf(pid: number): Promise<number[]> {

@@ -327,10 +327,15 @@ class latest(db.Aggregator):
 
 def fold(worker, call, name, args, constants, feeds, also=()):
     function = {"id": f"app:{name}", "module": "app", "name": name}
-    worker.send({"t": "fold", "call": call, "function": function, "args": args, "constants": constants})
+    inputs = [{"name": f"i{place}", "type": arg["type"], "nullable": True} for place, arg in enumerate(args)]
+    given = [
+        {"name": arg["name"], "expr": {"node": "column", **one}} for one, arg in zip(inputs, args)
+    ]
+    frame = {"function": function, "inputs": inputs, "args": given, "functions": [], "constants": constants}
+    worker.send({"t": "fold", "call": call, **frame, "is_sorted": False, "is_window": False})
     for groups, columns in feeds:
         worker.send({"t": "feed", "call": call, "groups": groups, "columns": columns})
-        assert worker.receive() == {"t": "fed", "call": call}
+        assert worker.receive() == {"t": "fed", "call": call, "values": [], "errors": None}
     worker.send({"t": "finish", "call": call, "groups": list(also)})
     frame = worker.receive()
     assert (frame["t"], frame["call"]) == ("folded", call)

@@ -9,7 +9,7 @@ import document_files as files
 import pytest
 from test_documents import docx, made, p  # noqa: F401
 
-from appdb.media.documents import office
+from appdb.media.documents import office, pdf
 from appdb.media.documents.elements import MAX_ELEMENT
 from appdb.media.documents.reading import MAX_TEXT, check, elements, facts_of, text_of
 
@@ -263,3 +263,17 @@ def test_html_that_never_ends_is_read_in_linear_time(made, piece):
     started = time.process_time()
     text_of(path)
     assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize("pages_at_once", [1, 2, 3, 100])
+def test_a_large_pdf_is_opened_again_for_its_next_pages(made, monkeypatch, pages_at_once):
+    texts = ["one", "", "three", "four", "five"]
+    content = files.pdf(texts)
+    path = made("a.pdf", content)
+    monkeypatch.setattr(pdf, "_OPEN_BYTES", -(-len(content) * pages_at_once // len(texts)))
+    openings = []
+    opened = pdf._opened
+    monkeypatch.setattr(pdf, "_opened", lambda path: openings.append(path) or opened(path))
+    found = [(one.text, one.page) for one in pdf.elements(path)]
+    assert found == [(text, page) for page, text in enumerate(texts, 1) if text]
+    assert len(openings) == -(-len(texts) // pages_at_once)

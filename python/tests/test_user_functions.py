@@ -185,7 +185,6 @@ REFUSED = {
         "def g():\n    @db.uda\n    class t(db.Aggregator):\n        def update(self, x: int): pass\n        def value(self) -> int: return 1\ng()\n",
         ["inside a function"],
     ),
-    "an aggregate in an order": ("@db.uda(requires_order_by=True)\nclass t(db.Aggregator):\n    pass\n", ["not supported yet"]),
     "an aggregate over plain values": (AGGREGATE + "total(4)\n", ["plain values"]),
     "a setting that differs by row": (AGGREGATE + "q = A.select(total(A.n, start=A.n))\n", ["'start'", "constant"]),
     "an expression that is none": ("@db.expr_udf\ndef f(x: int):\n    return None\n", ["returns None"]),

@@ -223,22 +223,26 @@ def q():
 
 
 def folded(tmp_path, workers, expression, columns):
-    """The result of an aggregate over rows: of a worker's fold frames."""
+    """The result of an aggregate over rows: of a worker's fold frames. Rows are in their order, as the engine sends them."""
     project = Project(tmp_path)
     document = project.manifest(QUERIES.format(expression=expression))
     node = document["queries"][0]["query"]["select"][0]["expr"]
     (function,) = document["functions"]
     worker = workers(tmp_path)
-    names = {"n": "int", "picture": "image", "film": "video", "box": "json"}
-    args, constants = [], {}
-    for arg in node["args"]:
-        args.append({"name": None, "type": arg["type"]})
-    for name, arg in node["kwargs"].items():
-        constants[name] = arg
-    assert set(columns) <= set(names)
-    pick = {key: function[key] for key in ("id", "module", "name")}
-    worker.send({"t": "fold", "call": 1, "function": pick, "args": args, "constants": constants})
-    rows = list(columns.values())
+    assert [key["name"] for key in node["order_by"]] == ["n"]
+    inputs = [{"name": arg["name"], "type": arg["type"], "nullable": True} for arg in node["args"]]
+    worker.send({
+        "t": "fold",
+        "call": 1,
+        "function": {key: function[key] for key in ("id", "module", "name")},
+        "inputs": inputs,
+        "args": [{"name": None, "expr": arg} for arg in node["args"]],
+        "functions": [],
+        "constants": node["kwargs"],
+        "is_sorted": True,
+        "is_window": False,
+    })  # fmt: skip
+    rows = [columns[one["name"]] for one in inputs]
     worker.send({"t": "feed", "call": 1, "groups": [0] * len(rows[0]), "columns": rows})
     assert worker.receive()["t"] == "fed"
     worker.send({"t": "finish", "call": 1, "groups": [0]})
@@ -251,47 +255,98 @@ def pictures(*texts):
 
 
 def test_images_become_a_video_by_their_order_key(tmp_path, workers):
-    frames = pictures("RGB 64x48 #c8c8c8", "RGB 64x48 #141414", "RGB 64x48 #646464")
-    made, error = folded(
-        tmp_path, workers, "fn.video.make_video(T.n, T.picture, fps=5)", {"n": ["3", "1", "2"], "picture": frames}
-    )
+    frames = pictures("RGB 64x48 #141414", "RGB 64x48 #646464", "RGB 64x48 #c8c8c8")
+    made, error = folded(tmp_path, workers, "fn.video.make_video(T.n, T.picture, fps=5)", {"picture": frames})
     film = Film(json.loads(made)["path"])
     assert error is None and str(film) == "64x48 3@5" and near(film.levels, [20, 100, 200], 4)
 
 
 def test_images_of_two_sizes_are_no_video(tmp_path, workers):
     frames = pictures("RGB 64x48 #c8c8c8", "RGB 32x48 #141414")
-    _, error = folded(tmp_path, workers, "fn.video.make_video(T.n, T.picture)", {"n": ["1", "2"], "picture": frames})
+    _, error = folded(tmp_path, workers, "fn.video.make_video(T.n, T.picture)", {"picture": frames})
     assert error["message"] == "a video has frames of one size, not 64x48 and 32x48"
 
 
 def test_videos_are_joined_by_their_order_key(tmp_path, workers):
     films = [media_samples.stored("video", text) for text in ("64x48 5@10", SHORT)]
-    made, error = folded(tmp_path, workers, "fn.video.concat_videos_agg(T.n, T.film)", {"n": ["2", "1"], "film": films})
+    made, error = folded(tmp_path, workers, "fn.video.concat_videos_agg(T.n, T.film)", {"film": films})
     assert error is None and str(Film(json.loads(made)["path"])) == "64x48 15@10"
 
 
 def test_tiles_are_stitched():
     stitch = image.stitch_tiles.made()
-    for number, (x, y, text) in enumerate([(0, 0, "L 2x2 1"), (2, 0, "L 2x2 2"), (0, 2, "L 2x1 3"), (2, 2, "L 2x1 4")]):
+    for x, y, text in ((0, 0, "L 2x2 1"), (2, 0, "L 2x2 2"), (0, 2, "L 2x1 3"), (2, 2, "L 2x1 4")):
         tile = media_samples.image(text)
-        stitch.update(number, tile, [x, y, x + tile.width, y + tile.height], 4, 3)
+        stitch.update(tile, [x, y, x + tile.width, y + tile.height], 4, 3)
     assert media_samples.shown("image", stitch.value()) == "L 4x3 1|2/1|2/3|4"
     assert image.stitch_tiles.made().value() is None
     stitch = image.stitch_tiles.made()
     with pytest.raises(ValueError, match="takes the box of a tile of 2x2"):
-        stitch.update(0, media_samples.image("L 2x2 1"), [0, 0, 3, 2], 4, 3)
+        stitch.update(media_samples.image("L 2x2 1"), [0, 0, 3, 2], 4, 3)
+    stitch.update(media_samples.image("L 2x2 1"), [0, 0, 2, 2], 4, 3)
+    with pytest.raises(ValueError, match="tiles of one image"):
+        stitch.update(media_samples.image("L 2x2 1"), [0, 0, 2, 2], 4, 4)
+    with pytest.raises(ValueError, match="tiles of one mode, not L and RGB"):
+        stitch.update(media_samples.image("RGB 2x2 #ff0000"), [0, 0, 2, 2], 4, 3)
 
 
-def test_order_keys_are_numbers_or_texts():
-    for keys, message in (([1, "a"], "order keys of one type"), ([[1]], "order keys that are numbers")):
-        make = video.make_video.made()
-        with pytest.raises(ValueError, match=message):
-            for key in keys:
-                make.update(key, media_samples.image("L 4x4 1"))
-            make.value()
+def test_the_image_of_a_group_is_written_before_the_next_group(tmp_path, monkeypatch, no_body):
+    from appdb.worker.folds import Folds
+
+    monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
+    sent = []
+    folds = Folds(sent.append, str(tmp_path), {})
+    kinds = {"tile": "image", "box": "json", "width": "int", "height": "int"}
+    inputs = [{"name": name, "type": {"kind": kind}, "nullable": True} for name, kind in kinds.items()]
+    name = "appdb.functions._media_aggregates"
+    folds.take({
+        "t": "fold",
+        "call": 1,
+        "function": {"id": f"{name}:stitch_tiles", "module": name, "name": "stitch_tiles"},
+        "inputs": inputs,
+        "args": [{"name": None, "expr": {"node": "column", **one}} for one in inputs],
+        "functions": [],
+        "constants": {},
+        "is_sorted": True,
+        "is_window": False,
+    })  # fmt: skip
+    tile = media_samples.stored("image", "L 2x2 7")
+    given = {path.name for path in tmp_path.iterdir()}
+    columns = [[tile] * 3, ["[0,0,2,2]", "[2,0,4,2]", "[0,0,2,2]"], [4, 4, 2], [2, 2, 2]]
+    folds.take({"t": "feed", "call": 1, "groups": [1, 1, 2], "columns": columns})
+    assert len({path.name for path in tmp_path.iterdir()} - given) == 1
+    folds.take({"t": "finish", "call": 1, "groups": []})
+    assert sent[0] == {"t": "fed", "call": 1, "values": [], "errors": None}
+    assert sent[1]["groups"] == [1, 2] and sent[1]["errors"] is None
+    shown = [Image.open(json.loads(value)["path"]).size for value in sent[1]["values"]]
+    assert shown == [(4, 2), (2, 2)]
+
+
+def test_frames_are_encoded_as_they_come(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
+    make = video.make_video.made(fps=10)
+    for shade in range(120):
+        make.update(media_samples.image(f"RGB 64x48 #{shade:02x}{shade:02x}{shade:02x}"))
+    (growing,) = tmp_path.iterdir()
+    assert growing.stat().st_size > 0
+    assert str(Film(make.value())) == "64x48 120@10"
+    assert video.make_video.made().value() is None
     with pytest.raises(ValueError, match="takes fps from 1 to 240"):
         video.make_video.made(fps=0)
+
+
+def test_a_video_that_is_not_complete_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))
+    make = video.make_video.made()
+    make.update(media_samples.image("RGB 64x48 #c8c8c8"))
+    with pytest.raises(ValueError, match="frames of one size"):
+        make.update(media_samples.image("RGB 32x48 #c8c8c8"))
+    assert not list(tmp_path.iterdir())
+    dropped = video.make_video.made()
+    dropped.update(media_samples.image("RGB 64x48 #c8c8c8"))
+    assert list(tmp_path.iterdir())
+    del dropped
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_mean_average_precision_of_each_category():
@@ -312,6 +367,11 @@ def test_the_mean_average_precision_of_each_category():
 
 def test_an_aggregate_needs_its_order_key_and_a_query(project):
     error = project.error(QUERIES.format(expression="fn.video.make_video(T.picture)"))
+    assert error["detail"] == (
+        "make_video() sorts its rows by its first argument; picture is Image, which has no order."
+    )
+    assert error["hint"] == "Write make_video(Docs.n, frame)"
+    error = project.error(QUERIES.format(expression="fn.video.make_video(T.n)"))
     assert error["detail"] == "make_video() is called without its argument 'frame'."
     error = project.error("class A(Base, name='a'):\n    p: db.Image\n    x = fn.video.make_video(p)\n")
     assert error["written"] == "x = fn.video.make_video(p)"

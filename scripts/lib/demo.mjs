@@ -19,6 +19,10 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 /** Time for a database and its service to come back. */
 const BACK_MS = 60_000;
 const LOOK_MS = 100;
+/** Time in which a signal or the end of the server explains the end of its log. */
+const EXPLAINED_MS = 10_000;
+/** How often the script checks that `npm` still runs. */
+const NPM_MS = 500;
 /** The server's message when it refuses to run pods as root (packages/pods/src/choose-driver.ts). */
 const AS_ROOT = "Plain processes are not used instead: the server runs as root";
 
@@ -63,7 +67,10 @@ async function startDemoServer(env) {
   }
 }
 
-/** The first signal. Further ones are ignored, because the shutdown has begun. */
+/**
+ * The first signal. Further ones are ignored, because the shutdown has begun. npm passes SIGTERM to a shell, which ends
+ * without passing it on: the lost parent counts as a signal.
+ */
 function nextSignal() {
   let signalled = false;
   const first = new Promise((resolve) => {
@@ -72,6 +79,11 @@ function nextSignal() {
       resolve();
     };
     for (const signal of SIGNALS) process.on(signal, take);
+    const parent = process.ppid;
+    const look = () => {
+      if (process.ppid !== parent) take();
+    };
+    if (process.env.npm_lifecycle_event === "start") setInterval(look, NPM_MS).unref();
   });
   return { first, came: () => signalled };
 }
@@ -97,9 +109,7 @@ async function show(env, server, interrupted) {
   const row = await insertFirstRow({ endpoint, key: demo.key, service: SERVICE, interrupted });
   if (row === undefined) return 0;
   describe(endpoint, row, demo, server);
-  await follow(commands, server, interrupted);
-  // the server ended on its own, or was stopped
-  return interrupted.came() ? 0 : 1;
+  return await follow(commands, server, interrupted);
 }
 
 /** The account, organization and key of the demo. Undefined when users have created their own accounts. */
@@ -253,7 +263,7 @@ Ctrl-C stops all of it; what is stored stays. The log of the service follows.
 `);
 }
 
-/** Shows the log until a signal arrives or the server ends. */
+/** Shows the log until a signal arrives or the server ends. Returns the exit status. */
 async function follow(env, server, interrupted) {
   const args = [join(DIST, "cli.js"), "service", "logs", SERVICE, "--follow", "--tail", "5"];
   const child = spawn(process.execPath, args, {
@@ -261,13 +271,23 @@ async function follow(env, server, interrupted) {
     env,
     // A separate process group: Ctrl-C in the terminal reaches only this script, which then stops everything in order.
     detached: true,
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "inherit", "pipe"],
   });
+  const complaints = [];
+  child.stderr.on("data", (data) => complaints.push(data));
   const ended = new Promise((resolve) => {
     child.on("close", resolve);
   });
-  await Promise.race([server.ended, ended, interrupted.first]);
+  const isStopped = Promise.race([
+    interrupted.first.then(() => 0),
+    server.ended.then((status) => (status === 0 ? 0 : 1)),
+  ]);
+  await Promise.race([isStopped, ended]);
   // a log reader needs no shutdown
   child.kill("SIGKILL");
   await ended;
+  // a server that stops closes the reader's connection first: the reader's error adds nothing
+  const status = await Promise.race([isStopped, sleep(EXPLAINED_MS, undefined, { ref: false })]);
+  if (status === undefined) process.stderr.write(Buffer.concat(complaints));
+  return status ?? 1;
 }

@@ -26,6 +26,17 @@ export interface LibraryFunction {
   readonly nullable: boolean;
   readonly is_method: boolean;
   readonly is_property: boolean;
+  /** Of an iterator. `is_asked`: only with certain arguments. */
+  readonly outputs?: readonly IteratorOutput[];
+  readonly packages?: readonly { readonly name: string; readonly is_asked: boolean }[];
+}
+
+interface IteratorOutput {
+  readonly name: string;
+  readonly type: TypeKind;
+  readonly nullable: boolean;
+  readonly is_stored: boolean;
+  readonly is_asked: boolean;
 }
 
 export function listFunctions(): LibraryFunction[] {
@@ -36,9 +47,15 @@ export function listFunctions(): LibraryFunction[] {
 /** A table for each namespace by name: `functions.string`. */
 export function functionTables(functions: readonly LibraryFunction[]): Record<string, () => string[]> {
   const namespaces = [...new Set(functions.map(({ namespace }) => namespace))];
-  const table = (name: string) => functions.filter(({ namespace }) => namespace === name).map(row);
-  const header = ["| function | result | computed by |", "|---|---|---|"];
-  return Object.fromEntries(namespaces.map((name) => [`functions.${name}`, () => [...header, ...table(name)]]));
+  const header = (name: string) =>
+    name === "iterators"
+      ? ["| iterator | outputs after `pos` | packages |", "|---|---|---|"]
+      : ["| function | result | computed by |", "|---|---|---|"];
+  const table = (name: string) => [
+    ...header(name),
+    ...functions.filter(({ namespace }) => namespace === name).map(name === "iterators" ? iteratorRow : row),
+  ];
+  return Object.fromEntries(namespaces.map((name) => [`functions.${name}`, () => table(name)]));
 }
 
 /** Functions that are not methods, by namespace. */
@@ -52,13 +69,37 @@ export function namesOfPlainFunctions(functions: readonly LibraryFunction[]): Re
 }
 
 function row(one: LibraryFunction): string {
+  const result = one.type === null ? "that of the argument" : displayKind(one.type, one.nullable);
+  return `| ${code(callText(one))} | ${code(result)} | ${computedBy(one)} |`;
+}
+
+function iteratorRow(one: LibraryFunction): string {
+  const outputs = one.outputs ?? [];
+  const shown = outputs.map(({ name, type, nullable, is_stored: isStored, is_asked: isAsked }) => ({
+    text: code(`${name}: ${displayKind(type, nullable)}`) + (isStored ? "" : " (not stored)"),
+    is_asked: isAsked,
+  }));
+  const packages = (one.packages ?? []).map(({ name, is_asked: isAsked }) => ({ text: code(name), is_asked: isAsked }));
+  const columns = outputs.length === 0 ? "a column for each key or list" : withAsked(shown, "on request");
+  return `| ${code(callText({ ...one, name: one.id }))} | ${columns} | ${withAsked(packages, "as needed") || "none"} |`;
+}
+
+function withAsked(parts: readonly { readonly text: string; readonly is_asked: boolean }[], when: string): string {
+  const texts = (isAsked: boolean) =>
+    parts
+      .filter((part) => part.is_asked === isAsked)
+      .map(({ text }) => text)
+      .join(", ");
+  const asked = texts(true) === "" ? "" : `${when} ${texts(true)}`;
+  return [texts(false), asked].filter((text) => text !== "").join("; ");
+}
+
+function callText(one: LibraryFunction): string {
   const parameters = one.parameters.map(parameterText);
   const firstNamed = one.parameters.findIndex((parameter) => parameter.is_named);
   if (firstNamed !== -1) parameters.splice(firstNamed, 0, "*");
   if (one.takes_more) parameters.push("...");
-  const call = one.is_property ? `${one.name} (property)` : `${one.name}(${parameters.join(", ")})`;
-  const result = one.type === null ? "that of the argument" : displayKind(one.type, one.nullable);
-  return `| ${code(call)} | ${code(result)} | ${computedBy(one)} |`;
+  return one.is_property ? `${one.name} (property)` : `${one.name}(${parameters.join(", ")})`;
 }
 
 function parameterText({ name, type, nullable, default: otherwise }: Parameter): string {

@@ -64,7 +64,8 @@ def namespace_stub(namespace):
 
 
 def aggregate_stub(one):
-    parameters = [(p.name, ALIASES.get(p.kind, ("Any",))[0], p.default, p.mode) for p in one.parameters]
+    first = [("order_key", "Any", NO_DEFAULT, "positional_only")] if one.requires_order_by else []
+    parameters = first + [(p.name, ALIASES.get(p.kind, ("Any",))[0], p.default, p.mode) for p in one.parameters]
     return definition(one.__name__, parameters, DISPLAY[one.result[0]], one.__doc__)
 
 
@@ -95,7 +96,9 @@ def aggregates_stub():
     for one in AGGREGATES.values():
         default = ... if one.name == "count" else NO_DEFAULT
         result = "Any" if one.result is None else DISPLAY[one.result]
-        defs.append(definition(one.name, [("expr", "Any", default, "positional_only")], result))
+        keys = ("order_by",) if one.is_list else ("order_by", "group_by")
+        parameters = [("expr", "Any", default, "positional_only"), *((key, "Any", None, "keyword_only") for key in keys)]
+        defs.append(definition(one.name, parameters, result))
     results = {DISPLAY[one.result] for one in AGGREGATES.values() if one.result is not None}
     return stub_of(module, results, [], [], defs, table="AGGREGATES")
 

@@ -11,7 +11,7 @@ const STOP_MS = 90_000;
 /**
  * Starts the hosted service of a home: control plane, reconciler and dashboard, with its own PostgreSQL. Its log goes
  * to `<home>/logs/server.log`. Resolves once it listens, with its printed lines (the dashboard's address and, on the
- * first start, the setup link of the first account) and a function to stop it.
+ * first start, the setup link of the first account), its exit status once it has ended, and a function to stop it.
  */
 export async function startServer(env) {
   const logs = join(env.SERVICE_HOME, "logs");

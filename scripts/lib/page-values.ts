@@ -19,6 +19,7 @@ import { MANIFEST_TIMEOUT_MS, MAX_MANIFEST_BYTES } from "@appdb/python-runtime/w
 import { CONCURRENT_ROWS } from "@appdb/python-runtime/workers/worker-functions";
 import * as webhooks from "../../apps/server/src/audit/webhook-limits.ts";
 import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
+import { MEDIA_DEFAULT_GB } from "../../apps/server/src/config/config-media.ts";
 import * as strangers from "../../apps/server/src/gateway/admission/strangers.ts";
 import { STREAMS } from "../../apps/server/src/gateway/domain-server.ts";
 import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/forward/send-by-link.ts";
@@ -59,6 +60,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_LISTED_JOBS,
     MAX_MANIFEST_BYTES,
     MAX_MEMBERS,
+    MEDIA_DEFAULT_GB,
     MAX_NAMES,
     MAX_PACKAGES,
     MAX_PATTERNS,

@@ -105,7 +105,7 @@ const CONTROL = {
   deployRollbackPlan: { deploy: DEPLOY, ops: [] },
   deployRollback: { deploy: DEPLOY, operations: [] },
   mediaList: { items: [], next: null },
-  mediaUsage: { files: 1, bytes: 1, entries: [], stored: { objects: 1, bytes: 1 }, room_bytes: null },
+  mediaUsage: { files: 1, bytes: 1, entries: [], stored: { objects: 1, bytes: 1 }, room_bytes: null, room_of: null },
   mediaRemove: { removed: 1, missing: [] },
   mediaPrune: { objects: 1, bytes: 1 },
 };

@@ -18,6 +18,9 @@ import { type ColumnType, columnTypeSchema } from "./types.ts";
  * - `cell_error`: why a computed column's cell has no value: the exception's class name or its message; null if it has one.
  * - `query`: the result of a query of the application, by its id; only in a computed column.
  * - `aggregate`: a value of many rows; only in a query. `fn` is one of ours (`sum`) or, with `is_udf`, a function's id.
+ *   `order_by` sorts the rows of a group, ascending; without it they come in insertion order.
+ * - `window`: an aggregate for each row of a query: over the rows of its group up to the row, sorted by `order_by` and then in
+ *   insertion order. Without `group_by` all rows are one group.
  * - `parameter`: a parameter of the query that it stands in.
  * - `similarity`: how alike a column's vector in an embedding index and that of `value` are; only in a query. `value` is a
  *   vector, or of the column's own type: then the index's function makes its vector, once for all rows. `cosine` is 1 for the
@@ -48,6 +51,18 @@ export type Expr =
       is_udf: boolean;
       args: Expr[];
       kwargs: Record<string, Expr>;
+      order_by?: Expr[] | undefined;
+      type: ColumnType;
+      nullable: boolean;
+    }
+  | {
+      node: "window";
+      fn: string;
+      is_udf: boolean;
+      args: Expr[];
+      kwargs: Record<string, Expr>;
+      group_by: Expr[];
+      order_by: Expr[];
       type: ColumnType;
       nullable: boolean;
     }
@@ -137,6 +152,17 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
     is_udf: z.boolean(),
     args: z.array(lazyExpr),
     kwargs: z.record(z.string(), lazyExpr),
+    order_by: z.array(lazyExpr).min(1).optional(),
+    ...typed,
+  }),
+  z.strictObject({
+    node: z.literal("window"),
+    fn: z.string(),
+    is_udf: z.boolean(),
+    args: z.array(lazyExpr),
+    kwargs: z.record(z.string(), lazyExpr),
+    group_by: z.array(lazyExpr),
+    order_by: z.array(lazyExpr),
     ...typed,
   }),
   z.strictObject({ node: z.literal("parameter"), name: z.string(), ...typed }),

@@ -3,7 +3,7 @@ import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
-import { MAX_NAMES, viewSchema } from "./views.ts";
+import { MAX_NAMES, madeRowsSchema, viewSchema } from "./views.ts";
 
 /** Maximum number of tables, routes, functions and other declarations, per kind. They are searched within each
  *  other. */
@@ -244,9 +244,14 @@ const insertRouteSchema = z.strictObject({
 const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
   /** Over a view, when `table` is the view's table (lower-views.ts): which column says whether the row is one of the view,
-   *  and the names of outputs in responses. Never in a manifest. */
+   *  and the names of outputs in responses. `made`: an iterator view, whose rows are the response. Never in a manifest. */
   of_view: z
-    .strictObject({ name: z.string(), member: z.string().nullable(), names: z.record(z.string(), z.string()) })
+    .strictObject({
+      name: z.string(),
+      member: z.string().nullable(),
+      names: z.record(z.string(), z.string()),
+      made: madeRowsSchema.optional(),
+    })
     .optional(),
   ...overTable,
   ...overRow,

@@ -23,6 +23,8 @@ export const OPERATORS: ReadonlyMap<string, string> = new Map([
   ["op.in", "isin()"],
   ["op.abs", "abs()"],
   ["op.round", "round()"],
+  // A number from 0 to 1 for a text, always the same: which rows of a table a sampled view has.
+  ["op.draw", "sample()"],
   // A value for the rows of a view: null, and never computed, where its first argument is not true.
   ["op.when", "when"],
   // The rows of an iterator view that one row makes.

@@ -45,6 +45,8 @@ export const databasePodSpecSchema = z.strictObject({
   /** Trees of project files, by digest: `<files_folder>/<digest>`. */
   files_folder: z.string(),
   media: mediaPlaceSchema,
+  /** Maximum size of its media store in the operator's bucket. Absent: the store is on its disk. */
+  media_gb: z.int().min(1).optional(),
   /** Warnings for the pod's log at its start: for example, ignored settings. */
   notices: z.array(z.string()),
 });
@@ -69,6 +71,10 @@ export const podHealthSchema = z.object({
   media_bytes: z.int().default(0),
   media_objects: z.int().default(0),
   is_media_in_bucket: z.boolean().default(false),
+  /** Null if `disk_limit_bytes` is the limit of its files too. */
+  media_limit_bytes: z.int().nullable().default(null),
+  /** When the bytes were counted, in ISO 8601. Null before the first time. */
+  measured_at: z.string().nullable().default(null),
   /** Resources used since its start; each start has another `run`. CPU time of all its processes, including ended
    *  ones, and elapsed time. Null if the system does not report it, and from pods of older versions. */
   metered: z

@@ -2,7 +2,12 @@ import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
 
 /** A table of a query, with its name in the query's `column` nodes (`of`). */
-const tableRefSchema = z.strictObject({ table: z.string(), as: z.string() });
+const tableRefSchema = z.strictObject({
+  table: z.string(),
+  as: z.string(),
+  /** The rows of the table that the query reads; absent for all (lower-queries.ts). Never in a manifest. */
+  member: exprSchema.optional(),
+});
 
 export const JOIN_KINDS = ["inner", "left", "right", "full", "cross"] as const;
 

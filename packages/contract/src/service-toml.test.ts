@@ -26,6 +26,7 @@ describe("service.toml", () => {
       cpu: 0.5,
       memory_mb: 1024,
       disk_gb: 10,
+      media_gb: 100,
       workers: 2,
       db_input_media_dest: "s3://bucket/in",
       db_output_media_dest: "s3://bucket/out",

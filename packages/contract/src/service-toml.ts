@@ -38,6 +38,8 @@ const databaseEntryShape = {
   memory_mb: positive.optional(),
   disk_gb: positive.optional(),
   workers: positive.optional(),
+  /** Maximum size of its media store where the server has a bucket; otherwise `disk_gb` is. */
+  media_gb: positive.optional(),
   db_input_media_dest: nonEmpty.optional(),
   db_output_media_dest: nonEmpty.optional(),
   /** Further stores whose files requests may name: `s3://bucket/prefix`. */
@@ -112,6 +114,7 @@ const HOSTED_KEYS = [
   "cpu",
   "memory_mb",
   "disk_gb",
+  "media_gb",
   "sleep_after",
   "wake_on_request",
   "system_packages",
@@ -164,6 +167,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   cpu: "1",
   memory_mb: "1024",
   disk_gb: "10",
+  media_gb: "100",
   workers: "2",
   db_input_media_dest: '"mediafs://acme:main/home"',
   db_output_media_dest: '"mediafs://acme:main/home"',

@@ -34,4 +34,29 @@ export const viewSchema = z.strictObject({
   iterator: iteratorSchema.optional(),
 });
 
+const madeValue = { name: z.string(), type: columnTypeSchema, nullable: z.boolean() };
+
+/**
+ * The rows that a compute route over an iterator view makes of one row (lower-routes.ts). Rows of rows have several
+ * levels: 0 is the row of the request, and the last one has the rows of the view. Never in a manifest.
+ */
+export const madeRowsSchema = z.strictObject({
+  /** The column of the request's row that makes the rows of level 1. */
+  column: z.string(),
+  /** The table of the last level. */
+  table: z.string(),
+  /** The columns of levels 1 and deeper that make the rows of the next level. */
+  deeper: z.array(z.string()),
+  /** The values of the levels that outputs and `computed` read. */
+  values: z.array(z.strictObject({ ...madeValue, level: z.int(), column: z.string() })),
+  /** Unstored columns, and whether a row is one of the view (MEMBER), over `values`. */
+  computed: z.array(z.strictObject({ ...madeValue, expr: exprSchema })),
+  /** The outputs, each with the name of its value. */
+  outputs: z.array(z.strictObject({ ...madeValue, value: z.string() })),
+});
+
+/** The name of the value that says whether a made row is one of the view. No column has this name. */
+export const MEMBER = "(member)";
+
+export type MadeRowsAnswer = z.infer<typeof madeRowsSchema>;
 export type ManifestIterator = z.infer<typeof iteratorSchema>;

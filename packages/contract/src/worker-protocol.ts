@@ -45,8 +45,21 @@ export type ToWorker =
   /** The result of a requested query: a value of the node's type, or the error. */
   | { t: "answer"; ask: number; value: WireValue; error: QueryError | null }
   /** Starts an aggregation under a call number; `constants` are literals by parameter. */
-  | { t: "fold"; call: number; function: GraphFunction; args: FoldArgument[]; constants: Record<string, Expr> }
-  /** Rows of an aggregation: row k belongs to group `groups[k]`, `columns[i][k]` is its argument i. */
+  | {
+      t: "fold";
+      call: number;
+      function: GraphFunction;
+      inputs: GraphColumn[];
+      args: FoldArgument[];
+      /** The iterators that the arguments read again. */
+      functions: GraphFunction[];
+      constants: Record<string, Expr>;
+      /** Rows of a group come together, so a group has ended when another one begins. */
+      is_sorted: boolean;
+      /** Each row gets the value of its group up to it. */
+      is_window: boolean;
+    }
+  /** Rows of an aggregation: row k belongs to group `groups[k]`, `columns[i][k]` is its input i. */
   | { t: "feed"; call: number; groups: number[]; columns: WireValue[][] }
   /** Ends an aggregation; `groups` get a result even without rows. */
   | { t: "finish"; call: number; groups: number[] }
@@ -140,11 +153,10 @@ export interface GraphFunction {
   name: string;
 }
 
-/** An argument of an aggregation that each row has; `name` is null for a positional one. */
+/** An argument of an aggregation that each row has, over the inputs; `name` is null for a positional one. */
 export interface FoldArgument {
   name: string | null;
-  type: ColumnType;
-  nullable: boolean;
+  expr: Expr;
 }
 
 /** The worker's facts on an imported function. */
@@ -243,8 +255,8 @@ export type FromWorker =
     }
   /** The application object asks for the response to a handler's failure; the answer is `route_answer`. */
   | { t: "problem"; ask: number; failure: HttpFailure; id: string }
-  /** The rows of a `feed` have been taken. */
-  | { t: "fed"; call: number }
+  /** The rows of a `feed` have been taken. For a window: the value of each, or its error. */
+  | { t: "fed"; call: number; values: WireValue[]; errors: (WorkerError | null)[] | null }
   /** Values of the groups of an aggregation; `errors[k]` is null or the error of group `groups[k]`. */
   | { t: "folded"; call: number; groups: number[]; values: WireValue[]; errors: (WorkerError | null)[] | null };
 

@@ -147,17 +147,25 @@ export interface UdfAggregation {
   readonly function: GraphFunction;
   /** Type of the aggregate's value. */
   readonly result: ColumnType;
-  /** The arguments from each row: the `aggregate` node's args (`name` null), then its kwargs that are not literals. */
+  readonly inputs: UdfGraph["inputs"];
+  /** The arguments from each row, over the inputs: the node's args (`name` null), then its kwargs that are not literals. */
   readonly args: readonly FoldArgument[];
+  /** The iterators that the arguments read again. */
+  readonly functions: readonly GraphFunction[];
+  /** Rows of a group are added together: a group has ended when another one begins. */
+  readonly is_sorted: boolean;
+  /** `add` returns the value of each row's group up to the row. */
+  readonly is_window: boolean;
   /** The kwargs that are literals, as nodes. Query parameters have been replaced by their values. */
   readonly constants: Readonly<Record<string, Expr>>;
 }
 
 /** An aggregation in progress. Its state lives in one worker. If that ends, the whole fold fails. */
 export interface UdfFold extends AsyncDisposable {
-  /** Takes rows: row k belongs to group `groups[k]` (integers chosen by the caller), `columns[i][k]` is its argument
-   *  i. Resolves when more may be sent. @throws AppError worker_died, worker_out_of_memory, function_timeout */
-  add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void>;
+  /** Takes rows: row k belongs to group `groups[k]` (integers chosen by the caller), `columns[i][k]` is its input i.
+   *  Resolves when more may be sent, with a value for each row if it is a window, else with none.
+   *  @throws AppError worker_died, worker_out_of_memory, function_timeout */
+  add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<readonly UdfFolded[]>;
   /** Ends the fold. Returns the value or the error of each group with rows, and of the `groups` given here.
    *  @throws as `add` */
   finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>>;
@@ -301,7 +309,8 @@ export interface FormLimits {
 
 /** Receives forms, with their files on disk. */
 export interface FormReader {
-  /** @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, media_store_full,
+  /** Takes the pieces of the body: their memory is freed once they are written.
+   *  @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, media_store_full,
    *  request_timeout; the abort's reason */
   read(body: AsyncIterable<Uint8Array>, contentType: string, limits: FormLimits): Promise<ReceivedForm>;
 }

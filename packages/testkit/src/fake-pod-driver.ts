@@ -230,6 +230,8 @@ function healthOf({ pid, started_at: startedAt }: FakePod): PodHealth {
     is_disk_full: false,
     media_bytes: 0,
     is_media_in_bucket: false,
+    media_limit_bytes: null,
+    measured_at: null,
     media_objects: 0,
     metered: { run: startedAt, cpu_ms: 100, awake_ms: awakeMs },
   };

@@ -1,5 +1,6 @@
 import type { EngineValue } from "@appdb/contract/types";
 import { runRowWise } from "@appdb/engine/compute/batch-results";
+import type { RowsText } from "@appdb/engine/expressions/made-rows";
 import type { UdfError, UdfGraph, UdfResult, UdfRunner } from "@appdb/engine/ports";
 
 /** Computes a step from the graph's inputs and earlier steps, by name. A throw is an exception of the function. */
@@ -82,4 +83,10 @@ function raised(graph: UdfGraph, error: unknown): UdfError {
     message: error instanceof Error ? error.message : String(error),
     at: "app.py:7",
   };
+}
+
+/** What a worker gives for a row of an iterator view's base: rows with the output `word`, one for each. */
+export function rowsOfWords(words: readonly string[]): string {
+  const text: RowsText = { rows: words.length, given: { word: [...words] } };
+  return JSON.stringify(text);
 }

@@ -1,7 +1,7 @@
 import { withMadeRows } from "@appdb/engine/compute/rows-runner";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
-import { createFakeUdfRunner } from "./fake-udf-runner.ts";
+import { createFakeUdfRunner, rowsOfWords } from "./fake-udf-runner.ts";
 import { createSilentLog } from "./silent-log.ts";
 
 /** A separate process that runs jobs with a slow function until it is killed. First argument: the dsn. */
@@ -11,23 +11,20 @@ const slowly = async (value: string): Promise<string> => {
   await new Promise((resolve) => setTimeout(resolve, 150));
   return value;
 };
+const sql = createPgPool({ dsn, max: 3, application_name: "killed runner" });
+/** The rows of an iterator view. */
+const parts = (row: Readonly<Record<string, unknown>>) => slowly(rowsOfWords(String(row.title).split(" ")));
+const { rows: shadows } = await sql.query({ text: "select name from appdb.columns where name like '#shadow %'" });
 const runner = withMadeRows(
   createFakeUdfRunner({
     excerpt: (row) => slowly(`<${row.title}>`),
-    // The rows of an iterator view.
-    "parts.(rows)": (row) =>
-      slowly(
-        JSON.stringify(
-          String(row.title)
-            .split(" ")
-            .map((word) => [word]),
-        ),
-      ),
+    "parts.(rows)": parts,
+    ...Object.fromEntries(shadows.map(([name]) => [name ?? "", parts])),
   }),
 );
 await runJobs(
   {
-    sql: createPgPool({ dsn, max: 3, application_name: "killed runner" }),
+    sql,
     udf: async () => runner,
     clock: { now: Date.now },
     log: createSilentLog(),

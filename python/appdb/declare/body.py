@@ -296,5 +296,5 @@ def _default_of(value, kind, name):
 def _aggregates(node):
     """True when a node contains an aggregate."""
     if isinstance(node, dict):
-        return node.get("node") == "aggregate" or any(map(_aggregates, node.values()))
+        return node.get("node") in ("aggregate", "window") or any(map(_aggregates, node.values()))
     return isinstance(node, list) and any(map(_aggregates, node))

@@ -3,10 +3,11 @@
 from copy import copy
 
 from appdb.declare.declared import Column, Declared
-from appdb.declare.errors import AppFileError, later, listed
+from appdb.declare.errors import AppFileError, listed
 from appdb.declare.types import display
-from appdb.expressions.expr import ColumnRef, Expr, literal, shortened
+from appdb.expressions.expr import ColumnRef, Expr, lift, literal, shortened
 from appdb.kinds import rules
+from appdb.kinds.string import String
 
 # Verbs that change which rows there are in a way that one row cannot tell.
 _REFUSED = (
@@ -15,7 +16,6 @@ _REFUSED = (
     ("_order", "order_by"),
     ("_bounds", "limit"),
     ("_distinct", "distinct"),
-    ("_drawn", "sample"),
 )
 
 
@@ -89,7 +89,52 @@ def view_of(class_name, own_base, base):
             _check_reads(class_name, table, what)
     if query._where is not None:
         _check_condition(class_name, table, query._where)
-    return ViewOf(table, query._where, *_selected(class_name, table, query))
+    return ViewOf(table, _condition(class_name, table, query), *_selected(class_name, table, query))
+
+
+def _condition(class_name, table, query):
+    """The condition of where() and sample(), None for all rows."""
+    if query._drawn is None:
+        return query._where
+    drawn = _sampled(class_name, table, **query._drawn)
+    return drawn if query._where is None else query._where & drawn
+
+
+def _sampled(class_name, table, n, fraction, seed):
+    """sample(fraction=...) as a condition of one row: the hash of its key and the seed, as a number from 0 to 1."""
+    where = f"base= of the model {class_name} uses sample("
+    if n is not None:
+        raise AppFileError(
+            f"{where}n={n}), and whether a row is one of {n} depends on the other rows, which come and go.",
+            f"Write {table.model}.sample(fraction=0.1), or use sample(n={n}) in queries over {class_name}.",
+        )
+    root = table if table.view is None else table.view.lineage[-1]
+    key = [column.name for column in root.columns.values() if column.primary_key]
+    if any(one.view is not None and one.view.iterator is not None for one in (table, *([] if table.view is None else table.view.lineage))):
+        raise AppFileError(
+            f"{where}), and the rows of {table.model} are made of those of {root.model}.",
+            f"Sample the rows that they are made of: base={root.model}.sample(fraction={fraction})",
+        )
+    if not key:
+        raise AppFileError(
+            f"{where}), which draws rows by their primary key, and {root.model} has none.",
+            f"Declare one in {root.model}: id = db.Column(value=uuid7(), primary_key=True)",
+        )
+    missing = [name for name in key if name not in table.columns]
+    if missing:
+        raise AppFileError(
+            f"{where}), which draws rows by their primary key, and {table.model} does not show {listed(missing)}.",
+            f"Add it to select() in base= of {table.model}.",
+        )
+    text = lift(str(seed or 0))
+    for name in key:
+        ref = table.columns[name].ref
+        text = text + "," + (ref if ref._kind == "string" else ref.astype(String))
+    node = {"node": "call", "fn": "op.draw", "args": [text._node], "kwargs": {}}
+    printed = f"sample(fraction={fraction}" + ("" if seed is None else f", seed={seed}") + ")"
+    drawn = Expr("float", text._nullable, node, printed, parts=[text]) < fraction
+    drawn._text = printed
+    return drawn
 
 
 def _check_condition(class_name, table, condition):
@@ -183,8 +228,6 @@ def take_iterator(class_name, table, call):
     made = {"pos": _made(table, "pos", "int", False)}
     for output in call.outputs:
         if output.stored:
-            if output.kind == "array":
-                raise later(f"iterator= with the stored output '{output.name}', which is {display(output.kind)},")
             if output.name in made:
                 raise AppFileError(
                     f"iterator= of the model {class_name} has the output '{output.name}' twice.", "Give it once."
@@ -212,12 +255,26 @@ def fill_body(table, body):
         dict.__setitem__(body, name, ref)
     for output in view.iterator.outputs:
         if not output.stored:
+            _refuse_hidden(table, output)
             expr = view.iterator.read_expression(output.name, stored)
             if expr is None:
                 expr = _reread(view.iterator, output, stored["pos"])
             view.in_select = True
             body._assign(output.name, Column(value=expr, stored=False), table.source)
             view.in_select = False
+
+
+def _refuse_hidden(table, output):
+    """An output that is not stored is made of the iterator's arguments, which it reads by their names in the view."""
+    view = table.view
+    hidden = next((ref for ref in view.iterator._reads if view.makes(ref._name)), None)
+    if hidden is not None:
+        model = view.table.model
+        raise AppFileError(
+            f"iterator= of the model {table.model} reads '{hidden._name}' of {model}, whose name an output has; "
+            f"'{output.name}', which is not stored, needs it.",
+            f"Give the value another name in base=: base={model}.select(other={model}.{hidden._name})",
+        )
 
 
 def _reread(call, output, pos):
@@ -271,6 +328,16 @@ def refused_change(table, call, source=None):
         f"Name the model of that table: {call.format(root.model)}",
         source,
     )
+
+
+def refuse_column_of_base(models, ref):
+    """Refuses a column of a view's base in a query over the view, which has it under its own name."""
+    for table in (model.__appdb_table__ for model in models):
+        if table.view is not None and ref._owner in table.view.lineage and ref._name in table.columns:
+            raise AppFileError(
+                f"The query over the view {table.model} reads '{ref._name}' of {ref._owner.model}.",
+                f"Write {table.model}.{ref._name}",
+            )
 
 
 def refuse_stored(table, name, kind):

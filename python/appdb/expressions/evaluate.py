@@ -46,6 +46,11 @@ def compile_step(expr, places, functions):
     return step
 
 
+def compile_value(expr, places, functions):
+    """Compiles an expression to a function from a row to the Python object, as functions take it. Raises CellError."""
+    return _compile(expr, places, functions)
+
+
 def _media_check(expr, places):
     """Decodes the given file of a column. Later steps read the result, so that a file is decoded once."""
     (column,) = expr["args"]

@@ -185,6 +185,19 @@ def _is_not_null(args, expr, failure):
     return lambda row: argument(row) is not None
 
 
+def _draw(args, expr, failure):
+    """A number from 0 to 1 for a text, always the same: which rows of a table a sampled view has."""
+    from hashlib import md5
+
+    (argument,) = args
+
+    def draw(row):
+        text = argument(row)
+        return None if text is None else int(md5(text.encode(), usedforsecurity=False).hexdigest()[:13], 16) / 2**52
+
+    return draw
+
+
 def _power(a, b):
     if type(a) is int and type(b) is int:
         if b > 63 and not -2 < a < 2:
@@ -225,6 +238,7 @@ OPERATORS = {
     "op.or": _or,
     "op.not": _not,
     "op.in": _in,
+    "op.draw": _draw,
     "op.abs": _of_number("op.abs", abs),
     "op.round": _of_number("op.round", _round),
     "op.is_null": _is_null,

@@ -1,10 +1,14 @@
-"""Values of many rows, for queries: `sum(price)`, `count(id)`. Nulls are skipped; without values the result is null."""
+"""Values of many rows, for queries: `sum(price)`, `count(id)`. Nulls are skipped; without values the result is null.
+
+With `order_by=` or `group_by=` an aggregate is a window: a value of each row, over the rows up to it.
+"""
 
 import builtins
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, asked_while_running, later
+from appdb.declare.errors import AppFileError, asked_while_running
 from appdb.declare.types import display
+from appdb.expressions.aggregates import WINDOW_KEYS, aggregate, printed_keys, sort_keys, window
 from appdb.expressions.expr import Expr, lift
 from appdb.kinds import rules
 
@@ -15,21 +19,22 @@ _ORDERED = ("string", "int", "float", "bool", "timestamp", "date")
 class Aggregate:
     """An aggregate of the library. Over a column it gives an expression; `plain` handles Python values."""
 
-    __slots__ = ("name", "kinds", "result", "nullable", "plain")
+    __slots__ = ("name", "kinds", "result", "nullable", "plain", "is_list")
 
-    def __init__(self, name, kinds, result=None, nullable=True, plain=None):
+    def __init__(self, name, kinds, result=None, nullable=True, plain=None, is_list=False):
         self.name = name
         self.kinds = kinds  # Kinds of its argument; None allows any.
         self.result = result  # Kind of its result; None: that of its argument.
         self.nullable = nullable
         self.plain = plain
+        self.is_list = is_list  # It keeps the values of all rows, so it has an order and no windows.
 
     def __call__(self, *args, **kwargs):
-        if not args and not kwargs and self.name == "count" and not (Phase.running or Phase.bodies):
-            return self._of_rows()
+        is_of_rows = self.name == "count" and not args and not (kwargs.keys() - WINDOW_KEYS)
+        has_columns = any(isinstance(value, Expr) for value in (*args, *kwargs.values()))
         if Phase.running and (isinstance(args[0], Expr) if args else self.name == "count"):
             raise asked_while_running(f"{self.name}()")
-        if Phase.running or not any(isinstance(arg, Expr) for arg in args):
+        if Phase.running or not (has_columns or (is_of_rows and not Phase.bodies)):
             if self.plain is not None:
                 return self.plain(*args, **kwargs)
             raise AppFileError(
@@ -40,16 +45,26 @@ class Aggregate:
                 f"{self.name}() is a value of many rows and cannot be computed for one row of a table.",
                 "Write it in a function marked @query.",
             )
-        if "order_by" in kwargs or "group_by" in kwargs:
-            raise later(f"order_by and group_by within {self.name}()", "Use group_by() of the query.")
-        if len(args) != 1 or kwargs:
+        keys = {option: sort_keys(self.name, option, kwargs.pop(option)) for option in WINDOW_KEYS if option in kwargs}
+        if kwargs or not (is_of_rows or len(args) == 1):
             raise AppFileError(f"{self.name}() takes one column.", f"Write for example {self.name}(Docs.n)")
-        return self._over(lift(args[0]))
+        return self._over([lift(arg) for arg in args], keys.get("order_by", ()), keys.get("group_by", ()))
 
-    def _of_rows(self):
-        return Expr("int", False, {"node": "aggregate", "fn": "count", "is_udf": False, "args": [], "kwargs": {}}, "count()")
+    def _over(self, values, order, group):
+        for value in values:
+            self._check(value)
+        kind = self.result or values[0]._kind
+        arguments = [value._text for value in values] + printed_keys(order_by=order, group_by=group)
+        text, result = f"{self.name}({', '.join(arguments)})", (kind, self.nullable)
+        if self.is_list and group:
+            raise AppFileError(
+                f"{self.name}() makes one list of a group's rows and has no group_by=.", "Use group_by() of the query."
+            )
+        if self.is_list or not (order or group):
+            return aggregate(self.name, text, result, values, order=order)
+        return window(self.name, text, result, values, order=order, group=group)
 
-    def _over(self, value):
+    def _check(self, value):
         kind = value._kind
         if self.kinds is not None and kind not in self.kinds:
             raise AppFileError(
@@ -63,8 +78,6 @@ class Aggregate:
                 f"{self.name}() cannot list files; {value._text} is {display(kind)}.",
                 "Select it in the rows of another query.",
             )
-        node = {"node": "aggregate", "fn": self.name, "is_udf": False, "args": [value._node], "kwargs": {}}
-        return Expr(self.result or kind, self.nullable, node, f"{self.name}({value._text})", parts=(value,))
 
     def __repr__(self):
         return f"<aggregate {self.name}>"
@@ -76,6 +89,6 @@ min = Aggregate("min", _ORDERED, plain=builtins.min)
 max = Aggregate("max", _ORDERED, plain=builtins.max)
 count = Aggregate("count", None, "int", nullable=False)
 mean = Aggregate("mean", _NUMBERS, "float")
-make_list = Aggregate("make_list", None, "json", nullable=False)
+make_list = Aggregate("make_list", None, "json", nullable=False, is_list=True)
 
 AGGREGATES = {"sum": sum, "count": count, "min": min, "max": max, "mean": mean, "make_list": make_list}

@@ -118,7 +118,7 @@ def to_video(
 def read_tile(image: Any, tile_box: Any, /) -> Image:
     """The tile of an image that has a `tile_box` of tile_iterator; black outside of the image."""
 
-def stitch_tiles(order_key: Any, tile: Any, tile_box: Any, width: Whole, height: Whole) -> Image:
+def stitch_tiles(order_key: Any, /, tile: Any, tile_box: Any, width: Whole, height: Whole) -> Image:
     """The image of `width` x `height` pixels that tiles make, each pasted at its box [left, top, right, bottom]."""
 
 def tile_iterator(image: Any, tile_size: Any, *, overlap: Any = None) -> Any:

@@ -333,11 +333,12 @@ def scene_detect_hash(
 ) -> Json:
     """Scenes where the perceptual hashes of two frames differ in more than a part of their bits."""
 
-def make_video(order_key: Any, frame: Any, *, fps: Whole = 25) -> Video:
+def make_video(order_key: Any, /, frame: Any, *, fps: Whole = 25) -> Video:
     """A video of images of one size, with `fps` of them in a second."""
 
 def concat_videos_agg(
     order_key: Any,
+    /,
     video: Any,
     *,
     video_encoder: Text = None,

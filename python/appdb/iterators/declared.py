@@ -95,18 +95,23 @@ class LibraryIterator(Iterator):
                 by_row.add(parameter.name)
         return values, by_row
 
+    def parts(self, values):
+        """(outputs, packages) for constant arguments by parameter name."""
+        outputs, needs = ((one(values) if callable(one) else one) for one in (self._outputs, self._needs))
+        return outputs, needs
+
     def _checked(self, values, by_row):
         refused = None
         try:
             if self._check is not None:
                 self._check(values, by_row)
-            return self._outputs(values) if callable(self._outputs) else self._outputs
+            return self.parts(values)[0]
         except BadArgument as error:
             refused = AppFileError(error.detail, error.hint)
         raise refused
 
     def _require(self, values):
-        needs = self._needs(values) if callable(self._needs) else self._needs
+        _, needs = self.parts(values)
         if needs:
             from appdb.declare.packages import require
 

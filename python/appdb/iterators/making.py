@@ -11,9 +11,8 @@ from appdb.worker.calling import within_limit
 
 
 def compile_rows(expr, functions, args, kwargs):
-    """Compiles a call of an iterator to a function from a row to the JSON text of its rows.
-
-    Each row is a list of the stored outputs, as constants have them (contract, expressions.ts). Raises CellError.
+    """Compiles a call of an iterator to a function from a row to the JSON text of its rows: RowsText of
+    packages/engine/src/expressions/made-rows.ts, with the stored outputs. Raises CellError.
     """
     call, outputs = expr["args"][0], loads(expr["args"][1]["value"])
     if call["node"] == "udf":
@@ -28,8 +27,13 @@ def compile_rows(expr, functions, args, kwargs):
 
     def rows(row):
         given, named = [arg(row) for arg in args], {key: arg(row) for key, arg in kwargs.items()}
-        found = run_iterator(function, given, named, made)
-        return dumps([[_plain(one[name]) for name in names] for one in found], ensure_ascii=False)
+        columns, count = {name: [] for name in names}, 0
+        added = [(name, column.append) for name, column in columns.items()]
+        for one in run_iterator(function, given, named, made):
+            count += 1
+            for name, add in added:
+                add(_plain(one[name]))
+        return dumps({"rows": count, "given": columns}, ensure_ascii=False)
 
     return within_limit(function.id, function.timeout_s, rows)
 
@@ -50,4 +54,10 @@ def _plain(value):
         return str(value)
     if hasattr(value, "wire"):  # A file that is written when it leaves the worker (kinds/_media.py).
         return value.wire()
+    if isinstance(value, list):  # An array: its shape and elements (expressions/arrays.py).
+        return [_plain_bytes(part) for part in value]
+    return _plain_bytes(value)
+
+
+def _plain_bytes(value):
     return b64encode(value).decode("ascii") if isinstance(value, bytes) else value

@@ -44,18 +44,90 @@ def save_video(frames, rate, audio=None, encoder=None, options=None):
     first = next(frames, None)
     if first is None:
         raise ValueError("the video would have no frames")
-    width, height = first.width // 2 * 2, first.height // 2 * 2  # Most players refuse odd sides.
-    refuse_size(width, height)
     with _new_file(".mp4", "video", options={"movflags": "+faststart"}) as (path, output):
-        stream = output.add_stream(codec.name, rate=rate, options=_texts(options))
-        stream.width, stream.height, stream.pix_fmt = width, height, _pixels(codec)
-        stream.codec_context.time_base = Fraction(1, TICKS)
-        _mark_colors(stream, first)
+        stream = _stream_for(output, first, rate, codec, options)
         parts = [_encoded(stream, _fitted(stream, first, frames))]
         if audio is not None:
             parts.append(audio(output))
         _mux(output, parts)
     return path
+
+
+def _stream_for(output, first, rate, codec, options=None):
+    """The stream of a new file for frames like the first."""
+    width, height = first.width // 2 * 2, first.height // 2 * 2  # Most players refuse odd sides.
+    refuse_size(width, height)
+    stream = output.add_stream(codec.name, rate=rate, options=_texts(options))
+    stream.width, stream.height, stream.pix_fmt = width, height, _pixels(codec)
+    stream.codec_context.time_base = Fraction(1, TICKS)
+    _mark_colors(stream, first)
+    return stream
+
+
+class GrowingVideo:
+    """A new MP4 file of frames that come one by one: each is encoded at once and not kept."""
+
+    def __init__(self, rate):
+        self._rate = rate
+        self._file = None
+        self._written = 0
+
+    def add(self, frame):
+        """Encodes a frame with its time. After an error there is no file."""
+        try:
+            if self._file is None:
+                self._begin(frame)
+            self._encode(frame)
+        except BaseException:
+            self.drop()
+            raise
+
+    def end(self):
+        """Returns the path of the complete file; None without frames."""
+        if self._file is None:
+            return None
+        try:
+            self._encode(None)
+            with clear_errors("video"):
+                for packet in self._stream.encode(None):
+                    self._write(packet)
+        except BaseException:
+            self.drop()
+            raise
+        file, self._file = self._file, None
+        file.__exit__(None, None, None)
+        return self._path
+
+    def drop(self):
+        """Removes a file that has not ended."""
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.__exit__(GeneratorExit, GeneratorExit(), None)
+            except GeneratorExit:
+                return
+
+    __del__ = drop
+
+    def _begin(self, first):
+        codec = video_codec(None)
+        file = _new_file(".mp4", "video", options={"movflags": "+faststart"})
+        self._path, self._output = file.__enter__()
+        self._file = file
+        with clear_errors("video"):
+            self._stream = _stream_for(self._output, first, self._rate, codec)
+            self._fitting = _Fitting(self._stream, first)
+
+    def _encode(self, frame):
+        with clear_errors("video"):
+            for fitted in self._fitting.push(frame):
+                for packet in self._stream.encode(fitted):
+                    self._write(packet)
+
+    def _write(self, packet):
+        self._written += packet.size
+        _check_bytes(self._written)
+        self._output.mux(packet)
 
 
 def save_audio(frames, format, codec=None, rate=None):
@@ -220,24 +292,38 @@ def _with(first, frames):
 
 
 def _fitted(stream, first, frames):
-    """The frames in the form of the encoder, each later than the one before."""
-    form, last, count = (first.width, first.height, first.format.name), -1, 0
-    # Full range, as in JPEG, would need a mark that many players overlook.
-    ranged = "scale=out_range=tv," if form[2].startswith("yuvj") or int(first.color_range) == 2 else ""
-    text = f"crop={stream.width}:{stream.height}:0:0,{ranged}format={stream.pix_fmt}"
-    graph = Graph(text, [picture_source(*form)])
+    """The frames in the form of the encoder."""
+    fitting = _Fitting(stream, first)
     for frame in _with(first, frames):
-        if (frame.width, frame.height) != form[:2]:
-            sizes = f"{form[0]}x{form[1]} and {frame.width}x{frame.height}"
-            raise ValueError(f"a video has frames of one size, not {sizes}")
-        count += 1
-        if count > MAX_FRAMES:
-            raise ValueError(f"a video has at most {MAX_FRAMES} frames")
-        last = max(last + 1, round(frame.pts * frame.time_base * TICKS))
-        frame = frame if frame.format.name == form[2] else frame.reformat(format=form[2])
-        frame.pts, frame.time_base, frame.pict_type = last, Fraction(1, TICKS), 0
-        yield from graph.push(frame)
-    yield from graph.push(None)
+        yield from fitting.push(frame)
+    yield from fitting.push(None)
+
+
+class _Fitting:
+    """Gives frames the form of the encoder, each later than the one before."""
+
+    def __init__(self, stream, first):
+        self._form = form = (first.width, first.height, first.format.name)
+        self._last, self._count = -1, 0
+        # Full range, as in JPEG, would need a mark that many players overlook.
+        ranged = "scale=out_range=tv," if form[2].startswith("yuvj") or int(first.color_range) == 2 else ""
+        text = f"crop={stream.width}:{stream.height}:0:0,{ranged}format={stream.pix_fmt}"
+        self._graph = Graph(text, [picture_source(*form)])
+
+    def push(self, frame):
+        """Takes a frame, or None at the end; yields the frames that are ready."""
+        if frame is not None:
+            form = self._form
+            if (frame.width, frame.height) != form[:2]:
+                sizes = f"{form[0]}x{form[1]} and {frame.width}x{frame.height}"
+                raise ValueError(f"a video has frames of one size, not {sizes}")
+            self._count += 1
+            if self._count > MAX_FRAMES:
+                raise ValueError(f"a video has at most {MAX_FRAMES} frames")
+            self._last = max(self._last + 1, round(frame.pts * frame.time_base * TICKS))
+            frame = frame if frame.format.name == form[2] else frame.reformat(format=form[2])
+            frame.pts, frame.time_base, frame.pict_type = self._last, Fraction(1, TICKS), 0
+        yield from self._graph.push(frame)
 
 
 def _encoded(stream, frames):
@@ -281,14 +367,18 @@ def _mux(output, parts):
     while heads:
         number = min(heads, key=lambda one: heads[one][0])
         written += heads[number][1].size
-        if written > MAX_BYTES:
-            raise ValueError(f"the file would have more than {MAX_BYTES} bytes")
+        _check_bytes(written)
         output.mux(heads[number][1])
         head = next(parts[number], None)
         if head is None:
             del heads[number]
         else:
             heads[number] = head
+
+
+def _check_bytes(written):
+    if written > MAX_BYTES:
+        raise ValueError(f"the file would have more than {MAX_BYTES} bytes")
 
 
 def _texts(options):

@@ -5,8 +5,9 @@ the query (packages/contract/src/query.ts), and the engine compiles it to one st
 """
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, listed
+from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, later, listed
 from appdb.declare.types import display
+from appdb.expressions.aggregates import is_aggregate
 from appdb.expressions.expr import ColumnRef, Expr, lift
 from appdb.kinds import rules
 from appdb.queries.query_nodes import TableNames, contains, default_name, unplaced, walk
@@ -159,8 +160,10 @@ class Query:
         """Removes rows that equal another one in all selected values."""
         return self._with(_distinct=True)
 
-    def sample(self, n=None, fraction=None, seed=None):
+    def sample(self, n=None, fraction=None, seed=None, **unknown):
         """Samples rows: `n` of them, or each with the probability `fraction`. Equal seeds give equal samples."""
+        if unknown:
+            raise later(f"sample({next(iter(unknown))}=)", "Write sample(n=100) or sample(fraction=0.1)")
         if (n is None) == (fraction is None):
             raise AppFileError("sample() takes n= or fraction=.", "Write sample(n=100) or sample(fraction=0.1)")
         if n is not None and (type(n) is not int or n < 0):
@@ -268,7 +271,9 @@ class Query:
         for expr in self.expressions():
             for ref in expr._reads:
                 if not any(ref._owner is model.__appdb_table__ for model in self._models):
-                    _refuse_column_of_base(self._models, ref)
+                    from appdb.declare.views import refuse_column_of_base
+
+                    refuse_column_of_base(self._models, ref)
                     raise AppFileError(
                         f"The query reads '{ref._name}' of {ref._owner.model}, which it does not name.",
                         f"Join it: .join({ref._owner.model}, on=...)",
@@ -278,13 +283,19 @@ class Query:
         chosen = [("select", expr, names.placed(expr)) for _, expr in selected]
         order = [("order_by", expr, names.placed(expr)) for expr, _ in self._order]
         groups = [names.placed(group) for group in self._groups]
-        for where, expr, node in [*chosen, *order]:
-            if any(contains(inner["args"], "aggregate") for inner in walk(node) if inner["node"] == "aggregate"):
+        all_values = [*chosen, *order]
+        for where, expr, node in all_values:
+            if any(is_aggregate(part) for one in walk(node) if is_aggregate(one) for part in walk(list(one.values()))):
                 raise AppFileError(
                     f"{where}() takes an aggregate of an aggregate: {expr._text}.", "An aggregate takes columns."
                 )
-        if groups or any(contains(node, "aggregate") for _, _, node in [*chosen, *order]):
-            for where, expr, node in [*chosen, *order]:
+        if groups or any(contains(node, "aggregate") for _, _, node in all_values):
+            for where, expr, node in all_values:
+                if contains(node, "window"):
+                    raise AppFileError(
+                        f"{where}() holds {expr._text}, a value of each row; this query makes one row of many.",
+                        "Select it in a query without group_by() and other aggregates.",
+                    )
                 left = unplaced(node, groups)
                 if left is not None:
                     raise AppFileError(
@@ -307,17 +318,6 @@ class Query:
 
 
 _BOUNDS = ("limit", "offset", "tail")
-
-
-def _refuse_column_of_base(models, ref):
-    """Refuses a column of a view's base in a query over the view, which has it under its own name."""
-    for model in models:
-        view = model.__appdb_table__.view
-        if view is not None and ref._owner in view.lineage and ref._name in model.__appdb_table__.columns:
-            raise AppFileError(
-                f"The query over the view {model.__name__} reads '{ref._name}' of {ref._owner.model}.",
-                f"Write {model.__name__}.{ref._name}",
-            )
 
 
 def _part_of(verb, value, kind):
@@ -389,3 +389,8 @@ def _join_condition(models, model, on, kind):
 def _refuse_aggregate(where, expr, hint):
     if contains(expr._node, "aggregate"):
         raise AppFileError(f"{where}() holds an aggregate: {expr._text}.", hint)
+    if contains(expr._node, "window"):
+        raise AppFileError(
+            f"{where}() holds {expr._text}, which is computed from the rows that {where}() gives.",
+            "Select it, or sort by it with order_by().",
+        )

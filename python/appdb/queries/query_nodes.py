@@ -1,5 +1,7 @@
 """Expression nodes inside a query: the owners of their columns, their names, and their form in a group."""
 
+from appdb.expressions.aggregates import is_aggregate
+
 
 class TableNames:
     """The names of tables in a query's columns."""
@@ -50,7 +52,7 @@ def unplaced(node, groups):
     """The name of a column that is neither grouped by nor inside an aggregate; None when there is none."""
     if isinstance(node, list):
         parts = node
-    elif not isinstance(node, dict) or node.get("node") == "aggregate" or any(node == group for group in groups):
+    elif not isinstance(node, dict) or is_aggregate(node) or any(node == group for group in groups):
         return None
     elif node.get("node") in ("column", "cell_error", "similarity"):
         return node["name" if node["node"] == "column" else "column"]
@@ -79,7 +81,7 @@ def default_name(node, place):
         return node["fn"].rpartition(".")[2]
     if kind == "udf":
         return node["function"].rpartition(":")[2].partition("#")[0]
-    if kind == "aggregate":
+    if is_aggregate(node):
         return node["fn"].rpartition(":")[2].rpartition(".")[2].partition("#")[0]
     if kind in ("literal", "similarity"):
         return kind

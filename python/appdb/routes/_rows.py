@@ -42,12 +42,13 @@ class RowRoute(ModelRoute):
         made = cls(path, model, background, source)
         made.on_error, made.export = on_error, export
         table = model.__appdb_table__
+        taken = cls._taken(table)
         made.uploads = []
         if uploads is not None:
             from appdb.routes.files import uploads_of
 
-            made.uploads = uploads_of(cls, table, inputs, uploads)
-        made.inputs = made._inputs(table, inputs)
+            made.uploads = uploads_of(cls, taken, inputs, uploads)
+        made.inputs = made._inputs(taken, inputs)
         made.answerer, made.outputs = _outputs(model, outputs, function, on_error)
         made.is_file = False
         if is_file is not None:
@@ -57,6 +58,11 @@ class RowRoute(ModelRoute):
         made._check(model.__appdb_table__)
         router._routes.append(made)
         return function
+
+    @staticmethod
+    def _taken(table):
+        """The table whose values a request has."""
+        return table
 
     def _check(self, table):
         """Refuses impossible inputs."""

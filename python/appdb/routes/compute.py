@@ -2,6 +2,7 @@
 
 from appdb.declare.declared import caller
 from appdb.declare.errors import AppFileError
+from appdb.expressions.expr import ColumnRef
 from appdb.routes._rows import NewRowRoute, read_by, stored_names
 
 
@@ -13,42 +14,79 @@ class ComputeRoute(NewRowRoute):
     changes_rows = False
     option_names = ("path", "inputs", "outputs", "uploadfile_inputs", "return_fileresponse", "background")
 
+    @classmethod
+    def declare(cls, router, model, path, inputs, outputs, options, source, **more):
+        """Adds a route. Over a view with an iterator it returns the rows that one row makes."""
+        table = getattr(model, "__appdb_table__", None)
+        if table is not None and _is_made(table):
+            if more.get("function") is not None:
+                raise AppFileError(
+                    f"A function cannot make the response of {path}: {table.model} is a view with an iterator.",
+                    f"Write add_compute_route({table.model}, path={path!r}), which returns a list of its rows.",
+                )
+            if options.get("return_fileresponse"):
+                raise AppFileError(
+                    f"return_fileresponse= is not for {table.model}, a view with an iterator: it has several rows.",
+                    "Leave it out.",
+                )
+        return super().declare(router, model, path, inputs, outputs, options, source, **more)
+
+    @staticmethod
+    def _taken(table):
+        """Rows of views are made of a row of the table below all views."""
+        return table if table.view is None else table.view.lineage[-1]
+
     def _inputs(self, table, inputs):
-        """Over a view without an iterator, a request has columns of the view's table: a row that may be one of it."""
-        root = _root(table)
-        if inputs is None and root is not table:
-            shown = [name for name in stored_names(table) if name in root.columns]
-            needed = read_by(table, [*table.columns])
-            return [name for name in stored_names(root) if name in shown or name in needed]
-        if isinstance(inputs, (list, tuple)):
-            inputs = [_of_root(table, column, self.path) for column in inputs]
-        return super()._inputs(root, inputs)
+        own = self.model.__appdb_table__
+        if own is table or (inputs is None and _is_made(own)):
+            return super()._inputs(table, inputs)
+        if inputs is None:
+            needed = read_by(own, [*own.columns])
+            return [name for name in stored_names(table) if name in own.columns or name in needed]
+        return super()._inputs(table, [_of_base(own, table, one, self.path) for one in _listed(inputs)])
 
     def _check(self, table):
-        super()._check(_root(table))
+        super()._check(self._taken(table))
 
     def _needed(self, table):
-        return read_by(self.model.__appdb_table__, self.outputs), "the outputs are computed from"
+        own = self.model.__appdb_table__
+        if _is_made(own):
+            # What the iterators and conditions read is checked with the whole application (check-routes.ts).
+            return (), ""
+        return read_by(own, self.outputs), "the outputs are computed from"
 
 
-def _of_root(table, column, path):
-    """The name of a column of a view or its bases in the view's table; anything else as it is. Raises AppFileError."""
-    owner = getattr(column, "_owner", None)
-    if table.view is None or owner not in (table, *table.view.lineage):
+def _is_made(table):
+    """Whether the rows of a view are made by an iterator, its own or that of a view below it."""
+    below = [] if table.view is None else table.view.lineage
+    return any(one.view is not None and one.view.iterator is not None for one in (table, *below))
+
+
+def _listed(inputs):
+    return inputs if isinstance(inputs, (list, tuple)) else [inputs]
+
+
+def _of_base(view, table, column, path):
+    """The name of a column of the table that a view shows, for a column of the view or of a view below it."""
+    if not isinstance(column, ColumnRef) or column._owner is table:
         return column
-    if owner.columns[column._name].value is not None:
+    tables = [view, *view.view.lineage]
+    if column._owner not in tables:
+        return column
+    if column._owner.columns[column._name].value is not None:
         raise AppFileError(
             f"Column '{column._name}' is computed and cannot be an input of {path}.",
-            f"Take '{column._name}' out of inputs. Name stored columns of {table.view.lineage[-1].model}.",
+            f"Take '{column._name}' out of inputs. Name stored columns of {table.model}.",
+        )
+    if column._name not in table.columns:
+        return column
+    above = tables[tables.index(column._owner) : -1]
+    if any(one.view.makes(column._name) or column._name not in one.inherited for one in above):
+        raise AppFileError(
+            f"inputs= names '{column._name}' of {column._owner.model}, which is made; a request has values of {table.model}.",
+            f"Name columns of {table.model}.",
         )
     return column._name
-
-
-def _root(table):
-    """The table that has the rows of a view without an iterator; any other table itself."""
-    below = [] if table.view is None else table.view.lineage
-    is_made = any(one.view is not None and one.view.iterator is not None for one in (table, *below))
-    return table if is_made or not below else below[-1]
 
 
 def add_compute_route(self, model, path=None, inputs=None, outputs=None, **options):

@@ -9,7 +9,7 @@ import { formatAge, formatBytes } from "./sizes.ts";
 export function printDatabase(database: Database, out: Output, now = Date.now()): void {
   const rows: [name: string, value: string | null][] = [
     ["uri", database.uri],
-    ...resourceRows(database),
+    ...resourceRows(database, now),
     ["image", describeImage(database.image)],
     ["project", describeProject(database)],
     ["build", describeBuild(database)],
@@ -52,7 +52,10 @@ export function describeBuild({ last_build: lastBuild }: Database): string | nul
   return error === null ? "failed" : `failed: ${error.detail} (${error.code})`;
 }
 
-function resourceRows({ desired_resources: desiredResources, resources, usage, used }: Database): [string, string][] {
+function resourceRows(
+  { desired_resources: desiredResources, resources, usage, used }: Database,
+  now: number,
+): [string, string][] {
   const row = (name: string, is: number, desired: number, unit: string, used = ""): [string, string] => {
     const suffix = is === desired ? "" : `   desired ${desired}${unit}`;
     return [name, `${is}${unit}${suffix}${used}`];
@@ -61,20 +64,34 @@ function resourceRows({ desired_resources: desiredResources, resources, usage, u
     // 0 bytes means not measured yet: every cluster has some
     usage === null || usage.disk_bytes === 0
       ? ""
-      : `   ${formatBytes(usage.disk_bytes)} used${usage.is_disk_full ? "; FULL: writes are refused until disk_gb is increased" : ""}`;
-  const files = usage?.media_objects === undefined ? "" : count(usage.media_objects, "media file");
-  const mediaBytes = formatBytes(usage?.media_bytes ?? 0);
+      : `   ${formatBytes(usage.disk_bytes)} used${describeAge(usage.measured_at, now)}${usage.is_disk_full ? "; FULL: writes are refused until disk_gb is increased" : ""}`;
   const isInBucket = usage?.is_media_in_bucket === true;
-  const media = isInBucket || !usage?.media_objects ? "" : `; ${mediaBytes} of it in ${files}`;
+  const media =
+    isInBucket || !usage?.media_objects
+      ? ""
+      : `; ${formatBytes(usage.media_bytes ?? 0)} of it in ${count(usage.media_objects, "media file")}`;
   const memory = usage?.memory_bytes == null ? "" : `   ${formatBytes(usage.memory_bytes)} used`;
   return [
     row("cpu", resources.cpu, desiredResources.cpu, ""),
     row("memory", resources.memory_mb, desiredResources.memory_mb, " MiB", memory),
     row("disk", resources.disk_gb, desiredResources.disk_gb, " GiB", disk + media),
-    ...(isInBucket ? [["media", `${mediaBytes} in ${files}, in the bucket of the server`] as [string, string]] : []),
+    ...(isInBucket ? [["media", describeBucket(usage, now)] as [string, string]] : []),
     row("workers", resources.workers, desiredResources.workers, ""),
     ["used", `${formatAge(used.cpu_seconds)} of processors, awake ${formatAge(used.awake_seconds)}`],
   ];
+}
+
+/** When the usage was counted: what was written since then is not part of it. */
+function describeAge(measuredAt: string | null | undefined, now: number): string {
+  return measuredAt == null ? "" : `, counted ${formatAge(Math.max(0, (now - Date.parse(measuredAt)) / 1000))} ago`;
+}
+
+/** What a media store holds in the bucket of the server's operator. */
+function describeBucket(usage: NonNullable<Database["usage"]>, now: number): string {
+  const { media_bytes: bytes = 0, media_limit_bytes: limit, media_objects: objects = 0 } = usage;
+  const used = `${formatBytes(bytes)} in ${count(objects, "media file")}, in the bucket of the server`;
+  const full = limit != null && bytes >= limit ? "; FULL: files are refused until media_gb is increased" : "";
+  return `${limit == null ? "" : `${limit / 1024 ** 3} GiB   `}${used}${describeAge(usage.measured_at, now)}${full}`;
 }
 
 function describeImage({ bytes, hash, packages, python, source }: Database["image"]): string {

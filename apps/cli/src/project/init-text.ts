@@ -15,6 +15,7 @@ export const SERVICE_TOML = `# The root of this project, and what its databases 
 # cpu = 1
 # memory_mb = 1024
 # disk_gb = 10
+# media_gb = 100                    # its files, where the server has a bucket for them
 # workers = 1
 `;
 

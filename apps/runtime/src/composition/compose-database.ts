@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
-import { readMediaUse } from "@appdb/engine/media/media-objects";
+import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { ManagedStore } from "@appdb/media/files/managed-store";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
-import { refuseWrites, tellDiskRoom } from "@appdb/postgres/client/refuse-writes";
+import { refuseWrites, tellDiskRoom, tellMediaLimit } from "@appdb/postgres/client/refuse-writes";
 import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
@@ -25,6 +25,8 @@ import { openManagedStore } from "../media/open-managed-store.ts";
 
 /** Timeout for PostgreSQL's list of connections. */
 const HEALTH_MS = 1_500;
+
+const GB = 1024 ** 3;
 
 const { cache, home, scratch, uploads } = MEDIA_FOLDERS;
 
@@ -98,6 +100,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const createRunner: CreateFillRunner = (database, ...job) =>
     createFillRunner({ limits, log, runtimes, mediaOf: () => spec.media }, database, ...job);
   const isInBucket = spec.media.objects !== undefined;
+  const mediaLimit = spec.media_gb === undefined ? undefined : spec.media_gb * GB;
   const disk = new DiskGuard({
     folders: [
       spec.data_folder,
@@ -106,8 +109,9 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       // files that were stored before the server had a bucket use the disk, and are not many more later
       ...[cache, uploads, scratch, ...(isInBucket ? [home] : [])].map((name) => join(spec.media.folder, name)),
     ],
-    readMedia: () => readMediaUse(sql, home),
+    readMedia: async () => (await readLimitedUse(sql)) ?? (await readMediaUse(sql, home)),
     is_media_in_bucket: isInBucket,
+    media_limit_bytes: mediaLimit,
     uri: spec.uri,
     media_uri: spec.media.home_address ?? spec.uri,
     resources: spec.resources,
@@ -174,10 +178,11 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   });
   let prepared: Promise<void> | undefined;
   const ready = () => {
-    prepared ??= postgres.start().then(() => {
+    prepared ??= postgres.start().then(async () => {
       // opens the connection early; if this fails, the next health check reports it
       watching.query({ text: "select 1" }).catch(() => undefined);
-      return upgradeCatalog(sql, migrations);
+      await tellMediaLimit(superuser, mediaLimit);
+      return await upgradeCatalog(sql, migrations);
     });
     return prepared;
   };

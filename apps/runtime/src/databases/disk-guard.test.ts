@@ -29,6 +29,7 @@ function guardOf(folder: string, given: Partial<DiskGuardDeps> = {}): DiskGuard 
     tellRoom: async () => undefined,
     readMedia: async () => ({ bytes: 0, objects: 0 }),
     is_media_in_bucket: false,
+    media_limit_bytes: undefined,
   };
   return new DiskGuard({ ...usual, ...given });
 }
@@ -66,7 +67,10 @@ test("a media store in the bucket of the operator uses no disk, and its size is 
   using guard = guardOf(folder, {
     readMedia: async () => ({ objects: 3, bytes: 5 * GB }),
     is_media_in_bucket: true,
+    media_limit_bytes: 7 * GB,
   });
+  const begun = Date.now();
+  expect(guard.describe().measured_at).toBeNull();
   try {
     await guard.admit();
     expect(guard.describe()).toMatchObject({
@@ -75,7 +79,9 @@ test("a media store in the bucket of the operator uses no disk, and its size is 
       media_bytes: 5 * GB,
       media_objects: 3,
       is_media_in_bucket: true,
+      media_limit_bytes: 7 * GB,
     });
+    expect(Date.parse(guard.describe().measured_at ?? "")).toBeGreaterThanOrEqual(begun);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -132,6 +138,7 @@ test.each([
     refuseWrites: async () => undefined,
     tellRoom: async (bytes) => void rooms.push(bytes),
     is_media_in_bucket: false,
+    media_limit_bytes: undefined,
     readMedia: async () => ({ objects: 3, bytes: 600 * MB }),
   });
   try {

@@ -57,7 +57,14 @@ export function nextLook(roomBytes: number): number {
 
 type DescribedDisk = Pick<
   PodHealth,
-  "disk_bytes" | "disk_limit_bytes" | "is_disk_full" | "media_bytes" | "media_objects" | "is_media_in_bucket"
+  | "disk_bytes"
+  | "disk_limit_bytes"
+  | "is_disk_full"
+  | "media_bytes"
+  | "media_objects"
+  | "is_media_in_bucket"
+  | "media_limit_bytes"
+  | "measured_at"
 >;
 
 export interface DiskGuardDeps {
@@ -67,6 +74,8 @@ export interface DiskGuardDeps {
   readMedia(): Promise<MediaUse>;
   /** Whether its objects are in the operator's bucket, where they use no disk. */
   readonly is_media_in_bucket: boolean;
+  /** Maximum bytes of these objects, if they have a limit of their own. */
+  readonly media_limit_bytes: number | undefined;
   readonly uri: string;
   /** The address of its media store. */
   readonly media_uri: string;
@@ -92,6 +101,8 @@ export class DiskGuard implements Disposable {
   #media: MediaUse = { objects: 0, bytes: 0 };
   /** When the last measurement began, by `performance.now()`. */
   #measuredAt = 0;
+  /** The same for people. */
+  #measuredTime: string | null = null;
   #isFull = false;
   /** The last value set in PostgreSQL. */
   #isTold: boolean | undefined;
@@ -135,6 +146,7 @@ export class DiskGuard implements Disposable {
   async #look(): Promise<void> {
     const { folders, is_media_in_bucket: isInBucket, log, readMedia, uri } = this.#deps;
     const begunAt = performance.now();
+    const begunTime = new Date().toISOString();
     try {
       this.#media = await readMedia();
     } catch (error) {
@@ -144,6 +156,7 @@ export class DiskGuard implements Disposable {
       const files = await measureFolders(folders);
       this.#use = { ...files, data_bytes: files.data_bytes + (isInBucket ? 0 : this.#media.bytes) };
       this.#measuredAt = begunAt;
+      this.#measuredTime = begunTime;
     } catch (error) {
       if (!hasCode(error, "ENAMETOOLONG", "EACCES")) {
         // the last result stays valid until the next check
@@ -201,6 +214,8 @@ export class DiskGuard implements Disposable {
       media_bytes: this.#media.bytes,
       media_objects: this.#media.objects,
       is_media_in_bucket: this.#deps.is_media_in_bucket,
+      media_limit_bytes: this.#deps.media_limit_bytes ?? null,
+      measured_at: this.#measuredTime,
     };
   }
 

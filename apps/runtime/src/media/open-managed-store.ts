@@ -40,7 +40,7 @@ export async function openManagedStore(place: ManagedStorePlace): Promise<Manage
   return new ManagedStore({
     sql,
     names: new MediaNames(sql, HOME_STORE),
-    objects: new MediaObjects(sql),
+    objects: new MediaObjects(sql, { uri }),
     store_name: HOME_STORE,
     store: openHomeStore({ folder: home, owner, objects, address: uri }),
     mark,

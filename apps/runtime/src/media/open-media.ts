@@ -113,7 +113,7 @@ export function openMedia({
     if (address.kind === "file" && place.home_address !== undefined) throw noFolder(name);
     return await openStore(address, { environment: env });
   };
-  const objects = new MediaObjects(sql);
+  const objects = new MediaObjects(sql, { uri: ownUri });
   const names = new MediaNames(sql, HOME_STORE);
   const whileWritable = whileAllowed(() => objects.requireWritable());
   const admitUpload = createUploadRoom(() => readDiskRoom(sql), ownUri);

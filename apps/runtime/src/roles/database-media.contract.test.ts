@@ -30,7 +30,7 @@ let spec: DatabasePodSpec;
 
 beforeAll(async () => {
   pods = openTestPods();
-  spec = await pods.spec();
+  spec = await pods.spec({ media_gb: 1 });
   const uploads = join(spec.media.folder, "uploads");
   mkdirSync(uploads, { recursive: true });
   writeFileSync(join(uploads, "0123.part"), "of a killed pod");
@@ -113,6 +113,8 @@ test("files are put before the first table, listed, read and removed, and count 
   expect(partsIn(join(spec.media.folder, "uploads"))).toEqual([]);
   const full = await pod.ask("POST", "/v1/media/write", { files: [{ name: "x", bytes: 10 ** 12 }] });
   expect([full.status, full.json().code]).toEqual([507, "media_store_full"]);
+  expect(full.json().detail).toMatch(/room for 1043741824: 0\.03 GB are used by 1 file, and media_gb is 1\.$/);
+  expect(usage).toMatchObject({ stored: { bytes: BYTES }, room_bytes: 1024 ** 3 - BYTES, room_of: "media_gb" });
   expect((await pod.ask("POST", "/v1/media/remove", { names: ["films/long.bin"] })).json()).toEqual({
     removed: 1,
     missing: [],

@@ -64,7 +64,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
   await using _api = await listenToPod(api, spec.run_folder);
   log.info({ version: VERSION, uri: spec.uri, instance: spec.instance }, "the pod listens");
   mkdirSync(spec.scratch_folder, { recursive: true });
-  const awaitTables = (sql: SqlPool) => awaitCatalog(sql, readCatalogMigrations(), stop.requested);
+  const awaitTables = (sql: SqlPool) => awaitCatalog(sql, readCatalogMigrations(), stop.requested, log);
   await withService({ ...workingSpec(spec), awaitTables }, log, async (service) => {
     stats = service.stats;
     const socket = join(spec.run_folder, "http.sock");

@@ -31,6 +31,17 @@ test("a bucket gets the variables of its cloud, which are not shown", () => {
   expect(inspect(config, { depth: 9 }) + JSON.stringify(config)).not.toContain("hidden");
 });
 
+test("a media store in the bucket has a default and a maximum size", () => {
+  const bounds = (env: Record<string, string>) => read({ SERVICE_MEDIA_URL: "s3://bucket", ...env }).media?.bounds;
+  expect(bounds({ SERVICE_MEDIA_GB: "" })).toEqual({ default_gb: 100, max_gb: 1_000 });
+  expect(bounds({ SERVICE_MAX_MEDIA_GB: "20" })).toEqual({ default_gb: 20, max_gb: 20 });
+  expect(bounds({ SERVICE_MEDIA_GB: "5", SERVICE_MAX_MEDIA_GB: "20" })).toEqual({ default_gb: 5, max_gb: 20 });
+  expect(() => bounds({ SERVICE_MEDIA_GB: "30", SERVICE_MAX_MEDIA_GB: "20" })).toThrow(
+    "SERVICE_MEDIA_GB: is 30, and SERVICE_MAX_MEDIA_GB is 20: no database can have it",
+  );
+  expect(() => bounds({ SERVICE_MEDIA_GB: "0" })).toThrow("SERVICE_MEDIA_GB");
+});
+
 test.each(["file:///srv", "mediafs://acme:main/home", "s3://Bucket", "https://bucket", "s3://key:secret@bucket"])(
   "what is not a bucket is refused without its value: %s",
   (address) => {

@@ -10,7 +10,7 @@ import { z } from "zod";
 import { type BuildsConfig, buildSettings, toBuildsConfig } from "./config-builds.ts";
 import { type GatewayConfig, gatewaySettings, refuseGatewaySettings, toGatewayConfig } from "./config-gateway.ts";
 import { type IdentityConfig, identitySettings, needsMailTls, toIdentityConfig } from "./config-identity.ts";
-import { type MediaConfig, mediaSettings, toMediaConfig } from "./config-media.ts";
+import { type MediaConfig, mediaSettings, refuseCrossedMedia, toMediaConfig } from "./config-media.ts";
 import { type PodsConfig, podSettings, refuseCrossedBounds, toPodsConfig } from "./config-pods.ts";
 import { type QuotasConfig, quotaSettings, toQuotasConfig } from "./config-quotas.ts";
 
@@ -182,6 +182,7 @@ const settingsSchema = z
     needs("SERVICE_OIDC_CLIENT_ID", "SERVICE_OIDC_ISSUER");
     needs("SERVICE_OIDC_CLIENT_SECRET", "SERVICE_OIDC_ISSUER");
     refuseCrossedBounds(found, context);
+    refuseCrossedMedia(found, context);
     refuseGatewaySettings(found, found.SERVICE_ROLES.includes("gateway"), context);
     if (!LOOPBACK.includes(found.SERVICE_HOST) && found.SERVICE_PUBLIC_URL === undefined) {
       const message = `is required when SERVICE_HOST is ${found.SERVICE_HOST}: links and cookies need it`;

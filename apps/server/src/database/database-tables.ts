@@ -32,6 +32,8 @@ interface DatabaseTable {
     media_bytes?: number;
     media_objects?: number;
     is_media_in_bucket?: boolean;
+    media_limit_bytes?: number | null;
+    measured_at?: string | null;
   }> | null;
   /** A bigint, like `awake_ms`: total of all its pods. */
   cpu_ms: Generated<string>;

@@ -11,6 +11,8 @@ const settingsSchema = z.strictObject({
   db_output_media_dest: z.string().nullable(),
   /** Absent: none. */
   db_media_sources: z.array(z.string()).optional(),
+  /** Absent: the server's default. */
+  media_gb: z.int().optional(),
 });
 
 /** The requested state of a database: `control.databases.desired`. */

@@ -20,6 +20,8 @@ export interface DatabasePodInput {
   readonly token: Secret;
   /** Whether the operator has a bucket for media. */
   readonly has_bucket: boolean;
+  /** Limit of its media store there without a setting of its own. */
+  readonly default_media_gb: number | undefined;
   /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
   readonly secrets: ReadonlyMap<string, Secret>;
@@ -64,6 +66,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
       disk_gb: resources.disk_gb,
       settings: desired.settings,
     }),
+    ...(bucket === undefined ? {} : { media_gb: desired.settings.media_gb ?? input.default_media_gb }),
     notices: noticesOf(omitted),
   };
   return {

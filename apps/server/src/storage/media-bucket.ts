@@ -13,6 +13,8 @@ export interface BucketPart {
 
 /** The bucket of the operator, in which each database has a part. */
 export interface MediaBucket extends AsyncDisposable {
+  /** Maximum size of the part of a database that sets none. */
+  readonly default_gb: number;
   /** The objects of one database, by the keys that it gives them. */
   open(database: BucketPart): Promise<MediaStore>;
   /** Whether it can be used: lists, and also writes. @throws AppError of the store */
@@ -26,7 +28,7 @@ export interface MediaBucket extends AsyncDisposable {
 const CHECKED = "check/written-by-the-server";
 
 /** Opens the bucket. The SDK is loaded with the first request. */
-export function openMediaBucket({ bucket, environment }: MediaConfig): MediaBucket {
+export function openMediaBucket({ bounds, bucket, environment }: MediaConfig): MediaBucket {
   let opening: Promise<MediaStore> | undefined;
   const openWhole = () => {
     opening ??= openStore(bucket, { environment: revealAll(environment) }).catch((error: unknown) => {
@@ -37,6 +39,7 @@ export function openMediaBucket({ bucket, environment }: MediaConfig): MediaBuck
   };
   const open = async ({ id, org_id: orgId }: BucketPart) => storeBelow(await openWhole(), `${orgId}/${id}/`);
   return {
+    default_gb: bounds.default_gb,
     open,
     async check(how) {
       const store = await openWhole();

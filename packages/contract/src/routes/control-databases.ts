@@ -87,6 +87,10 @@ export const databaseSchema = z.object({
       media_objects: z.int().optional(),
       /** Whether `media_bytes` are in the bucket of the server's operator. Otherwise they are a part of `disk_bytes`. */
       is_media_in_bucket: z.boolean().optional(),
+      /** The limit of these in the bucket; null if `disk_limit_bytes` is. */
+      media_limit_bytes: z.int().nullable().optional(),
+      /** When the bytes on disk and of media were counted. */
+      measured_at: z.string().nullable().optional(),
     })
     .nullable(),
   /** Sums over all of its pods since its creation, at most half a minute old: CPU time, and time awake. */

@@ -57,6 +57,8 @@ export const mediaUsageSchema = z.object({
   stored: z.object({ objects: z.int(), bytes: z.int() }),
   /** Bytes that can still be stored; null where only the disk of the machine sets a limit. */
   room_bytes: z.int().nullable(),
+  /** The setting that bounds them. */
+  room_of: z.enum(["disk_gb", "media_gb"]).nullable(),
 });
 export type MediaUsage = z.infer<typeof mediaUsageSchema>;
 

@@ -108,6 +108,7 @@ function flatQuery(query: Query, similarities: ReadonlyMap<string, AskedSimilari
 /** Every distinct expression of a query. */
 export function expressionsOf(query: Query): Expr[] {
   const found: Expr[] = [...query.group_by];
+  for (const { member } of [query.from, ...query.joins]) if (member !== undefined) found.push(member);
   for (const { on } of query.joins) if (on !== null) found.push(on);
   if (query.where !== null) found.push(query.where);
   for (const { expr } of [...query.select, ...query.order_by]) found.push(expr);
@@ -149,7 +150,8 @@ export function mapExpressions(query: Query, change: (expr: Expr) => Expr): Quer
   const orNull = (expr: Expr | null) => (expr === null ? null : change(expr));
   return {
     ...query,
-    joins: query.joins.map((join) => ({ ...join, on: orNull(join.on) })),
+    from: ofMembers(query.from, change),
+    joins: query.joins.map((join) => ({ ...ofMembers(join, change), on: orNull(join.on) })),
     where: orNull(query.where),
     group_by: query.group_by.map(change),
     select: query.select.map(({ name, expr }) => ({ name, expr: change(expr) })),
@@ -158,6 +160,10 @@ export function mapExpressions(query: Query, change: (expr: Expr) => Expr): Quer
     offset: orNull(query.offset),
     tail: orNull(query.tail),
   };
+}
+
+function ofMembers<Ref extends Query["from"]>(ref: Ref, change: (expr: Expr) => Expr): Ref {
+  return ref.member === undefined ? ref : { ...ref, member: change(ref.member) };
 }
 
 function readsByAlias(query: Query): Map<string, Set<string>> {

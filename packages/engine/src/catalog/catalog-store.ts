@@ -1,3 +1,4 @@
+import type { Expr } from "@appdb/contract/expressions";
 import type { OnError } from "@appdb/contract/jobs";
 import type { ManifestColumn, ManifestFunction, ManifestTable } from "@appdb/contract/manifest";
 import type { SqlConnection } from "../ports.ts";
@@ -158,7 +159,7 @@ export async function rememberRenames(
 export async function insertColumn(
   sql: SqlConnection,
   tableId: number,
-  to: ManifestColumn,
+  to: Omit<ManifestColumn, "source">,
   state: CatalogColumn["state"],
 ): Promise<number> {
   const { rows } = await sql.query({
@@ -197,6 +198,18 @@ export async function updateColumn(sql: SqlConnection, id: number, to: ManifestC
       jsonOf(to.type),
       jsonOf(to.default),
     ],
+  });
+}
+
+/** Stores the expression of a computed column, if it is another one. */
+export async function storeExpression(
+  sql: SqlConnection,
+  { id, computed }: Pick<CatalogColumn, "id" | "computed">,
+  expr: Expr,
+): Promise<void> {
+  await sql.query({
+    text: "update appdb.columns set computed = $2::json where id = $1 and computed::jsonb is distinct from $2::jsonb",
+    values: [id, JSON.stringify({ ...computed, expr })],
   });
 }
 

@@ -45,6 +45,8 @@ export interface ViewDefinition {
   }[];
   /** Names of its own and inherited indexes in the table, by their declared names. */
   readonly indexes: Readonly<Record<string, string>>;
+  /** Its definition once a job has computed the shadows of its columns (shadow-columns.ts); absent for none. */
+  readonly next?: ViewDefinition;
 }
 
 export interface CatalogTable {

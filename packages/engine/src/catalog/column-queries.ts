@@ -57,7 +57,7 @@ export function functionsReadBy({ expr, queries = [] }: Computed): string[] {
   for (const inner of queries.flatMap(({ query }) => expressionsOf(query))) {
     visit(inner, (node) => {
       if (node.node === "udf") ids.add(node.function);
-      if (node.node === "aggregate" && node.is_udf) ids.add(node.fn);
+      if ((node.node === "aggregate" || node.node === "window") && node.is_udf) ids.add(node.fn);
     });
   }
   return [...ids];

@@ -55,11 +55,11 @@ export function createTable(
 
 /** Stored non-nullable columns and key columns are NOT NULL. Other computed columns are nullable in PostgreSQL,
  *  whatever their type says, because a failed cell has no value. */
-function isNotNull(column: ManifestColumn): boolean {
+function isNotNull(column: Omit<ManifestColumn, "source">): boolean {
   return column.primary_key || (column.computed === null && !column.nullable);
 }
 
-function columnDefinition(column: ManifestColumn): string {
+function columnDefinition(column: Omit<ManifestColumn, "source">): string {
   const defaultClause = column.default == null ? "" : ` default ${defaultSql(column.default, column.type)}`;
   const notNull = isNotNull(column) ? " not null" : "";
   return `${quoteIdent(column.name)} ${storageType(column.type)}${storageCollation(column.type)}${defaultClause}${notNull}`;
@@ -156,7 +156,7 @@ export function dropIndex(folder: string, sqlName: string, options: { readonly c
 }
 
 /** A computed column is added as nullable and filled later. */
-export function addColumn(table: TableName, column: ManifestColumn): readonly string[] {
+export function addColumn(table: TableName, column: Omit<ManifestColumn, "source">): readonly string[] {
   return [
     `alter table ${quoteTable(table)} add column ${columnDefinition(column)}`,
     ...(column.comment === null ? [] : [commentOnColumn(table, column.name, column.comment)]),
@@ -166,6 +166,11 @@ export function addColumn(table: TableName, column: ManifestColumn): readonly st
 /** Drops a column with its cell errors. A later column of that name must not inherit them. */
 export function dropColumn(table: TableName, name: string): readonly string[] {
   return [`alter table ${quoteTable(table)} drop column ${quoteIdent(name)}`, forgetErrors(table, name)];
+}
+
+/** Drops a column without cell errors, if there is one. */
+export function dropShadow(table: TableName, name: string): string {
+  return `alter table ${quoteTable(table)} drop column if exists ${quoteIdent(name)}`;
 }
 
 /** Removes a column's cell errors from all rows. */

@@ -1,6 +1,8 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogColumn, CatalogIndex, CatalogTable } from "./catalog.ts";
 import { isSameExpr, isSameType } from "./compare.ts";
+import { guardOf } from "./guards.ts";
+import { isShadow } from "./shadow-columns.ts";
 
 /**
  * Names the hidden columns of a declared table. A stored column with the same vectors gives its name: content
@@ -9,13 +11,16 @@ import { isSameExpr, isSameType } from "./compare.ts";
 export function nameHidden(stored: CatalogTable, declared: ManifestTable): ManifestTable {
   const hidden = declared.columns.filter(isVectors);
   if (hidden.length === 0) return declared;
-  const unused = new Set(stored.columns.filter(isVectors));
+  const unused = new Set(stored.columns.filter((column) => isVectors(column) && !isShadow(column)));
   const names = new Map<string, string>();
-  for (const column of hidden) {
-    const same = [...unused].find((candidate) => isSameVectorColumn(candidate, column));
-    if (same === undefined) continue;
-    unused.delete(same);
-    names.set(column.name, same.name);
+  // Next the vectors of a view with another condition, which has the same ones for the rows that stay.
+  for (const isSame of [isSameVectorColumn, isSameForMembers]) {
+    for (const column of hidden.filter(({ name }) => !names.has(name))) {
+      const same = [...unused].find((candidate) => isSame(candidate, column));
+      if (same === undefined) continue;
+      unused.delete(same);
+      names.set(column.name, same.name);
+    }
   }
   const usedNames = new Set([...stored.columns.map((column) => column.name), ...names.values()]);
   for (const { name } of hidden) {
@@ -68,6 +73,12 @@ export function shownColumn(table: Pick<CatalogTable, "indexes">, column: string
 function isSameVectorColumn(stored: CatalogColumn, declared: ManifestColumn): boolean {
   if (stored.computed === null || declared.computed === null) return false;
   return isSameExpr(stored.computed.expr, declared.computed.expr) && isSameType(stored.type, declared.type);
+}
+
+function isSameForMembers(stored: CatalogColumn, declared: ManifestColumn): boolean {
+  if (stored.computed === null || declared.computed === null || !isSameType(stored.type, declared.type)) return false;
+  const [before, now] = [guardOf(stored.computed.expr), guardOf(declared.computed.expr)];
+  return before.member !== null && now.member !== null && isSameExpr(before.value, now.value);
 }
 
 function freeName(name: string, usedNames: ReadonlySet<string>): string {

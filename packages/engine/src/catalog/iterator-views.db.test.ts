@@ -79,6 +79,7 @@ api.add_insert_route(Doc, path="/add", on_error="ignore")
 api.add_insert_route(Doc, path="/add/strictly")
 api.add_update_route(Doc, path="/change")
 api.add_delete_route(Doc, path="/drop")
+api.add_compute_route(W, path="/preview", outputs=[W.id, W.pos, W.word, W.loud])
 for each in (docs, found, all_words, long, spelled):
     api.add_query_route(path=f"/{each.__name__}", query=each)
 `;
@@ -101,6 +102,9 @@ async function rowsOf(
   expect(status, JSON.stringify(json)).toBe(200);
   return json.rows;
 }
+
+/** All rows that are made, from one snapshot of each view. */
+const made = async (served: ServedRoutes) => JSON.stringify(await rowsOf("/all_words", served));
 
 test("each row of the base makes rows in its transaction, which change and go with it", async () => {
   tested = await openTestApplication(appWith());
@@ -274,7 +278,13 @@ test.each([1, 2, 3])("after random writes, iterator views equal ones computed fr
     const kind = random.pick(["add", "add", "change", "change", "drop"] as const);
     if (step % 12 === 11) {
       least = random.int(1, 4);
-      await tested.finish(await tested.update(appWith({ least })));
+      const before = await made(served);
+      const jobs = await tested.update(appWith({ least }));
+      const ended = tested.finish(jobs);
+      const meanwhile = new Set([await made(served), await made(served)]);
+      await ended;
+      const after = await made(served);
+      for (const one of meanwhile) expect([before, after]).toContain(one);
       await other?.[Symbol.asyncDispose]();
       other = await tested.serve(appWith({ least }));
       served = other;
@@ -297,6 +307,8 @@ test.each([1, 2, 3])("after random writes, iterator views equal ones computed fr
     const found = await rowsOf("/all_words", served);
     const sorted = found.sort((a, b) => Number(a.id) - Number(b.id) || Number(a.pos) - Number(b.pos));
     expect(sorted.map(({ id: of, pos, word, loud }) => ({ id: of, pos, word, loud }))).toEqual(expected);
+    const preview = await served.post("/preview", { id, ...(docs.get(id) ?? { title: "", body: null }) });
+    expect(preview.json).toEqual(expected.filter((row) => row.id === id));
     const long = (await rowsOf("/long", served)).map(({ word }) => word).sort();
     expect(long).toEqual(expected.flatMap(({ word }) => (word.length > 3 ? [word] : [])).sort());
     const letters = (await rowsOf("/spelled", served)).map(({ word }) => word).sort();

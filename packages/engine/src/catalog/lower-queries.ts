@@ -1,4 +1,3 @@
-import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import { mapParts, visit } from "../expressions/tree.ts";
@@ -16,7 +15,10 @@ export function both(first: Expr | null, second: Expr): Expr {
   return { node: "call", fn: "op.and", args: [first, second], kwargs: {}, type: BOOL_TYPE, nullable };
 }
 
-/** The query over the views' tables. @throws app_invalid for a join that may keep rows outside of a view */
+/**
+ * The query over the views' tables. Conditions of views are part of its own conditions, which indexes serve. A right or
+ * full join keeps rows for which these are false: there, a view is a selection of the rows of its table.
+ */
 export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, DeclaredView>): ManifestQuery {
   const { query } = named;
   const refs = [query.from, ...query.joins];
@@ -27,15 +29,6 @@ export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, Decl
     }),
   );
   if (byAlias.size === 0) return named;
-  const outer = query.joins.find(({ kind }) => kind === "right" || kind === "full");
-  if (outer !== undefined) {
-    const { file, line } = named.source;
-    throw appError("app_invalid", {
-      detail: `${file}:${line}: The query ${named.id} has a ${outer.kind} join and reads the view ${[...byAlias.values()][0]?.name}.`,
-      hint: "Use an inner or left join, or read the view's table with the condition in where().",
-      meta: { query: named.id },
-    });
-  }
   const toTable = (expr: Expr): Expr => inTable(expr, query.from.as, byAlias);
   const mapped = mapExpressions(query, toTable);
   const condition = (alias: string): Expr | null => {
@@ -44,26 +37,32 @@ export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, Decl
   };
   const tableOf = (table: string): string => views.get(table)?.table ?? table;
   const upOf = upsIn(query, byAlias);
-  const own = condition(query.from.as);
+  const selects = query.joins.some(({ kind }) => kind === "right" || kind === "full");
+  const ofSelection = ({ table, as }: ManifestQuery["query"]["from"]): ManifestQuery["query"]["from"] => {
+    const member = selects ? condition(as) : null;
+    return member === null ? { table: tableOf(table), as } : { table: tableOf(table), as, member };
+  };
+  const own = selects ? null : condition(query.from.as);
   let where = mapped.where === null || own === null ? (own ?? mapped.where) : both(own, mapped.where);
   const joins = mapped.joins.flatMap((join) => {
-    const member = condition(join.as);
-    const kind = join.kind === "left" ? "left" : "inner";
+    const member = selects ? null : condition(join.as);
+    // The rows of a view have their base. Where the view's row is missing, its base's columns are null, too.
+    const kind = join.kind === "left" || join.kind === "full" ? "left" : "inner";
     const bases = baseJoins(join.as, byAlias.get(join.as), upOf.get(join.as) ?? 0, kind).map((base) => {
       return join.on === null ? base : { ...base, is_within: true };
     });
-    const table = tableOf(join.table);
-    if (member === null) return [{ ...join, table }, ...bases];
+    const ref = ofSelection(join);
+    if (member === null) return [{ ...join, ...ref }, ...bases];
     if (join.kind === "cross" || join.on === null) {
       where = both(where, member);
-      return [{ ...join, table }, ...bases];
+      return [{ ...join, ...ref }, ...bases];
     }
-    return [{ ...join, table, on: both(member, join.on) }, ...bases];
+    return [{ ...join, ...ref, on: both(member, join.on) }, ...bases];
   });
   const first = baseJoins(query.from.as, byAlias.get(query.from.as), upOf.get(query.from.as) ?? 0, "inner");
   return {
     ...named,
-    query: { ...mapped, from: { ...query.from, table: tableOf(query.from.table) }, joins: [...first, ...joins], where },
+    query: { ...mapped, from: ofSelection(query.from), joins: [...first, ...joins], where },
   };
 }
 

@@ -1,5 +1,6 @@
 import { isComputeRoute, type ManifestColumn, type ManifestRoute, type ManifestTable } from "@appdb/contract/manifest";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
+import { type LoweredTables, lowerMadeRoute } from "./lower-made-routes.ts";
 import type { DeclaredView } from "./lower-views.ts";
 import { viewColumnName } from "./sql-names.ts";
 
@@ -26,9 +27,10 @@ export function withMember(table: ManifestTable, view: DeclaredView): ManifestTa
 }
 
 /** A compute route over a view computes a row of the view's table. Other routes over views are refused when checked. */
-export function lowerRoute(route: ManifestRoute, views: ReadonlyMap<string, DeclaredView>): ManifestRoute {
+export function lowerRoute(route: ManifestRoute, { tables, views }: LoweredTables): ManifestRoute {
   const view = isComputeRoute(route) ? views.get(route.table) : undefined;
   if (view === undefined || !isComputeRoute(route) || route.handler !== null) return route;
+  if (view.bases.length > 0) return lowerMadeRoute(route, view, { tables, views });
   const places = new Map(view.definition.columns.map(({ name, column }) => [name, column]));
   const outputs = route.outputs.map((name) => places.get(name) ?? name);
   return {

@@ -220,9 +220,31 @@ test("a join brings the base of an iterator view if its condition reads it", () 
     { kind: "left", table: "docs", as: "w^1", is_within: true },
   ]);
   expect(joins("inner", call("op.eq", "bool", of("d", "title"), of("w", "word")))).toHaveLength(1);
+  expect(joins("right", same)?.map(({ kind, as }) => [kind, as])).toEqual([
+    ["right", "w"],
+    ["inner", "w^1"],
+  ]);
+  expect(joins("full", same)?.map(({ kind, as }) => [kind, as])).toEqual([
+    ["full", "w"],
+    ["left", "w^1"],
+  ]);
+});
+
+test("a right or full join selects the rows of a view before it joins them", () => {
+  const same = call("op.eq", "bool", { ...col("n", "int"), of: "d" } as Expr, { ...col("n", "int"), of: "w" } as Expr);
+  const small = (kind: "inner" | "left" | "right" | "full") => {
+    const manifest = aManifest({
+      tables: [DOCS, aTable("w", [LOUD], over("docs", SMALL))],
+      queries: [query(kind, same)],
+    });
+    return lowerViews(manifest).queries[0]?.query.joins[0];
+  };
+  const member = { args: [{ of: "w", name: "n" }, {}] };
   for (const kind of ["right", "full"] as const) {
-    expect(() => joins(kind, same)).toThrow(`app.py:7: The query app:q has a ${kind} join and reads the view w.`);
+    expect(small(kind)).toMatchObject({ table: "docs", as: "w", member, on: same });
   }
+  expect(small("left")).toMatchObject({ table: "docs", as: "w", on: { fn: "op.and", args: [member, same] } });
+  expect(small("left")).not.toHaveProperty("member");
 });
 
 test("columns of made rows are marked, and others are not", () => {

@@ -8,11 +8,11 @@ import {
   type ManifestTable,
 } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
-import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
-import { visit } from "../expressions/tree.ts";
+import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import { carryColumns } from "./carried-columns.ts";
 import type { ViewDefinition } from "./catalog.ts";
+import { guarded } from "./guards.ts";
 import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { lowerRoute, withMember } from "./lower-routes.ts";
@@ -48,7 +48,7 @@ const lowered = new WeakMap<Manifest, LoweredManifest>();
 /**
  * Replaces the views of a manifest by hidden columns of their tables and by conditions of its queries. A manifest
  * without views stays as it is, and so does a lowered one. Pure; the result is kept for each manifest.
- * @throws app_invalid for a view over a missing table, over itself, or in a join that it cannot be part of
+ * @throws app_invalid for a view over a missing table or over itself
  */
 export function lowerViews(manifest: Manifest): LoweredManifest {
   const known = lowered.get(manifest);
@@ -99,15 +99,17 @@ function lower(manifest: Manifest): LoweredManifest {
   );
   for (const view of views.values()) {
     const table = tables.get(view.table);
-    if (computing.has(view.name) && table !== undefined) tables.set(view.table, withMember(table, view));
+    if (!computing.has(view.name) || table === undefined || view.bases.length > 0) continue;
+    tables.set(view.table, withMember(table, view));
   }
+  const services = manifest.services.map((service) => ({
+    ...service,
+    routes: service.routes.map((route) => lowerRoute(route, { tables, views })),
+  }));
   return {
     ...manifest,
     tables: [...tables.values()],
-    services: manifest.services.map((service) => ({
-      ...service,
-      routes: service.routes.map((route) => lowerRoute(route, views)),
-    })),
+    services,
     queries: manifest.queries.map((query) => lowerQuery(query, views)),
     views: [...views.values()].filter(({ name, table }) => name !== table),
   };
@@ -266,7 +268,7 @@ function lowerCondition(
   const filter = view?.filter ?? null;
   if (filter === null) return { member: above, condition: null };
   const expr = renameInExpr(filter.expr, names);
-  if (isAlwaysKnown(expr)) return { member: both(above, expr), condition: null };
+  if (isTotalCondition(expr)) return { member: both(above, expr), condition: null };
   const column = nameOf(name);
   const condition: ManifestColumn = {
     name: column,
@@ -282,39 +284,6 @@ function lowerCondition(
     source,
   };
   return { member: { node: "column", name: column, type: BOOL_TYPE, nullable: true }, condition };
-}
-
-/** The operators and functions whose SQL gives a value for any row, so that a condition of them need not be stored. */
-const TOTAL: ReadonlySet<string> = new Set([
-  "op.eq",
-  "op.ne",
-  "op.lt",
-  "op.le",
-  "op.gt",
-  "op.ge",
-  "op.and",
-  "op.or",
-  "op.not",
-  "op.is_null",
-  "op.is_not_null",
-]);
-
-/** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
- *  constants. */
-function isAlwaysKnown(condition: Expr): boolean {
-  let isTotal = compileSql(condition, ROW_COLUMNS) !== undefined;
-  visit(condition, (node) => {
-    if (node.node === "column" || node.node === "literal") return;
-    if (node.node !== "call" || !TOTAL.has(node.fn)) isTotal = false;
-    else if (new Set(node.args.map(({ type }) => type.kind)).size > 1) isTotal = false;
-  });
-  return isTotal;
-}
-
-/** A value for the rows of a view only. Nothing is computed for other rows. */
-function guarded(member: Expr | null, value: Expr): Expr {
-  if (member === null) return value;
-  return { node: "call", fn: "op.when", args: [member, value], kwargs: {}, type: value.type, nullable: true };
 }
 
 /** With `has_default_idxs`, each column of the view that can have an index. */

@@ -39,6 +39,13 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly column: CatalogColumn;
       readonly from: string;
     }
+  /** The index of a view that has another name now. */
+  | {
+      readonly kind: "rename_index";
+      readonly table: CatalogTable;
+      readonly index: CatalogIndex;
+      readonly from: string;
+    }
   /** A declared rename that is impossible; of the table itself when `name` is null. */
   | {
       readonly kind: "refuse_rename";

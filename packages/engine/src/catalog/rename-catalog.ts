@@ -1,7 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestTable } from "@appdb/contract/manifest";
 import { mapParts } from "../expressions/tree.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
+import type { CatalogColumn, CatalogTable, ViewDefinition } from "./catalog.ts";
 import { isSameExpr } from "./compare.ts";
 import { matchNames } from "./match-names.ts";
 import { indexName } from "./sql-names.ts";
@@ -12,6 +12,8 @@ export interface RenamedTable {
   readonly table: CatalogTable;
   readonly from: string | null;
   readonly columns: readonly { readonly id: number; readonly from: string; readonly to: string }[];
+  /** Previous names of renamed indexes, by their ids. */
+  readonly indexes: ReadonlyMap<number, string>;
   readonly refusals: readonly { readonly name: string; readonly reason: string }[];
 }
 
@@ -26,9 +28,35 @@ export function renameCatalogTable(before: CatalogTable, to: ManifestTable, from
   const refusals = matches.flatMap(({ declared, refusal }) =>
     refusal === null ? [] : [{ name: declared.name, reason: refusal }],
   );
-  const isSame = from === null && columns.length === 0;
+  const indexes = renamedIndexes(before, to);
+  const isSame = from === null && columns.length === 0 && indexes.size === 0;
   const table = isSame ? before : withNames(before, to, new Map(columns.map((column) => [column.from, column.to])));
-  return { table, from, columns, refusals };
+  return { table, from, columns, indexes, refusals };
+}
+
+/** An index has a new name if the view that it belongs to has one. After a swap of two names both exist. */
+function renamedIndexes({ indexes }: CatalogTable, to: ManifestTable): ReadonlyMap<number, string> {
+  const taken = new Set(indexes.map(({ name }) => name));
+  return new Map(
+    indexes.flatMap((index) => (taken.has(renamedIndex(index, to)) ? [] : [[index.id, index.name ?? ""]])),
+  );
+}
+
+function renamedIndex({ name }: Pick<CatalogTable["indexes"][number], "name">, { indexes }: ManifestTable) {
+  const renamed = indexes.find(({ renamed_from: was }) => was !== undefined && was === name);
+  return renamed?.name ?? name;
+}
+
+/** A view's definition over columns under their new names. */
+export function renameInDefinition(definition: ViewDefinition, names: ReadonlyMap<string, string>): ViewDefinition {
+  const { member, columns } = definition;
+  return {
+    ...definition,
+    member: member === null ? null : renameInExpr(member, names),
+    columns: columns.map((one) =>
+      one.up === undefined ? { ...one, column: names.get(one.column) ?? one.column } : one,
+    ),
+  };
 }
 
 /** An expression that reads columns under their new names. */
@@ -59,8 +87,7 @@ function withNames(before: CatalogTable, to: ManifestTable, names: ReadonlyMap<s
     })),
     indexes: before.indexes.map((index) => {
       const columns = index.columns.map(nameOf);
-      const renamed = to.indexes.find(({ renamed_from: was }) => was !== undefined && was === index.name);
-      const name = renamed?.name ?? index.name;
+      const name = renamedIndex(index, to);
       const { embedding } = index;
       const values = embedding?.values ?? null;
       const now = {

@@ -1,32 +1,25 @@
-import type { ManifestTable } from "@appdb/contract/manifest";
+import { madeRowsIn, sqlOfMade, travelsAsText } from "../expressions/made-rows.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import { keyExpression } from "./ddl.ts";
+import { loadCatalog } from "./load-catalog.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
-import { identityOf } from "./operations.ts";
+import { isShadow } from "./shadow-columns.ts";
 
 /**
  * The rows of an iterator view are written by triggers of its base's table, so that they follow every write of the row
  * that makes them in its transaction. A column of the base (`rows_of`) gets all rows of the view as one Json object
- * (compute/rows-runner.ts). The trigger stores them in the view's table and leaves their number in the column. A number
- * leaves the rows as they are: an undo restores it.
+ * (RowsText). The trigger computes the columns that SQL computes, stores the rows in the view's table and leaves their
+ * number in the column. A number leaves the rows as they are: an undo restores it.
  */
-export async function installRowTriggers(
-  sql: SqlConnection,
-  folder: string,
-  view: ManifestTable,
-  base: ManifestTable,
-): Promise<void> {
-  const { rows } = await sql.query({
-    text: "select id from appdb.tables where folder = $1 and name = $2",
-    values: [folder, view.name],
-  });
-  const id = Number(rows[0]?.[0]);
-  const table = quoteTable({ folder, name: base.name });
+export async function installRowTriggers(sql: SqlConnection, view: CatalogTable, base: CatalogTable): Promise<void> {
+  const { id } = view;
+  const table = quoteTable(base);
   const column = quoteIdent(view.rows_of?.column ?? "");
-  await sql.query({ text: rowsFunction(id, folder, view, base) });
-  await sql.query({ text: deletedFunction(id, folder, view, base) });
+  await sql.query({ text: rowsFunction(view, base) });
+  await sql.query({ text: deletedFunction(view, base) });
   await sql.query({
     text: `create or replace trigger ${triggerName(id, "rows")} before insert or update of ${column} on ${table}
       for each row execute function ${functionName(id, "rows")}()`,
@@ -35,6 +28,28 @@ export async function installRowTriggers(
     text: `create or replace trigger ${triggerName(id, "deleted")} after delete on ${table} referencing old table as gone
       for each statement execute function ${functionName(id, "deleted")}()`,
   });
+}
+
+/** Writes the triggers of iterator views again whose rows columns of a base are made by other expressions from now on. */
+export async function followMakers(
+  sql: SqlConnection,
+  tables: readonly CatalogTable[],
+  base: CatalogTable,
+  columns: ReadonlySet<string>,
+): Promise<void> {
+  for (const view of tables) {
+    const made = view.rows_of;
+    if (made == null || view.folder !== base.folder || made.table !== base.name || !columns.has(made.column)) continue;
+    await sql.query({ text: rowsFunction(view, base) });
+  }
+}
+
+/** Writes the trigger of an iterator view again, whose table has lost columns. Nothing for another table. */
+export async function followDroppedColumns(sql: SqlConnection, tableId: number): Promise<void> {
+  const { tables } = await loadCatalog(sql);
+  const view = tables.find(({ id }) => id === tableId);
+  const base = tables.find(({ folder, name }) => folder === view?.folder && name === view.rows_of?.table);
+  if (view !== undefined && base !== undefined) await sql.query({ text: rowsFunction(view, base) });
 }
 
 /** Removes the triggers of a view, whose table and column are about to be dropped. */
@@ -52,29 +67,34 @@ function triggerName(id: number, kind: "rows" | "deleted"): string {
   return quoteIdent(`appdb ${kind} of ${id}`);
 }
 
-/** A row that violates the key of the base is not stored, and must not have rows: the statement may skip it silently. */
-function rowsFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
+/**
+ * Row ids are the first one with the number of the row in its last 20 bits, enough for all rows of an iterator: a random id
+ * for each row takes a tenth of the time. 42 random bits are left, in addition to the time and its fraction.
+ *
+ * A row that violates the key of the base is not stored, and must not have rows: the statement may skip it silently.
+ */
+function rowsFunction(view: CatalogTable, base: CatalogTable): string {
   const column = quoteIdent(view.rows_of?.column ?? "");
-  const identity = quoteIdent(identityOf(base));
-  const made = view.columns.filter(({ name }) => name !== BASE_ROW);
-  const names = made.map(({ name }) => quoteIdent(name));
-  const given = [...names, "_errors"].map((name) => `${name} text`).join(", ");
-  const arrays = made.map(({ name, type }) => `g.${quoteIdent(name)}::${transportType(type)}[]`);
-  const values = made.map(({ name, type }) => fromTransport(`u.${quoteIdent(name)}`, type));
+  const identity = quoteIdent(base.identity);
+  const names = madeColumns(view).map(({ name }) => quoteIdent(name));
+  const source = rowsSource(view, base);
   const types = new Map(base.columns.map((one) => [one.name, one.type]));
   const key = base.primary_key.map((name) => {
     const [own, other] = [`new.${quoteIdent(name)}`, `t.${quoteIdent(name)}`];
     return `${keyExpression(other, types.get(name))} = ${keyExpression(own, types.get(name))}`;
   });
   const isTaken =
-    key.length === 0 || identityOf(base) !== "_row"
+    key.length === 0 || base.identity !== "_row"
       ? "false"
-      : `exists (select from ${quoteTable({ folder, name: base.name })} as t where ${key.join(" and ")})`;
-  const target = quoteTable({ folder, name: view.name });
+      : `exists (select from ${quoteTable(base)} as t where ${key.join(" and ")})`;
+  const target = quoteTable(view);
   return triggerFunction(
-    functionName(id, "rows"),
-    `declare
+    functionName(view.id, "rows"),
+    // Columns of the view can have the names of variables.
+    `#variable_conflict use_column
+declare
   given json := new.${column};
+  first text := uuidv7();
   made bigint;
 begin
   if tg_op = 'UPDATE' and (given is null or json_typeof(given) = 'object') then
@@ -82,9 +102,7 @@ begin
   end if;
   if json_typeof(given) = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
     insert into ${target} ("_row", ${quoteIdent(BASE_ROW)}, ${names.join(", ")}, _errors)
-    select uuidv7(), new.${identity}, ${values.join(", ")}, u._errors
-    from json_to_record(given) as g(${given}),
-      unnest(${[...arrays, "g._errors::jsonb[]"].join(", ")}) as u(${names.join(", ")}, _errors);
+    select (left(first, 31) || lpad(to_hex(pos), 5, '0'))::uuid, new.${identity}, ${names.join(", ")}, _errors from ${source};
     get diagnostics made = row_count;
     new.${column} := to_json(made);
   end if;
@@ -93,12 +111,47 @@ end`,
   );
 }
 
-function deletedFunction(id: number, folder: string, view: ManifestTable, base: ManifestTable): string {
-  const identity = quoteIdent(identityOf(base));
+/**
+ * A FROM list over the rows of `given`. The values of each column are one Json array: PostgreSQL reads it several times
+ * faster than the text of an array, whose quotes are escaped twice.
+ */
+function rowsSource(view: CatalogTable, base: CatalogTable): string {
+  const expr = base.columns.find(({ name }) => name === view.rows_of?.column)?.computed?.expr;
+  const rows = expr === undefined ? undefined : madeRowsIn(expr);
+  if (rows === undefined) throw new Error(`The table ${base.name} has no column that makes the rows of ${view.name}.`);
+  const bySql = sqlOfMade(rows);
+  const outputs = new Set(rows.outputs.filter((output) => !travelsAsText(output)).map(({ name }) => name));
+  const sent = madeColumns(view).filter(({ name }) => name !== "pos" && !bySql.has(name));
+  const lists = sent.map(
+    ({ name }) => `json_array_elements_text(g.${outputs.has(name) ? "given" : "computed"} -> ${quoteLiteral(name)})`,
+  );
+  const values = sent.map(({ name, type }) => {
+    const text = `u.${quoteIdent(name)}`;
+    const sqlType = transportType(type);
+    // Constants have bytes as base64.
+    const isBase64 = outputs.has(name) && sqlType === "bytea";
+    const value = isBase64 ? `decode(${text}, 'base64')` : `${text}::${sqlType}`;
+    return `${fromTransport(value, type)} as ${quoteIdent(name)}`;
+  });
+  const made = `(select ${["u.pos", ...values, "(g.errors -> u.pos::text)::jsonb as _errors"].join(", ")}
+      from json_to_record(given) as g(rows bigint, given json, computed json, errors json),
+        rows from (${["generate_series(0, g.rows - 1)", ...lists].join(", ")})
+          as u(${["pos", ...sent.map(({ name }) => quoteIdent(name))].join(", ")})) as made`;
+  const steps = [...bySql].map(([name, sql], at) => `lateral (select ${sql} as ${quoteIdent(name)}) as step${at + 1}`);
+  return [made, ...steps].join(", ");
+}
+
+/** The columns of a view's table that its trigger writes, but the identity of the base's row. */
+function madeColumns({ columns }: CatalogTable): readonly CatalogColumn[] {
+  return columns.filter((column) => column.name !== BASE_ROW && !isShadow(column));
+}
+
+function deletedFunction(view: CatalogTable, base: CatalogTable): string {
+  const identity = quoteIdent(base.identity);
   return triggerFunction(
-    functionName(id, "deleted"),
+    functionName(view.id, "deleted"),
     `begin
-  delete from ${quoteTable({ folder, name: view.name })} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
+  delete from ${quoteTable(view)} as v using gone where v.${quoteIdent(BASE_ROW)} = gone.${identity};
   return null;
 end`,
   );

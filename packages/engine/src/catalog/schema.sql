@@ -1,5 +1,31 @@
 CREATE SCHEMA appdb;
 
+CREATE FUNCTION appdb.count_media() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  sign constant int := case tg_op when 'INSERT' then 1 else -1 end;
+  more bigint;
+  more_bytes bigint;
+  room bigint;
+begin
+  select count(*), coalesce(sum(bytes), 0) into more, more_bytes from changed where store = 'home';
+  if more = 0 then
+    return null;
+  end if;
+  if sign = 1 then
+    room := nullif(current_setting('appdb.media_limit', true), '')::bigint - more_bytes;
+  end if;
+  update appdb.media_use set objects = objects + sign * more, bytes = bytes + sign * more_bytes
+    where room is null or bytes <= room;
+  if not found then
+    raise exception 'The media store has no room for % bytes.', more_bytes using errcode = 'AM507';
+  end if;
+  return null;
+end
+$$;
+
 CREATE FUNCTION appdb.has_rows(of_folder text, of_name text) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'pg_catalog'
@@ -285,6 +311,15 @@ CREATE TABLE appdb.media_secret (
     CONSTRAINT media_secret_only_row_check CHECK (only_row)
 );
 
+CREATE TABLE appdb.media_use (
+    only_row boolean DEFAULT true NOT NULL,
+    objects bigint NOT NULL,
+    bytes bigint NOT NULL,
+    CONSTRAINT media_use_only_row_check CHECK (only_row)
+);
+
+COMMENT ON TABLE appdb.media_use IS 'The sum of the objects of the store home in appdb.media_objects. Triggers write it.';
+
 CREATE TABLE appdb.migrations (
     id integer NOT NULL,
     breaking boolean NOT NULL,
@@ -374,6 +409,9 @@ ALTER TABLE ONLY appdb.media_objects
 ALTER TABLE ONLY appdb.media_secret
     ADD CONSTRAINT "appdb.media_secret.only_row" PRIMARY KEY (only_row);
 
+ALTER TABLE ONLY appdb.media_use
+    ADD CONSTRAINT "appdb.media_use.only_row" PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY appdb.requests
     ADD CONSTRAINT "appdb.requests.id" PRIMARY KEY (id);
 
@@ -437,6 +475,10 @@ CREATE INDEX jobs_open ON appdb.jobs USING btree (seq) WHERE (state = ANY (ARRAY
 CREATE UNIQUE INDEX jobs_pending ON appdb.jobs USING btree (table_id) WHERE ((kind = 'close_pending'::text) AND (state = 'queued'::text));
 
 CREATE INDEX requests_expiry ON appdb.requests USING brin (expires_at);
+
+CREATE TRIGGER "appdb.media_objects.deleted" AFTER DELETE ON appdb.media_objects REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION appdb.count_media();
+
+CREATE TRIGGER "appdb.media_objects.recorded" AFTER INSERT ON appdb.media_objects REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION appdb.count_media();
 
 ALTER TABLE ONLY appdb.media_files
     ADD CONSTRAINT "appdb.media_files.object" FOREIGN KEY (store, key) REFERENCES appdb.media_objects(store, key);

@@ -2,6 +2,7 @@ import { openTestApplication, type TestApplication } from "@appdb/testkit/test-a
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
 import { startRecompute } from "../jobs/plan-recompute.ts";
+import { loadCatalog } from "./load-catalog.ts";
 
 interface Names {
   readonly doc?: string;
@@ -158,6 +159,66 @@ test.each<{ what: string; names: Names }>([
   ]);
   const later = appWith({ ...names, was: {} });
   expect((await tested.diff(later)).in_agreement).toBe(true);
+});
+
+test("undeclared views follow a rename of their base, of its key and of its columns", async () => {
+  await open();
+  const base = (names: Names) =>
+    appWith(names)
+      .replace(/class Note[\s\S]*?(?=@db.query\ndef notes)/, "")
+      .replace(/@db.query[\s\S]*?(?=api = Router)/, "")
+      .replace(/api.add_query_route.*\n/g, "")
+      .replace(
+        "id = db.Column(type=db.Int, primary_key=True)",
+        'number = db.Column(type=db.Int, primary_key=True, renamed_from="id")',
+      );
+  const renamed = base({ doc: "papers", body: "content", was: { papers: "docs", content: "body" } });
+  expect(await tested.update(renamed)).toEqual([]);
+  expect((await tested.diff(renamed)).extras).toEqual(["main/notes", "main/words"]);
+  const { tables, views } = await loadCatalog(tested.sql);
+  expect(tables.find(({ name }) => name === "words")?.rows_of).toMatchObject({ table: "papers" });
+  expect(views[0]?.definition).toMatchObject({ base: "papers" });
+  expect(views[0]?.definition.columns.slice(0, 3)).toEqual([
+    { name: "id", column: "number" },
+    { name: "kind", column: "kind" },
+    { name: "body", column: "content" },
+  ]);
+  other = await tested.serve(renamed);
+  expect((await other.post("/add", { number: 1, kind: "note", content: "taken" })).text).toContain("1");
+  const { status, text } = await other.post("/add", { number: 3, kind: "note", content: "that" });
+  expect(status, text).toBe(200);
+  await tested.sql.query({ text: "delete from papers where number = 2" });
+  const { rows } = await tested.sql.query({ text: "select word from words order by word" });
+  expect(rows.flat()).toEqual(["be", "to"]);
+});
+
+test("a rename of a view without columns of its own keeps its named index", async () => {
+  const view = (name: string, from = "") =>
+    `${appWith().replace(/api = Router/, (found) => {
+      return `
+class Plain(Base, name="${name}", base=Doc.where(Doc.kind == "note")${from}):
+    __indexes__ = [db.BtreeIndex(Doc.kind, name="by_kind")]
+
+${found}`;
+    })}`;
+  tested = await openTestApplication(view("plain"));
+  const index = async () =>
+    (
+      await tested.sql.query({
+        text: "select i.id, i.name, c.oid from appdb.indexes i join pg_class c on c.relname = i.sql_name where i.name like '%.by_kind'",
+      })
+    ).rows;
+  const before = (await index())[0];
+  expect(before?.[1]).toBe("plain.by_kind");
+  const renamed = view("simple", ', renamed_from="plain"');
+  const plan = await tested.diff(renamed);
+  expect(plan.tables.flatMap(({ ops }) => ops.map(({ description }) => description))).toEqual([
+    "the view will be renamed from 'plain'; its values, indexes and errors stay",
+  ]);
+  expect(await tested.update(renamed)).toEqual([]);
+  expect(await index()).toEqual([[before?.[0], "simple.by_kind", before?.[2]]]);
+  expect((await tested.diff(renamed)).in_agreement).toBe(true);
+  expect((await tested.diff(view("simple"))).in_agreement).toBe(true);
 });
 
 async function recompute(table: string, columns: string[], onError: "abort" | "ignore" = "abort"): Promise<void> {

@@ -1,10 +1,12 @@
 import type { SqlConnection } from "../ports.ts";
 import { storableText } from "../sql/quote.ts";
 import type { DeclaredView } from "./lower-views.ts";
+import { SHADOWS } from "./shadow-columns.ts";
 
 /** Writers of the catalog's views. All run inside the transaction of an update or a prune. */
 
-/** Stores views as declared, in place of those of the same id. */
+/** Stores views as declared, in place of those of the same id. A view whose shadows a job computes has its previous
+ *  definition until they are in place. */
 export async function storeViews(
   sql: SqlConnection,
   folder: string,
@@ -29,11 +31,30 @@ export async function storeViews(
         values ($1, $2, ${table}, $4, $5, $6, $7)`;
       await sql.query({ text, values });
     } else {
+      const isBusy = `exists (select from appdb.columns c where c.table_id = ${table} and c.name like '${SHADOWS}')`;
       const text = `update appdb.views set folder = $1, name = $2, table_id = ${table}, model = $4, comment = $5,
-        custom_metadata = $6, definition = $7 where id = $8`;
+        custom_metadata = $6, definition = case when ${isBusy}
+          then ((definition::jsonb - 'next') || jsonb_build_object('next', $7::jsonb))::json else $7::json end
+        where id = $8`;
       await sql.query({ text, values: [...values, id] });
     }
   }
+}
+
+/** Gives the views of a table the definitions of the shadows that are now in place. */
+export async function placeDefinitions(sql: SqlConnection, tableId: number): Promise<void> {
+  await sql.query({
+    text: "update appdb.views set definition = definition -> 'next' where table_id = $1 and definition -> 'next' is not null",
+    values: [tableId],
+  });
+}
+
+/** Leaves the views of a table as they are: their shadows are dropped. */
+export async function keepDefinitions(sql: SqlConnection, tableId: number): Promise<void> {
+  await sql.query({
+    text: "update appdb.views set definition = definition::jsonb - 'next' where table_id = $1 and definition -> 'next' is not null",
+    values: [tableId],
+  });
 }
 
 /** Stores the project of a folder's views, and the renames that the applied file declares, which are then done. */

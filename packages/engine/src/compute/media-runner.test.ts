@@ -82,7 +82,7 @@ test("an aggregate that changes a file has no value for the groups of its rows",
   const runner: UdfRunner = {
     ...createFakeUdfRunner({}),
     fold: async () => ({
-      add: async () => undefined,
+      add: async () => [],
       finish: async () => folded,
       [Symbol.asyncDispose]: async () => undefined,
     }),
@@ -95,11 +95,14 @@ test("an aggregate that changes a file has no value for the groups of its rows",
       return file !== "at shared";
     },
   });
-  const args = [{ ...PICTURE, name: null, nullable: true }] as unknown as UdfAggregation["args"];
   const aggregation: UdfAggregation = {
     function: { id: "udfs:Last" } as never,
     result: { kind: "string" },
-    args,
+    inputs: GRAPH.inputs,
+    args: [],
+    functions: [],
+    is_sorted: false,
+    is_window: false,
     constants: {},
   };
   const fold = await withMedia(runner, media).fold(aggregation);

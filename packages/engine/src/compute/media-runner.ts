@@ -1,7 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { printReference, readDescription, readReference } from "@appdb/contract/media";
-import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { iteratedOutputs } from "../expressions/made-rows.ts";
+import type { EngineValue } from "@appdb/contract/types";
+import { iteratedOutputs, type MadeOutput, type RowsText } from "../expressions/made-rows.ts";
 import { referencedColumns, udfsOf } from "../expressions/needs-python.ts";
 import { isMedia } from "../kinds/media.ts";
 import type {
@@ -23,7 +23,7 @@ interface MediaPlaces {
   /** Steps that run an iterator, with the outputs of its rows that are files. */
   readonly rows: readonly {
     readonly at: number;
-    readonly files: readonly { readonly at: number; readonly type: ColumnType }[];
+    readonly files: readonly MadeOutput[];
   }[];
 }
 
@@ -79,8 +79,8 @@ export function withMedia(runner: UdfRunner, media: MediaFiles): UdfRunner {
 
 /** An aggregation that gets files by their paths, and whose results are stored. It has no value for a group whose files it
  *  changed. */
-function foldWithMedia(media: MediaFiles, { args, function: fn, result }: UdfAggregation, fold: UdfFold): UdfFold {
-  const files = args.map(({ type }) => isMedia(type.kind));
+function foldWithMedia(media: MediaFiles, { function: fn, inputs, result }: UdfAggregation, fold: UdfFold): UdfFold {
+  const files = inputs.map(({ type }) => isMedia(type.kind));
   if (!files.includes(true) && !isMedia(result.kind)) return fold;
   const locate = limited(
     async (cell: EngineValue) => (cell === null ? null : media.locate(String(cell))),
@@ -104,8 +104,9 @@ function foldWithMedia(media: MediaFiles, { args, function: fn, result }: UdfAgg
       const located = await Promise.all(
         columns.map((cells, at) => (isFile(at) ? Promise.all(cells.map(locate)) : cells)),
       );
-      await fold.add(groups, located);
+      const running = await fold.add(groups, located);
       for (const [at, cells] of located.entries()) if (isFile(at)) await read.note(groups, cells);
+      return Promise.all(running.map(store));
     },
     async finish(groups) {
       const folded = await fold.finish(groups);
@@ -164,8 +165,7 @@ function findPlaces(graph: UdfGraph): MediaPlaces | null {
     columns: readonly { readonly type: { readonly kind: UdfGraph["steps"][number]["type"]["kind"] } }[],
   ) => columns.flatMap(({ type }, at) => (isMedia(type.kind) ? [at] : []));
   const rows = graph.steps.flatMap(({ expr }, at) => {
-    const outputs = iteratedOutputs(expr) ?? [];
-    const files = outputs.flatMap(({ type }, place) => (isMedia(type.kind) ? [{ at: place, type }] : []));
+    const files = (iteratedOutputs(expr) ?? []).filter(({ type }) => isMedia(type.kind));
     return files.length === 0 ? [] : [{ at, files }];
   });
   const places = { inputs: placesIn(graph.inputs), steps: placesIn(graph.steps), rows };
@@ -302,14 +302,15 @@ async function storeRows(
   { made, files }: { readonly made: string; readonly files: MediaPlaces["rows"][number]["files"] },
   signal: AbortSignal | undefined,
 ): Promise<string | UdfError> {
-  const rows = JSON.parse(made) as unknown[][];
-  for (const row of rows) {
-    for (const { at, type } of files) {
-      const file = row[at];
-      if (typeof file !== "string") continue;
+  const rows = JSON.parse(made) as RowsText;
+  for (let pos = 0; pos < rows.rows; pos++) {
+    for (const { name, type } of files) {
+      const column = rows.given[name];
+      const file = column?.[pos];
+      if (column === undefined || typeof file !== "string") continue;
       const stored = await storeResult(computed, { ...step, type }, file, signal);
       if (typeof stored !== "string") return stored;
-      row[at] = stored;
+      column[pos] = stored;
     }
   }
   return JSON.stringify(rows);

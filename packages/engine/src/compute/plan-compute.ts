@@ -164,10 +164,11 @@ export function checkStep({ name, type, nullable }: Pick<CatalogColumn, "name" |
   return { name, type, nullable, expr: { node: "call", fn: CHECK_MEDIA, args: [column], kwargs: {}, type, nullable } };
 }
 
-function functionsOf(
-  table: CatalogTable,
+/** The functions that columns call. @throws schema_mismatch for one that `functions` lacks */
+export function functionsOf(
+  table: Pick<CatalogTable, "name">,
   functions: ReadonlyMap<string, CatalogFunction>,
-  columns: readonly ComputedColumn[],
+  columns: readonly { readonly name: string; readonly computed: { readonly expr: Expr } }[],
 ): GraphFunction[] {
   const used = new Map<string, GraphFunction>();
   for (const column of columns) {

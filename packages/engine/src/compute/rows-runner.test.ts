@@ -8,6 +8,7 @@ import type { UdfGraph } from "../ports.ts";
 import { withMadeRows } from "./rows-runner.ts";
 
 const MADE = new Set(["pos", "word"]);
+const ownOf = (name: string): Expr => asMade(col(name, "string"), new Set([name]));
 const made = (expr: Expr): Expr => asMade(expr, MADE);
 
 /** The graph of `docs` with the column that makes the rows of `w`, each with the given columns. */
@@ -28,24 +29,24 @@ function graphOf(
   } as unknown as UdfGraph;
 }
 
+/** The rows as a worker writes them. */
+function rowsText(words: readonly string[]): string {
+  return JSON.stringify({ rows: words.length, given: { word: words } });
+}
+
 async function run(graph: UdfGraph, steps: Record<string, FakeStep>) {
   const fake = createFakeUdfRunner({
     title: ({ word }) => `T${word}`,
-    "w.(rows)": ({ word }) =>
-      JSON.stringify(
-        String(word)
-          .split(" ")
-          .map((one) => [one]),
-      ),
+    "w.(rows)": ({ word }) => rowsText(String(word).split(" ")),
     ...steps,
   });
   const { values, errors } = await withMadeRows(fake).run(graph, ["a b"]);
   return { rows: values[1] === null ? null : JSON.parse(String(values[1])), errors, calls: fake.calls };
 }
 
-test("outputs and numbers of rows travel as one array for each column", async () => {
+test("leaves the text of rows without computed columns as the worker wrote it", async () => {
   const { rows, errors, calls } = await run(graphOf(), {});
-  expect(rows).toEqual({ pos: "{0,1}", word: '{"a","b"}', _errors: null });
+  expect(rows).toEqual({ rows: 2, given: { word: ["a", "b"] } });
   expect(errors).toBeNull();
   expect(calls).toEqual([["a b"]]);
 });
@@ -60,8 +61,7 @@ test("columns read the number and outputs of their row, and columns of the row a
     n: ({ pos }) => Number(pos) + 1,
   });
   expect(errors).toBeNull();
-  expect(rows.of).toBe('{"a/Ta b","b/Ta b"}');
-  expect(rows.n).toBe("{1,2}");
+  expect(rows.computed).toEqual({ of: ["a/Ta b", "b/Ta b"], n: ["1", "2"] });
 });
 
 test("a failed cell is an error of the column that makes the rows, and the value has it in its row", async () => {
@@ -73,8 +73,8 @@ test("a failed cell is an error of the column that makes the rows, and the value
     },
   });
   expect(errors?.["w.(rows)"]?.message).toBe("not b (column loud at pos 1)");
-  expect(rows.loud).toBe('{"a",NULL}');
-  expect(rows._errors).toContain("not b");
+  expect(rows.computed.loud).toEqual(["a", null]);
+  expect(rows.errors).toEqual({ 1: { loud: expect.objectContaining({ message: "not b" }) } });
 });
 
 test("an iterator that gives null or raises makes no rows, and no column runs", async () => {
@@ -88,17 +88,34 @@ test("an iterator that gives null or raises makes no rows, and no column runs", 
   });
   expect(failed.rows).toBeNull();
   expect(failed.errors?.["w.(rows)"]?.message).toBe("boom");
-  const empty = await run(graph, { "w.(rows)": () => "[]" });
-  expect([empty.rows, empty.errors]).toEqual([{ pos: "{}", word: "{}", loud: "{}", _errors: null }, null]);
+  const empty = await run(graph, { "w.(rows)": () => rowsText([]) });
+  expect([empty.rows, empty.errors]).toEqual([
+    { rows: 0, given: { word: [] }, computed: { loud: [] }, errors: {} },
+    null,
+  ]);
+});
+
+test("leaves columns to SQL that it computes without an error, unless Python reads them", async () => {
+  const loud = { name: "loud", expr: call("string.upper", "string", made(col("word", "string"))) };
+  const twice = { name: "twice", expr: call("op.add", "string", ownOf("loud"), ownOf("loud")) };
+  const { rows, calls } = await run(graphOf([], [loud, twice]), {});
+  expect(rows).toEqual({ rows: 2, given: { word: ["a", "b"] } });
+  expect(calls).toEqual([["a b"]]);
+  const read = { name: "read", expr: udf("app:read", "string", ownOf("loud")) };
+  const python = await run(graphOf([], [loud, twice, read]), {
+    loud: ({ word }) => String(word).toUpperCase(),
+    read: (row) => `${row.loud}!`,
+  });
+  expect(python.rows.computed).toEqual({ loud: ["A", "B"], read: ["A!", "B!"] });
 });
 
 test("a graph without such columns runs unchanged, in batches too", async () => {
-  const fake = createFakeUdfRunner({ title: ({ word }) => `T${word}`, "w.(rows)": () => '[["x"]]' });
+  const fake = createFakeUdfRunner({ title: ({ word }) => `T${word}`, "w.(rows)": () => rowsText(["x"]) });
   const graph = graphOf();
   const plain = { ...graph, steps: graph.steps.slice(0, 1) };
   expect(await withMadeRows(fake).run(plain, ["a"])).toEqual({ values: ["Ta"], errors: null });
   const batch = withMadeRows(fake).runBatch(graph, [["a", "b"]], 2);
   while (batch.ready < 2) await batch.wait(100, new AbortController().signal);
   expect(batch.columns[0]).toEqual(["Ta", "Tb"]);
-  expect(batch.columns[1]?.map((text) => JSON.parse(String(text)).word)).toEqual(['{"x"}', '{"x"}']);
+  expect(batch.columns[1]?.map((text) => JSON.parse(String(text)).given.word)).toEqual([["x"], ["x"]]);
 });

@@ -1,15 +1,24 @@
 import { createHash } from "node:crypto";
+import { deserialize, serialize } from "node:v8";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import type { GraphStep } from "@appdb/contract/worker-protocol";
-import { iterateExpr, type MadeRows, madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
+import type { GraphStep, WireValue } from "@appdb/contract/worker-protocol";
+import {
+  iterateExpr,
+  type MadeRows,
+  madeRowsIn,
+  ofMadeRow,
+  type RowsText,
+  sqlOfMade,
+  travelsAsText,
+} from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { INT_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
-import { columnText, literalValue } from "../kinds/values.ts";
+import { INT_TYPE, kindOf } from "../kinds/kinds.ts";
+import { literalValue, toSqlText } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
 import { type CellErrors, ownErrors, spreadErrors } from "./cell-errors.ts";
 
-/** The parent's step that makes rows, and the graph that computes their columns; null without any. */
+/** The parent's step that makes rows, and the graph that computes their columns in Python; null without any. */
 interface Maker {
   readonly at: number;
   readonly step: GraphStep;
@@ -30,9 +39,9 @@ const LOOK_MS = 1_000;
 
 /**
  * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
- * are computed together, as those of any rows. The result is what the column's trigger stores (row-triggers.ts): a Json
- * object with the rows as one PostgreSQL array for each column. A failed cell of a row is an error of the column, whose
- * value has the error in that row.
+ * are computed together, as those of any rows, except those that SQL computes while the rows are stored. The result is
+ * what the column's trigger stores (row-triggers.ts): the text of a RowsText. A failed cell of a row is an error of the
+ * column, whose value has the error in that row.
  */
 export function withMadeRows(runner: UdfRunner): UdfRunner {
   const found = new WeakMap<UdfGraph, Makers | null>();
@@ -76,8 +85,10 @@ function findMakers(graph: UdfGraph): Makers | null {
 
 /** The graph of the made rows: its inputs are their numbers and outputs, then columns of the row that makes them. */
 function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "given"> {
-  if (made.computed.length === 0) return { graph: null, given: [] };
-  const above = new Set(made.computed.flatMap(({ expr }) => valuesRead(expr)));
+  const bySql = sqlOfMade(made);
+  const computed = made.computed.filter(({ name }) => !bySql.has(name));
+  if (computed.length === 0) return { graph: null, given: [] };
+  const above = new Set(computed.flatMap(({ expr }) => valuesRead(expr)));
   const places = [
     ...graph.inputs.map((column, at) => ({ column, from: "input" as const, at })),
     ...graph.steps.map((column, at) => ({ column, from: "step" as const, at })),
@@ -87,7 +98,7 @@ function childGraph(graph: UdfGraph, made: MadeRows): Pick<Maker, "graph" | "giv
     ...made.outputs,
     ...places.map(({ column: { name, type } }) => ({ name: aboveName(name), type, nullable: true })),
   ];
-  const steps = made.computed.map(({ name, expr }): GraphStep => {
+  const steps = computed.map(({ name, expr }): GraphStep => {
     return { name, type: expr.type, nullable: true, expr: ofMadeRow(expr, aboveName) };
   });
   const { functions } = graph;
@@ -102,7 +113,7 @@ function aboveName(name: string): string {
   return `^${name}`;
 }
 
-/** Replaces the outputs of an iterator by complete rows. */
+/** Adds the columns that Python computes to the outputs of an iterator. */
 async function complete(
   runner: UdfRunner,
   { at, step, made, graph, given }: Maker,
@@ -112,44 +123,68 @@ async function complete(
 ): Promise<UdfResult> {
   const text = result.values[at];
   if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
-  const rows = JSON.parse(text) as unknown[][];
-  const outputs = made.outputs.map(({ type }, place) => rows.map((values) => fromJson(type, values[place])));
-  const numbers = rows.map((_row, pos) => pos);
-  const parts = new Map<string, string | null>([["pos", columnText(INT_TYPE.kind, numbers)]]);
-  for (const [place, { name, type }] of made.outputs.entries())
-    parts.set(name, columnText(type.kind, outputs[place] ?? []));
+  const isWhole = graph === null && !made.for_response && !made.outputs.some(travelsAsText);
+  if (isWhole) return result;
+  const { rows: count, given: givenValues } = JSON.parse(text) as RowsText;
+  const numbers = Array.from({ length: count }, (_none, pos) => pos);
+  const outputs = made.outputs.map((output): MadeValues => {
+    const values = (givenValues[output.name] ?? []).map((value) => fromJson(output.type, value));
+    return { ...output, values };
+  });
+  const computed: MadeValues[] = [];
   let errors: UdfBatch["errors"] = new Map();
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
-    const columns = [numbers, ...outputs, ...above.map((value) => rows.map(() => value))];
-    const batch = runner.runBatch(graph, columns, rows.length);
-    while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
-    for (const [place, { name, type }] of graph.steps.entries()) {
-      parts.set(name, columnText(type.kind, batch.columns[place] ?? []));
-    }
+    const inputs = [numbers, ...outputs.map((one) => one.values), ...above.map((value) => numbers.map(() => value))];
+    const batch = runner.runBatch(graph, inputs, count);
+    while (batch.ready < count) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+    computed.push(...graph.steps.map((one, place) => ({ ...one, values: batch.columns[place] ?? [] })));
     errors = batch.errors;
   }
-  parts.set("_errors", errors.size === 0 ? null : errorsText(made, rows.length, errors));
   const values = [...result.values];
-  values[at] = JSON.stringify(Object.fromEntries(parts));
+  if (made.for_response) {
+    values[at] = packRows([{ name: "pos", type: INT_TYPE, values: numbers }, ...outputs, ...computed]);
+  } else {
+    const added: Omit<RowsText, "rows" | "given"> = {
+      computed: Object.fromEntries([...outputs.filter(travelsAsText), ...computed].map(textsOf)),
+      errors: storedErrors(made, errors),
+    };
+    // The text of the outputs stays as the worker wrote it, down to the sign of a zero.
+    values[at] = `${text.slice(0, -1)},${JSON.stringify(added).slice(1)}`;
+  }
   return { ...result, values, errors: withFirst(result.errors, step.name, errors) };
 }
 
-/** The errors of rows, as their table stores them. */
-function errorsText(made: MadeRows, count: number, errors: UdfBatch["errors"]): string {
+/** A column of made rows. */
+interface MadeValues {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly values: readonly EngineValue[];
+}
+
+function textsOf({ name, type, values }: MadeValues): [string, (string | null)[]] {
+  return [name, values.map((value) => (value === null ? null : toSqlText(type, value)))];
+}
+
+/** Rows for a response: JSON has no bytes and no negative zero. */
+function packRows(columns: readonly MadeValues[]): string {
+  return serialize(new Map(columns.map(({ name, values }) => [name, values]))).toString("base64");
+}
+
+/** The columns of rows that an expression of `responseRows` made. */
+export function unpackRows(text: string): ReadonlyMap<string, readonly EngineValue[]> {
+  return deserialize(Buffer.from(text, "base64")) as ReadonlyMap<string, readonly EngineValue[]>;
+}
+
+/** The errors of rows, as their table stores them, by the rows' numbers. */
+function storedErrors(made: MadeRows, errors: UdfBatch["errors"]): Record<string, CellErrors> {
   const names = new Set(made.computed.map(({ name }) => name));
   const columns = made.computed.map(({ name, expr }) => ({
     name,
     computed: { text: "", expr: ofMadeRow(expr, aboveName) },
   }));
   const table = { columns } as unknown as Parameters<typeof spreadErrors>[0];
-  const texts = Array.from({ length: count }, (_none, pos) => {
-    const found = errors.get(pos);
-    if (found === undefined) return null;
-    const all: CellErrors = spreadErrors(table, names, ownErrors(found));
-    return JSON.stringify(all);
-  });
-  return columnText(JSON_TYPE.kind, texts);
+  return Object.fromEntries([...errors].map(([pos, found]) => [pos, spreadErrors(table, names, ownErrors(found))]));
 }
 
 /** The first failed cell of the rows, as the error of the column that makes them. */
@@ -164,7 +199,12 @@ function withFirst(known: UdfResult["errors"], column: string, errors: UdfBatch[
   return { ...known, [column]: told };
 }
 
-/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). */
+/** A value of an output, which the worker writes as the value of a constant (contract, expressions.ts). Of an array it
+ *  writes the shape and the elements, whose bytes are base64: texts of numbers would not keep a float32. */
 function fromJson(type: ColumnType, value: unknown): EngineValue {
-  return value == null ? null : literalValue({ type, value: value as string | number | boolean });
+  if (value == null) return null;
+  if (!Array.isArray(value)) return literalValue({ type, value: value as string | number | boolean });
+  const [shape, elements] = value as [number[], string | string[]];
+  const wire: WireValue = [shape, typeof elements === "string" ? Buffer.from(elements, "base64") : elements];
+  return kindOf(type).wire?.from(wire, type) ?? null;
 }

@@ -35,6 +35,17 @@ test("a function that meets a full disk failed for lack of space, and its error 
   expect(isOfApplication({ thumb: full })).toBe(true);
 });
 
+test("a function whose file has no room in the media store fails with its code and the setting to raise", () => {
+  const full: UdfError = { ...raised("udfs:card"), type: "media_store_full", message: "media_gb is 1" };
+  const table = { name: "photos", columns: [], indexes: [] } as unknown as CatalogTable;
+  expect(cellError(table, { thumb: full })).toMatchObject({
+    code: "media_store_full",
+    status: 507,
+    message: "Column photos.thumb: media_gb is 1",
+    hint: expect.stringContaining("raise media_gb in the database's entry"),
+  });
+});
+
 test("a function whose file cannot be stored, because the database is away, may be retried", () => {
   const away: UdfError = {
     ...raised("udfs:copy"),

@@ -157,6 +157,9 @@ export function storeFailure({ type }: UdfError): ErrorCode | undefined {
 
 export function storeHint(code: ErrorCode): string {
   if (code === "disk_full") return "Nothing was stored. Free space on the disk, and send the request again.";
+  if (code === "media_store_full") {
+    return "Nothing was stored. Free space in the store (cli media du, cli media prune), or raise media_gb in the database's entry. Then send the request again.";
+  }
   if (code === "overloaded" || code === "database_unavailable") {
     return "Nothing was stored. Send the request again in a moment.";
   }

@@ -62,6 +62,7 @@ function hindranceOf(operation: SchemaOperation): string | undefined {
       return operation.to.is_hidden === true ? undefined : `${operation.table.name}.${operation.to.name} is missing`;
     case "add_index":
     case "drop_index":
+    case "rename_index":
     case "replace_index":
     case "alter_index":
       return undefined;

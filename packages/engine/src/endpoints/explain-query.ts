@@ -11,7 +11,7 @@ import type { SqlConnection } from "../ports.ts";
 import { compileParameters } from "../queries/read-parameters.ts";
 import { planQuery } from "../query-plans/plan-query.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
-import type { PlannedStatement, QueryPlan } from "../query-plans/query-plan.ts";
+import type { PlannedFold, PlannedStatement, QueryPlan } from "../query-plans/query-plan.ts";
 import { declaredTable } from "../routes/declared-table.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { checkTables } from "./check-tables.ts";
@@ -43,8 +43,8 @@ export async function explainQuery(sql: SqlConnection, declared: ExplainInput): 
   const plan = planQuery(bound, { functions, mode: "forms", max_rows: input.limits.result_rows });
   const statements = [
     ...plan.materials.flatMap((stage) => {
-      if (!("folds" in stage)) return [stage.statement];
-      return stage.groups === null ? [stage.rows] : [stage.groups, stage.rows];
+      if (!("streams" in stage)) return [stage.statement];
+      return [...(stage.groups === null ? [] : [stage.groups]), ...stage.streams.map(({ rows }) => rows)];
     }),
     plan.final.statement,
   ];
@@ -90,7 +90,7 @@ function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
   );
   const inSql: [clause: string, what: string][] = [];
   if (query.joins.length > 0) inSql.push(["join", query.joins.map(({ kind, table }) => `${kind} ${table}`).join(", ")]);
-  const folded = new Set(plan.materials.flatMap((stage) => ("folds" in stage ? stage.folds : [])).map((f) => f.output));
+  const folded = new Set(plan.materials.flatMap(foldsOf).map(({ output }) => output));
   const shown = plan.final.outputs
     .filter(({ from, name }) => "sql" in from && !folded.has(name))
     .map(({ name }) => name);
@@ -109,6 +109,11 @@ function partsOf(plan: QueryPlan): QueryExplanation["parts"] {
     inSql.push([clause, isPart ? "everything that Python does not compute" : "everything"]);
   }
   return [...inSql.map(([clause, what]) => ({ clause, runs_in: "SQL", what, why: null }) as const), ...python];
+}
+
+function foldsOf(stage: QueryPlan["materials"][number]): readonly PlannedFold[] {
+  if ("streams" in stage) return stage.folds;
+  return "windows" in stage ? stage.windows.map(({ fold }) => fold) : [];
 }
 
 const CLAUSES = {

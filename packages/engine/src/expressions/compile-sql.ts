@@ -57,6 +57,7 @@ function compile(expr: Expr, sources: SqlSources, forms: Forms): string | undefi
     case "item":
     case "query":
     case "aggregate":
+    case "window":
     case "similarity":
       return undefined;
     case "column":

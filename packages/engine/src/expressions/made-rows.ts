@@ -1,6 +1,10 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { JSON_TYPE } from "../kinds/kinds.ts";
+import { BOOL_TYPE, JSON_TYPE, kindOf } from "../kinds/kinds.ts";
+import { castToStorage } from "../kinds/storage-type.ts";
+import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
+import { referencedColumns } from "./needs-python.ts";
+import { isTotalValue } from "./total-sql.ts";
 import { mapParts } from "./tree.ts";
 
 /**
@@ -17,7 +21,28 @@ const MADE = "(rows)";
 export interface MadeRows {
   readonly call: Expr;
   readonly outputs: readonly MadeOutput[];
-  readonly computed: readonly { readonly name: string; readonly expr: Expr }[];
+  /** The columns over the row that makes them and the own ones, each after those that it reads. */
+  readonly computed: readonly MadeColumn[];
+  /** The result has values for a response (responseRows), not texts for a trigger. */
+  readonly for_response: boolean;
+}
+
+interface MadeColumn {
+  readonly name: string;
+  readonly expr: Expr;
+  /** Whether it reads nothing but columns of its row. */
+  readonly is_own: boolean;
+}
+
+/** The rows as they travel to their table: each column has the values in the order of the rows. */
+export interface RowsText {
+  readonly rows: number;
+  /** Outputs, as constants have them (contract, expressions.ts). An array is its shape and its elements. */
+  readonly given: Readonly<Record<string, unknown[]>>;
+  /** Columns that are computed in Python, and outputs that are arrays, as PostgreSQL's texts. */
+  readonly computed?: Readonly<Record<string, readonly (string | null)[]>>;
+  /** Cell errors of rows by their numbers. */
+  readonly errors?: Readonly<Record<string, unknown>>;
 }
 
 export interface MadeOutput {
@@ -51,22 +76,90 @@ export function madeRowsIn(expr: Expr): MadeRows | undefined {
   if (expr.fn !== "op.rows") return undefined;
   const [call, outputs, overBase, own] = expr.args;
   if (call === undefined || outputs?.node !== "literal") return undefined;
-  const computed = [overBase, own].flatMap((part) => (part?.node === "dict" ? part.entries : []));
+  const columnsOf = (part: Expr | undefined, isOwn: boolean) =>
+    part?.node === "dict" ? part.entries.map(({ key, value }) => ({ name: key, expr: value, is_own: isOwn })) : [];
   return {
     call,
     outputs: JSON.parse(String(outputs.value)) as MadeOutput[],
-    computed: computed.map(({ key, value }) => ({ name: key, expr: value })),
+    computed: [...columnsOf(overBase, false), ...columnsOf(own, true)],
+    for_response: expr.kwargs[FOR_RESPONSE] !== undefined,
   };
 }
 
-/** The same expression that only runs the iterator, for the worker: a Json list of rows, each a list of outputs. */
+const FOR_RESPONSE = "for_response";
+
+/**
+ * The same rows for a response instead of a table, with only those computed columns that are in `levels[0]` or that
+ * these read. The others are for rows of rows, whose columns are in the next set.
+ */
+export function responseRows(expr: Expr, [names = new Set(), ...deeper]: readonly ReadonlySet<string>[]): Expr {
+  if (expr.node !== "call") return expr;
+  if (expr.fn === "op.when") {
+    const [condition, value] = expr.args;
+    if (condition === undefined || value === undefined) return expr;
+    return { ...expr, args: [condition, responseRows(value, [names, ...deeper])] };
+  }
+  const made = madeRowsIn(expr);
+  if (made === undefined) return expr;
+  const columns = new Map(made.computed.map(({ name, expr: value }) => [name, responseRows(value, deeper)]));
+  const kept = new Set<string>();
+  const keep = (name: string): void => {
+    const value = columns.get(name);
+    if (value === undefined || kept.has(name)) return;
+    kept.add(name);
+    for (const read of referencedColumns(ofMadeRow(value, () => ""))) keep(read);
+  };
+  for (const name of names) keep(name);
+  const args = expr.args.map((part): Expr => {
+    if (part.node !== "dict") return part;
+    const entries = part.entries.flatMap(({ key }) => {
+      const value = columns.get(key);
+      return value === undefined || !kept.has(key) ? [] : [{ key, value }];
+    });
+    return { ...part, entries };
+  });
+  const mark: Expr = { node: "literal", value: true, type: BOOL_TYPE, nullable: false };
+  return { ...expr, args, kwargs: { [FOR_RESPONSE]: mark } };
+}
+
+/** Whether the values of an output travel as PostgreSQL's texts. */
+export function travelsAsText({ type }: Pick<MadeOutput, "type">): boolean {
+  return kindOf(type).wire !== null;
+}
+
+/**
+ * The own columns that SQL computes while rows are stored, by name. Their SQL never fails, reads outputs and each other,
+ * and no column that Python computes reads them.
+ */
+export function sqlOfMade({ outputs, computed, for_response: isResponse }: MadeRows): ReadonlyMap<string, string> {
+  if (isResponse) return new Map();
+  const known = new Set(["pos", ...outputs.map(({ name }) => name)]);
+  const found = new Map<string, string>();
+  const columns = computed.map(({ name, expr, is_own: isOwn }) => {
+    const own = ofMadeRow(expr, (above) => `^${above}`);
+    const reads = referencedColumns(own);
+    const sql =
+      isOwn && reads.every((read) => known.has(read)) && isTotalValue(own) ? compileSql(own, ROW_COLUMNS) : undefined;
+    if (sql !== undefined) {
+      known.add(name);
+      found.set(name, castToStorage(sql, expr.type));
+    }
+    return { name, reads };
+  });
+  for (const { name, reads } of columns.toReversed()) {
+    if (!found.has(name)) for (const read of reads) found.delete(read);
+  }
+  return found;
+}
+
+/** The same expression that only runs the iterator, for the worker: the rows' outputs (RowsText). */
 export function iterateExpr(expr: Expr): Expr {
   if (expr.node !== "call") return expr;
   if (expr.fn === "op.when") {
     const [condition, value] = expr.args;
     return condition === undefined || value === undefined ? expr : { ...expr, args: [condition, iterateExpr(value)] };
   }
-  return expr.fn === "op.rows" ? { ...expr, fn: "op.iterate", args: expr.args.slice(0, 2) } : expr;
+  return expr.fn === "op.rows" ? { ...expr, fn: "op.iterate", args: expr.args.slice(0, 2), kwargs: {} } : expr;
 }
 
 /** The outputs of an expression that runs an iterator; undefined for any other expression. */

@@ -108,6 +108,10 @@ export const OPERATOR_FORMS: Forms = {
     `bool,${name}`,
     ({ args: [condition, value] }) => `(CASE WHEN ${condition?.sql} THEN ${value?.sql} END)`,
   ]),
+  // 52 bits, which a Float keeps.
+  "op.draw": {
+    string: ({ args: [text] }) => `(('x' || left(md5(${text?.sql}), 13))::bit(52)::int8::float8 / 4503599627370496)`,
+  },
   "op.is_null": nullTest("is"),
   "op.is_not_null": nullTest("isNot"),
 };

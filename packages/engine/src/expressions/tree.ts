@@ -5,8 +5,11 @@ export function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.node) {
     case "call":
     case "udf":
-    case "aggregate":
       return [...expr.args, ...Object.values(expr.kwargs)];
+    case "aggregate":
+      return [...expr.args, ...Object.values(expr.kwargs), ...(expr.order_by ?? [])];
+    case "window":
+      return [...expr.args, ...Object.values(expr.kwargs), ...expr.group_by, ...expr.order_by];
     case "path":
       return [expr.base];
     case "dict":
@@ -31,8 +34,17 @@ export function mapParts(expr: Expr, change: (part: Expr) => Expr): Expr {
   switch (expr.node) {
     case "call":
     case "udf":
-    case "aggregate":
       return { ...expr, args: expr.args.map(change), kwargs: mapValues(expr.kwargs, change) };
+    case "aggregate":
+      return withOrder({ ...expr, args: expr.args.map(change), kwargs: mapValues(expr.kwargs, change) }, change);
+    case "window":
+      return {
+        ...expr,
+        args: expr.args.map(change),
+        kwargs: mapValues(expr.kwargs, change),
+        group_by: expr.group_by.map(change),
+        order_by: expr.order_by.map(change),
+      };
     case "path":
       return { ...expr, base: change(expr.base) };
     case "dict":
@@ -56,6 +68,10 @@ export function mapParts(expr: Expr, change: (part: Expr) => Expr): Expr {
 export function visit(expr: Expr, onNode: (node: Expr) => void): void {
   onNode(expr);
   for (const part of partsOf(expr)) visit(part, onNode);
+}
+
+function withOrder(expr: Extract<Expr, { node: "aggregate" }>, change: (part: Expr) => Expr): Expr {
+  return expr.order_by === undefined ? expr : { ...expr, order_by: expr.order_by.map(change) };
 }
 
 function mapValues(parts: Readonly<Record<string, Expr>>, change: (part: Expr) => Expr): Record<string, Expr> {

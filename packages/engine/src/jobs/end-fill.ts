@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import {
   bumpCatalog,
@@ -11,33 +10,42 @@ import {
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { followDroppedColumns } from "../catalog/row-triggers.ts";
+import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
+import { columnPath } from "../catalog/sql-names.ts";
+import { keepDefinitions } from "../catalog/view-store.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
-import { SqlError } from "../ports.ts";
-import type { RowFailed } from "./fill-context.ts";
+import { JobLost, type RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
+import { whenTableIsFree } from "./open-shadows.ts";
+import { dropPlaced, placeShadows } from "./place-shadows.ts";
 import { rememberCode } from "./remember-code.ts";
 import { dropUndoLog, undoJob } from "./undo-log.ts";
 
-/** The short last transaction of a fill or recompute: new columns become visible, and no column is stale. Locks the
- *  catalog and then jobs, in the same order as an update. */
-export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
-  await deps.sql.transaction(async (connection) => {
+/** The last transaction of a fill or recompute: new columns become visible, new values of views are put in place, and
+ *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. */
+export async function finishFill(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+  const dropped = await whenTableIsFree(deps.sql, signal, async (connection) => {
     await lockCatalog(connection);
-    if (!(await endJob(connection, job, deps.owner, null))) return;
+    const placed = await placeShadows(connection, job);
+    // Rolls back what was put in place.
+    if (!(await endJob(connection, job, deps.owner, null))) throw new JobLost("the job was cancelled or taken over");
     await dropUndoLog(connection, job);
     const isOfAllRows = job.kind !== "close_pending" && !job.errors_only;
+    const ids = [...job.column_ids, ...(placed?.computed ?? [])];
     const ready = await connection.query({
       text: `update appdb.columns set state = 'ready', stale = stale and not $2
         where id = any($1::bigint[]) and (state = 'filling' or (stale and $2))`,
-      values: [[...job.column_ids], isOfAllRows],
+      values: [ids, isOfAllRows],
     });
-    if (isOfAllRows) await rememberCode(connection, (column) => job.column_ids.includes(column.id));
-    if (ready.row_count > 0) await bumpCatalog(connection, [job.table_id]);
+    if (isOfAllRows) await rememberCode(connection, (column) => ids.includes(column.id));
+    if (ready.row_count > 0 || placed !== undefined) await bumpCatalog(connection, [job.table_id]);
+    return placed?.dropped ?? [];
   });
+  await dropPlaced(deps, job, dropped, signal);
 }
 
 /**
@@ -48,16 +56,9 @@ export async function finishFill(deps: JobDeps, job: Job): Promise<void> {
 export async function failFill(deps: JobDeps, job: Job, error: JobError, signal: AbortSignal): Promise<void> {
   if (job.undoing === null && !(await beginUndoing(deps.sql, job, deps.owner, error))) return;
   const isPutBack = await undoJob(deps.sql, job, signal);
-  for (;;) {
-    try {
-      await deps.sql.transaction((connection) => failOnce(connection, deps, job, job.undoing ?? error, isPutBack));
-      return;
-    } catch (cause) {
-      const isInUse = cause instanceof SqlError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
-      if (!isInUse) throw cause;
-    }
-    await sleep(LOCK_PAUSE_MS, undefined, { signal });
-  }
+  await whenTableIsFree(deps.sql, signal, (connection) => {
+    return failOnce(connection, deps, job, job.undoing ?? error, isPutBack);
+  });
 }
 
 async function failOnce(
@@ -67,7 +68,6 @@ async function failOnce(
   error: JobError,
   isPutBack: boolean,
 ): Promise<void> {
-  await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   await lockCatalog(sql);
   const catalog = await loadCatalog(sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
@@ -92,6 +92,8 @@ async function failOnce(
     reason,
   );
   for (const column of dropped) await deleteColumn(sql, column.id);
+  if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
+  if (dropped.length > 0) await followDroppedColumns(sql, table.id);
   const isTouched = !isPutBack && (await hasBegun(sql, job));
   for (const column of own.filter((candidate) => candidate.state === "ready")) {
     const previous = job.undo.find((candidate) => candidate.id === column.id);
@@ -140,7 +142,9 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   });
   const [done = 0, total = 0] = (counted.rows[0] ?? []).map((count) => Number(count ?? 0));
   const failing = table?.columns.find((candidate) => candidate.name === column);
-  const isNew = failing?.state === "filling";
+  const isOfShadow = failing !== undefined && isShadow(failing);
+  const shown = table === undefined ? column : shadowedName(table, column);
+  const isNew = failing?.state === "filling" && !isOfShadow;
   const where = error.at === null ? "" : ` (${error.at})`;
   const identity = table?.identity ?? "_row";
   const isManual = job.kind === "recompute" && job.undo.length === 0;
@@ -151,13 +155,13 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${identity} = ${failure.row}`;
   return {
     code: isManual ? "recompute_failed" : "fill_failed",
-    detail: `Column ${job.table_name}.${column}: ${what}; ${done} of ${total} rows were done. ${describeRemaining(job, isNew, done)}`,
+    detail: `Column ${columnPath(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew, done)}`,
     hint: isMissing
       ? "Restore the function, or change the column and run `cli schema update`."
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
     meta: {
       table: job.table_name,
-      column,
+      column: shown,
       function: error.function,
       type: error.type,
       message: error.message,

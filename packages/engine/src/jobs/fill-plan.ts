@@ -1,10 +1,12 @@
 import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
+import { shadowedName } from "../catalog/shadow-columns.ts";
 import { undoTable } from "../catalog/sql-names.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
+import { type KeptValue, keptValues } from "./kept-values.ts";
 
 /** The computation of a batch: the graph in Python, then the SQL steps while the rows are written. */
 export interface FillMode {
@@ -30,6 +32,8 @@ export interface Fill {
   readonly keeps_errors: boolean;
   /** Computed columns outside the job that its columns read. Their errors are passed on. */
   readonly outside: ReadonlySet<string>;
+  /** Shadows that need no computation in some rows. */
+  readonly kept: readonly KeptValue[];
   /** Columns whose previous values are kept while the job runs, and their table. */
   readonly undo: UndoShape | null;
 }
@@ -40,11 +44,13 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
   const columns = table?.columns.filter((column) => job.column_ids.includes(column.id) && column.computed !== null);
   if (table === undefined || columns === undefined || columns.length === 0) return undefined;
   const names = columns.map((column) => column.name);
-  const { graph, sql } = planCompute(table, catalog.functions, names);
+  const { kept, columns: leftOut, moved } = keptValues(table, columns);
+  const computing = { ...table, columns: table.columns.map((one) => leftOut.find(({ id }) => id === one.id) ?? one) };
+  const { graph, sql } = planCompute(computing, catalog.functions, names);
   const outside = outsideInputs(table, columns);
-  const scope = scopeOf(job, names);
+  const scope = scopeOf(job, table, names, moved);
   const undo = undoOf(job, columns);
-  const common = { table, columns: names, undo };
+  const common = { table, columns: names, kept, undo };
   const modeOf = (of: UdfGraph | null, steps: readonly SqlStep[]): FillMode => {
     const earlier = of?.steps ?? [];
     return {
@@ -60,18 +66,20 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
     columns,
     names: new Set(names),
     main: modeOf(graph, sql),
-    python: sql.length === 0 ? null : modeOf(planPython(table, catalog.functions, names), []),
+    python: sql.length === 0 ? null : modeOf(planPython(computing, catalog.functions, names), []),
     updateInputs: updateRows({ ...common, inputs: columns, steps: [], reads: [] }),
     scope,
     keeps_errors: job.kind === "close_pending" || job.on_error === "ignore",
     outside,
+    kept,
     undo,
   };
 }
 
-function scopeOf(job: Job, columns: readonly string[]): RowScope | null {
+function scopeOf(job: Job, table: CatalogTable, columns: readonly string[], moved: string | null): RowScope | null {
   if (job.kind === "close_pending") return { kind: "pending", columns };
-  return job.errors_only ? { kind: "errors", columns } : null;
+  if (job.errors_only) return { kind: "errors", columns: columns.map((name) => shadowedName(table, name)) };
+  return moved === null ? null : { kind: "moved", condition: moved };
 }
 
 /** A new column needs no undo log: it is dropped when the job fails. */

@@ -4,17 +4,18 @@ import type { SqlStep } from "../compute/plan-compute.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { KeptValue } from "./kept-values.ts";
 
 /**
  * Builders of the statements that compute columns of existing rows. Names with `#` are reserved: no column can have
  * one. A row is written only if it still has the version that was read (`xmin`). A changed one must be read again.
  */
 
-/** Rows with such a cell in one of these columns: one left `pending` by an older service, or any without a value. */
-export interface RowScope {
-  readonly kind: "pending" | "errors";
-  readonly columns: readonly string[];
-}
+/** Rows with such a cell in one of these columns: one left `pending` by an older service, or any without a value. Or
+ *  rows that enter or leave a view. */
+export type RowScope =
+  | { readonly kind: "pending" | "errors"; readonly columns: readonly string[] }
+  | { readonly kind: "moved"; readonly condition: string };
 
 /** Maximum bytes of inputs per batch, except for a single long row. */
 const BATCH_BYTES = 16_000_000;
@@ -45,7 +46,7 @@ export function selectRows({ table, inputs, scope, has_errors: hasErrors }: Sele
     ...(sizes.length === 0 ? [] : [`${sizes.join(" + ")} as "#size"`]),
   ];
   const rows = `select ${columns.join(", ")} from ${quoteTable(table)}
-    where ($1::uuid is null or ${id} > $1::uuid) and ($3::uuid[] is null or ${id} = any($3::uuid[]))${condition(scope)} order by ${id} limit $2::int`;
+    where ($1::uuid is null or ${id} > $1::uuid) and ($3::uuid[] is null or ${id} = any($3::uuid[])) and ${inScope(scope)} order by ${id} limit $2::int`;
   const lists = [
     'array_agg("#id" order by "#id")::text',
     'array_agg("#xmin" order by "#id")::text',
@@ -80,14 +81,20 @@ export function changedRows(table: CatalogTable): string {
 
 /** Counts the rows of a job. */
 export function countRows(table: CatalogTable, scope: RowScope | null): string {
-  return `select count(*) from ${quoteTable(table)} where true${condition(scope)}`;
+  return `select count(*) from ${quoteTable(table)} where ${inScope(scope)}`;
 }
 
-function condition(scope: RowScope | null): string {
-  if (scope === null) return "";
-  if (scope.kind === "errors") return ` and _errors ?| array[${scope.columns.map(quoteLiteral).join(", ")}]::text[]`;
-  const any = scope.columns.map((name) => `_errors @> ${quoteLiteral(JSON.stringify({ [name]: "pending" }))}::jsonb`);
-  return ` and (${any.join(" or ")})`;
+/** SQL over the row's own columns: whether it is one of the job's. */
+export function inScope(scope: RowScope | null): string {
+  if (scope === null) return "true";
+  if (scope.kind === "moved") return scope.condition;
+  if (scope.kind === "errors") return `_errors ?| array[${scope.columns.map(quoteLiteral).join(", ")}]::text[]`;
+  return `(${scope.columns.map(isPending).join(" or ")})`;
+}
+
+/** SQL over a row: whether an older service left the cell to a job. Null without any error. */
+export function isPending(column: string): string {
+  return `_errors @> ${quoteLiteral(JSON.stringify({ [column]: "pending" }))}::jsonb`;
 }
 
 export interface FillShape {
@@ -99,6 +106,7 @@ export interface FillShape {
   readonly steps: readonly SqlStep[];
   /** Stored columns that the steps read. */
   readonly reads: readonly string[];
+  readonly kept: readonly KeptValue[];
   /** The quoted undo table and its columns; null keeps no previous values. */
   readonly undo: UndoShape | null;
 }
@@ -120,8 +128,13 @@ export function updateRows(shape: FillShape): string {
   const { table, columns, steps, undo } = shape;
   const id = quoteIdent(table.identity);
   const list = `array[${columns.map(quoteLiteral).join(", ")}]::text[]`;
+  const values = columns.map((name) => {
+    const [value, keep] = [`"#new".${quoteIdent(name)}`, shape.kept.find((one) => one.name === name)];
+    if (keep === undefined) return `${quoteIdent(name)} = ${value}`;
+    return `${quoteIdent(name)} = case when ${keep.condition} then "#target".${quoteIdent(keep.from)} else ${value} end`;
+  });
   const update = `update ${quoteTable(table)} as "#target" set
-    ${columns.map((name) => `${quoteIdent(name)} = "#new".${quoteIdent(name)}`).join(",\n    ")},
+    ${values.join(",\n    ")},
     _errors = case when "#target"._errors is null and "#new"."#errors" is null then null
       else nullif((coalesce("#target"._errors, '{}') - ${list}) || coalesce("#new"."#errors", '{}'), '{}') end
   from ${steps.length === 0 ? inputRows(shape) : steppedRows(shape)} as "#new"

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { Expr } from "@appdb/contract/expressions";
 import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
+import { rowsOfWords } from "@appdb/testkit/fake-udf-runner";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aFunction, aTable, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
@@ -105,14 +107,14 @@ test("a fill completes with right rows after repeated kills", { timeout: TIMEOUT
 });
 
 /** The table with an iterator view, which has a row for each word of a title. */
-function withParts(): ReturnType<typeof docs> {
+function withParts(text = "parts(title)", kwargs: Record<string, Expr> = {}): ReturnType<typeof docs> {
   const manifest = docs();
   const iterator = {
     fn: "app:parts",
     is_udf: true,
     args: [col("title", "string")],
-    kwargs: {},
-    text: "parts(title)",
+    kwargs,
+    text,
     outputs: [{ name: "word", type: { kind: "string" as const }, nullable: true, is_stored: true }],
   };
   const view = aTable("parts", [], { primary_key: [], view: { base: "docs", filter: null, columns: null, iterator } });
@@ -128,12 +130,7 @@ test("a fill of an iterator view has the rows of each base row once after repeat
   const [job = ""] = jobs;
   for (let kill = 0; kill < 3; kill++) await runAndKill(job);
   const { runner } = fakeWorkers({
-    "parts.(rows)": ({ title }) =>
-      JSON.stringify(
-        String(title)
-          .split(" ")
-          .map((word) => [word]),
-      ),
+    "parts.(rows)": ({ title }) => rowsOfWords(String(title).split(" ")),
   });
   await finish(jobs, deps({ udf: async () => withMadeRows(runner), owner: "survivor", clock: later }));
   const expected = `select d._row, p.n - 1, p.word from docs d, string_to_table(d.title, ' ') with ordinality as p(word, n)`;
@@ -142,4 +139,33 @@ test("a fill of an iterator view has the rows of each base row once after repeat
   expect(await rows(`select count(*) from (${made}) as made`)).toEqual([[String(2 * ROWS)]]);
   expect(await rows(`select distinct "parts.(rows)"::text, _errors from docs`)).toEqual([["2", null]]);
   expect(await isInAgreement(withParts())).toBe(true);
+});
+
+test("a view whose iterator changes keeps its rows until the end, whatever is killed", {
+  timeout: TIMEOUT,
+}, async () => {
+  await apply(docs());
+  await insertDocs(ROWS);
+  const partsOf =
+    (count: number) =>
+    ({ title }: Record<string, unknown>) =>
+      rowsOfWords(String(title).split(" ").slice(-count));
+  const first = fakeWorkers({ "parts.(rows)": partsOf(1) });
+  await finish(await apply(withParts()), deps({ udf: async () => withMadeRows(first.runner), clock: later }));
+  const words = () => rows("select count(*), md5(string_agg(word, '' order by _row)) from parts");
+  const before = await words();
+  expect(before[0]?.[0]).toBe(String(ROWS));
+  const limit: Expr = { node: "literal", value: 2, type: { kind: "int" }, nullable: false };
+  const changed = withParts("parts(title, limit=2)", { limit });
+  const jobs = await apply(changed);
+  const shadow = (await rows("select name from appdb.columns where name like '#shadow%'"))[0]?.[0] ?? "";
+  for (let kill = 0; kill < 2; kill++) await runAndKill(jobs[0] ?? "");
+  expect(await words()).toEqual(before);
+  const { runner } = fakeWorkers({ [shadow]: partsOf(2) });
+  await finish(jobs, deps({ udf: async () => withMadeRows(runner), owner: "survivor", clock: later }));
+  expect(await rows("select count(*), count(distinct _base_row) from parts")).toEqual([
+    [String(2 * ROWS), String(ROWS)],
+  ]);
+  expect(await rows(`select distinct "parts.(rows)"::text, _errors from docs`)).toEqual([["2", null]]);
+  expect(await isInAgreement(changed)).toBe(true);
 });

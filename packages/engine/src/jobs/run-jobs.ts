@@ -10,6 +10,7 @@ import { fillColumns } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease } from "./job-store.ts";
+import { openShadows } from "./open-shadows.ts";
 
 /**
  * Updates PostgreSQL's planner statistics of a table, which autovacuum would do only after a minute or so. Until then
@@ -68,9 +69,11 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
 }
 
 /** Runs one job to its end, or releases it. */
-async function workOn(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
-  await using lease = renewJobLease(deps, job, signal);
+async function workOn(deps: JobDeps, leased: Job, signal: AbortSignal): Promise<void> {
+  await using lease = renewJobLease(deps, leased, signal);
+  let job = leased;
   try {
+    if (isToFill(job)) job = await openShadows(deps, job, lease.signal);
     await doJob(deps, job, lease.signal);
   } catch (error) {
     if (!signal.aborted && (lease.is_cancelled || (await wasCancelled(deps, job, error)))) {
@@ -96,13 +99,17 @@ async function wasCancelled(deps: JobDeps, job: Job, error: unknown): Promise<bo
   return error instanceof JobLost && (await renewLease(deps.sql, job, deps)) === "cancelled";
 }
 
+function isToFill({ kind, undoing, is_cancelled: isCancelled }: Job): boolean {
+  return kind !== "build_index" && undoing === null && !isCancelled;
+}
+
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   if (job.undoing !== null) return failFill(deps, job, job.undoing, signal);
   if (job.is_cancelled) return failFill(deps, job, cancelled(job), signal);
   if (job.kind === "build_index") await buildIndex(deps, job, signal);
   else {
     await fillColumns(deps, job, signal);
-    await finishFill(deps, job);
+    await finishFill(deps, job, signal);
   }
   // No one waits for this: the job has ended.
   if (job.kind !== "close_pending" && !job.errors_only) await analyzeTable(deps, job.table_id);

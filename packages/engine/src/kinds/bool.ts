@@ -56,7 +56,11 @@ export const bool: Kind = {
   isJsonAlike: true,
   isVector: false,
   // PostgreSQL has no min or max of Bool.
-  aggregates: { ...AGGREGATES, min: (sql) => `bool_and(${sql})`, max: (sql) => `bool_or(${sql})` },
+  aggregates: {
+    ...AGGREGATES,
+    min: (sql, over) => `bool_and(${sql})${over}`,
+    max: (sql, over) => `bool_or(${sql})${over}`,
+  },
   changes: {},
 
   ...SHORT,

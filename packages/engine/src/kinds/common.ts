@@ -54,11 +54,11 @@ export const PLAIN_NULL = {
 } as const satisfies Partial<Kind>;
 
 export const AGGREGATES: Aggregates = {
-  count: (sql) => `count(${sql})`,
-  sum: (sql) => `sum(${sql})`,
-  mean: (sql) => `avg(${sql})`,
-  min: (sql) => `min(${sql})`,
-  max: (sql) => `max(${sql})`,
+  count: (sql, over) => `count(${sql})${over}`,
+  sum: (sql, over) => `sum(${sql})${over}`,
+  mean: (sql, over) => `avg(${sql})${over}`,
+  min: (sql, over) => `min(${sql})${over}`,
+  max: (sql, over) => `max(${sql})${over}`,
   listed: same,
 };
 

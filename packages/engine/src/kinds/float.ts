@@ -51,8 +51,8 @@ export const float: Kind = {
     ...AGGREGATES,
     // Adds in the order of the table, so that the sum is deterministic and an ETag stays valid while rows do not
     // change.
-    sum: (sql) => `sum(${inOrder(sql)})`,
-    mean: (sql) => `avg(${inOrder(sql)})`,
+    sum: (sql, over) => `sum(${inOrder(sql)})${over}`,
+    mean: (sql, over) => `avg(${inOrder(sql)})${over}`,
     listed: (sql) => `(CASE WHEN ${sql}::text ~ '^-?[0-9]+$' THEN ${sql}::text || '.0' ELSE ${sql}::text END)::json`,
   },
   changes: {

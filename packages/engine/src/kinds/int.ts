@@ -57,9 +57,10 @@ export const int: Kind = {
   isVector: false,
   aggregates: {
     ...AGGREGATES,
-    sum: (sql) => `sum(${sql})::int8`,
+    sum: (sql, over) => `sum(${sql})${over}::int8`,
     // The numerator's decimal places determine those of the quotient.
-    mean: (sql) => `((sum(${sql}) + 0.000000000000000000000000000000) / nullif(count(${sql}), 0))::float8`,
+    mean: (sql, over) =>
+      `((sum(${sql})${over} + 0.000000000000000000000000000000) / nullif(count(${sql})${over}, 0))::float8`,
   },
   changes: {
     float: () => ({

@@ -59,7 +59,7 @@ export const json: Kind = {
   printed: null,
   isJsonAlike: false,
   isVector: true,
-  aggregates: { ...AGGREGATES, count: (sql) => `count(*) filter (where json_typeof(${sql}) <> 'null')` },
+  aggregates: { ...AGGREGATES, count: (sql, over) => `count(*) filter (where json_typeof(${sql}) <> 'null')${over}` },
   changes: { json: (_from, to) => ({ ...KEPT, schema: to.schema ?? null }) },
 
   ...AS_IS_ON_WIRE,

@@ -24,13 +24,16 @@ export interface ForeignColumn {
   readonly category: string;
 }
 
-/** Aggregates as SQL over the SQL of their argument. Python refuses those that a kind lacks. */
+/** SQL of an aggregate over the SQL of its argument. `over` is empty, or the OVER clause of a window. */
+export type AggregateForm = (sql: string, over: string) => string;
+
+/** Aggregates as SQL. Python refuses those that a kind lacks. */
 export interface Aggregates {
-  readonly count: SqlForm;
-  readonly sum: SqlForm;
-  readonly mean: SqlForm;
-  readonly min: SqlForm;
-  readonly max: SqlForm;
+  readonly count: AggregateForm;
+  readonly sum: AggregateForm;
+  readonly mean: AggregateForm;
+  readonly min: AggregateForm;
+  readonly max: AggregateForm;
   /** The value as a JSON list element that parses to the same value: an integral Float keeps its decimal point. */
   readonly listed: SqlForm;
 }

@@ -51,7 +51,11 @@ export const uuid: Kind = {
   isJsonAlike: true,
   isVector: false,
   // PostgreSQL has no min or max of UUIDs; a UUID's text sorts like its bytes.
-  aggregates: { ...AGGREGATES, min: (sql) => `min(${sql}::text)::uuid`, max: (sql) => `max(${sql}::text)::uuid` },
+  aggregates: {
+    ...AGGREGATES,
+    min: (sql, over) => `min(${sql}::text)${over}::uuid`,
+    max: (sql, over) => `max(${sql}::text)${over}::uuid`,
+  },
   changes: {},
 
   ...SHORT,

@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { BATCHING, Coalescer, DONE } from "../batching/coalescer.ts";
-import type { SqlPool } from "../ports.ts";
+import { appError } from "@appdb/contract/errors";
+import { HOME_STORE } from "@appdb/contract/media-place";
+import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
+import { BATCHING, Coalescer, DONE, type Outcome } from "../batching/coalescer.ts";
+import { SqlError, type SqlPool } from "../ports.ts";
 
 const SECRET_BYTES = 32;
 /** An object of these milliseconds is not recorded again by the same process. */
@@ -45,29 +48,78 @@ export async function readDiskRoom(sql: SqlPool): Promise<number | undefined> {
   return text === null || text === undefined || text === "" ? undefined : Number(text);
 }
 
+/** PostgreSQL's setting with the maximum bytes of the database's own media store, for all its clients; unset: unbounded. */
+export const MEDIA_LIMIT = "appdb.media_limit";
+/** SQLSTATE of an object that the limit refuses (migration 0018). */
+const NO_ROOM = "AM507";
+const GB = 1024 ** 3;
+
+/** The objects of a limited media store, with equal content once. */
+export interface LimitedUse extends MediaUse {
+  readonly limit_bytes: number;
+}
+
+/**
+ * What the database's own media store holds, recorded objects on their way included, and its limit. Undefined without a
+ * limit, and before the catalog exists. @throws database_unavailable
+ */
+export async function readLimitedUse(sql: SqlPool): Promise<LimitedUse | undefined> {
+  const limit = await sql.query({
+    text: `select current_setting('${MEDIA_LIMIT}', true) where to_regclass('appdb.media_use') is not null`,
+  });
+  const text = limit.rows[0]?.[0];
+  if (text === null || text === undefined || text === "") return undefined;
+  const { rows } = await sql.query({ text: "select objects::text, bytes::text from appdb.media_use" });
+  const [objects, bytes] = rows[0] ?? [];
+  return { objects: Number(objects), bytes: Number(bytes), limit_bytes: Number(text) };
+}
+
+/** The refusal of a file that the limit of the media store `uri` has no room for. `left`: bytes that it has room for. */
+export function storeLimitReached(
+  uri: string,
+  use: LimitedUse,
+  bytes: number,
+  left = Math.max(0, use.limit_bytes - use.bytes),
+  cause?: unknown,
+): Error {
+  const database = uri.replace(MEDIA_SCHEME, "cloud://").replace(new RegExp(`/${HOME_STORE}$`), "");
+  const limitGb = Number((use.limit_bytes / GB).toFixed(2));
+  return appError("media_store_full", {
+    detail: `A file has ${bytes} bytes, and the media store ${uri} has room for ${left}: ${(use.bytes / GB).toFixed(2)} GB are used by ${use.objects === 1 ? "1 file" : `${use.objects} files`}, and media_gb is ${limitGb}.`,
+    hint: `Nothing was stored. See what uses it: cli media du ${uri}. Raise media_gb in the database's entry (cli db update ${database}), or remove files and then free their space: cli media prune ${uri}`,
+    meta: { store: uri, bytes, used_bytes: use.bytes, limit_bytes: use.limit_bytes },
+    cause,
+  });
+}
+
+export interface MediaObjectsOptions {
+  /** The address of the database's own store, for messages. */
+  readonly uri?: string;
+  readonly now?: () => number;
+}
+
 /** The objects that a database has written to media stores. Records of one moment are written together. */
 export class MediaObjects {
   readonly #sql: SqlPool;
+  readonly #uri: string;
   readonly #now: () => number;
   readonly #records: Coalescer<StoredObject, void>;
   readonly #fresh = new Map<string, number>();
 
-  constructor(sql: SqlPool, now: () => number = Date.now) {
+  constructor(sql: SqlPool, { now = Date.now, uri = HOME_STORE }: MediaObjectsOptions = {}) {
     this.#sql = sql;
+    this.#uri = uri;
     this.#now = now;
     this.#records = new Coalescer({
       ...BATCHING,
       weigh: ({ store, key }) => store.length + key.length + 64,
-      run: async (objects) => {
-        await this.#write(objects);
-        return objects.map(() => DONE);
-      },
+      run: (objects) => this.#writeAll(objects),
     });
   }
 
   /**
    * Records an object before it is written or used. A collection that is deleting it ends first, and none deletes it
-   * within its grace period. @throws database_unavailable, overloaded
+   * within its grace period. @throws media_store_full, database_unavailable, overloaded
    */
   async record(object: StoredObject): Promise<void> {
     const name = `${object.store} ${object.key}`;
@@ -95,6 +147,26 @@ export class MediaObjects {
       values: [`\\x${randomBytes(SECRET_BYTES).toString("hex")}`],
     });
     return await this.readSecret();
+  }
+
+  /** Objects that do not fit together are recorded one after the other, as far as they fit. */
+  async #writeAll(objects: readonly StoredObject[]): Promise<readonly Outcome<void>[]> {
+    try {
+      await this.#write(objects);
+      return objects.map(() => DONE);
+    } catch (error) {
+      if (!(error instanceof SqlError) || error.sqlstate !== NO_ROOM) throw error;
+      const [only] = objects;
+      if (only !== undefined && objects.length === 1) return [{ error: await this.#noRoom(only, error) }];
+    }
+    const outcomes: Outcome<void>[] = [];
+    for (const object of objects) outcomes.push(...(await this.#writeAll([object])));
+    return outcomes;
+  }
+
+  async #noRoom({ bytes }: StoredObject, cause: SqlError): Promise<unknown> {
+    const use = await readLimitedUse(this.#sql);
+    return use === undefined ? cause : storeLimitReached(this.#uri, use, bytes, undefined, cause);
   }
 
   /** One statement needs each object once, in one order for all processes, so that none waits in a circle. */

@@ -1,9 +1,7 @@
-import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import { shownOf } from "../catalog/shown-values.ts";
-import { mapParts } from "../expressions/tree.ts";
-import { asBuffer } from "../kinds/binary.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
+import { isMedia } from "../kinds/media.ts";
 import { arrayText } from "../kinds/values.ts";
 import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
 import { decodeRows, type QueryArguments } from "../query-plans/python-rows.ts";
@@ -12,9 +10,11 @@ import { computeError, type FailedAt } from "../query-plans/query-refusals.ts";
 import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
+import { startFold } from "./start-fold.ts";
 
-/** Rows per cursor fetch, for Python. */
+/** Rows per cursor fetch, for Python, and fewer of those whose files are decoded. */
 const FETCHED = 500;
+const FETCHED_FILES = 32;
 
 export interface FoldInput {
   readonly query: string;
@@ -78,53 +78,50 @@ async function foldRows(
   connection: SqlConnection,
   { stage, args, udf, fill, signal }: FoldInput,
 ): Promise<readonly ReadonlyMap<number, UdfFolded>[]> {
-  const folds: UdfFold[] = [];
-  try {
-    for (const { function: fn, type, args: argExprs, constants } of stage.folds) {
-      const fixed = Object.entries(constants).map(([name, expr]) => [name, withValues(expr, args)]);
-      const shown = argExprs.map(({ name, type: kind, nullable }) => ({ name, type: kind, nullable }));
-      folds.push(await udf().fold({ function: fn, result: type, args: shown, constants: Object.fromEntries(fixed) }));
-    }
-    const { text, values } = fill(stage.rows);
-    await connection.query({ text: `declare rows no scroll cursor for ${text}`, values });
-    for (;;) {
-      signal?.throwIfAborted();
-      const { rows } = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
-      if (rows.length === 0) break;
-      const numbers = rows.map(([number]) => Number(number));
-      const columns = columnsOf(decodeRows(stage.arguments, rows, 1), stage.arguments.length);
-      await Promise.all(
-        folds.map((fold, at) =>
-          fold.add(
-            numbers,
-            (stage.folds[at]?.args ?? []).map((arg) => columns[arg.at] ?? []),
+  // Without keys there is one group, with or without rows.
+  const also = stage.keys.length === 0 ? [0] : [];
+  const folded: ReadonlyMap<number, UdfFolded>[] = [];
+  for (const { rows, columns, folds: planned, is_sorted: isSorted } of stage.streams) {
+    const folds: UdfFold[] = [];
+    const fetched = readsFiles(planned) ? FETCHED_FILES : FETCHED;
+    try {
+      for (const fold of planned) folds.push(await startFold(udf(), fold, args, { isSorted, isWindow: false }));
+      const { text, values } = fill(rows);
+      await connection.query({ text: `declare rows no scroll cursor for ${text}`, values });
+      for (;;) {
+        signal?.throwIfAborted();
+        const { rows: texts } = await connection.query({ text: `fetch ${fetched} from rows`, signal });
+        if (texts.length === 0) break;
+        const numbers = texts.map(([number]) => Number(number));
+        const found = columnsOf(decodeRows(columns, texts, 1), columns.length);
+        await Promise.all(
+          folds.map((fold, at) =>
+            fold.add(
+              numbers,
+              (planned[at]?.inputs ?? []).map((input) => found[input.at] ?? []),
+            ),
           ),
-        ),
-      );
+        );
+      }
+      await connection.query({ text: "close rows" });
+      folded.push(...(await Promise.all(folds.map((fold) => fold.finish(also)))));
+    } finally {
+      for (const fold of folds) await fold[Symbol.asyncDispose]();
     }
-    // Without keys there is one group, with or without rows.
-    const also = stage.keys.length === 0 ? [0] : [];
-    return await Promise.all(folds.map((fold) => fold.finish(also)));
-  } finally {
-    for (const fold of folds) await fold[Symbol.asyncDispose]();
   }
+  return folded;
+}
+
+/** Whether aggregates get files, or compute their arguments. */
+function readsFiles(folds: readonly PlannedFold[]): boolean {
+  return folds.some(
+    ({ inputs, args }) =>
+      inputs.some(({ type }) => isMedia(type.kind)) || args.some(({ expr }) => expr.node !== "column"),
+  );
 }
 
 function columnsOf(rows: readonly (readonly EngineValue[])[], count: number): EngineValue[][] {
   return Array.from({ length: count }, (_none, at) => rows.map((row) => row[at] ?? null));
-}
-
-/** Query parameters as literals: a worker knows only rows and constants. */
-function withValues(expr: Expr, args: QueryArguments): Expr {
-  if (expr.node !== "parameter") return mapParts(expr, (part) => withValues(part, args));
-  const { type, nullable } = expr;
-  return { node: "literal", value: literalOf(args.get(expr.name) ?? null), type, nullable };
-}
-
-/** Digits stay exact, and bytes become base64, as in a file's literals. */
-function literalOf(value: EngineValue): string | number | boolean | null {
-  if (typeof value === "bigint") return value.toString();
-  return value instanceof Uint8Array ? asBuffer(value).toString("base64") : value;
 }
 
 function failedAt(stage: FoldStage, fold: PlannedFold, values: readonly EngineValue[]): FailedAt {

@@ -11,6 +11,7 @@ const ROWS = 6_000;
 function app(indexes: string): string {
   return `
 import appdb as db
+from appdb.functions import count
 from appdb.serving import Router
 
 Base = db.model_base()
@@ -34,6 +35,8 @@ def of_part(v: Vector, least: int, k: int = 10):
 r.add_query_route(path="/of_part", query=db.query(of_part))
 def next_page(v: Vector, skipped: int): return Points.order_by(Points.vector.similarity(vector=v), asc=False).limit(10, skipped).select(Points.n)
 r.add_query_route(path="/next_page", query=db.query(next_page))
+def counted(v: Vector): return Points.where(Points.part < 10).order_by(Points.vector.similarity(vector=v), asc=False).limit(3).select(Points.n, place=count(order_by=-Points.vector.similarity(vector=v)))
+r.add_query_route(path="/counted", query=db.query(counted))
 `;
 }
 
@@ -116,6 +119,14 @@ test("a filter still gets the requested number of rows", async () => {
   }
   const settings = tested.statements().filter(({ name }) => name === "appdb.search_nearest");
   expect(settings[0]?.values).toEqual(["100", "strict_order"]);
+});
+
+test("a window counts rows by their similarity", async () => {
+  const { status, json } = await served.post("/counted", { v: points[5] });
+  expect({ status, rows: json.rows }).toMatchObject({
+    status: 200,
+    rows: [{ n: 6, place: 1 }, { place: 2 }, { place: 3 }],
+  });
 });
 
 test("finds more rows than a graph's search list, and pages continue correctly", async () => {

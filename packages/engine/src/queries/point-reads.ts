@@ -135,7 +135,8 @@ function findPointKey(bound: BoundQuery): PointKey | undefined {
   const [key] = table.table.primary_key;
   if (table.table.primary_key.length !== 1 || column.name !== `${table.alias}.${key}`) return undefined;
   const reads = JSON.stringify(query.select);
-  if (reads.includes('"node":"parameter"') || reads.includes('"node":"aggregate"')) return undefined;
+  const isOfOthers = ["parameter", "aggregate", "window"].some((node) => reads.includes(`"node":"${node}"`));
+  if (isOfOthers) return undefined;
   return { column, parameter: parameter.name, type: column.type };
 }
 

@@ -1,27 +1,18 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
-import type { EngineValue } from "@appdb/contract/types";
 import { type BoundQuery, bindQuery } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { arrayText, toSqlText } from "../kinds/values.ts";
+import { toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfGraph, UdfRunner } from "../ports.ts";
 import { askVectors } from "../query-plans/ask-vectors.ts";
 import { computeFileValues, withFileValues } from "../query-plans/file-values.ts";
 import { planQuery } from "../query-plans/plan-query.ts";
-import {
-  bindInputs,
-  computeRows,
-  decodeRows,
-  meetsConditions,
-  type QueryArguments,
-  refuseErrors,
-} from "../query-plans/python-rows.ts";
-import type { FoldStage, MaterialStage, PlannedStatement, QueryPlan, RowMarks } from "../query-plans/query-plan.ts";
+import type { QueryArguments } from "../query-plans/python-rows.ts";
+import type { PlannedStatement, QueryPlan, RowMarks } from "../query-plans/query-plan.ts";
 import { explainQueryRefusal } from "../query-plans/query-refusals.ts";
 import type { SqlMode } from "../query-plans/relation.ts";
-import { type QueryLimits, type RowsInFlight, tooManyBytes } from "../sql/query-limits.ts";
-import { measured } from "../timing.ts";
+import type { QueryLimits, RowsInFlight } from "../sql/query-limits.ts";
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import type { ServiceIdentity } from "../write/table-version.ts";
 import { aggregateGroups } from "./aggregate-groups.ts";
@@ -29,6 +20,7 @@ import { checkReads } from "./check-reads.ts";
 import { answerFinal, type CompiledPlan, type QueryAnswer } from "./final-answer.ts";
 import { compileJsonRows } from "./json-rows.ts";
 import { isBatchable, runMany } from "./many-runs.ts";
+import { materializeRows, materializeWindows } from "./materialize-rows.ts";
 import type { NearestSearch } from "./nearest-rows.ts";
 import { type PageOf, type PagePosition, type RunOptions, refuseUnpageable, rowMarksOf } from "./pages.ts";
 import { compileRows } from "./render-rows.ts";
@@ -48,8 +40,6 @@ export interface QueryRunnerDeps {
 
 /** How often a query restarts because a table changed. */
 const MAX_ATTEMPTS = 8;
-/** Rows per cursor fetch, for Python. */
-const FETCHED = 500;
 
 interface Plans {
   readonly versions: ReadonlyMap<number, number>;
@@ -59,9 +49,6 @@ interface Plans {
   /** The same with marked rows, and with only bare values in SQL; compiled on first use. */
   readonly others: Map<string, CompiledPlan>;
 }
-
-/** Values for sorting, grouping or counting are computed before the result exists. */
-const SORTED = { clause: "order_by or group_by" };
 
 /** Runs one query of the application. */
 export class QueryRunner {
@@ -176,10 +163,7 @@ export class QueryRunner {
     try {
       let arrays: readonly string[] = [];
       for (const stage of plan.materials) {
-        const rows =
-          "folds" in stage
-            ? await this.#fold(plans, stage, arrays, args, hold, options)
-            : await this.#materialize(plans, stage, arrays, args, hold, options);
+        const rows = await this.#stage(plans, stage, arrays, args, { ...options, hold });
         if (rows === undefined) return undefined;
         arrays = rows;
       }
@@ -226,79 +210,28 @@ export class QueryRunner {
     return Math.max(0, Math.min(size + 1, limit - (after?.returned ?? 0)));
   }
 
-  /** Reads rows with a cursor, computes Python values, and keeps the next statement's inputs as array texts. */
-  async #materialize(
+  /** Runs a stage, and gives the next statement's inputs as array texts. Undefined when a table version has changed. */
+  #stage(
     plans: Plans,
-    stage: MaterialStage,
+    stage: QueryPlan["materials"][number],
     arrays: readonly string[],
     args: QueryArguments,
-    hold: (rows: number) => void,
-    { signal, timing }: RunOptions,
-  ): Promise<readonly string[] | undefined> {
-    const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
-    const { graph, columns, conditions } = stage;
-    const made = graph?.steps.slice(conditions) ?? [];
-    const limit = stage.is_ordered ? this.#enough(args) : Number.POSITIVE_INFINITY;
-    const inputs = graph === null ? undefined : bindInputs(graph, columns, args);
-    const kept: EngineValue[][] = [];
-    let bytes = 0;
-    const take = (row: EngineValue[]) => {
-      for (const value of row) bytes += typeof value === "string" ? value.length : 8;
-      kept.push(row);
-    };
-    const isCurrent = await sql.transaction(async (connection) => {
-      const statement = this.#statement(plans, stage.statement, arrays, args);
-      await connection.query({ text: `declare rows no scroll cursor for ${statement.text}`, values: statement.values });
-      for (let count = 0; kept.length < limit; ) {
-        const fetched = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
-        if (fetched.rows.length === 0) return count > 0 || (await this.#isCurrent(plans, connection));
-        count += fetched.rows.length;
-        const rows = decodeRows(columns, fetched.rows);
-        const before = kept.length;
-        if (graph === null || inputs === undefined) for (const row of rows) take(row);
-        else {
-          const made = computeRows(this.#deps.udf(), graph, rows.map(inputs), signal);
-          const computed = await measured(timing, "py", made);
-          computed.forEach((result, at) => {
-            if (!meetsConditions(this.#query.name, graph, conditions, result)) return;
-            refuseErrors(this.#query.name, graph, conditions, result, () => SORTED);
-            take([...(rows[at] ?? []), ...result.values.slice(conditions)]);
-          });
-        }
-        hold(kept.length - before);
-        if (bytes > this.#deps.limits.result_bytes) throw tooManyBytes(this.#query.name, this.#deps.limits);
-      }
-      return true;
-    });
-    if (!isCurrent) return undefined;
-    const types = [...columns, ...made];
-    return types.map(({ type }, at) => arrayText(type.kind, kept, at));
-  }
-
-  #fold(
-    plans: Plans,
-    stage: FoldStage,
-    arrays: readonly string[],
-    args: QueryArguments,
-    hold: (rows: number) => void,
-    { signal, timing }: RunOptions,
+    { hold, signal, timing }: RunOptions & { readonly hold: (rows: number) => void },
   ): Promise<readonly string[] | undefined> {
     const { limits, udf } = this.#deps;
     const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
     const fill = (planned: PlannedStatement) => this.#statement(plans, planned, arrays, args);
     const isCurrent = (connection: SqlConnection) => this.#isCurrent(plans, connection);
-    const folded = aggregateGroups(sql, {
-      query: this.#query.name,
-      stage,
-      args,
-      limits,
-      udf,
-      fill,
-      isCurrent,
-      hold,
-      signal,
-    });
-    return timing === undefined ? folded : timing.restOf(folded);
+    const query = this.#query.name;
+    if ("streams" in stage) {
+      const folded = aggregateGroups(sql, { query, stage, args, limits, udf, fill, isCurrent, hold, signal });
+      return timing === undefined ? folded : timing.restOf(folded);
+    }
+    const statement = fill(stage.statement);
+    const rows = { query, statement, args, limits, udf, isCurrent, hold, signal, timing };
+    if ("windows" in stage) return materializeWindows(sql, stage, { ...rows, enough: Number.POSITIVE_INFINITY });
+    const enough = stage.is_ordered ? this.#enough(args) : Number.POSITIVE_INFINITY;
+    return materializeRows(sql, stage, { ...rows, enough });
   }
 
   /** Rows of the final order that limit and offset can reach. */

@@ -13,7 +13,7 @@ const aggregate = (fn: string, isUdf = false) =>
       nullable: true,
     },
     "x",
-    ["id"],
+    { order: ["id"] },
   );
 
 test("a sum of Ints is cast to Int, so that an overflow raises", () => {
@@ -30,8 +30,26 @@ test("Floats are added in a fixed order", () => {
     type: { kind: "float" as const },
     nullable: true,
   };
-  expect(aggregateSql({ ...of, fn: "sum" }, "x", [])).toBe("sum(appdb.in_order(x))");
-  expect(aggregateSql({ ...of, fn: "mean" }, "x", [])).toBe("avg(appdb.in_order(x))");
+  expect(aggregateSql({ ...of, fn: "sum" }, "x", { order: [] })).toBe("sum(appdb.in_order(x))");
+  expect(aggregateSql({ ...of, fn: "mean" }, "x", { order: [] })).toBe("avg(appdb.in_order(x))");
+});
+
+test("a window of Ints is cast to Int as a whole", () => {
+  const args = [{ node: "column" as const, name: "docs.n", type: { kind: "int" as const }, nullable: true }];
+  const type = { kind: "int" as const };
+  const of = {
+    node: "window" as const,
+    is_udf: false,
+    args,
+    kwargs: {},
+    group_by: [],
+    order_by: [],
+    type,
+    nullable: true,
+  };
+  const over = "over (order by t)";
+  expect(aggregateSql({ ...of, fn: "sum" }, "x", { over })).toBe("sum(x) over (order by t)::int8");
+  expect(aggregateSql({ ...of, fn: "count", args: [] }, undefined, { over })).toBe("count(*) over (order by t)");
 });
 
 test("a list keeps the row order and skips nulls", () => {

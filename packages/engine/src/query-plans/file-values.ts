@@ -83,6 +83,7 @@ const OF_ROWS: ReadonlySet<Expr["node"]> = new Set([
   "column",
   "cell_error",
   "aggregate",
+  "window",
   "similarity",
   "query",
   "item",

@@ -4,24 +4,38 @@ import { type BoundQuery, expressionKey, flatNames, flatTypes, referenceNode } f
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { resolveSimilarity } from "../catalog/similarities.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
-import { mapParts } from "../expressions/tree.ts";
-import { UUID_TYPE } from "../kinds/kinds.ts";
+import { INT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import { ParameterList } from "../kinds/parameter-list.ts";
 import type { UdfGraph } from "../ports.ts";
 import { isInputVector, type VectorPlan } from "./ask-vectors.ts";
-import { aggregatesOf, foldsOf, type GroupNames, groupNames, isGrouped, rowArguments, withoutFolds } from "./groups.ts";
-import { keyLabel, planFolds } from "./plan-folds.ts";
+import { clausesExprs, conjuncts, replaceIn } from "./clauses.ts";
+import {
+  aggregatesOf,
+  foldsOf,
+  type GroupNames,
+  groupNames,
+  isForAggregate,
+  isGrouped,
+  keysOf,
+  rowArguments,
+  windowNames,
+  windowsOf,
+  withoutFolds,
+} from "./groups.ts";
+import { FoldPlanner, keyLabel } from "./plan-folds.ts";
 import { type PythonReason, pythonReason } from "./python-reasons.ts";
 import { queryGraph } from "./query-graph.ts";
 import type {
   Clauses,
   FinalStage,
   FoldStage,
+  FoldStream,
   MaterialStage,
   NamedType,
   PlannedStatement,
   PlanOptions,
   QueryPlan,
+  WindowStage,
 } from "./query-plan.ts";
 import { ExpressionWriter, inputRows, joinTables, type Relation } from "./relation.ts";
 import { StatementWriter } from "./statement-writer.ts";
@@ -78,8 +92,10 @@ function vectorReasons({ similarities }: VectorPlan, { mode }: PlanOptions): rea
     .map(({ vector }) => pythonReason("vector", vector, mode));
 }
 
+const ROW_NUMBER: NamedType = { name: "#number", type: INT_TYPE };
+
 class Planner {
-  readonly materials: (MaterialStage | FoldStage)[] = [];
+  readonly materials: (MaterialStage | FoldStage | WindowStage)[] = [];
   readonly reasons: PythonReason[] = [];
   #bound: BoundQuery;
   readonly #options: PlanOptions;
@@ -100,23 +116,31 @@ class Planner {
     const python = { where: clauses.where.filter(isMissing), values: this.#valuesBefore(clauses).filter(isMissing) };
     if (python.where.length + python.values.length > 0) return this.#materialize(clauses, python, source, isTables);
     if (foldsOf(clauses).length > 0) return this.#foldGroups(clauses, source, isTables);
-    if (isGrouped(clauses) && this.#valuesAfter(clauses).some((expr) => !this.#hasAfterGrouping(clauses, expr))) {
+    if (isGrouped(clauses) && this.#lacksAfter(clauses, groupNames(clauses))) {
       return this.#materializeGroups(clauses, source, isTables);
+    }
+    const windows = windowsOf(clauses);
+    const isForWorker = windows.some((window) => window.is_udf);
+    if (isForWorker || (windows.length > 0 && this.#lacksAfter(clauses, windowNames(clauses)))) {
+      return this.#materializeWindows(clauses, source, isTables);
     }
     return this.#finish(clauses, source, isTables);
   }
 
   /** The values that grouping, sorting and comparing need. */
-  #valuesBefore({ group_by: groupBy, select, order_by: orderBy }: Clauses): Expr[] {
-    const grouped = isGrouped({ group_by: groupBy, select, order_by: orderBy, where: [] });
+  #valuesBefore(clauses: Clauses): Expr[] {
+    const { group_by: groupBy, select, order_by: orderBy } = clauses;
+    const windows = windowsOf(clauses);
     const { distinct } = this.#bound.query;
     const found = new Map<string, Expr>();
     const add = (expr: Expr) => found.set(expressionKey(expr), expr);
     for (const expr of groupBy) add(expr);
-    for (const aggregate of aggregatesOf({ group_by: groupBy, select, order_by: orderBy, where: [] })) {
-      for (const { expr } of rowArguments(aggregate)) add(expr);
+    for (const aggregate of [...aggregatesOf(clauses), ...windows]) {
+      for (const expr of keysOf(aggregate)) add(expr);
+      for (const { expr } of rowArguments(aggregate)) if (!(aggregate.is_udf && isForAggregate(expr))) add(expr);
     }
-    if (!grouped) {
+    // Windows are computed before rows are sorted and compared.
+    if (!isGrouped(clauses) && windows.length === 0) {
       for (const { expr } of orderBy) add(expr);
       if (distinct) for (const { expr } of select) add(expr);
     }
@@ -129,11 +153,14 @@ class Planner {
     return [...orderBy.map(({ expr }) => expr), ...compared];
   }
 
-  #hasAfterGrouping(clauses: Clauses, expr: Expr): boolean {
-    const grouped = groupNames(clauses);
+  /** Whether sorting or comparing the rows with their named values needs Python. */
+  #lacksAfter(clauses: Clauses, { replace }: Pick<GroupNames, "replace">): boolean {
+    return this.#valuesAfter(clauses).some((expr) => !this.#has(replace(expr)));
+  }
+
+  #has(expr: Expr): boolean {
     const anything: Relation = { from: "", where: [], identities: [], column: () => "x" };
-    const parameters = this.#newParameters();
-    return new ExpressionWriter(anything, parameters, this.#options.mode).has(grouped.replace(expr));
+    return new ExpressionWriter(anything, this.#newParameters(), this.#options.mode).has(expr);
   }
 
   #materialize(
@@ -158,6 +185,7 @@ class Planner {
     const { query } = this.#bound;
     const isOrdered =
       !isGrouped(clauses) &&
+      windowsOf(clauses).length === 0 &&
       !query.distinct &&
       query.tail === null &&
       query.sample === null &&
@@ -200,7 +228,65 @@ class Planner {
     return this.#afterGroups(clauses, grouped, columns);
   }
 
-  /** Groups with application aggregates: their rows are streamed to Python. */
+  /** Materializes rows with the values of their windows: application aggregates, or values that Python sorts by. */
+  #materializeWindows(
+    clauses: Clauses,
+    source: (parameters: ParameterList) => Relation,
+    isTables: boolean,
+  ): FinalStage {
+    const names = windowsOf(clauses).map((expr) => ({ name: this.#newName(), expr }));
+    const replaced = new Map(names.map(({ name, expr }) => [expressionKey(expr), referenceNode(name, expr)]));
+    const next = replaceIn({ ...clauses, where: [] }, (expr) => replaced.get(expressionKey(expr)));
+    const kept = flatNames(clausesExprs(next)).filter((name) => !names.some((made) => made.name === name));
+    const parameters = this.#newParameters();
+    const relation = source(parameters);
+    const written = names.filter(({ expr }) => !expr.is_udf);
+    const folded = names.filter(({ expr }) => expr.is_udf);
+    for (const { expr } of folded) this.reasons.push(this.#reason("aggregate", expr));
+    const planner = new FoldPlanner(this.#foldPlans(clauses));
+    const folds = folded.map(({ name, expr }) => planner.plan(name, expr));
+    const isNumbered = relation.identities[0]?.includes('"#row"') ?? false;
+    const identities = isNumbered
+      ? []
+      : relation.identities.map((_sql, at): NamedType => ({ name: `#id${at}`, type: UUID_TYPE }));
+    const plain = [...identities, ...kept.map((name) => this.#named(name))];
+    const columns = [...plain, ...written.map(({ name, expr }): NamedType => ({ name, type: expr.type }))];
+    const first = columns.length + planner.columns.length;
+    this.materials.push({
+      statement: new StatementWriter(this.#bound, relation, parameters, this.#options).windows({
+        where: clauses.where,
+        columns: plain.map(({ name }) => name),
+        windows: written.map(({ expr }) => expr),
+        values: planner.columns,
+        numbered: folded.map(({ expr }) => expr),
+        order: clauses.order_by,
+        guards: isTables,
+      }),
+      columns: [
+        ...columns,
+        ...planner.columns.map(({ type }, at): NamedType => ({ name: `#f${at}`, type })),
+        ...folded.flatMap(() => [ROW_NUMBER, ROW_NUMBER]),
+      ],
+      kept: columns.length,
+      windows: folds.map((fold, at) => ({
+        // Its inputs are among the columns of the whole statement.
+        fold: { ...fold, inputs: fold.inputs.map((input) => ({ ...input, at: input.at + columns.length })) },
+        group: first + 2 * at,
+        place: first + 2 * at + 1,
+      })),
+    });
+    for (const { name, expr } of names) this.#types.set(name, expr.type);
+    const rows = [...columns, ...folds.map(({ name, type }) => ({ name, type }))];
+    this.#bound = { ...this.#bound, query: { ...this.#bound.query, sample: null } };
+    return this.plan(next, (list) => withIdentities(inputRows(rows, list), identities.length), false);
+  }
+
+  #foldPlans(clauses: Clauses): ConstructorParameters<typeof FoldPlanner>[0] {
+    const { functions } = this.#options;
+    return { bound: this.#bound, clauses, functions, has: (expr) => this.#has(expr) };
+  }
+
+  /** Groups with application aggregates: their rows are streamed to Python, once for each order. */
   #foldGroups(clauses: Clauses, source: (parameters: ParameterList) => Relation, isTables: boolean): FinalStage {
     const grouped = groupNames(clauses);
     const own = withoutFolds(grouped);
@@ -209,8 +295,23 @@ class Planner {
       return work(new StatementWriter(this.#bound, source(parameters), parameters, this.#options));
     };
     const { where } = clauses;
-    const taken = planFolds(this.#bound, clauses, grouped, this.#options.functions);
-    for (const aggregate of foldsOf(clauses)) this.reasons.push(this.#reason("aggregate", aggregate));
+    const folded = grouped.values.flatMap(({ name, expr }) =>
+      expr.node === "aggregate" && expr.is_udf ? [{ name, expr, order: expr.order_by ?? [] }] : [],
+    );
+    for (const { expr } of folded) this.reasons.push(this.#reason("aggregate", expr));
+    const orders = new Map(folded.map(({ order }) => [JSON.stringify(order), order]));
+    const streams = [...orders].map(([key, order]): FoldStream => {
+      const planner = new FoldPlanner(this.#foldPlans(clauses));
+      const several = folded.filter((one) => JSON.stringify(one.order) === key);
+      const folds = several.map(({ name, expr }) => planner.plan(name, expr));
+      const values = planner.columns;
+      return {
+        rows: write((writer) => writer.members({ where, keys: clauses.group_by, values, order })),
+        columns: values.map(({ type }, at) => ({ name: `#f${at}`, type })),
+        folds,
+        is_sorted: order.length > 0,
+      };
+    });
     const columns = own.values.map(({ name, expr }): NamedType => ({ name, type: expr.type }));
     const keys = clauses.group_by;
     this.materials.push({
@@ -220,12 +321,12 @@ class Planner {
           : write((writer) => writer.groups({ where, grouped: own, guards: false, is_repeated: true })),
       columns,
       keys: keys.map((expr, at) => keyLabel(clauses, expr, at)),
-      rows: write((writer) => writer.members({ where, keys, values: taken.exprs })),
-      arguments: taken.exprs.map((expr, at) => ({ name: `#f${at}`, type: expr.type })),
-      folds: taken.folds,
+      streams,
+      folds: streams.flatMap(({ folds }) => folds),
       tables: isTables ? this.#bound.tables.map(({ table }) => table) : [],
     });
-    return this.#afterGroups(clauses, grouped, [...columns, ...taken.folds.map(({ name, type }) => ({ name, type }))]);
+    const made = streams.flatMap(({ folds }) => folds.map(({ name, type }) => ({ name, type })));
+    return this.#afterGroups(clauses, grouped, [...columns, ...made]);
   }
 
   /** Plans the rest over existing groups. Sampling has already been applied to the rows. */
@@ -295,25 +396,4 @@ function withIdentities(relation: Relation, count: number): Relation {
   if (count === 0) return relation;
   const identities = Array.from({ length: count }, (_none, at) => relation.column(`#id${at}`) ?? "");
   return { ...relation, identities };
-}
-
-/** The conditions that are joined by AND. */
-export function conjuncts(where: Expr | null): Expr[] {
-  if (where === null) return [];
-  if (where.node !== "call" || where.fn !== "op.and") return [where];
-  return where.args.flatMap(conjuncts);
-}
-
-function clausesExprs({ where, group_by: groupBy, select, order_by: orderBy }: Clauses): Expr[] {
-  return [...where, ...groupBy, ...select.map(({ expr }) => expr), ...orderBy.map(({ expr }) => expr)];
-}
-
-function replaceIn(clauses: Clauses, found: (expr: Expr) => Expr | undefined): Clauses {
-  const replace = (expr: Expr): Expr => found(expr) ?? mapParts(expr, replace);
-  return {
-    where: clauses.where.map(replace),
-    group_by: clauses.group_by.map(replace),
-    select: clauses.select.map(({ name, expr }) => ({ name, expr: replace(expr) })),
-    order_by: clauses.order_by.map(({ expr, asc }) => ({ expr: replace(expr), asc })),
-  };
 }

@@ -12,7 +12,7 @@ export interface PythonReason {
 
 /** Makes the text of the reason. `bare`: the run after SQL refused a value. */
 export function pythonReason(clause: PythonReason["clause"], expr: Expr, mode: SqlMode): PythonReason {
-  if (expr.node === "aggregate") {
+  if (expr.node === "aggregate" || expr.node === "window") {
     return { clause, what: expr.fn, reason: `${expr.fn} is an aggregate of the application` };
   }
   const udfs = new Set<string>();

@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import type { FoldArgument, GraphFunction } from "@appdb/contract/worker-protocol";
+import type { FoldArgument, GraphColumn, GraphFunction } from "@appdb/contract/worker-protocol";
 import type { BoundQuery } from "../catalog/bind-query.ts";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import type { Placeholder } from "../kinds/parameter-list.ts";
@@ -50,19 +50,47 @@ export interface FoldStage {
   readonly columns: readonly NamedType[];
   /** The names of the keys for people; the keys are the first columns. */
   readonly keys: readonly string[];
-  /** Rows in order: the index of the group in `groups`, then the arguments. */
-  readonly rows: PlannedStatement;
-  readonly arguments: readonly NamedType[];
+  /** One for each order of rows. */
+  readonly streams: readonly FoldStream[];
+  /** The aggregates of all streams, in the order of their values. */
   readonly folds: readonly PlannedFold[];
   /** Tables that the statements read; empty when they read an earlier stage. */
   readonly tables: readonly CatalogTable[];
 }
 
+/** Rows in order, and the aggregates that take them. */
+export interface FoldStream {
+  /** The index of the group in `groups`, then the columns. */
+  readonly rows: PlannedStatement;
+  readonly columns: readonly NamedType[];
+  readonly folds: readonly PlannedFold[];
+  /** Rows come group by group, each sorted; otherwise in insertion order. */
+  readonly is_sorted: boolean;
+}
+
+/** Rows with a value of application aggregates for each. The next stage reads them instead of tables. */
+export interface WindowStage {
+  readonly statement: PlannedStatement;
+  /** The columns of the statement. The first `kept` are for the next stage, before the windows' values. */
+  readonly columns: readonly NamedType[];
+  readonly kept: number;
+  readonly windows: readonly PlannedWindow[];
+}
+
+/** `group` and `place`: indexes of the columns with the number of a row's group, and of the row among all. */
+export interface PlannedWindow {
+  readonly fold: PlannedFold;
+  readonly group: number;
+  readonly place: number;
+}
+
 /** An application aggregate; its values come after the columns of `groups`. */
 export interface PlannedFold extends NamedType {
   readonly function: GraphFunction;
-  /** `at`: index among the stage's arguments. */
-  readonly args: readonly (FoldArgument & { readonly at: number })[];
+  /** `at`: index among the columns of the rows. */
+  readonly inputs: readonly (GraphColumn & { readonly at: number })[];
+  readonly args: readonly FoldArgument[];
+  readonly functions: readonly GraphFunction[];
   /** Expressions of literals and parameters. */
   readonly constants: Readonly<Record<string, Expr>>;
   /** The selected name, or the clause that reads it. */
@@ -92,7 +120,7 @@ export interface FinalStage {
 export interface QueryPlan {
   readonly bound: BoundQuery;
   readonly vectors: VectorPlan;
-  readonly materials: readonly (MaterialStage | FoldStage)[];
+  readonly materials: readonly (MaterialStage | FoldStage | WindowStage)[];
   readonly final: FinalStage;
   /** The parts that Python computes, with reasons; empty when one statement is enough. */
   readonly reasons: readonly PythonReason[];

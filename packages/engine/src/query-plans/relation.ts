@@ -84,7 +84,12 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
     is_tables: true,
   };
   const writer = new ExpressionWriter(relation, parameters, "forms");
-  const [first, ...others] = bound.tables.map(({ alias, table }) => `${quoteTable(table)} as ${quoteIdent(alias)}`);
+  const refs = [bound.query.from, ...bound.query.joins];
+  const [first, ...others] = bound.tables.map(({ alias, table }, at) => {
+    const [source, as, member] = [quoteTable(table), quoteIdent(alias), refs[at]?.member];
+    if (member === undefined) return `${source} as ${as}`;
+    return `(select * from ${source} as ${as} where ${writer.write(member)}) as ${as}`;
+  });
   let outer = "";
   const joins = others.map((table, at) => {
     const { kind, on, is_within: isWithin = false } = bound.query.joins[at] ?? { kind: "cross", on: null };

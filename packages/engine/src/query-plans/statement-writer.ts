@@ -4,16 +4,16 @@ import type { ColumnType } from "@appdb/contract/types";
 import { type BoundQuery, flatNames, typesIn } from "../catalog/bind-query.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
-import { castToStorage } from "../kinds/storage-type.ts";
 import { quoteIdent } from "../sql/quote.ts";
-import { aggregateSql } from "./aggregate-sql.ts";
-import { type GroupNames, groupNames, isGrouped } from "./groups.ts";
+import { groupRows } from "./group-rows.ts";
+import { type GroupNames, groupNames, isGrouped, keysOf, type Window, windowNames } from "./groups.ts";
 import { chooseIndexes, type IndexedTexts, writeConditions } from "./index-terms.ts";
 import { comparedVectors, type OrderTerms, orderTerms } from "./order-by.ts";
 import { type OrderTerm, orderLines, pageConditions, positionTerms, reversed } from "./order-terms.ts";
 import type { Clauses, NamedType, PlannedStatement, PlanOptions, QueryOutput } from "./query-plan.ts";
 import { ExpressionWriter, type Relation } from "./relation.ts";
-import { drawSql, OF_TRANSACTION } from "./sample-sql.ts";
+import { drawSql, OF_TRANSACTION, sampleRows } from "./sample-sql.ts";
+import { rowNumbers, storedSql, windowed, windowSql } from "./window-sql.ts";
 
 type Order = Clauses["order_by"];
 
@@ -76,14 +76,9 @@ export class StatementWriter {
     /** Another statement of the transaction reads the same rows, so the sample must be the same. */
     readonly is_repeated: boolean;
   }): PlannedStatement {
-    const relation = this.#group(
-      this.#sampled(
-        input.where,
-        input.grouped.values.map(({ expr }) => expr),
-        { is_repeated: input.is_repeated },
-      ),
-      input.grouped,
-    );
+    const read = input.grouped.values.map(({ expr }) => expr);
+    const rows = this.#sampled(input.where, read, { is_repeated: input.is_repeated });
+    const relation = groupRows(rows, input.grouped, this.#writer(rows));
     const values = input.grouped.values.map(({ name }) => relation.column(name));
     return this.#prepare([
       `select ${values.join(", ")}`,
@@ -93,23 +88,54 @@ export class StatementWriter {
     ]);
   }
 
-  /** The rows of groups, one by one: the group's index in `groups`, then values. */
+  /** The rows of groups, one by one: the group's index in `groups`, then values. With an order they come group by group. */
   members(input: {
     readonly where: readonly Expr[];
     readonly keys: readonly Expr[];
     readonly values: readonly Expr[];
+    readonly order: readonly Expr[];
   }): PlannedStatement {
-    const { keys, values } = input;
-    const relation = this.#sampled(input.where, [...keys, ...values], { is_repeated: true });
+    const { keys, values, order } = input;
+    const relation = this.#sampled(input.where, [...keys, ...values, ...order], { is_repeated: true });
     const writer = this.#writer(relation);
-    const [keysSql, valuesSql] = [keys, values].map((exprs) =>
-      exprs.map((expr) => castToStorage(needed(writer, expr), expr.type)),
-    );
-    const place = keys.length === 0 ? "0" : `dense_rank() over (order by ${keysSql?.join(", ")}) - 1`;
+    const place = keys.length === 0 ? "0" : `dense_rank() over (order by ${storedSql(keys, writer).join(", ")}) - 1`;
+    const term = (sql: string): OrderTerm => ({ sql, asc: true, type: UUID_TYPE });
+    const sorted = order.length === 0 ? [] : [...(keys.length === 0 ? [] : ["1"]), ...storedSql(order, writer)];
     return this.#prepare([
-      `select ${[place, ...(valuesSql ?? [])].join(", ")}`,
+      `select ${[place, ...storedSql(values, writer)].join(", ")}`,
       `from ${relation.from}`,
       ...this.#where(relation.where),
+      ...orderLines([...sorted, ...relation.identities].map(term)),
+    ]);
+  }
+
+  /** Ungrouped rows with windows. The last columns have, for each of `numbered`, the numbers of a row's group and of the row
+   *  among all. */
+  windows(input: {
+    readonly where: readonly Expr[];
+    readonly columns: readonly string[];
+    readonly windows: readonly Window[];
+    readonly values: readonly Expr[];
+    readonly numbered: readonly Window[];
+    readonly order: Order;
+    readonly guards: boolean;
+  }): PlannedStatement {
+    const { columns, windows, values, numbered } = input;
+    const compared = comparedVectors(this.#relation, input.order, this.#bound.similarities);
+    const read = [...windows, ...values, ...numbered.flatMap(keysOf)];
+    const also = columns.filter((name) => identityOf(this.#relation, name) === undefined);
+    const relation = this.#sampled(input.where, read, { also });
+    const writer = this.#writer(relation);
+    const selected = [
+      ...columns.map((name) => identityOf(relation, name) ?? relation.column(name) ?? "null"),
+      ...windows.map((window) => windowSql(window, relation, writer)),
+      ...storedSql(values, writer),
+      ...numbered.flatMap((window) => rowNumbers(window, relation, writer)),
+    ];
+    return this.#prepare([
+      `select ${selected.join(", ") || "1"}`,
+      `from ${relation.from}`,
+      ...this.#where([...relation.where, ...compared, ...this.#guards(input.guards)]),
       ...orderLines(relation.identities.map((sql) => ({ sql, asc: true, type: UUID_TYPE }))),
     ]);
   }
@@ -119,16 +145,31 @@ export class StatementWriter {
     const { clauses } = input;
     const { query } = this.#bound;
     const read = [...clauses.select, ...clauses.order_by].map(({ expr }) => expr);
-    const indexed = this.#indexedTexts(this.#relation, clauses.where, isGrouped(clauses) ? [] : clauses.order_by);
+    const windows = windowNames(clauses);
+    const isOverTables = !isGrouped(clauses) && windows.values.length === 0;
+    const indexed = this.#indexedTexts(this.#relation, clauses.where, isOverTables ? clauses.order_by : []);
     let relation = this.#sampled(clauses.where, [...read, ...clauses.group_by], { indexed });
     let { select, order_by: orderBy } = clauses;
     let identityTypes: readonly ColumnType[] = relation.identities.map(() => UUID_TYPE);
     if (isGrouped(clauses)) {
       const grouped = groupNames(clauses);
       identityTypes = clauses.group_by.map(({ type }) => type);
-      relation = this.#group(relation, grouped);
+      relation = groupRows(relation, grouped, this.#writer(relation));
       select = select.map(({ name, expr }) => ({ name, expr: grouped.replace(expr) }));
       orderBy = orderBy.map(({ expr, asc }) => ({ expr: grouped.replace(expr), asc }));
+    }
+    if (windows.values.length > 0) {
+      select = select.map(({ name, expr }) => ({ name, expr: windows.replace(expr) }));
+      const replaced = orderBy.map(({ expr, asc }) => ({ expr: windows.replace(expr), asc }));
+      const compared = comparedVectors(relation, orderBy, this.#bound.similarities);
+      const read = flatNames([...select, ...replaced].map(({ expr }) => expr));
+      relation = windowed(
+        { ...relation, where: [...relation.where, ...compared] },
+        windows,
+        read,
+        this.#writer(relation),
+      );
+      orderBy = replaced;
     }
     const writer = this.#writer(relation);
     const chosen = this.#choose(select, writer, relation);
@@ -258,7 +299,12 @@ export class StatementWriter {
   #sampled(
     where: readonly Expr[],
     read: readonly Expr[],
-    options: { readonly is_repeated?: boolean; readonly indexed?: IndexedTexts },
+    options: {
+      readonly is_repeated?: boolean;
+      readonly indexed?: IndexedTexts;
+      /** Flat names that are read too. */
+      readonly also?: readonly string[];
+    },
   ): Relation {
     const relation = this.#relation;
     const indexed = options.indexed ?? this.#indexedTexts(relation, where, []);
@@ -269,49 +315,8 @@ export class StatementWriter {
     if (sample.fraction !== null) {
       return { ...relation, where: [...conditions, `${draw} < ${sample.fraction}`] };
     }
-    const names = flatNames(read);
-    const columnRefs = new Map(names.map((name, at) => [name, `sampled.${quoteIdent(`s${at}`)}`]));
-    const values = [
-      ...names.map((name, at) => `${relation.column(name)} as ${quoteIdent(`s${at}`)}`),
-      ...relation.identities.map((sql, at) => `${sql} as ${quoteIdent(`i${at}`)}`),
-    ];
-    const lines = [
-      `(select ${values.join(", ") || "1"} from ${relation.from}`,
-      ...this.#where(conditions),
-      `order by ${draw} limit ${sample.n}) as sampled`,
-    ];
-    return {
-      from: lines.join("\n"),
-      where: [],
-      identities: relation.identities.map((_sql, at) => `sampled.${quoteIdent(`i${at}`)}`),
-      column: (name) => columnRefs.get(name),
-    };
-  }
-
-  /** One row for each group. */
-  #group(relation: Relation, grouped: GroupNames): Relation {
-    const writer = this.#writer(relation);
-    const columnRefs = new Map(grouped.values.map(({ name }, at) => [name, `grouped.${quoteIdent(`g${at}`)}`]));
-    const values = grouped.values.map(({ expr }, at) => {
-      const arg = expr.node === "aggregate" ? expr.args[0] : undefined;
-      const sql =
-        expr.node === "aggregate"
-          ? aggregateSql(expr, arg === undefined ? undefined : needed(writer, arg), relation.identities)
-          : castToStorage(needed(writer, expr), expr.type);
-      return `${sql} as ${quoteIdent(`g${at}`)}`;
-    });
-    const keys = grouped.values.slice(0, grouped.keys).map((_value, at) => String(at + 1));
-    const lines = [
-      `(select ${values.join(", ") || "1"} from ${relation.from}`,
-      ...this.#where(relation.where),
-      ...(keys.length === 0 ? [] : [`group by ${keys.join(", ")}`]),
-    ];
-    return {
-      from: `${lines.join("\n")}) as grouped`,
-      where: [],
-      identities: grouped.values.slice(0, grouped.keys).map(({ name }) => columnRefs.get(name) ?? ""),
-      column: (name) => columnRefs.get(name),
-    };
+    const names = [...new Set([...flatNames(read), ...(options.also ?? [])])];
+    return sampleRows({ ...relation, where: conditions }, names, draw, sample.n);
   }
 
   /** The indexed forms of the texts that a statement over `relation` compares or sorts by. */
@@ -379,13 +384,6 @@ export class StatementWriter {
       placeholders: this.#parameters.placeholders,
     };
   }
-}
-
-/** SQL of a value of a group or of its rows; the planner has checked that it exists. */
-function needed(writer: ExpressionWriter, expr: Expr): string {
-  const sql = writer.write(expr);
-  if (sql === undefined) throw new TypeError("A statement has a group value without SQL form.");
-  return sql;
 }
 
 function identityOf(relation: Relation, name: string): string | undefined {

@@ -19,10 +19,14 @@ export const computeKind: RouteKind<ManifestComputeRoute> = {
   compile: compileRowRoute,
   describe: ({ table, inputs, outputs }) => describeOverTable(table, inputs, outputs),
   openapi(route, input) {
+    const made = route.of_view?.made;
     const row = objectSchema(tableOf(input.manifest, route.table).columns, route.inputs, "input");
     return describeRowRoute(route, input, {
-      summary: `Compute the columns of a row of ${subjectOf(input.manifest, route).name}, storing nothing`,
-      done: "The values.",
+      summary:
+        made === undefined
+          ? `Compute the columns of a row of ${subjectOf(input.manifest, route).name}, storing nothing`
+          : `Compute the rows of ${route.of_view?.name} that a row of ${route.table} makes, storing nothing`,
+      done: made === undefined ? "The values." : "The rows, in their order.",
       row,
       body: requiredBody(row),
       errors: [...BODY, ...PYTHON, ...DATABASE],

@@ -180,5 +180,5 @@ function readsComputed(manifest: Manifest, { query }: ManifestQuery, expr: Expr)
     found ||= node.node === "column" && computed.has(`${node.of ?? query.from.as}.${node.name}`);
   });
   // A count is never null.
-  return found && !(expr.node === "aggregate" && expr.fn === "count");
+  return found && !((expr.node === "aggregate" || expr.node === "window") && expr.fn === "count");
 }

@@ -1,12 +1,13 @@
 import type { ErrorCode } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
+import type { MadeRowsAnswer } from "@appdb/contract/views";
 import { lowerViews } from "../catalog/lower-views.ts";
 import type { Json, JsonObject } from "../kinds/kind.ts";
 import { isMedia } from "../kinds/media.ts";
 import { errorResponses, FILE, MEDIA, UPLOADS } from "../openapi/errors.ts";
 import { IDEMPOTENCY_HEADERS, IDEMPOTENCY_PARAMETER } from "../openapi/idempotency.ts";
 import { operationId } from "../openapi/named-schemas.ts";
-import { FILE_SCHEMA, fileContent, type ObjectSchema, objectSchema } from "../openapi/schemas.ts";
+import { FILE_SCHEMA, fileContent, type ObjectSchema, objectSchema, valueSchema } from "../openapi/schemas.ts";
 import { CELL_ERRORS_HEADER } from "../routes/cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts";
 import { allColumns, type OverRow } from "./over-row.ts";
@@ -111,6 +112,7 @@ function answerOf(columns: Columns, route: OverRow): Json {
   const how = mayFail ? "failing output" : "output";
   const view = route.kind === "compute" ? route.of_view : undefined;
   if (view === undefined) return objectSchema(columns, route.outputs, how);
+  if (view.made !== undefined) return { type: "array", items: madeRow(view.made) };
   const known = new Map(
     route.outputs.flatMap((output) => {
       const column = columns.get(output);
@@ -121,6 +123,16 @@ function answerOf(columns: Columns, route: OverRow): Json {
   const row = objectSchema(known, [...known.keys()], how);
   // Null for a row that is not one of the view.
   return view.member === null ? row : { anyOf: [row, { type: "null" }] };
+}
+
+/** A row that a request's row makes. All its columns can be null. */
+function madeRow({ outputs }: MadeRowsAnswer): Json {
+  return {
+    type: "object",
+    properties: Object.fromEntries(outputs.map(({ name, type, nullable }) => [name, valueSchema(type, nullable)])),
+    required: outputs.map(({ name }) => name),
+    additionalProperties: false,
+  };
 }
 
 function answerHeaders(route: OverRow, isStored: boolean): JsonObject {

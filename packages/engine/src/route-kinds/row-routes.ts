@@ -4,6 +4,7 @@ import type { Row, RowLayout } from "../compute/row-layout.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
 import { cellErrorHeaders } from "../routes/cell-error-header.ts";
 import { readIdempotencyKey } from "../routes/idempotency-key.ts";
+import { compileMadeRows } from "../routes/made-rows-answer.ts";
 import { minimalAnswer, wantsMinimal } from "../routes/minimal-answer.ts";
 import { compileAnswer } from "../routes/render-outputs.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
@@ -39,6 +40,8 @@ export function compileRowRoute(
   if (exported !== null) context.exports.push(exported);
   const isMinimal = (request: RouteRequest): boolean => route.kind === "insert" && wantsMinimal(request);
   const isLeftOut = leftOut(layout, route);
+  const made = route.kind === "compute" ? route.of_view?.made : undefined;
+  const madeRows = made === undefined ? undefined : compileMadeRows(context, layout, { path }, made);
   const answerOf = (request: RouteRequest, row: Row): KeptAnswer => {
     if (isLeftOut(row)) return { status: 200, headers: JSON_HEADERS, body: "null" };
     const headers = headersOf(row);
@@ -66,6 +69,7 @@ export function compileRowRoute(
     const { signal, timing } = request;
     await runner.run({ row, onError, request: undefined, signal, timing });
     if (exported !== null) await exported.write(row);
+    if (madeRows !== undefined) return { status: 200, headers: JSON_HEADERS, body: await madeRows(row, signal) };
     return answerOf(request, row);
   };
   const receive = compileForms(context, {

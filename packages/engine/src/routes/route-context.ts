@@ -236,6 +236,11 @@ export class RouteContext {
     return handlers();
   }
 
+  /** The runner of computed columns, with their checks. */
+  get udf(): () => UdfRunner {
+    return this.#rowDeps.udf;
+  }
+
   /** Rows for which a function makes the response; stored by `rows`. */
   answeredRows(name: string, answerer: ManifestAnswerer, rows: NewRows | null): AnsweredRows {
     const { layout } = this.layout(name);

@@ -21,9 +21,11 @@ import * as ddl from "../catalog/ddl.ts";
 import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
 import { columnsIn, identityOf, type SchemaOperation } from "../catalog/operations.ts";
 import { mapParts } from "../expressions/tree.ts";
+import { addShadows } from "../jobs/open-shadows.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { applyRenames } from "./apply-renames.ts";
+import { besideShadows, columnsWithShadows, droppedLater } from "./shadow-operations.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
 type Changed<Kind extends SchemaOperation["kind"]> = Extract<SchemaOperation, { kind: Kind }>;
@@ -93,17 +95,20 @@ async function changeTable(
 ): Promise<readonly string[]> {
   // Waits for current writers. Everything written from here on sees the table's new version.
   await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
-  const undoTables = operations.some(isRewriting) ? await undoTablesOf(sql, table.id) : [];
-  for (const operation of operations) {
+  const { rows } = await sql.query({ text: `select exists (select from ${quoteTable(table)})` });
+  const hasRows = rows[0]?.[0] === "t";
+  const shadowed = hasRows ? columnsWithShadows(table, operations) : new Set<string>();
+  const gone = droppedLater(table, operations, shadowed);
+  const now = besideShadows(table, operations, shadowed, gone);
+  const undoTables = now.some(isRewriting) ? await undoTablesOf(sql, table.id) : [];
+  for (const operation of now) {
     for (const undo of undoTables) await follow(sql, undo, table, operation);
     for (const text of statementsOf(table, operation)) await sql.query({ text });
   }
-  const { rows } = await sql.query({ text: `select exists (select from ${quoteTable(table)})` });
-  const hasRows = rows[0]?.[0] === "t";
   const after = tableAfter(table, operations);
-  const filling: NamedId[] = [];
+  const filling: NamedId[] = [...(await addShadows(sql, after, shadowed, gone))];
   const built: NamedIndex[] = [];
-  for (const operation of operations) {
+  for (const operation of now) {
     if (!hasRows && (operation.kind === "add_index" || operation.kind === "replace_index")) {
       const index = operation.kind === "add_index" ? operation.index : operation.to;
       await sql.query({ text: ddl.createIndex(table, index, after.columns, { concurrently: false }) });
@@ -182,7 +187,8 @@ interface NamedIndex {
   readonly columns: readonly string[];
 }
 
-/** One job computes all columns of a table in one pass. Each index is a job of its own, after it. */
+/** One job computes all columns of a table in one pass. Each index is a job of its own, after it. The shadow of a column
+ *  is filled under the column's name. */
 async function queueJobs(
   sql: SqlConnection,
   table: CatalogTable,
@@ -234,7 +240,11 @@ function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly
     case "drop_column":
       return ddl.dropColumn(table, operation.column.name);
     case "add_column":
-      return ddl.addColumn(table, operation.to);
+      // A killed job may have left a previous column of a view behind.
+      return [
+        ...(operation.to.view === undefined ? [] : [ddl.dropShadow(table, operation.to.name)]),
+        ...ddl.addColumn(table, operation.to),
+      ];
     case "alter_column":
       if (operation.is_remade)
         return [...ddl.dropColumn(table, operation.to.name), ...ddl.addColumn(table, operation.to)];
@@ -262,6 +272,7 @@ function statementsOf(table: CatalogTable, operation: SchemaOperation): readonly
     case "alter_index":
     case "rename_table":
     case "rename_column":
+    case "rename_index":
     case "refuse_rename":
       return [];
     default:
@@ -302,6 +313,7 @@ async function record(
       return table.id;
     case "rename_table":
     case "rename_column":
+    case "rename_index":
       return table.id; // Recorded by applyRenames().
     case "create_table":
       throw new Error("a new table is recorded where it is created");

@@ -1,7 +1,8 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { renameInDefinition, renameInExpr } from "../catalog/rename-catalog.ts";
 import { errorsIndexName, identityIndexName, keyIndexName } from "../catalog/sql-names.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
@@ -49,20 +50,23 @@ export async function applyRenames(sql: SqlConnection, operations: readonly Sche
 function renamingsOf(operations: readonly SchemaOperation[]): readonly Renaming[] {
   const found = new Map<number, Renaming>();
   for (const operation of operations) {
-    if (operation.kind !== "rename_table" && operation.kind !== "rename_column") continue;
+    if (!isRename(operation)) continue;
     const { table } = operation;
     const known = found.get(table.id) ?? { table, previousName: table.name, columns: [] };
-    found.set(
-      table.id,
-      operation.kind === "rename_table"
-        ? { ...known, previousName: operation.from }
-        : {
-            ...known,
-            columns: [...known.columns, { id: operation.column.id, from: operation.from, to: operation.column.name }],
-          },
-    );
+    if (operation.kind === "rename_table") found.set(table.id, { ...known, previousName: operation.from });
+    else if (operation.kind === "rename_index") found.set(table.id, known);
+    else {
+      const column = { id: operation.column.id, from: operation.from, to: operation.column.name };
+      found.set(table.id, { ...known, columns: [...known.columns, column] });
+    }
   }
   return [...found.values()];
+}
+
+function isRename(
+  operation: SchemaOperation,
+): operation is Extract<SchemaOperation, { kind: "rename_table" | "rename_column" | "rename_index" }> {
+  return ["rename_table", "rename_column", "rename_index"].includes(operation.kind);
 }
 
 async function statementsOf(sql: SqlConnection, renaming: Renaming, way: "away" | "home"): Promise<readonly string[]> {
@@ -161,9 +165,28 @@ async function renameTables(sql: SqlConnection, renamings: readonly Renaming[]):
     text: `update appdb.tables t set name = m.name from unnest($1::bigint[], $2::text[]) as m(id, name) where t.id = m.id`,
     values: [ids, renamed.map(({ table }) => table.name)],
   });
+  // Iterator views name the table that their rows are made of, and filtered views the one that they are over.
+  const names = [
+    renamed.map(({ table }) => table.folder),
+    renamed.map(({ previousName }) => previousName),
+    renamed.map(({ table }) => table.name),
+  ];
+  await sql.query({
+    text: `update appdb.tables t set rows_of = jsonb_set(t.rows_of::jsonb, '{table}', to_jsonb(m.name))
+      from unnest($1::text[], $2::text[], $3::text[]) as m(folder, was, name)
+      where t.folder = m.folder and t.rows_of ->> 'table' = m.was`,
+    values: names,
+  });
+  await sql.query({
+    text: `update appdb.views v set definition = jsonb_set(v.definition::jsonb, '{base}', to_jsonb(m.name))
+      from unnest($1::text[], $2::text[], $3::text[]) as m(folder, was, name)
+      where v.folder = m.folder and v.definition ->> 'base' = m.was`,
+    values: names,
+  });
 }
 
 async function renameInCatalog(sql: SqlConnection, { table, columns }: Renaming): Promise<void> {
+  const names = new Map(columns.map((column) => [column.from, column.to]));
   await sql.query({
     text: "update appdb.tables set model = $2, primary_key = $3, identity = $4 where id = $1",
     values: [table.id, table.model, [...table.primary_key], table.identity],
@@ -181,13 +204,27 @@ async function renameInCatalog(sql: SqlConnection, { table, columns }: Renaming)
       table.columns.map((column) => (column.computed === null ? null : JSON.stringify(column.computed))),
     ],
   });
-  for (const { id, name, columns: names, sql_name: sqlName } of table.indexes) {
+  for (const { id, name, columns: indexed, sql_name: sqlName } of table.indexes) {
     await sql.query({
       text: "update appdb.indexes set name = $2, columns = $3, sql_name = $4 where id = $1",
-      values: [id, name, [...names], sqlName],
+      values: [id, name, [...indexed], sqlName],
     });
   }
-  await renameInJobs(sql, table, new Map(columns.map((column) => [column.from, column.to])));
+  await renameInViews(sql, table.id, names);
+  await renameInJobs(sql, table, names);
+}
+
+/** Views that the file does not declare read the columns under their new names, too. */
+async function renameInViews(sql: SqlConnection, tableId: number, names: ReadonlyMap<string, string>): Promise<void> {
+  if (names.size === 0) return;
+  const views = (await loadCatalog(sql)).views.filter((view) => view.table_id === tableId);
+  for (const { id, definition } of views) {
+    const renamed = renameInDefinition(definition, names);
+    await sql.query({
+      text: "update appdb.views set definition = $2 where id = $1",
+      values: [id, JSON.stringify(renamed)],
+    });
+  }
 }
 
 type Undo = Pick<CatalogColumn, "id" | "computed" | "nullable">;

@@ -12,13 +12,17 @@ import {
   rememberRenames,
   rememberRowsOf,
   rememberRuntime,
+  storeExpression,
 } from "../catalog/catalog-store.ts";
+import { isSameExpr } from "../catalog/compare.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { lowerViews } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { installRowTriggers } from "../catalog/row-triggers.ts";
+import { shadowsOf } from "../catalog/shadow-columns.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { rememberViews, storeViews } from "../catalog/view-store.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -106,7 +110,9 @@ async function applyOnce(
   }
   const done = await applyOperations(sql, folder, operations, input.runtime_id);
   await storeViews(sql, folder, views.map(storedView));
-  await installTriggers(sql, folder, manifest, operations);
+  await rememberRowsOf(sql, folder, manifest.tables);
+  await refreshMakers(sql, folder, manifest.tables);
+  await installTriggers(sql, folder, operations);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folder, manifest.tables);
   await rememberRuntime(sql, folder, own, input);
@@ -118,22 +124,44 @@ async function applyOnce(
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
-/** Installs the triggers of iterator views whose table, or whose base's table, is made or changed. */
+/**
+ * Stores the declared expressions of columns that make rows of iterator views, if only columns of these rows changed,
+ * which are filled in the views' tables. Other changes are recomputed, and their expressions stored with the values.
+ */
+async function refreshMakers(sql: SqlConnection, folder: string, tables: readonly ManifestTable[]): Promise<void> {
+  const stored = (await loadCatalog(sql)).tables.filter((table) => table.folder === folder);
+  for (const { columns, name } of tables) {
+    const table = stored.find((one) => one.name === name);
+    if (table === undefined) continue;
+    const shadowed = new Set(shadowsOf(table).map(({ column }) => column.id));
+    for (const { computed, name: columnName } of columns) {
+      if (computed === null || madeRowsIn(computed.expr) === undefined) continue;
+      const column = table.columns.find((one) => one.name === columnName);
+      if (column?.computed == null || shadowed.has(column.id)) continue;
+      if (!isSameExpr(column.computed.expr, computed.expr)) continue;
+      await storeExpression(sql, column, computed.expr);
+    }
+  }
+}
+
+/**
+ * Installs the triggers of iterator views whose table, or whose base's table, is made or changed. The file need not
+ * declare these views: their triggers have names of the base, which may change.
+ */
 async function installTriggers(
   sql: SqlConnection,
   folder: string,
-  { tables }: Pick<Manifest, "tables">,
   operations: readonly SchemaOperation[],
 ): Promise<void> {
   const touched = new Set(
     operations.map((operation) => (operation.kind === "create_table" ? operation.to.name : operation.table.name)),
   );
+  const tables = (await loadCatalog(sql)).tables.filter((table) => table.folder === folder);
   for (const view of tables) {
     const base = tables.find((table) => table.name === view.rows_of?.table);
     if (base === undefined || !(touched.has(view.name) || touched.has(base.name))) continue;
-    await installRowTriggers(sql, folder, view, base);
+    await installRowTriggers(sql, view, base);
   }
-  await rememberRowsOf(sql, folder, tables);
 }
 
 function storedView(operation: ViewOperation): Parameters<typeof storeViews>[2][number] {

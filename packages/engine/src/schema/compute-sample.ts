@@ -5,7 +5,7 @@ import { keyColumns, shownOf, shownRowKey, shownValue } from "../catalog/shown-v
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
-import { madeRowsIn } from "../expressions/made-rows.ts";
+import { madeRowsIn, type RowsText } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { LazyRunner } from "../jobs/run-rows.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
@@ -183,6 +183,5 @@ async function runSteps(
 /** The number of rows that a column makes for an iterator view, which its table keeps; undefined for other columns. */
 function countOfMade(expr: Expr, value: EngineValue): number | undefined {
   if (madeRowsIn(expr) === undefined || typeof value !== "string") return undefined;
-  const { pos } = JSON.parse(value) as { readonly pos: string };
-  return pos === "{}" ? 0 : pos.split(",").length;
+  return (JSON.parse(value) as RowsText).rows;
 }

@@ -1,9 +1,12 @@
 import { assertNever } from "@appdb/contract/assert";
 import type { Expr } from "@appdb/contract/expressions";
+import type { ManifestColumn } from "@appdb/contract/manifest";
 import type { PlanOp } from "@appdb/contract/plan";
 import { type ColumnType, displayType } from "@appdb/contract/types";
+import type { CatalogColumn } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr, isSameType } from "../catalog/compare.ts";
+import { guardOf } from "../catalog/guards.ts";
 import type { ColumnChange, SchemaOperation } from "../catalog/operations.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { mapParts } from "../expressions/tree.ts";
@@ -84,7 +87,7 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
     case "value":
       return to.primary_key
         ? "its expression would change, but it is the key, by which rows are found"
-        : `${describeValue(operation)} and every row will be recomputed`;
+        : describeValue(operation);
     case "stale":
       return "some of its values come from its previous expression; every row will be recomputed";
     case "code":
@@ -102,6 +105,19 @@ function describeChange(operation: AlterColumn, change: ColumnChange): string {
 
 function describeValue({ column, to }: AlterColumn): string {
   const [before, after] = [column.computed, to.computed];
+  if (before !== null && after !== null && hasOtherCondition(before.expr, after.expr)) {
+    return "it will be computed for the rows that enter the view";
+  }
+  return `${describeExpression(before, after)} and every row will be recomputed`;
+}
+
+/** Whether only the condition of a view's column differs. */
+function hasOtherCondition(before: Expr, after: Expr): boolean {
+  const [was, is] = [guardOf(before), guardOf(after)];
+  return was.member !== null && is.member !== null && isSameExpr(was.value, is.value) && !isSameExpr(before, after);
+}
+
+function describeExpression(before: CatalogColumn["computed"], after: ManifestColumn["computed"]): string {
   if (before === null || after === null) return "its expression will change";
   if (!isSameExpr(before.expr, after.expr)) {
     return describeMove(before.expr, after.expr) ?? "its expression will change";

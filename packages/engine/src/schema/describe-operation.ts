@@ -75,6 +75,11 @@ function describe(operation: Exclude<SchemaOperation, { kind: "create_table" }>,
         description: `column '${operation.column.name}' will be renamed from '${operation.from}'; its values, indexes and errors stay`,
         details: { renamed_from: operation.from, type: displayType(operation.column.type, operation.column.nullable) },
       };
+    case "rename_index":
+      return {
+        ...indexOp("alter", operation.index),
+        description: `${indexLabel(operation.index)} will be renamed from '${operation.from}'`,
+      };
     case "refuse_rename":
       return {
         name: operation.name ?? operation.table.name,

@@ -22,7 +22,7 @@ export function withKeptCopies(
     );
     const copies = possibleCopies(table, manifest.tables);
     if (stored === undefined || copies.size === 0) return table;
-    const owners = ownersOf({ id: stored.id, name: table.name }, lowered, catalog);
+    const owners = ownersOf(stored, table.name, lowered, catalog);
     const kept = columnsOfUndeclared(owners, lowered);
     const read = stored.columns.flatMap(({ name, computed }) =>
       computed === null || !kept.has(name) ? [] : referencedColumns(computed.expr),

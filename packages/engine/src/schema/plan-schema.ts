@@ -8,6 +8,7 @@ import type { LoweredManifest } from "../catalog/lower-views.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
+import { settled, shadowsOf } from "../catalog/shadow-columns.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
@@ -44,15 +45,20 @@ export interface PlannedSchema {
  *  @throws app_invalid when the manifest declares one table twice, or an impossible view */
 export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
-  const manifest = withKeptCopies(declared.manifest, declared);
-  const input: LoweredInput = { ...declared, manifest };
+  const catalog = settled(declared.catalog);
+  const manifest = withKeptCopies(declared.manifest, { catalog, target: declared.target });
+  const input: LoweredInput = { ...declared, manifest, catalog };
   const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
   const matches = matchNames(existing, withQueries(manifest).tables);
-  const planned = matches.map((match) => planTable(input, match, { facts, digests, recompute }));
+  const busy = new Set(declared.catalog.tables.flatMap((table) => (shadowsOf(table).length > 0 ? [table.id] : [])));
+  const planned = matches.map((match) => {
+    const plannedTable = planTable(input, match, { facts, digests, recompute });
+    return busy.has(match.stored?.id ?? 0) ? untilPlaced(plannedTable) : plannedTable;
+  });
   const matched = new Set(matches.map((match) => match.stored));
   const ofColumns = columnsOfViews(planned);
   const ofViews = planViews(
@@ -91,6 +97,30 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
     },
   };
   return { plan, operations: planned.flatMap(({ operations }) => operations), views: ofViews.operations };
+}
+
+/** A table whose shadows a job computes. Its other columns could change what the shadows are made of. */
+function untilPlaced(planned: ReturnType<typeof planTable>): ReturnType<typeof planTable> {
+  if (planned.operations.length === 0) return planned;
+  const { plan } = planned;
+  const name = plan.path.slice(plan.path.lastIndexOf("/") + 1);
+  const op: PlanOp = {
+    name,
+    op: "alter",
+    severity: "unsupported",
+    description: `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: {},
+    destructive: false,
+  };
+  return {
+    plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false },
+    operations: [],
+    ofViews: [],
+    stale: planned.stale,
+  };
 }
 
 /** An iterator view, with the operations on the column of its base that makes its rows. */
@@ -176,7 +206,7 @@ function planTable(
     const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator");
     return { plan: tablePlan(path, declared, [op], "unsupported"), operations: [], ofViews: [], stale: [] };
   }
-  const owners = ownersOf({ id: stored.id, name: declared.name }, manifest, catalog);
+  const owners = ownersOf(stored, declared.name, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
   const stale = staleColumns(renamed.table, digests, (column) => {
     const { view = declared.name, name = column } = owners.get(column) ?? {};
@@ -195,7 +225,7 @@ function planTable(
   );
   const own = operations.filter((operation) => ownerOf(operation, owners) === undefined);
   const described = own.flatMap((operation): PlanOp[] =>
-    operation.kind === "create_table" || isIndexOperation(operation) ? [] : [describeOperation(operation, facts)],
+    operation.kind === "create_table" || isUnseen(operation) ? [] : [describeOperation(operation, facts)],
   );
   const ofViews = operations.flatMap((operation) => describeOfView(operation, owners, facts));
   const ops = adviseOnRenames(described, own, stored);
@@ -234,8 +264,9 @@ function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string): PlanOp
   };
 }
 
-/** A hidden column comes and goes with its index, which the plan shows. */
-function isIndexOperation(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
+/** A hidden column comes and goes with its index, which the plan shows. An index is renamed with its view. */
+function isUnseen(operation: Exclude<SchemaOperation, { kind: "create_table" }>): boolean {
+  if (operation.kind === "rename_index") return true;
   if (operation.kind === "add_column") return operation.to.is_hidden === true;
   return operation.kind === "drop_column" && operation.column.is_hidden === true;
 }
@@ -330,6 +361,10 @@ function changeTable(
       return move === undefined
         ? []
         : [{ kind: "rename_column", severity: "additive", table, column, from: move.from }];
+    }),
+    ...table.indexes.flatMap((index): SchemaOperation[] => {
+      const was = renamed.indexes.get(index.id);
+      return was === undefined ? [] : [{ kind: "rename_index", severity: "additive", table, index, from: was }];
     }),
     ...diffTable(table, to, unchanged),
   ];

@@ -63,6 +63,30 @@ test("a changed expression shows rows, time and samples, and stores nothing", as
   expect(await rows("select * from docs order by 1")).toEqual(before);
 });
 
+/** A view of the rows below a number. */
+function withView(below: number): Manifest {
+  const n = { ...col("n", "int"), nullable: true };
+  const filter = {
+    text: `n < ${below}`,
+    expr: { ...call("op.lt", "bool", n, lit(String(below), "int")), nullable: true },
+  };
+  const view = { base: "docs", filter, columns: null };
+  const small = aTable("small", [aComputed("up", call("string.upper", "string", title))], { primary_key: [], view });
+  return { ...docs(), tables: [...docs().tables, small] };
+}
+
+test("a changed condition of a view shows the rows that enter or leave it", async () => {
+  await apply(withView(10));
+  await insertDocs(50);
+  await bench.execute({ text: "update docs set n = substr(title, 7)::int" });
+  const planned = planSchema({ manifest: withView(14), catalog: await catalog(), target: "main" }).plan;
+  expect(planned.tables.flatMap(({ ops }) => ops.map(({ description }) => description))).toEqual([
+    "the view will have the rows with n < 14 instead of n < 10",
+    "column 'up': it will be computed for the rows that enter the view",
+  ]);
+  expect((await preview(withView(14))).up).toMatchObject({ rows: 4, columns: ["small.up"] });
+});
+
 test("the sample calls application functions and shows failing rows first", async () => {
   await apply(docs(upper));
   await insertDocs(400);

@@ -2,13 +2,16 @@ import { AppError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
+import { newShadows } from "../catalog/shadow-columns.ts";
 import type { JobDeps } from "../jobs/job-deps.ts";
+import { keptValues } from "../jobs/kept-values.ts";
 import { createLazyRunner } from "../jobs/run-rows.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { type SampledRow, type SampleInput, sampleBatch } from "./compute-sample.ts";
 import { factKey, type PlanFacts, type Recompute, type RowSample } from "./facts.ts";
 import { sourcesOf } from "./sample-statement.ts";
+import { columnsWithShadows } from "./shadow-operations.ts";
 import { columnsToCompute, tableAfter } from "./table-after.ts";
 
 /** Sampled rows in a plan. */
@@ -53,7 +56,7 @@ export async function previewRecomputes(
     const previews = await previewTable(
       deps,
       known,
-      { before, after, sources, columns, functions },
+      { before, after, sources, columns, functions, moved: movedBy(before, after, own) },
       runtime_id,
       signal,
     );
@@ -65,11 +68,11 @@ export async function previewRecomputes(
 async function previewTable(
   deps: PreviewDeps,
   catalog: Catalog,
-  input: SampleInput,
+  input: SampleInput & { readonly moved: string | null },
   runtimeId: string,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Recompute>> {
-  const rows = await countRows(deps.sql, input.before);
+  const rows = await countRows(deps.sql, input.before, input.moved);
   await using runner = createLazyRunner(
     { ...deps, owner: "preview" },
     { catalog, folder: input.before.folder, columns: input.after.columns },
@@ -129,7 +132,17 @@ function rounded(seconds: number | null): number | null {
   return seconds === null ? null : Number(seconds.toPrecision(2));
 }
 
-async function countRows(sql: SqlConnection, table: CatalogTable): Promise<number> {
-  const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)}` });
+/** SQL of the rows that enter or leave views, if an update computes no others. */
+function movedBy(before: CatalogTable, after: CatalogTable, operations: readonly SchemaOperation[]): string | null {
+  const isRenamed = operations.some(({ kind }) => kind === "rename_table" || kind === "rename_column");
+  const computed = columnsToCompute(after, operations);
+  const shadowed = columnsWithShadows(before, operations);
+  if (isRenamed || computed.some((name) => !shadowed.has(name))) return null;
+  const shadows = newShadows(after, shadowed).map(({ shadow }) => shadow);
+  return keptValues({ ...before, columns: [...before.columns, ...shadows] }, shadows).moved;
+}
+
+async function countRows(sql: SqlConnection, table: CatalogTable, moved: string | null): Promise<number> {
+  const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)} where ${moved ?? "true"}` });
   return Number(rows[0]?.[0]);
 }

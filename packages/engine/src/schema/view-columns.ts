@@ -14,9 +14,10 @@ export interface Owner {
   readonly name: string | null;
 }
 
-/** The owners of the hidden columns of a table, by their names in the table: declared views, then stored ones. */
+/** The owners of the hidden columns of a stored table, by their names in the table. `name`: its declared one. */
 export function ownersOf(
   table: Pick<CatalogTable, "id" | "name">,
+  name: string,
   { tables, views }: LoweredManifest,
   catalog: Catalog,
 ): ReadonlyMap<string, Owner> {
@@ -27,19 +28,22 @@ export function ownersOf(
       if (column === viewColumnName(view, name)) found.set(column, { view, name });
     }
   };
-  const addRows = (made: {
-    readonly name: string;
-    readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
-  }): void => {
-    if (made.rows_of?.table !== table.name) return;
+  const addRows = (
+    made: {
+      readonly name: string;
+      readonly rows_of?: { readonly table: string; readonly column: string } | null | undefined;
+    },
+    of: string,
+  ): void => {
+    if (made.rows_of?.table !== of) return;
     for (const column of [made.rows_of.column, conditionColumn(made.name)]) {
       found.set(column, { view: made.name, name: null });
     }
   };
-  for (const stored of catalog.tables) addRows(stored);
-  for (const declared of tables) addRows(declared);
+  for (const stored of catalog.tables) addRows(stored, table.name);
+  for (const declared of tables) addRows(declared, name);
   for (const view of catalog.views) if (view.table_id === table.id) add(view.name, view.definition.columns);
-  for (const view of views) if (view.table === table.name) add(view.name, view.definition.columns);
+  for (const view of views) if (view.table === name) add(view.name, view.definition.columns);
   return found;
 }
 
@@ -75,6 +79,7 @@ function columnOf(operation: SchemaOperation): string | null {
       return operation.name;
     case "drop_index":
     case "add_index":
+    case "rename_index":
       return operation.index.columns[0] ?? null;
     case "replace_index":
     case "alter_index":
@@ -93,12 +98,13 @@ export function describeOfView(
   const owner = ownerOf(operation, owners);
   if (owner === undefined || operation.kind === "create_table") return [];
   if (owner.name === null && operation.kind !== "alter_column") return [];
-  // A renamed view renames its columns; people see the view's own line.
+  // A renamed view renames its columns and indexes; people see the view's own line.
+  if (operation.kind === "rename_index") return [];
   if (operation.kind === "rename_column" && owners.get(operation.from)?.name === owner.name) return [];
   const op = describeOperation(operation, facts);
   const shown = owner.name ?? owner.view;
   if (owner.name === null) {
-    const whole = "which rows the view has will be computed again, for every row of its base";
+    const whole = "its rows will be computed again, for every row of its base; until then it has the previous ones";
     return [[owner.view, { ...op, name: shown, target: "table", description: whole }]];
   }
   const description = op.description.replaceAll(owner.column, shown);

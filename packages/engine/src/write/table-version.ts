@@ -50,7 +50,14 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
   }
   const exists = (column: CatalogColumn) => current.columns.some((candidate) => candidate.id === column.id);
   const dropped = known.columns.filter((column) => column.is_hidden === true && !exists(column));
-  for (const column of known.columns) if (!dropped.includes(column)) refuseChange(service, known, column, current);
+  const kept = known.columns.filter((column) => !dropped.includes(column));
+  for (const column of kept) refuseChange(service, known, column, current);
+  const read = new Set(kept.flatMap(({ computed }) => (computed === null ? [] : referencedColumns(computed.expr))));
+  const lost = dropped.find(({ name }) => read.has(name));
+  if (lost !== undefined) {
+    const meta = { table: known.name, column: lost.name };
+    throw schemaChanged(service, `Column ${columnPath(known.name, lost.name)} was dropped.`, meta);
+  }
   const knownIds = new Set(known.columns.map((column) => column.id));
   const added = current.columns.filter((column) => !knownIds.has(column.id));
   for (const column of added) {

@@ -1,8 +1,10 @@
+import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pieceFreer } from "@appdb/system/files/free-pieces";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { download } from "./download.ts";
 import { currentDownload, Downloads } from "./downloads.ts";
@@ -10,6 +12,7 @@ import { FileCache } from "./file-cache.ts";
 
 const DATE = "Thu, 26 Nov 2026 05:00:00 GMT";
 const OPTIONS = { allows_private: true, max_bytes: 100_000, total_ms: 5_000 };
+const FILM = randomBytes(90_000);
 const JPEG = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(8_000)]);
 const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
   "/file": (res) => res.setHeader("content-type", "image/png; x=1").end("content"),
@@ -17,6 +20,7 @@ const ROUTES: Readonly<Record<string, (res: ServerResponse) => void>> = {
   "/loop": (res) => res.writeHead(302, { location: "/loop" }).end(),
   "/elsewhere": (res) => res.writeHead(302, { location: "file:///etc/passwd" }).end(),
   "/missing": (res) => res.writeHead(404).end(),
+  "/film": (res) => res.end(FILM),
   "/large": (res) => res.end(Buffer.alloc(200_000)),
   "/endless": (res) => {
     const write = () => !res.destroyed && res.write(Buffer.alloc(50_000), () => setImmediate(write));
@@ -66,6 +70,24 @@ test.each(["/file", "/moved"])("%s is downloaded with its digest and its type", 
   expect(found).toMatchObject({ bytes: 7, said_type: "image/png" });
   expect(found?.sha256).toMatch(/^ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73$/);
   expect(readFileSync(file, "utf8")).toBe("content");
+});
+
+test("frees the pieces of a download once they are written", async () => {
+  const free = pieceFreer();
+  const freed: Uint8Array[] = [];
+  const freeAndNote = (pieces: readonly Uint8Array[]) => {
+    free(pieces);
+    freed.push(...pieces);
+  };
+  let head = 0;
+  const onHead = (bytes: Uint8Array) => {
+    head = bytes.length;
+  };
+  const file = fileOf();
+  await download(addressOf("/film"), file, { ...OPTIONS, onHead, free: freeAndNote });
+  expect(readFileSync(file).equals(FILM)).toBe(true);
+  expect(head).toBeGreaterThan(0);
+  expect(freed.some(({ buffer }) => buffer.byteLength === 0)).toBe(true);
 });
 
 test.each([

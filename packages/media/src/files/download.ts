@@ -5,6 +5,7 @@ import { get as getHttps } from "node:https";
 import { isIP } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import { createFile, writeAll } from "@appdb/system/files/descriptors";
+import type { FreePieces } from "@appdb/system/files/free-pieces";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { isForeignAddress, publicLookup } from "@appdb/system/network/public-addresses";
 import type { Validators } from "./file-cache.ts";
@@ -33,6 +34,8 @@ export interface DownloadOptions {
   onBytes?(bytes: number): Promise<void> | undefined;
   /** Gets the first bytes, before most of the others are downloaded. It may refuse the content. */
   onHead?: ((head: Uint8Array) => void) | undefined;
+  /** Frees pieces that were written. */
+  readonly free?: FreePieces;
   /** For tests. */
   readonly patience_ms?: number;
 }
@@ -145,7 +148,7 @@ async function save(
   answer: IncomingMessage,
   address: string,
   path: string,
-  { max_bytes: maxBytes, onBytes, onHead, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
+  { free, max_bytes: maxBytes, onBytes, onHead, patience_ms: patienceMs = PATIENCE_MS }: DownloadOptions,
   signal: AbortSignal,
 ): Promise<Downloaded> {
   const length = Number(answer.headers["content-length"] ?? Number.NaN);
@@ -172,6 +175,7 @@ async function save(
       }
       hash.update(piece);
       await writeAll(file, piece);
+      if (head === undefined) free?.([piece]);
     }
   } catch (error) {
     const { name, code } = error as NodeJS.ErrnoException;

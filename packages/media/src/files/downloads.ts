@@ -1,6 +1,7 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { MediaKind } from "@appdb/contract/types";
 import { Admission } from "@appdb/engine/routes/admission";
+import { pieceFreer } from "@appdb/system/files/free-pieces";
 import { type Downloaded, type DownloadOptions, download, withoutSecrets } from "./download.ts";
 import type { FetchCurrent, FileCache } from "./file-cache.ts";
 import { requireKind } from "./fits-kind.ts";
@@ -26,6 +27,7 @@ export type CountBytes = (bytes: number) => Promise<void> | undefined;
 export class Downloads {
   readonly #options: DownloadsOptions;
   readonly #slots: Admission;
+  readonly #free = pieceFreer();
   /** Of running downloads. */
   #bytes = 0;
   #unchecked = 0;
@@ -48,7 +50,7 @@ export class Downloads {
     { signal, known, onHead }: Pick<DownloadOptions, "signal" | "known" | "onHead"> = {},
   ): Promise<Downloaded | undefined> {
     return await this.within(signal, (onBytes) =>
-      download(address, path, { ...this.#options, signal, known, onBytes, onHead }),
+      download(address, path, { ...this.#options, signal, known, onBytes, onHead, free: this.#free }),
     );
   }
 

@@ -65,7 +65,7 @@ describe("content that may change", () => {
     expect(source.asked).toHaveLength(1);
   });
 
-  test.each(["", "{", "null", '{"file":"../../etc/passwd","compared_ms":9e15}', '{"file":7}'])(
+  test.each(["", "{", "null", '{"file":"../../etc/passwd","compared_ms":9e15}', '{"file":7}', '{"file":"a"}:"b"}'])(
     "is fetched again when what is known of it is damaged: %s",
     async (damaged) => {
       const source = new Source();

@@ -113,9 +113,7 @@ export class FileCache {
     if (next === undefined) throw new TypeError("A source gave no content.");
     const path = found === undefined ? this.#pathOf(next.file) : await this.#keep(draft, next.file);
     const compared = { ...next, compared_ms: this.#now() };
-    const text = this.#newDraft();
-    await writeNew(text, JSON.stringify(compared));
-    await rename(text, index);
+    await writeIndex(index, JSON.stringify(compared));
     this.#known.set(entry, compared);
     return path;
   }
@@ -154,7 +152,8 @@ export class FileCache {
     const path = this.#pathOf(file);
     try {
       await fill?.();
-      const { size } = await stat(draft);
+      // it was written just now: the kernel has its size in memory
+      const { size } = statSync(draft);
       await rename(draft, path);
       this.#used.set(file, this.#now());
       if (this.#bytes !== undefined) this.#bytes += size;
@@ -214,8 +213,9 @@ async function readKnown(index: string, entry: string): Promise<KnownContent | u
   return { file, compared_ms: comparedMs, etag, last_modified: lastModified };
 }
 
-async function writeNew(path: string, text: string): Promise<void> {
-  const file = await createFile(path, "wx", 0o600);
+/** Writes in place: a text that is cut, or mixed with that of another program, is not JSON and counts as nothing. */
+async function writeIndex(path: string, text: string): Promise<void> {
+  const file = await createFile(path, "w", 0o600);
   try {
     await writeAll(file, Buffer.from(text));
   } finally {
@@ -227,7 +227,7 @@ function parseIndex(text: string): Partial<KnownContent> {
   try {
     return (JSON.parse(text) as KnownContent | null) ?? {};
   } catch {
-    // cut by a power failure: the source is read again
+    // cut, or written by two programs at once: the source is read again
     return {};
   }
 }

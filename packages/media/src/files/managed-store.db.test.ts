@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { objectKey } from "@appdb/contract/media-uri";
 import { MediaNames } from "@appdb/engine/media/media-names";
-import { MediaObjects } from "@appdb/engine/media/media-objects";
+import { MEDIA_LIMIT, MediaObjects } from "@appdb/engine/media/media-objects";
+import type { SqlPool } from "@appdb/engine/ports";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -29,10 +31,14 @@ beforeEach(async () => {
   room = undefined;
   measuredAt = 0;
   now = Date.now();
+  openOn(tested.sql);
+});
+
+function openOn(sql: SqlPool): void {
   store = new ManagedStore({
-    sql: tested.sql,
-    names: new MediaNames(tested.sql, "home"),
-    objects: new MediaObjects(tested.sql),
+    sql,
+    names: new MediaNames(sql, "home"),
+    objects: new MediaObjects(sql, { uri: URI }),
     store_name: "home",
     store: openDiskStore(join(folder, "home")),
     uri: URI,
@@ -42,7 +48,7 @@ beforeEach(async () => {
     room: async () => (room === undefined ? undefined : { bytes: room, measured_at: measuredAt }),
     log: createSilentLog(),
   });
-});
+}
 afterEach(async () => {
   await tested[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
@@ -236,6 +242,38 @@ test("puts at the same time share the room, and what one has stored counts until
   expect((await ask(second, { method: "PUT", body: Buffer.alloc(10) })).status).toBe(201);
   measuredAt = performance.now();
   expect((await ask(addresses[2], { method: "PUT", body: contents[2] ?? PNG })).status).toBe(201);
+});
+
+test("a store with a limit refuses puts that do not fit in it, before an address is made and before they are stored", async () => {
+  const { rows } = await tested.sql.query({ text: "select current_database()" });
+  await tested.sql.query({ text: `alter database "${rows[0]?.[0]}" set ${MEDIA_LIMIT} = '100'` });
+  await using sql = createPgPool({
+    dsn: tested.dsn,
+    max: 4,
+    statement_timeout_ms: 30_000,
+    application_name: "test",
+    log: createSilentLog(),
+  });
+  openOn(sql);
+  room = 10 ** 9;
+  const contents = [1, 2, 3].map((byte) => Buffer.alloc(40, byte));
+  const addresses = await Promise.all(contents.map((content, at) => putAddress(`${at}.bin`, content)));
+  const puts = addresses.map((address, at) => ask(address, { method: "PUT", body: contents[at] ?? PNG }));
+  expect((await Promise.all(puts)).map(({ status }) => status).sort()).toEqual([201, 201, 507]);
+  expect(await store.usage("")).toMatchObject({
+    stored: { objects: 2, bytes: 80 },
+    room_bytes: 20,
+    room_of: "media_gb",
+  });
+  await expect(putAddress("d.bin", Buffer.alloc(21))).rejects.toMatchObject({
+    code: "media_store_full",
+    message: `A file has 21 bytes, and the media store ${URI} has room for 20: 0.00 GB are used by 2 files, and media_gb is 0.`,
+  });
+  const fits = await putAddress("e.bin", Buffer.alloc(20));
+  expect((await ask(fits, { method: "PUT", body: Buffer.alloc(20) })).status).toBe(201);
+  expect(await namesOf()).toContain("e.bin");
+  expect((await get("e.bin")).status).toBe(200);
+  expect(await store.remove(["e.bin"], undefined)).toMatchObject({ removed: 1 });
 });
 
 test("an object in use refuses a removal before any name is removed", async () => {

@@ -15,7 +15,7 @@ import {
   removeUnused,
 } from "@appdb/engine/media/collect-media";
 import type { ListNames, MediaNames, NamedFile } from "@appdb/engine/media/media-names";
-import type { MediaObjects } from "@appdb/engine/media/media-objects";
+import { type MediaObjects, readLimitedUse } from "@appdb/engine/media/media-objects";
 import type { Logger, MediaFiles, SqlPool } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { fileContent } from "../stores/content.ts";
@@ -23,7 +23,7 @@ import type { MediaStore } from "../stores/media-store.ts";
 import { readHead } from "./file-source.ts";
 import { UNKNOWN } from "./media-files.ts";
 import { SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
-import { type MeasuredRoom, StoreRoom } from "./store-room.ts";
+import { type MeasuredRoom, StoreRooms } from "./store-room.ts";
 import type { StorePermit, StoreTokens } from "./store-tokens.ts";
 
 /** Maximum names in a store. */
@@ -71,11 +71,12 @@ type Wanted = { readonly name: string | null; readonly bytes: number; readonly s
 export class ManagedStore implements AsyncDisposable {
   readonly #options: ManagedStoreOptions;
   readonly #remover: Pick<MediaFiles, "remove">;
-  readonly #room: StoreRoom;
+  readonly #room: StoreRooms;
 
   constructor(options: ManagedStoreOptions) {
     this.#options = options;
-    this.#room = new StoreRoom(options.room, (reason) => this.#full(reason));
+    const { room, sql, uri } = options;
+    this.#room = new StoreRooms({ sql, uri, readDisk: room, full: (reason) => this.#full(reason) });
     this.#remover = { remove: (_name, keys) => options.store.delete(keys) };
   }
 
@@ -87,20 +88,21 @@ export class ManagedStore implements AsyncDisposable {
 
   /** @throws database_unavailable */
   async usage(name: string) {
-    const { names, room } = this.#options;
+    const { names, room, sql } = this.#options;
     const entries: Awaited<ReturnType<MediaNames["list"]>>["items"] = [];
     for (let after: string | null = ""; after !== null; ) {
       const page = await names.list({ name, is_deep: false, objects: false, after, limit: 1_000 });
       entries.push(...page.items);
       after = entries.length < MAX_ENTRIES ? page.next : null;
     }
-    const { bytes, objects } = await names.stored();
-    return {
-      ...(await names.usage(name)),
-      entries,
-      stored: { bytes, objects },
-      room_bytes: (await room())?.bytes ?? null,
-    };
+    const limited = await readLimitedUse(sql);
+    const { bytes, objects } = limited ?? (await names.stored());
+    const named = { ...(await names.usage(name)), entries, stored: { bytes, objects } };
+    if (limited !== undefined)
+      return { ...named, room_bytes: limited.limit_bytes - bytes, room_of: "media_gb" as const };
+    const ofDisk = await room();
+    if (ofDisk === undefined) return { ...named, room_bytes: null, room_of: null };
+    return { ...named, room_bytes: ofDisk.bytes, room_of: "disk_gb" as const };
   }
 
   /**
@@ -244,6 +246,7 @@ export class ManagedStore implements AsyncDisposable {
       const { extension, type } = sniffType(await readHead(path), name ?? "") ?? UNKNOWN;
       const key = objectKey(sha256, extension);
       await objects.record({ store: storeName, key, bytes: permit.bytes });
+      claim.recorded();
       const content = { ...(await fileContent(path)), is_movable: true };
       await store.put(key, content, { content_type: type, sha256, signal: request.signal });
       await this.#give({ name, key, type }, request.headers["if-none-match"] === "*");
@@ -251,7 +254,7 @@ export class ManagedStore implements AsyncDisposable {
     } catch (error) {
       throw isDiskFull(error) ? this.#full("the disk is full", error) : error;
     } finally {
-      claim.ended_at = performance.now();
+      claim.end();
       await rm(path, { force: true });
     }
   }

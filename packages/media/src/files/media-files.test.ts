@@ -122,3 +122,9 @@ describe("a given address", () => {
     }
   });
 });
+
+test.each([{}, { path: 7 }, { path: null }])("a result that names no file is refused: %j", async (made) => {
+  await expect(openFiles().store(JSON.stringify(made), { kind: "image" })).rejects.toMatchObject({
+    code: "media_invalid",
+  });
+});

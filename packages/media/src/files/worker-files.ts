@@ -36,8 +36,9 @@ export async function takeWorkerFile(path: string, folders: WorkerFolders): Prom
   } catch (cause) {
     if (isDiskFull(cause)) throw diskFull(cause);
     if (cause instanceof AppError) throw cause;
+    // the worker says the path, and it may be anything
     throw appError("media_invalid", {
-      detail: `The file ${basename(path)} of the function cannot be read: ${describe(cause)}.`,
+      detail: `The file ${basename(String(path))} of the function cannot be read: ${describe(cause)}.`,
       hint: "Return the path of a file that exists until the row is stored.",
       cause,
     });

@@ -31,12 +31,16 @@ function bodyOf(...parts: Part[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from(`--${BOUNDARY}--\r\n`)]);
 }
 
-async function* inPieces(body: Buffer, size: number): AsyncGenerator<Uint8Array> {
+function* inPieces(body: Buffer, size: number): Generator<Uint8Array> {
   for (let at = 0; at < body.length; at += size) yield body.subarray(at, at + size);
 }
 
+async function* eachOf<T>(pieces: Iterable<T>): AsyncGenerator<T> {
+  yield* pieces;
+}
+
 const receive = (body: Buffer, limits: FormLimits = LIMITS, size = 1_000): Promise<ReceivedForm> =>
-  reader.read(inPieces(body, size), TYPE, limits);
+  reader.read(eachOf(inPieces(body, size)), TYPE, limits);
 
 async function refusal(work: Promise<ReceivedForm>): Promise<AppError> {
   const error = await work.then(
@@ -66,6 +70,18 @@ test.each([1, 7, 1_000, 1_000_000])("fields and files arrive whole in pieces of 
     sha256: createHash("sha256").update(content).digest("hex"),
   });
   expect(readFileSync((await received?.path()) ?? "").equals(content)).toBe(true);
+});
+
+test.each([100_000, 280_000])("frees the pieces of a body whose file has %i bytes", async (size) => {
+  const content = randomBytes(size);
+  const body = bodyOf(file("film", "a.mp4", content), file("picture", "b.png", content.subarray(0, 9_000)));
+  const pieces = [...inPieces(body, 20_000)].map((piece) => new Uint8Array(piece));
+  await using form = await reader.read(eachOf(pieces), TYPE, LIMITS);
+  expect(pieces.slice(1, -2).map(({ length }) => length)).toEqual(pieces.slice(1, -2).map(() => 0));
+  const [film, picture] = ["film", "picture"].map((name) => form.files.find((one) => one.field === name));
+  expect(readFileSync((await film?.path()) ?? "").equals(content)).toBe(true);
+  expect(film?.head).toEqual(content.subarray(0, film?.head.length));
+  expect(readFileSync((await picture?.path()) ?? "").equals(content.subarray(0, 9_000))).toBe(true);
 });
 
 test("a small file is held in memory, a large one and those beyond the form's memory are on the disk", async () => {
@@ -144,11 +160,11 @@ test("a failure of the disk is the reason, and not a form that was cut", async (
   const broken = createFormReader(gone);
   rmSync(gone, { recursive: true });
   const body = bodyOf(file("picture", "a.png", "x".repeat(250_000)));
-  await expect(broken.read(inPieces(body, 1_000), TYPE, LIMITS)).rejects.toMatchObject({ code: "ENOENT" });
+  await expect(broken.read(eachOf(inPieces(body, 1_000)), TYPE, LIMITS)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
 test("a content type without a boundary is refused", async () => {
-  const error = await refusal(reader.read(inPieces(bodyOf(), 10), "multipart/form-data", LIMITS));
+  const error = await refusal(reader.read(eachOf(inPieces(bodyOf(), 10)), "multipart/form-data", LIMITS));
   expect(error.code).toBe("invalid_form");
 });
 

@@ -9,6 +9,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import { limitVariable } from "@appdb/contract/service-limits";
 import type { FormLimits, FormReader, ReceivedForm, UploadedFile } from "@appdb/engine/ports";
 import { createFile, removeFile, writeAllOf } from "@appdb/system/files/descriptors";
+import { type FreePieces, pieceFreer } from "@appdb/system/files/free-pieces";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { createTurnShares, type TurnShares } from "@appdb/system/network/turn-shares";
 import { Busboy, type BusboyFileStream, type BusboyHeaders, type BusboyInstance } from "@fastify/busboy";
@@ -36,9 +37,10 @@ const MEMORY_BYTES = 128 * 1_024;
 export function createFormReader(folder: string, lentFolder = folder, prefix = ""): FormReader {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const shares = createTurnShares(TURN_BYTES);
+  const free = pieceFreer();
   return {
     read: (body, contentType, limits) =>
-      new Receiving([folder, lentFolder], prefix, limits).read(inShares(body, shares), contentType),
+      new Receiving([folder, lentFolder], prefix, limits, free).read(inShares(body, shares), contentType),
   };
 }
 
@@ -60,6 +62,7 @@ class Receiving implements ReceivedForm {
   readonly #folders: readonly [own: string, lent: string];
   readonly #prefix: string;
   readonly #limits: FormLimits;
+  readonly #free: FreePieces;
   readonly #names: string[] = [];
   readonly #writing: Promise<void>[] = [];
   readonly #streams: Readable[] = [];
@@ -73,10 +76,11 @@ class Receiving implements ReceivedForm {
     this.#stop = resolve;
   });
 
-  constructor(folders: readonly [own: string, lent: string], prefix: string, limits: FormLimits) {
+  constructor(folders: readonly [own: string, lent: string], prefix: string, limits: FormLimits, free: FreePieces) {
     this.#folders = folders;
     this.#prefix = prefix;
     this.#limits = limits;
+    this.#free = free;
   }
 
   async read(body: AsyncIterable<Uint8Array>, contentType: string): Promise<ReceivedForm> {
@@ -212,7 +216,7 @@ class Receiving implements ReceivedForm {
     try {
       for await (const piece of stream as AsyncIterable<Buffer>) {
         if (this.#refusal !== undefined) break;
-        if (bytes < SNIFFED_BYTES) head.push(piece.subarray(0, SNIFFED_BYTES - bytes));
+        if (bytes < SNIFFED_BYTES) head.push(Buffer.from(piece.subarray(0, SNIFFED_BYTES - bytes)));
         bytes += piece.length;
         this.#fileBytes += piece.length;
         if (this.#fileBytes > this.#limits.file_bytes) {
@@ -234,18 +238,18 @@ class Receiving implements ReceivedForm {
         heldBytes = 0;
         // the next pieces arrive meanwhile
         await writing;
-        writing = this.#fromDisk(writeAllOf(file, held.splice(0)));
+        writing = this.#write(file, held.splice(0));
         // it is awaited before the next one
         writing.catch(() => undefined);
       }
       await writing;
-      if (file !== undefined && held.length > 0 && this.#refusal === undefined)
-        await this.#fromDisk(writeAllOf(file, held.splice(0)));
+      if (file !== undefined && held.length > 0 && this.#refusal === undefined) await this.#write(file, held.splice(0));
     } finally {
       await writing?.catch(() => undefined);
       if (file !== undefined) closeSync(file);
     }
     const content = file === undefined ? Buffer.concat(held) : undefined;
+    this.#free(held);
     const write = async (held: Buffer): Promise<string> => {
       const name = this.#newPath();
       const file = await createFile(name, "wx", 0o600);
@@ -266,6 +270,11 @@ class Receiving implements ReceivedForm {
         return path;
       },
     };
+  }
+
+  async #write(file: number, pieces: readonly Buffer[]): Promise<void> {
+    await this.#fromDisk(writeAllOf(file, pieces));
+    this.#free(pieces);
   }
 
   /** A failure of the disk is the reason of the refusal, and not that its stream ends then. */

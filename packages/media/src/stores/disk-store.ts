@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, constants, createReadStream, statSync } from "node:fs";
-import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { closeSync, constants, createReadStream, fstatSync, openSync, statSync } from "node:fs";
+import { copyFile, link, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createFile, removeFile, syncData, writeAll } from "@appdb/system/files/descriptors";
+import { createFile, removeFile, setMode, syncData, writeAll } from "@appdb/system/files/descriptors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { awaitIfExists } from "@appdb/system/files/read-if-exists";
 import { syncPath } from "@appdb/system/files/sync-files";
@@ -102,10 +102,15 @@ async function writeDraft(draft: string, content: MediaContent, options: PutOpti
     if (content.is_movable !== true || !(await moveFile(content.path, draft))) {
       await copyFile(content.path, draft, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
     }
-    await using file = await open(draft, "r+");
-    await checkLength((await file.stat()).size, content, address);
-    await file.chmod(OBJECT_MODE);
-    await file.datasync();
+    // the kernel has it in memory, because it got this name just now
+    const file = openSync(draft, "r+");
+    try {
+      await checkLength(fstatSync(file).size, content, address);
+      await setMode(file, OBJECT_MODE);
+      await syncData(file);
+    } finally {
+      closeSync(file);
+    }
     return;
   }
   const hash = createHash("sha256");

@@ -8,3 +8,11 @@ test("suggests the status command when a connection fails", () => {
   expect(hosted.hint).toBe("Try again in a moment. Check its status: cli db status cloud://acme:main");
   expect(unavailableError(refused).hint).toBe("Try again in a moment.");
 });
+
+test("says that a connection that takes too long meets a busy machine", () => {
+  const late = unavailableError(new Error("timeout expired"), "cli db status cloud://acme:main");
+  expect(late.message).toBe("PostgreSQL does not accept connections (it did not answer in time).");
+  expect(late.hint).toBe(
+    "The machine or the database has too much to do. Try again in a moment. Check its status: cli db status cloud://acme:main",
+  );
+});

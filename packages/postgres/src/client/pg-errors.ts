@@ -71,7 +71,7 @@ export function unavailableError(error: unknown, statusCommand?: string): AppErr
   const sqlstate = error instanceof DatabaseError ? error.code : undefined;
   return appError("database_unavailable", {
     detail: `PostgreSQL does not accept connections (${reason(error)}).`,
-    hint: `Try again in a moment.${statusCommand === undefined ? "" : ` Check its status: ${statusCommand}`}`,
+    hint: `${isTimeout(error) ? "The machine or the database has too much to do. " : ""}Try again in a moment.${statusCommand === undefined ? "" : ` Check its status: ${statusCommand}`}`,
     meta: sqlstate === undefined ? {} : { sqlstate },
     cause: error,
   });
@@ -88,6 +88,10 @@ function reason(error: unknown): string {
   }
   const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
   if (code === "ECONNREFUSED" || code === "ENOENT") return "it is not running";
-  if (error instanceof Error && /timeout/i.test(error.message)) return "it did not answer in time";
+  if (isTimeout(error)) return "it did not answer in time";
   return code ?? "the connection broke";
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && /timeout/i.test(error.message);
 }

@@ -1,4 +1,4 @@
-import { DISK_ROOM } from "@appdb/engine/media/media-objects";
+import { DISK_ROOM, MEDIA_LIMIT } from "@appdb/engine/media/media-objects";
 import type { SqlConnection } from "@appdb/engine/ports";
 
 const SETTING = "default_transaction_read_only";
@@ -17,6 +17,11 @@ export async function refuseWrites(sql: SqlConnection, isRefused: boolean): Prom
 /** Tells all connections how many bytes may still be written (`readDiskRoom`); undefined for enough. Safe to repeat. */
 export async function tellDiskRoom(sql: SqlConnection, bytes: number | undefined): Promise<void> {
   await alterSystem(sql, DISK_ROOM, bytes === undefined ? undefined : String(bytes));
+}
+
+/** Tells all connections the maximum bytes of the media store (`readLimitedUse`); undefined for none. Safe to repeat. */
+export async function tellMediaLimit(sql: SqlConnection, bytes: number | undefined): Promise<void> {
+  await alterSystem(sql, MEDIA_LIMIT, bytes === undefined ? undefined : String(bytes));
 }
 
 async function alterSystem(sql: SqlConnection, name: string, value: string | undefined): Promise<void> {

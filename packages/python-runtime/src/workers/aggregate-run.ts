@@ -3,7 +3,7 @@ import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { FromWorker } from "@appdb/contract/worker-protocol";
 import type { UdfAggregation, UdfFold, UdfFolded } from "@appdb/engine/ports";
 import type { FailureAttribution } from "./failure-attribution.ts";
-import { fromWire, toWire } from "./wire-values.ts";
+import { fromWire, spellNegativeZero, toWire } from "./wire-values.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 /** Maximum number of unconfirmed feeds; the next one waits. */
@@ -21,6 +21,8 @@ export class AggregateRun implements UdfFold {
   #error: AppError | undefined;
   #waiters: (() => void)[] = [];
   #folded: ReadonlyMap<number, UdfFolded> | undefined;
+  /** Values of a window's rows that `add` has not returned. */
+  #rows: UdfFolded[] = [];
   #isFinishing = false;
 
   /** `onWork` is called each time before the worker gets work. */
@@ -32,12 +34,22 @@ export class AggregateRun implements UdfFold {
   ) {
     this.#call = call;
     this.#aggregation = aggregation;
-    this.#kinds = aggregation.args.map((argument) => argument.type.kind);
+    this.#kinds = aggregation.inputs.map(({ type }) => type.kind);
     this.#process = process;
     this.#onWork = onWork;
     this.#onEnd = onEnd;
-    const { function: fn, args, constants } = aggregation;
-    process.send({ t: "fold", call, function: fn, args: [...args], constants: { ...constants } });
+    const { function: fn, inputs, args, functions, constants, is_sorted, is_window } = aggregation;
+    process.send({
+      t: "fold",
+      call,
+      function: fn,
+      inputs: [...inputs],
+      args: args.map(({ name, expr }) => ({ name, expr: spellNegativeZero(expr) })),
+      functions: [...functions],
+      constants: { ...constants },
+      is_sorted,
+      is_window,
+    });
   }
 
   /** Whether the worker owes an answer. */
@@ -45,15 +57,17 @@ export class AggregateRun implements UdfFold {
     return this.#feeds > 0 || this.#isFinishing;
   }
 
-  async add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<void> {
+  async add(groups: readonly number[], columns: readonly (readonly EngineValue[])[]): Promise<readonly UdfFolded[]> {
     this.#throwIfEnded();
     this.#onWork();
     this.#feeds += 1;
-    const { args } = this.#aggregation;
-    const wire = args.map(({ type }, at) => (columns[at] ?? []).map((value) => toWire(type, value)));
+    const { inputs, is_window: isWindow } = this.#aggregation;
+    const wire = inputs.map(({ type }, at) => (columns[at] ?? []).map((value) => toWire(type, value)));
     this.#process.sendColumns({ t: "feed", call: this.#call, groups: [...groups], columns: wire }, this.#kinds);
-    while (this.#feeds >= MAX_FEEDS && this.#error === undefined) await this.#change();
+    const most = isWindow ? 1 : MAX_FEEDS;
+    while (this.#feeds >= most && this.#error === undefined) await this.#change();
     this.#throwIfEnded();
+    return this.#rows.splice(0);
   }
 
   async finish(groups: readonly number[]): Promise<ReadonlyMap<number, UdfFolded>> {
@@ -76,18 +90,19 @@ export class AggregateRun implements UdfFold {
   take(frame: Extract<FromWorker, { t: "fed" | "folded" }>): void {
     if (frame.t === "fed") {
       this.#feeds -= 1;
+      for (const row of this.#valuesOf(frame)) this.#rows.push(row);
     } else {
-      const folded = (group: number, k: number): [number, UdfFolded] => {
-        return [
-          group,
-          { value: fromWire(this.#aggregation.result, frame.values[k] ?? null), error: frame.errors?.[k] ?? null },
-        ];
-      };
-      this.#folded = new Map(frame.groups.map(folded));
+      const values = this.#valuesOf(frame);
+      this.#folded = new Map(frame.groups.map((group, k) => [group, values[k] ?? { value: null, error: null }]));
       this.#isFinishing = false;
       this.#onEnd();
     }
     this.#sendFrame();
+  }
+
+  #valuesOf({ values, errors }: Pick<Extract<FromWorker, { t: "fed" }>, "values" | "errors">): UdfFolded[] {
+    const { result } = this.#aggregation;
+    return values.map((value, k) => ({ value: fromWire(result, value), error: errors?.[k] ?? null }));
   }
 
   /** Fails the run because its worker has ended. */

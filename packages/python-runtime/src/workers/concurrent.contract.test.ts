@@ -241,8 +241,12 @@ test("the runner's owner answers a column's query", async () => {
 const TOTAL = {
   function: { id: "functions:total", module: "functions", name: "total" },
   result: { kind: "int" },
-  args: [{ name: null, ...INT }],
+  inputs: [{ name: "n", ...INT }],
+  args: [{ name: null, expr: { node: "column", name: "n", ...INT } }],
+  functions: [],
   constants: {},
+  is_sorted: false,
+  is_window: false,
 } as const;
 
 test("an aggregate takes streamed rows of many groups with Ints of any size", async () => {
@@ -258,6 +262,26 @@ test("an aggregate takes streamed rows of many groups with Ints of any size", as
   expect([...folded.keys()].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 99]);
   const sum = [...folded.values()].reduce((total, { value }) => total + BigInt(value as number), 0n);
   expect(sum).toBe(10_000n * 2n ** 40n);
+});
+
+test("a window gives each row the value of its group up to it", async () => {
+  const runner = createRunner();
+  await using fold = await runner.fold({ ...TOTAL, is_sorted: true, is_window: true });
+  const values = (rows: readonly { readonly value: unknown }[]) => rows.map(({ value }) => value);
+  expect(values(await fold.add([1, 1, 2], [[5, 6, 7]]))).toEqual([5, 11, 7]);
+  expect(values(await fold.add([2, 3], [[1, null]]))).toEqual([8, null]);
+});
+
+test("a sorted aggregation ends each group before the next", async () => {
+  const runner = createRunner();
+  await using fold = await runner.fold({ ...TOTAL, is_sorted: true });
+  expect(await fold.add([1, 1, 2], [[5, 6, 7]])).toEqual([]);
+  const folded = await fold.finish([3]);
+  expect([...folded].map(([group, { value }]) => [group, value])).toEqual([
+    [1, 11],
+    [2, 7],
+    [3, 0],
+  ]);
 });
 
 test("ends an aggregation that hangs after a pause at its time limit", async () => {

@@ -1,7 +1,7 @@
 import { Unpackr } from "msgpackr/pack";
 import { expect, test } from "vitest";
 import { createFrameCodec } from "./frames.ts";
-import { spellNegativeZero } from "./worker-slot.ts";
+import { spellNegativeZero } from "./wire-values.ts";
 
 const run = { t: "run", call: 1, graph: 1 } as const;
 

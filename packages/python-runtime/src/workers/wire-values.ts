@@ -1,5 +1,7 @@
+import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { WireValue } from "@appdb/contract/worker-protocol";
+import { mapParts } from "@appdb/engine/expressions/tree";
 import { kindOf } from "@appdb/engine/kinds/kinds";
 
 /** Converts a value of the engine for a worker. */
@@ -26,4 +28,10 @@ export function columnToWire(type: ColumnType, values: readonly EngineValue[]): 
 export function columnFromWire(type: ColumnType, values: readonly WireValue[]): EngineValue[] {
   const { wire } = kindOf(type);
   return wire === null ? (values as EngineValue[]) : values.map((value) => wire.from(value, type));
+}
+
+/** Writes every constant -0.0 of an expression as the negation of 0.0, because msgpackr writes -0 as the integer 0. */
+export function spellNegativeZero(expr: Expr): Expr {
+  if (expr.node !== "literal" || !Object.is(expr.value, -0)) return mapParts(expr, spellNegativeZero);
+  return { node: "call", fn: "op.neg", args: [{ ...expr, value: 0 }], kwargs: {}, type: expr.type, nullable: false };
 }

@@ -1,19 +1,11 @@
-import type { Expr } from "@appdb/contract/expressions";
 import type { FromWorker, WireValue } from "@appdb/contract/worker-protocol";
-import { mapParts } from "@appdb/engine/expressions/tree";
 import type { AggregateRun } from "./aggregate-run.ts";
 import { Chunk, type RowsFrame, takeFrom, takeOne } from "./chunk.ts";
 import type { FailureAttribution } from "./failure-attribution.ts";
 import type { GraphRows, QueuedRow } from "./row-queue.ts";
-import { columnToWire, toWire } from "./wire-values.ts";
+import { columnToWire, spellNegativeZero, toWire } from "./wire-values.ts";
 import type { BatchPart } from "./worker-batch.ts";
 import type { WorkerProcess } from "./worker-process.ts";
-
-/** Writes every constant -0.0 of an expression as the negation of 0.0, because msgpackr writes -0 as the integer 0. */
-export function spellNegativeZero(expr: Expr): Expr {
-  if (expr.node !== "literal" || !Object.is(expr.value, -0)) return mapParts(expr, spellNegativeZero);
-  return { node: "call", fn: "op.neg", args: [{ ...expr, value: 0 }], kwargs: {}, type: expr.type, nullable: false };
-}
 
 /** A slot for one worker: its current process and the work of that process. */
 export class WorkerSlot {

@@ -1,4 +1,4 @@
-import { fdatasync, fsync, open, readSync, unlink, write, writev } from "node:fs";
+import { fchmod, fdatasync, fsync, open, readSync, unlink, write, writev } from "node:fs";
 import { promisify } from "node:util";
 import { awaitIfExists } from "./read-if-exists.ts";
 
@@ -10,6 +10,7 @@ import { awaitIfExists } from "./read-if-exists.ts";
 export const createFile = promisify(open);
 export const syncFile = promisify(fsync);
 export const syncData = promisify(fdatasync);
+export const setMode = promisify(fchmod);
 const writeBytes = promisify(write);
 const writePieces = promisify(writev);
 const removeName = promisify(unlink);

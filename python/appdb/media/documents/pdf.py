@@ -1,11 +1,14 @@
 """PDF, by PDFium: the text of each page in the order of the file."""
 
+import os
 import threading
 from contextlib import contextmanager
 
 from appdb.media.documents.elements import MAX_ELEMENT, Element
 
 MAX_PAGES = 100_000
+# Bytes of pages, by their average, that are read before the file is opened again.
+_OPEN_BYTES = 64 << 20
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _FACTS = {
     "Title": "title",
@@ -21,18 +24,16 @@ _PDFIUM = threading.Lock()
 
 def elements(path, has_boxes=False):
     """Yields an element for each page with text; `has_boxes`: with the box around the text."""
-    with _opened(path) as (pdf, count):
-        for at in range(count):
-            element = _read(pdf, at, has_boxes)[0]
-            if element.text:
-                yield element
+    for pdf, at in _pages(path):
+        element = _read(pdf, at, has_boxes)[0]
+        if element.text:
+            yield element
 
 
 def rendered(path, dpi):
     """Yields (element, PIL.Image.Image) of each page, also of those without text."""
-    with _opened(path) as (pdf, count):
-        for at in range(count):
-            yield _read(pdf, at, True, dpi)
+    for pdf, at in _pages(path):
+        yield _read(pdf, at, True, dpi)
 
 
 def facts(path):
@@ -42,6 +43,17 @@ def facts(path):
     for name in ("created", "modified"):
         found[name] = _iso(found[name])
     return {**found, "pages": count}
+
+
+def _pages(path):
+    """Yields (PDF, index of a page). A large file is opened several times: PDFium keeps what it has read until the end."""
+    size, first, count = max(1, os.stat(path).st_size), 0, 1
+    while first < count:
+        with _opened(path) as (pdf, count):
+            end = min(count, first + max(1, _OPEN_BYTES * count // size))
+            for at in range(first, end):
+                yield pdf, at
+        first = end
 
 
 @contextmanager

@@ -125,6 +125,35 @@ db-2    FAILED  0/1    0
     expect(JSON.parse((await run("db status cloud://acme:main --json")).stdout).generation).toBe(3);
   });
 
+  test("shows media in a bucket with their limit, and when it counted", async () => {
+    const usage = {
+      disk_bytes: 2 ** 30,
+      disk_limit_bytes: 10 * 2 ** 30,
+      memory_bytes: null,
+      is_disk_full: false,
+      media_bytes: 3 * 2 ** 30,
+      media_objects: 12,
+      is_media_in_bucket: true,
+      media_limit_bytes: 5 * 2 ** 30,
+      measured_at: new Date(Date.now() - 24_500).toISOString(),
+    };
+    const lines = async (more: Partial<typeof usage>) => {
+      answers.databaseShow = () => ({ ...DATABASE, usage: { ...usage, ...more } });
+      return (await run("db status cloud://acme:main")).stdout;
+    };
+    expect(await lines({})).toContain(
+      `disk        10 GiB   1.0 GiB used, counted 24s ago
+    media       5 GiB   3.0 GiB in 12 media files, in the bucket of the server, counted 24s ago
+`,
+    );
+    expect(await lines({ media_bytes: 5 * 2 ** 30 })).toContain(
+      "counted 24s ago; FULL: files are refused until media_gb is increased\n",
+    );
+    expect(await lines({ is_media_in_bucket: false })).toContain(
+      "1.0 GiB used, counted 24s ago; 3.0 GiB of it in 12 media files\n",
+    );
+  });
+
   test("explains FAILED and shows the deadline to undelete", async () => {
     answers.databaseShow = () => ({
       ...DATABASE,

@@ -19,14 +19,14 @@ export const du = defineCommand<JsonFlag, [uri: string], MediaUsage>({
     if (usage.files === 0 && target.name !== "") throw notFound(target);
     return usage;
   },
-  render: ({ bytes, entries, files, room_bytes: roomBytes, stored }, out) => {
+  render: ({ bytes, entries, files, room_bytes: roomBytes, room_of: roomOf, stored }, out) => {
     const rows = entries.map((entry) => [
       formatBytes(entry.bytes),
       count(entry.files, "file"),
       showControls(entry.is_folder ? `${entry.name}/` : entry.name),
     ]);
     for (const line of alignColumns([...rows, [formatBytes(bytes), count(files, "file"), "together"]])) out.line(line);
-    const room = roomBytes === null ? "" : `, room for ${formatBytes(Math.max(0, roomBytes))}`;
+    const room = roomBytes === null ? "" : `, room for ${formatBytes(Math.max(0, roomBytes))} (${roomOf})`;
     out.line(`The store holds ${formatBytes(stored.bytes)} in ${count(stored.objects, "object")}${room}.`);
   },
 });

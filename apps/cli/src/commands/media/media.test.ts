@@ -75,7 +75,8 @@ const ANSWERS: Readonly<Record<string, (input: any) => unknown>> = {
   mediaUsage: ({ query }) => {
     const files = below(query.name).map(([name, content]) => entryOf(name, content));
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    return { files: files.length, bytes, entries: files, stored: { objects: 9, bytes: 2048 }, room_bytes: 1024 ** 3 };
+    const stored = { objects: 9, bytes: 2048 };
+    return { files: files.length, bytes, entries: files, stored, room_bytes: 1024 ** 3, room_of: "media_gb" };
   },
   mediaRemove: ({ body }) => {
     const gone = [...body.names, ...(body.folder === undefined ? [] : below(body.folder).map(([name]) => name))];
@@ -315,7 +316,9 @@ test("ls and du print files, and JSON for programs", async () => {
   expect((await media(["ls", `${HOME}/none`])).stderr).toContain(
     "hint: List the store: cli media ls -r mediafs://acme:main/home",
   );
-  expect((await media(["du", HOME])).stdout).toContain("The store holds 2.0 KiB in 9 objects, room for 1.0 GiB.");
+  expect((await media(["du", HOME])).stdout).toContain(
+    "The store holds 2.0 KiB in 9 objects, room for 1.0 GiB (media_gb).",
+  );
   expect((await media(["ls", "cloud://acme:main"])).stderr).toContain("hint: Write: mediafs://acme:main/home");
   expect((await media(["ls", "pictures"])).stderr).toContain(
     "hint: Write: mediafs://main/home, or mediafs://acme:main/home of a hosted database",

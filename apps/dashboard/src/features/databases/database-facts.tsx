@@ -45,6 +45,7 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
                 max={usage.disk_limit_bytes}
                 text={`${usage.disk_bytes === 0 ? "-" : formatBytes(usage.disk_bytes)} of ${formatBytes(usage.disk_limit_bytes)}`}
               />
+              <MediaUsage usage={usage} />
               {usage.memory_bytes !== null && (
                 <Meter
                   label="Memory used"
@@ -53,11 +54,38 @@ export function ResourcesSection({ database }: { readonly database: Database }) 
                   text={`${formatBytes(usage.memory_bytes)} of ${formatCount(resources.memory_mb)} MiB`}
                 />
               )}
+              {usage.measured_at && (
+                <p className="text-sm text-muted">
+                  Disk and media were counted <Time at={usage.measured_at} />.
+                </p>
+              )}
             </div>
           )}
         </div>
       </Card>
     </Section>
+  );
+}
+
+/** What its media store holds, where, and its limit there. */
+function MediaUsage({ usage }: { readonly usage: NonNullable<Database["usage"]> }) {
+  const {
+    is_media_in_bucket: isInBucket,
+    media_bytes: bytes,
+    media_limit_bytes: limit,
+    media_objects: objects,
+  } = usage;
+  if (bytes === undefined || objects === undefined) return null;
+  const held = `${formatBytes(bytes)} in ${plural(objects, "file")}`;
+  if (isInBucket && limit != null) {
+    const label = "Media in the bucket of the server";
+    return <Meter label={label} value={bytes} max={limit} text={`${held}, of ${formatBytes(limit)}`} />;
+  }
+  return (
+    <div className="flex flex-wrap justify-between gap-x-4 text-sm">
+      <span className="text-muted">{isInBucket ? "Media in the bucket of the server" : "Media, part of the disk"}</span>
+      <span className="tabular-nums">{held}</span>
+    </div>
   );
 }
 

@@ -27,6 +27,20 @@ export function StateNotes({ database }: { readonly database: Database }) {
           </p>
         </Alert>
       )}
+      {isMediaFull(usage) && (
+        <Alert kind="warn" title="Its media store is full: files can be read, but not stored">
+          <p>
+            Remove files that are not needed and free their space, or set a larger <code>media_gb</code> in its entry of
+            service.toml and apply it:
+          </p>
+          <p>
+            <Command text={`cli media prune ${uri.replace(/^cloud:/, "mediafs:")}/home`} />
+          </p>
+          <p>
+            <Command text={`cli db update ${uri}`} />
+          </p>
+        </Alert>
+      )}
       {state === "DELETING" && purgedAt && (
         <Alert kind="warn" title="It was deleted">
           <p>
@@ -36,6 +50,10 @@ export function StateNotes({ database }: { readonly database: Database }) {
       )}
     </>
   );
+}
+
+function isMediaFull(usage: Database["usage"]): boolean {
+  return usage?.media_limit_bytes != null && (usage.media_bytes ?? 0) >= usage.media_limit_bytes;
 }
 
 /** After a failed build the database keeps its previous image. */

@@ -14,7 +14,7 @@ import { writeMetrics } from "./write-metrics.ts";
 
 export interface DatabaseRouteDeps extends PlanBoundsDeps {
   readonly db: ControlDatabase;
-  readonly config: Pick<ServerConfig, "home" | "identity" | "pods" | "quotas">;
+  readonly config: Pick<ServerConfig, "home" | "identity" | "media" | "pods" | "quotas">;
   readonly recordEvent: RecordEvent;
 }
 

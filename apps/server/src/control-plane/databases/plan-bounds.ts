@@ -5,7 +5,7 @@ import { requireDiskSpace } from "../../storage/disk-floor.ts";
 import type { PlanBounds } from "./read-plan.ts";
 
 export interface PlanBoundsDeps {
-  readonly config: Pick<ServerConfig, "home" | "pods" | "quotas">;
+  readonly config: Pick<ServerConfig, "home" | "media" | "pods" | "quotas">;
   readonly pods: Pick<KnownPods, "checkEnvironment">;
   readonly documents: Pick<TenantDocuments, "check">;
 }
@@ -14,6 +14,7 @@ export interface PlanBoundsDeps {
 export function planBounds({ config, documents, pods }: PlanBoundsDeps): PlanBounds {
   return {
     bounds: config.pods.bounds,
+    media: config.media?.bounds,
     quotas: config.quotas,
     requireDiskSpace: () => requireDiskSpace({ config }),
     checkBuild: async (environment, organizationId) => {

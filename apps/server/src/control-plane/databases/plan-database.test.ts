@@ -5,6 +5,7 @@ import {
   type EnvironmentDocument,
 } from "@appdb/contract/routes/control-databases";
 import { describe, expect, test } from "vitest";
+import type { MediaBounds } from "../../config/config-media.ts";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import { type DesiredDatabase, firstDesired } from "../../database/desired.ts";
 import { type PlannedRow, planDatabase, type Stored } from "./plan-database.ts";
@@ -47,6 +48,7 @@ interface Given {
   readonly wanted?: { readonly tree?: string; readonly environment?: string | null };
   readonly row?: Partial<PlannedRow> | null;
   readonly stored?: Partial<Stored>;
+  readonly media?: MediaBounds | undefined;
 }
 
 function plan({ environment = locked("iniconfig==2.0"), files = [file("app.py")], row, ...given }: Given = {}) {
@@ -74,6 +76,7 @@ function plan({ environment = locked("iniconfig==2.0"), files = [file("app.py")]
       ...given.stored,
     },
     bounds: BOUNDS,
+    media: given.media,
   });
 }
 const sentences = (given: Given) => plan(given).plan.ops.map(({ description }) => description);
@@ -187,6 +190,23 @@ describe("a resource", () => {
     const usage = { disk_bytes: 3.5 * 1024 ** 3, disk_limit_bytes: 1, memory_bytes: null, is_disk_full: false };
     expect(() => plan({ settings: { disk_gb: 3 }, row: { usage } })).toThrow(/holds 3.50 GB already/);
     expect(sentences({ settings: { disk_gb: 4 }, row: { usage } })).toHaveLength(1);
+  });
+});
+
+describe("the limit of the media store", () => {
+  const media: MediaBounds = { default_gb: 20, max_gb: 50 };
+
+  test("is shown for a new database, and stays when the entry leaves it out", () => {
+    const { desired, plan: found } = plan({ settings: { media_gb: 5 }, media, row: null });
+    expect(found.ops[0]?.lines).toEqual(["media_gb will be 5"]);
+    const row = { desired, observed: { ...RUNS, settings: desired.settings } };
+    expect(plan({ media, row })).toMatchObject({ plan: { ops: [] }, desired: { settings: { media_gb: 5 } } });
+  });
+
+  test("has no effect without a bucket, which the plan says", () => {
+    expect(plan({ settings: { media_gb: 5 } }).plan.warnings).toEqual([
+      "media_gb has no effect: this server has no bucket for media. The files are on its disk, and disk_gb limits them.",
+    ]);
   });
 });
 
@@ -324,6 +344,7 @@ describe("a database that does not exist", () => {
       uri: URI,
       row: undefined,
       bounds: small,
+      media: undefined,
       requestedState: { tree: "t", environment: null },
       request: databasePlanRequestSchema.parse({ settings: {}, files: [], environment: BASE }),
       stored: { environment: null, files: undefined, is_built: false, missing: [], missing_bytes: 0 },

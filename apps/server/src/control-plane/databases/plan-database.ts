@@ -8,12 +8,23 @@ import type {
 } from "@appdb/contract/routes/control-databases";
 import { diffEnvironment } from "@appdb/python-runtime/environments/environment";
 import type * as z from "zod";
+import type { MediaBounds } from "../../config/config-media.ts";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import { type DesiredDatabase, firstDesired } from "../../database/desired.ts";
 import type { DatabaseRow } from "./databases-store.ts";
 import { planFiles, shortenLines } from "./plan-files.ts";
-import { checkResources, describeResources, mergeResources, planResources, usualResources } from "./plan-resources.ts";
+import {
+  checkResources,
+  describeResources,
+  mergeResources,
+  planMediaLimit,
+  planResources,
+  usualResources,
+} from "./plan-resources.ts";
 import { checkSettings, mergeSettings, planSettings } from "./plan-settings.ts";
+
+const NO_BUCKET_WARNING =
+  "media_gb has no effect: this server has no bucket for media. The files are on its disk, and disk_gb limits them.";
 
 /** An environment and its image. The hash is null for the base library alone. */
 interface PlannedImage {
@@ -89,6 +100,8 @@ export interface DatabasePlanInput {
   readonly requestedState: Wanted;
   readonly stored: Stored;
   readonly bounds: ResourceBounds;
+  /** Undefined if media stores are on the disk of this server. */
+  readonly media: MediaBounds | undefined;
 }
 
 export interface MadeDatabasePlan {
@@ -102,12 +115,18 @@ export interface MadeDatabasePlan {
  * @throws resources_refused, invalid_request
  */
 export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
-  const { bounds, request, row, stored, uri, requestedState } = input;
+  const { bounds, media, request, row, stored, uri, requestedState } = input;
   const { settings } = request;
   checkSettings(settings, uri);
   const base = row === undefined ? firstDesired(usualResources(bounds)) : baseOf(row);
   const current = row === undefined ? undefined : base.resources;
-  checkResources(settings, bounds, { uri, disk_bytes: row?.usage?.disk_bytes, current });
+  checkResources(settings, bounds, {
+    uri,
+    disk_bytes: row?.usage?.disk_bytes,
+    current,
+    media,
+    media_gb: base.settings.media_gb,
+  });
   const desired: DesiredDatabase = {
     ...base,
     ...requestedState,
@@ -121,10 +140,11 @@ export function planDatabase(input: DatabasePlanInput): MadeDatabasePlan {
     row !== undefined,
   );
   const ops = [
-    ...(row === undefined ? [creation(desired)] : []),
+    ...(row === undefined ? [creation(desired, media)] : []),
     ...(image === undefined ? [] : [image]),
     ...filesOf(input, base),
     ...(row === undefined ? [] : planResources(base.resources, desired.resources)),
+    ...(row === undefined ? [] : planMediaLimit(base.settings, desired.settings, { media, usage: row.usage })),
     ...(row === undefined ? [] : planSettings(base.settings, desired.settings)),
   ];
   return { plan: toPlan(input, ops), desired };
@@ -152,6 +172,7 @@ export function isApplied(row: Pick<PlannedRow, "desired" | "observed" | "state"
       db_input_media_dest: dbInputMediaDest,
       db_output_media_dest: dbOutputMediaDest,
       db_media_sources: dbMediaSources = [],
+      media_gb: mediaGb,
       sleep_after: sleepAfter,
       wake_on_request: wakeOnRequest,
     } = settings;
@@ -167,6 +188,7 @@ export function isApplied(row: Pick<PlannedRow, "desired" | "observed" | "state"
       dbInputMediaDest,
       dbOutputMediaDest,
       dbMediaSources,
+      mediaGb,
       sleepAfter,
       wakeOnRequest,
     ]);
@@ -174,16 +196,17 @@ export function isApplied(row: Pick<PlannedRow, "desired" | "observed" | "state"
   return parts(baseOf(row)) === parts(row.desired);
 }
 
-function creation(desired: DesiredDatabase): DatabaseOp {
+function creation(desired: DesiredDatabase, media: MediaBounds | undefined): DatabaseOp {
   const { settings } = desired;
+  const before = firstDesired(desired.resources).settings;
   return {
     target: "database",
     op: "create",
     severity: "additive",
     requires_restart: false,
     description: `will be created with ${describeResources(desired.resources)}`,
-    lines: planSettings(firstDesired(desired.resources).settings, settings).map(({ description }) =>
-      description.replace(/ rather than .*$|, which restarts the database$/g, ""),
+    lines: [...planMediaLimit(before, settings, { media, usage: null }), ...planSettings(before, settings)].map(
+      ({ description }) => description.replace(/ rather than .*$|, which restarts the database$/g, ""),
     ),
     details: { resources: desired.resources },
   };
@@ -195,7 +218,7 @@ function filesOf({ request, row, stored, requestedState }: DatabasePlanInput, ba
   return op === undefined ? [] : [op];
 }
 
-function toPlan({ request, row, stored, uri }: DatabasePlanInput, ops: DatabaseOp[]): DatabasePlan {
+function toPlan({ media, request, row, stored, uri }: DatabasePlanInput, ops: DatabaseOp[]): DatabasePlan {
   const change = ops.length === 0 ? "up_to_date" : "update";
   return {
     uri,
@@ -208,6 +231,7 @@ function toPlan({ request, row, stored, uri }: DatabasePlanInput, ops: DatabaseO
     missing_bytes: stored.missing_bytes,
     warnings: [
       ...(request.environment.source === null ? [NO_LOCK_WARNING] : []),
+      ...(media === undefined && request.settings.media_gb !== undefined ? [NO_BUCKET_WARNING] : []),
       ...(row === undefined ? [] : warnOf(uri, row)),
     ],
     in_agreement: row !== undefined && ops.length === 0,

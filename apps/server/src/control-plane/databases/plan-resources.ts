@@ -1,14 +1,17 @@
 import { appError, type FieldError } from "@appdb/contract/errors";
 import type { Resources } from "@appdb/contract/pod-spec";
 import type { DatabaseOp } from "@appdb/contract/routes/control-databases";
+import type { MediaBounds } from "../../config/config-media.ts";
 import { BOUND_SETTINGS, type ResourceBounds } from "../../config/config-pods.ts";
+import type { DesiredDatabase } from "../../database/desired.ts";
+import type { DatabaseRow } from "./databases-store.ts";
 
 const NAMES = ["cpu", "memory_mb", "disk_gb", "workers"] as const satisfies readonly (keyof Resources)[];
 /** Resources of a database whose entry sets none. */
 const USUAL: Resources = { cpu: 1, memory_mb: 1_024, disk_gb: 10, workers: 1 };
 const GIGABYTE = 1024 ** 3;
 
-export type WantedResources = { readonly [name in keyof Resources]?: number | undefined };
+export type WantedResources = { readonly [name in keyof Resources | "media_gb"]?: number | undefined };
 
 /** The default resources within the operator's bounds. */
 export function usualResources({ least: min, most: max }: ResourceBounds): Resources {
@@ -48,10 +51,16 @@ export function growResources(current: Resources, requested: WantedResources): R
 export function checkResources(
   requested: WantedResources,
   bounds: ResourceBounds,
-  current: { readonly uri: string; readonly disk_bytes: number | undefined; readonly current: Resources | undefined },
+  current: {
+    readonly uri: string;
+    readonly disk_bytes: number | undefined;
+    readonly current: Resources | undefined;
+    readonly media: MediaBounds | undefined;
+    readonly media_gb: number | undefined;
+  },
 ): void {
   const errors: FieldError[] = [];
-  const add = (name: keyof Resources, detail: string) => errors.push({ pointer: `/settings/${name}`, detail });
+  const add = (name: keyof WantedResources, detail: string) => errors.push({ pointer: `/settings/${name}`, detail });
   for (const name of NAMES) {
     const value = requested[name];
     if (value === undefined || value === current.current?.[name]) continue;
@@ -59,10 +68,14 @@ export function checkResources(
     if (value < min) add(name, `${name} is ${value}; at least ${min} (${BOUND_SETTINGS[name].least} of the server)`);
     if (value > max) add(name, `${name} is ${value}; at most ${max} (${BOUND_SETTINGS[name].most} of the server)`);
   }
-  const { disk_bytes: diskBytes = 0 } = current;
+  const { disk_bytes: diskBytes = 0, media } = current;
   if (requested.disk_gb !== undefined && requested.disk_gb * GIGABYTE < diskBytes) {
     const used = (diskBytes / GIGABYTE).toFixed(2);
     add("disk_gb", `disk_gb is ${requested.disk_gb}; the database holds ${used} GB already`);
+  }
+  const { media_gb: mediaGb } = requested;
+  if (mediaGb !== undefined && media !== undefined && mediaGb > media.max_gb && mediaGb !== current.media_gb) {
+    add("media_gb", `media_gb is ${mediaGb}; at most ${media.max_gb} (SERVICE_MAX_MEDIA_GB of the server)`);
   }
   if (errors.length === 0) return;
   throw appError("resources_refused", {
@@ -87,6 +100,34 @@ export function planResources(before: Resources, after: Resources): DatabaseOp[]
       details: { name, from: before[name], to: after[name] },
     };
   });
+}
+
+/**
+ * The change of the limit of the media store in the bucket. A limit below what it holds is allowed: its files stay, and
+ * further ones are refused.
+ */
+export function planMediaLimit(
+  before: DesiredDatabase["settings"],
+  after: DesiredDatabase["settings"],
+  { media, usage }: { readonly media: MediaBounds | undefined; readonly usage: DatabaseRow["usage"] },
+): DatabaseOp[] {
+  const [from, to] = [before.media_gb ?? media?.default_gb, after.media_gb ?? media?.default_gb];
+  if (before.media_gb === after.media_gb || to === undefined) return [];
+  const stored = usage?.is_media_in_bucket === true ? (usage.media_bytes ?? 0) : 0;
+  const held = `files are refused until its media store, which holds ${(stored / GIGABYTE).toFixed(2)} GB, has room`;
+  const previous = from === undefined ? "" : ` rather than ${from}`;
+  const isOver = to * GIGABYTE <= stored;
+  return [
+    {
+      target: "resources",
+      op: "change",
+      severity: "additive",
+      description: `media_gb will be ${to}${previous}, which restarts the database${isOver ? `; ${held}` : ""}`,
+      lines: [],
+      requires_restart: true,
+      details: { name: "media_gb", from: from ?? null, to },
+    },
+  ];
 }
 
 export function describeResources(resources: Resources): string {

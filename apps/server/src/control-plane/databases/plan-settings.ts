@@ -36,6 +36,7 @@ export function mergeSettings(current: Settings, requested: WantedSettings, uri:
     return current[name] === null ? null : HOME_STORE;
   };
   const sources = requested.db_media_sources ?? current.db_media_sources;
+  const mediaGb = requested.media_gb ?? current.media_gb;
   return {
     sleep_after: requested.sleep_after ?? current.sleep_after,
     wake_on_request: requested.wake_on_request ?? current.wake_on_request,
@@ -43,6 +44,7 @@ export function mergeSettings(current: Settings, requested: WantedSettings, uri:
     db_input_media_dest: storeOf("db_input_media_dest"),
     db_output_media_dest: storeOf("db_output_media_dest"),
     ...(sources === undefined ? {} : { db_media_sources: [...new Set(sources)] }),
+    ...(mediaGb === undefined ? {} : { media_gb: mediaGb }),
   };
 }
 

@@ -7,6 +7,7 @@ import type { EnvironmentDocument } from "@appdb/contract/routes/control-databas
 import { checkEnvironmentParts } from "@appdb/python-runtime/environments/check-environment";
 import { BUILDER_VERSION, hashEnvironment, isBaseEnvironment } from "@appdb/python-runtime/environments/environment";
 import { sql } from "kysely";
+import type { MediaBounds } from "../../config/config-media.ts";
 import type { ResourceBounds } from "../../config/config-pods.ts";
 import type { QuotasConfig } from "../../config/config-quotas.ts";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
@@ -30,6 +31,8 @@ export interface ReadPlan extends MadeDatabasePlan {
 /** This server's limits for databases. */
 export interface PlanBounds {
   readonly bounds: ResourceBounds;
+  /** Undefined if media stores are on the disk of this server. */
+  readonly media: MediaBounds | undefined;
   readonly quotas: QuotasConfig;
   /** @throws disk_full when organizations may not write */
   requireDiskSpace(): Promise<void>;
@@ -79,9 +82,9 @@ export async function readPlan(
     readonly name: string;
     readonly row: DatabaseRow | undefined;
     readonly request: PlanRequest;
-  } & Pick<PlanBounds, "bounds" | "quotas">,
+  } & Pick<PlanBounds, "bounds" | "media" | "quotas">,
 ): Promise<ReadPlan> {
-  const { bounds, name, request, row } = input;
+  const { bounds, media, name, request, row } = input;
   const uri = databaseUriOf(org.name, name);
   if (row?.state === "DELETING") throw nameTaken(uri, row);
   if (row === undefined && name === PROTECTED_DATABASE) throw notAvailable(uri, "PROVISIONING", "updated");
@@ -95,7 +98,7 @@ export async function readPlan(
   const stored = await readStored(db, org, row, request, requestedState);
   const operation = row === undefined ? null : await findOpenKind(db, row.id);
   const planned = row === undefined ? undefined : { ...row, operation };
-  const databasePlan = planDatabase({ uri, row: planned, request, requestedState, stored, bounds });
+  const databasePlan = planDatabase({ uri, row: planned, request, requestedState, stored, bounds, media });
   await refuseSums(db, org, sumsOf(input, databasePlan));
   return { ...databasePlan, requestedState };
 }

@@ -20,7 +20,14 @@ beforeAll(async () => {
     .execute();
   setup.pod.answer = ({ route }, response) => {
     if (route.startsWith("GET /v1/media/usage")) {
-      return sendJson(response, { files: 1, bytes: 3, entries: [], stored: { objects: 1, bytes: 3 }, room_bytes: 9 });
+      return sendJson(response, {
+        files: 1,
+        bytes: 3,
+        entries: [],
+        stored: { objects: 1, bytes: 3 },
+        room_bytes: 9,
+        room_of: "disk_gb",
+      });
     }
     if (route.startsWith("GET /v1/media")) return sendJson(response, { items: [], next: null });
     if (route === "POST /v1/media/remove") return sendJson(response, { removed: 2, missing: [] });

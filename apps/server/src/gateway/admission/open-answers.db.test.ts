@@ -70,6 +70,37 @@ test("a stream ends when its key is deleted, and others continue", async () => {
   expect(ended).toEqual(["first"]);
 });
 
+test("an upload that began before its key was deleted gets its response, and new requests are refused", async () => {
+  const { org, owner } = await makePeople(server);
+  const database = await gateway.makeDatabase(org, { name: "main" });
+  const service = await gateway.makeService(org, database.id);
+  let longest = 0;
+  await gateway.runPod(service, 1, (req, res) => {
+    let received = 0;
+    req.on("data", (data: Buffer) => {
+      received += data.length;
+      longest = Math.max(longest, received);
+    });
+    req.on("end", () => res.end(String(received)));
+  });
+  await gateway.serve(service, 1);
+  const key = await makeKey(server, org, owner, { name: "own" });
+  const headers = { "x-api-key": key, "content-type": "application/octet-stream" };
+  const send = (body: string | ReadableStream) =>
+    fetch(`${database.url}/ingest/all`, { method: "POST", headers, body, duplex: "half" } as RequestInit);
+  await eventually(async () => expect((await send("x")).status).toBe(200));
+  const upload = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = upload.writable.getWriter();
+  const answer = send(upload.readable);
+  await writer.write(Buffer.alloc(1_000));
+  await eventually(() => expect(longest).toBe(1_000));
+  await server.ask("keyDelete", { as: owner, params: { org: org.name, name: "own" } });
+  await eventually(async () => expect((await send("x")).status).toBe(401), { timeout_ms: 1_000 });
+  await writer.write(Buffer.alloc(500));
+  await writer.close();
+  expect([(await answer).status, await (await answer).text()]).toEqual([200, "1500"]);
+});
+
 test("a stream ends when its key loses the grant or expires", async () => {
   const { ended, org } = await openStreams();
   const grants = [`access:cloud://${org.name}:main/services/other`];

@@ -30,6 +30,7 @@ function openBucket(): MediaBucket {
   whole = openDiskStore(folder);
   const open: MediaBucket["open"] = async ({ id, org_id: orgId }) => storeBelow(whole, `${orgId}/${id}/`);
   return {
+    default_gb: 100,
     open,
     check: async () => undefined,
     endAbandoned: async () => 0,

@@ -113,6 +113,7 @@ export function needsRestart(observed: ObservedDatabase | null, desired: Observe
     settings.db_input_media_dest,
     settings.db_output_media_dest,
     settings.db_media_sources ?? [],
+    settings.media_gb ?? null,
     resources.cpu,
     resources.memory_mb,
     resources.disk_gb,

@@ -255,6 +255,7 @@ describe("a database", () => {
     const asked: object[] = [];
     let fails = true;
     const bucket: MediaBucket = {
+      default_gb: 7,
       open: () => Promise.reject(new Error("The reconciler opens no objects.")),
       check: async () => undefined,
       endAbandoned: async () => 0,
@@ -267,8 +268,9 @@ describe("a database", () => {
     };
     await using _reconciler = await setup.start({ bucket });
     await setup.settles("AVAILABLE");
-    const { data_folder: dataFolder, media } = setup.machine.pods.specOf(setup.pod);
+    const { data_folder: dataFolder, media, media_gb: mediaGb } = setup.machine.pods.specOf(setup.pod);
     expect(media.objects).toMatchObject({ socket: expect.stringMatching(/objects\.sock$/) });
+    expect(mediaGb).toBe(7);
     await setup.ask("delete");
     await setup.settles("DELETING");
     expect(asked).toEqual([]);

@@ -146,10 +146,7 @@ class DatabasePodMonitor {
   }
 
   /** Measures the memory and disk of the database and its services, as stored in its row. */
-  async #weigh(
-    pod: PodStatus,
-    { disk_bytes, disk_limit_bytes, is_disk_full, is_media_in_bucket, media_bytes, media_objects }: PodHealth,
-  ): Promise<string> {
+  async #weigh(pod: PodStatus, health: PodHealth): Promise<string> {
     const { db, machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
     let memoryBytes: number | null = null;
@@ -163,13 +160,15 @@ class DatabasePodMonitor {
         .execute();
     }
     return JSON.stringify({
-      disk_bytes,
-      disk_limit_bytes,
+      disk_bytes: health.disk_bytes,
+      disk_limit_bytes: health.disk_limit_bytes,
       memory_bytes: memoryBytes,
-      is_disk_full,
-      media_bytes,
-      media_objects,
-      is_media_in_bucket,
+      is_disk_full: health.is_disk_full,
+      media_bytes: health.media_bytes,
+      media_objects: health.media_objects,
+      is_media_in_bucket: health.is_media_in_bucket,
+      media_limit_bytes: health.media_limit_bytes,
+      measured_at: health.measured_at,
     });
   }
 }

@@ -60,6 +60,7 @@ async function prepare(
     limits: machine.limits,
     token,
     has_bucket: deps.bucket !== undefined,
+    default_media_gb: deps.bucket?.default_gb,
     secrets,
     // each request to the pod names its tree: changed files need no new pod
     runtime: {

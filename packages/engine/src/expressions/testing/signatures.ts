@@ -42,6 +42,7 @@ function ofKinds(fn: string, key: string, kinds: ReadonlyMap<string, TypeKind>, 
 
 function resultOfOperator(fn: string, args: readonly TypeKind[]): TypeKind {
   if (BOOLEAN.has(fn.slice("op.".length))) return "bool";
+  if (fn === "op.draw") return "float";
   if (args.includes("string")) return "string";
   return fn === "op.truediv" || args.includes("float") ? "float" : "int";
 }

@@ -1,0 +1,107 @@
+import type { Expr } from "@appdb/contract/expressions";
+import type { Catalog, CatalogColumn, CatalogTable, CatalogView } from "./catalog.ts";
+import { renameInExpr } from "./rename-catalog.ts";
+
+/**
+ * A shadow column has the next values of a view's column while a job computes them. Everyone reads and writes the
+ * column itself until then. Afterwards the job puts all values in place in one transaction (jobs/place-shadows.ts), or
+ * drops the shadows and so leaves the view as it was. A column that goes then has a shadow without an expression.
+ */
+export interface Shadow {
+  readonly column: CatalogColumn;
+  readonly shadow: CatalogColumn;
+}
+
+/** No declared column has this sign. The id stays when the column is renamed. */
+const PREFIX = "#shadow ";
+
+/** SQL pattern of their names. */
+export const SHADOWS = `${PREFIX}%`;
+
+export function shadowName(columnId: number): string {
+  return `${PREFIX}${columnId}`;
+}
+
+/** The names of the shadows of some columns, by the columns' own. */
+export function shadowNames(
+  { columns }: Pick<CatalogTable, "columns">,
+  shadowed: ReadonlySet<string>,
+): ReadonlyMap<string, string> {
+  return new Map(columns.flatMap(({ id, name }) => (shadowed.has(name) ? [[name, shadowName(id)]] : [])));
+}
+
+export function isShadow({ name }: Pick<CatalogColumn, "name">): boolean {
+  return name.startsWith(PREFIX);
+}
+
+/** The shadows of some columns of a table, before the catalog has them. */
+export function newShadows(table: Pick<CatalogTable, "columns">, shadowed: ReadonlySet<string>): readonly Shadow[] {
+  const names = shadowNames(table, shadowed);
+  return table.columns
+    .filter(({ name }) => shadowed.has(name))
+    .map((column) => ({ column, shadow: shadowOf(column, (expr) => renameInExpr(expr, names)) }));
+}
+
+/** The shadow of a column; one without an expression for a column that goes. */
+export function shadowOf(column: CatalogColumn, over: ((expr: Expr) => Expr) | null): CatalogColumn {
+  const { computed } = column;
+  return {
+    ...column,
+    // The catalog gives it another one.
+    id: -column.id,
+    name: shadowName(column.id),
+    nullable: true,
+    computed: computed === null || over === null ? null : { ...computed, expr: over(computed.expr) },
+    state: "filling",
+    comment: null,
+    renamed_from: null,
+    is_hidden: true,
+  };
+}
+
+/** The columns of a table that have shadows. */
+export function shadowsOf({ columns }: Pick<CatalogTable, "columns">): readonly Shadow[] {
+  const byName = new Map(columns.map((column) => [column.name, column]));
+  return columns.flatMap((column) => {
+    const shadow = byName.get(shadowName(column.id));
+    return shadow === undefined ? [] : [{ column, shadow }];
+  });
+}
+
+/** The name for people of a column that may be a shadow. */
+export function shadowedName(table: Pick<CatalogTable, "columns">, name: string): string {
+  return shadowsOf(table).find(({ shadow }) => shadow.name === name)?.column.name ?? name;
+}
+
+/** An expression over shadows, as one over the columns themselves. */
+export function overColumns(expr: Expr, shadows: readonly Shadow[]): Expr {
+  return renameInExpr(expr, new Map(shadows.map(({ column, shadow }) => [shadow.name, column.name])));
+}
+
+/** The catalog as it will be when all shadows are in place. Plans compare files with it. */
+export function settled(catalog: Catalog): Catalog {
+  return { ...catalog, tables: catalog.tables.map(settledTable), views: catalog.views.map(settledView) };
+}
+
+export function settledTable(table: CatalogTable): CatalogTable {
+  const shadows = shadowsOf(table);
+  if (shadows.length === 0) return table;
+  const next = new Map(shadows.map(({ column, shadow }) => [column.id, shadow.computed]));
+  const gone = new Set(shadows.flatMap(({ column, shadow }) => (shadow.computed === null ? [column.id] : [])));
+  return {
+    ...table,
+    columns: table.columns
+      .filter((column) => !isShadow(column) && !gone.has(column.id))
+      .map((column) => {
+        const computed = next.get(column.id) ?? column.computed;
+        return computed === null
+          ? column
+          : { ...column, computed: { ...computed, expr: overColumns(computed.expr, shadows) } };
+      }),
+  };
+}
+
+function settledView(view: CatalogView): CatalogView {
+  const { next } = view.definition;
+  return next === undefined ? view : { ...view, definition: next };
+}

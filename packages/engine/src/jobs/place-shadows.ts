@@ -1,0 +1,115 @@
+import type { CatalogTable } from "../catalog/catalog.ts";
+import { deleteColumn, storeExpression } from "../catalog/catalog-store.ts";
+import * as ddl from "../catalog/ddl.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { followDroppedColumns, followMakers } from "../catalog/row-triggers.ts";
+import { SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
+import { placeDefinitions } from "../catalog/view-store.ts";
+import type { SqlConnection } from "../ports.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { planFill } from "./fill-plan.ts";
+import { inScope, isPending, type RowScope } from "./fill-statement.ts";
+import type { JobDeps } from "./job-deps.ts";
+import type { Job } from "./job-store.ts";
+import { whenTableIsFree } from "./open-shadows.ts";
+
+/** What a job has put in place. */
+export interface Placed {
+  /** The ids of the columns, without those that kept values. */
+  readonly computed: readonly number[];
+  /** Names of columns that the catalog has no more. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * Puts the values of a job's shadows in place, in the transaction that ends the job. Readers see all previous values
+ * until it commits. Writers of the table wait. Undefined without any shadow.
+ */
+export async function placeShadows(sql: SqlConnection, job: Job): Promise<Placed | undefined> {
+  const catalog = await loadCatalog(sql);
+  const table = catalog.tables.find(({ id }) => id === job.table_id);
+  const fill = planFill(catalog, job);
+  if (table === undefined || fill === undefined) return undefined;
+  const all = shadowsOf(table).filter(({ shadow }) => job.column_ids.includes(shadow.id));
+  if (all.length === 0) return undefined;
+  const shadows = all.filter(({ shadow }) => shadow.computed !== null);
+  const gone = all.flatMap(({ column, shadow }) => (shadow.computed === null ? [column] : []));
+  await sql.query({ text: `lock table ${quoteTable(table)} in share row exclusive mode` });
+  const placed = new Set(shadows.map(({ column }) => column.name));
+  await followMakers(sql, catalog.tables, settledTable(table), placed);
+  await sql.query({ text: placeValues(table, shadows, fill.scope) });
+  for (const { id, computed } of settledTable(table).columns) {
+    if (computed === null) continue;
+    await storeExpression(sql, { id, computed }, computed.expr);
+  }
+  // Cells of the shadows that older services left are now cells of the columns.
+  for (const { column, shadow } of shadows) {
+    await sql.query({
+      text: `update appdb.jobs set column_ids = array_replace(column_ids, $1, $2)
+        where table_id = $3 and kind = 'close_pending' and state in ('queued', 'running')`,
+      values: [shadow.id, column.id, table.id],
+    });
+  }
+  await sql.query({
+    text: "delete from appdb.columns where id = any($1::bigint[])",
+    values: [all.map(({ shadow }) => shadow.id)],
+  });
+  for (const { id } of gone) await deleteColumn(sql, id);
+  await placeDefinitions(sql, table.id);
+  await followDroppedColumns(sql, table.id);
+  const kept = new Set(fill.kept.map(({ name }) => name));
+  return {
+    computed: shadows.flatMap(({ column, shadow }) => (kept.has(shadow.name) ? [] : [column.id])),
+    dropped: gone.map(({ name }) => name),
+  };
+}
+
+/**
+ * Copies the shadows of the job's rows, if they differ from the columns. A row that an older service has written since
+ * keeps the value of that service: a later job computes it again.
+ */
+function placeValues(table: CatalogTable, shadows: readonly Shadow[], scope: RowScope | null): string {
+  const isOfJob = `(${inScope(scope)}) is true`;
+  const names = shadows.map(({ column }) => quoteIdent(column.name));
+  const next = shadows.map(({ shadow }) => quoteIdent(shadow.name));
+  const values = shadows.map(({ shadow }, at) => {
+    const isPlaced = `${isOfJob} and (${isPending(shadow.name)}) is not true`;
+    return `${names[at]} = case when ${isPlaced} then ${next[at]} else ${names[at]} end`;
+  });
+  const own = `array[${shadows.map(({ column }) => quoteLiteral(column.name)).join(", ")}]::text[]`;
+  const others = `array[${shadows.map(({ shadow }) => quoteLiteral(shadow.name)).join(", ")}]::text[]`;
+  const errors = `select jsonb_object_agg(coalesce("#m"."#name", "#e"."#key"), "#e"."#value" order by "#e"."#value" = '"pending"')
+      from jsonb_each(_errors) as "#e"("#key", "#value")
+      left join unnest(${others}, ${own}) as "#m"("#shadow", "#name") on "#m"."#shadow" = "#e"."#key"
+      where not ("#e"."#key" = any(${own}) and ${isOfJob} and "#e"."#value" <> '"pending"')`;
+  return `update ${quoteTable(table)} set
+    ${values.join(",\n    ")},
+    _errors = case when _errors is null then null else (${errors}) end
+  where (${isOfJob} and row(${names.join(", ")})::record *<> row(${next.join(", ")})::record) or _errors ?| ${others}`;
+}
+
+/**
+ * Drops shadows that are in place, and columns of views that went with their previous values. The job has ended, so a
+ * killed process leaves them behind: shadows to the next job, others until a column of their name is added.
+ */
+export async function dropPlaced(
+  { sql, log }: JobDeps,
+  job: Job,
+  dropped: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const table = (await loadCatalog(sql)).tables.find(({ id }) => id === job.table_id);
+  if (table === undefined) return;
+  const { rows } = await sql.query({
+    text: `select attname from pg_catalog.pg_attribute where attrelid = to_regclass($1) and attnum > 0
+      and (attname like $2 or attname = any($3::text[])) and not attisdropped and not attname = any($4::text[])`,
+    values: [quoteTable(table), SHADOWS, [...dropped], table.columns.map(({ name }) => name)],
+  });
+  if (rows.length === 0) return;
+  await whenTableIsFree(sql, signal, async (connection) => {
+    for (const [name] of rows) {
+      for (const text of ddl.dropColumn(table, name ?? "")) await connection.query({ text });
+    }
+  });
+  log.debug({ job: job.id, table: table.name, columns: rows.length }, "previous columns of views were dropped");
+}

@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { appError } from "@appdb/contract/errors";
+import { limitVariable } from "@appdb/contract/service-limits";
+import type { EngineValue } from "@appdb/contract/types";
+import { type MadeRowsAnswer, MEMBER } from "@appdb/contract/views";
+import { functionsOf } from "../compute/plan-compute.ts";
+import type { Row, RowLayout } from "../compute/row-layout.ts";
+import { unpackRows } from "../compute/rows-runner.ts";
+import { cellError } from "../compute/run-graph.ts";
+import { valueToJson } from "../kinds/values.ts";
+import type { UdfGraph } from "../ports.ts";
+import type { RouteContext } from "./route-context.ts";
+
+/** Writes the response for a computed row: the rows that it makes. */
+export type MadeRowsWriter = (row: Row, signal: AbortSignal | undefined) => Promise<string>;
+
+/** Interval of the checks for unfinished rows. */
+const LOOK_MS = 1_000;
+
+type Columns = ReadonlyMap<string, readonly EngineValue[]>;
+
+/**
+ * Compiles the response of a compute route over an iterator view: an array of the rows that the request's row makes, in
+ * their order. Its columns were computed with the row, except for those that are not stored.
+ */
+export function compileMadeRows(
+  context: RouteContext,
+  layout: RowLayout,
+  route: { readonly path: string },
+  made: MadeRowsAnswer,
+): MadeRowsWriter {
+  const at = layout.index.get(made.column) ?? -1;
+  const of = context.layout(made.table).layout.whole;
+  const functions = functionsOf(
+    of,
+    context.functions,
+    made.computed.map(({ name, expr }) => ({ name, computed: { text: "", expr } })),
+  );
+  const inputs = made.values.map(({ name, type, nullable }) => ({ name, type, nullable }));
+  const key = createHash("sha256")
+    .update(JSON.stringify([inputs, made.computed, functions]))
+    .digest("hex");
+  const graph: UdfGraph = { key, inputs, steps: made.computed, functions };
+  const leads = made.outputs.map(({ name }, index) => `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`);
+  const { result_rows: maxRows, result_bytes: maxBytes } = context.limits;
+
+  const compute = async (columns: Map<string, readonly EngineValue[]>, count: number, signal?: AbortSignal) => {
+    const given = inputs.map(({ name }) => columns.get(name) ?? []);
+    const batch = context.udf().runBatch(graph, given, count);
+    while (batch.ready < count) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+    const [first] = [...batch.errors].sort(([a], [b]) => a - b);
+    if (first !== undefined) throw cellError(of, first[1]);
+    for (const [step, { name }] of made.computed.entries()) columns.set(name, batch.columns[step] ?? []);
+  };
+
+  return async (row, signal) => {
+    const { columns, count } = valuesOf(made, layout, row, row[at] ?? null);
+    if (count > maxRows) throw tooLarge(route.path, `more than ${maxRows} rows`, "result_rows", maxRows);
+    if (made.computed.length > 0 && count > 0) await compute(columns, count, signal);
+    const members = columns.get(MEMBER);
+    const cells = made.outputs.map(({ type, value }) => ({ kind: type.kind, values: columns.get(value) ?? [] }));
+    const parts: string[] = [];
+    let bytes = 0;
+    for (let index = 0; index < count; index++) {
+      if (members !== undefined && members[index] !== true) continue;
+      let text = "";
+      for (const [place, { kind, values }] of cells.entries()) {
+        text += `${leads[place]}${valueToJson(kind, values[index] ?? null)}`;
+      }
+      const whole = text === "" ? "{}" : `${text}}`;
+      bytes += whole.length + 1;
+      if (bytes > maxBytes) throw tooLarge(route.path, `more than ${maxBytes} bytes`, "result_bytes", maxBytes);
+      parts.push(whole);
+    }
+    return `[${parts.join(",")}]`;
+  };
+}
+
+/** The values of all rows of the last level, by their names. A value of an earlier level repeats. */
+function valuesOf(
+  { deeper, values }: MadeRowsAnswer,
+  { index }: RowLayout,
+  row: Row,
+  rows: EngineValue,
+): { columns: Map<string, readonly EngineValue[]>; count: number } {
+  const cells = (level: number, found: (column: string) => EngineValue[]): Map<string, EngineValue[]> =>
+    new Map(values.flatMap((one) => (one.level === level ? [[one.name, found(one.column)] as const] : [])));
+  let columns = cells(0, (column) => [row[index.get(column) ?? -1] ?? null]);
+  let makers: readonly EngineValue[] = [rows];
+  for (let level = 1; level <= deeper.length + 1; level++) {
+    const made = makers.map((text): Columns => (typeof text === "string" ? unpackRows(text) : new Map()));
+    const counts = made.map((one) => one.get("pos")?.length ?? 0);
+    const all = (column: string): EngineValue[] => made.flatMap((one) => one.get(column) ?? []);
+    const repeated = [...columns].map(([name, above]) => {
+      return [name, above.flatMap((value, at) => new Array<EngineValue>(counts[at] ?? 0).fill(value))] as const;
+    });
+    columns = new Map([...repeated, ...cells(level, all)]);
+    makers = all(deeper[level - 1] ?? "");
+    if (level === deeper.length + 1) return { columns, count: counts.reduce((sum, count) => sum + count, 0) };
+  }
+  return { columns, count: 0 };
+}
+
+function tooLarge(path: string, what: string, limit: "result_rows" | "result_bytes", value: number): Error {
+  return appError("result_too_large", {
+    detail: `The response of POST ${path} has ${what}, the maximum of a response.`,
+    hint: `Send a row that makes fewer rows, or raise ${limitVariable(limit)}.`,
+    meta: { path, limit, value },
+  });
+}
