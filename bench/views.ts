@@ -10,6 +10,7 @@ import type { Bench } from "./support/bench.ts";
 import { query } from "./support/psql.ts";
 import type { Measure } from "./support/report.ts";
 import { type ServedProject, time } from "./support/served-project.ts";
+import { measureRebuilds } from "./view-rebuilds.ts";
 
 const run = promisify(execFile);
 const PYTHON = join(ROOT, ".tools", "bin", "python");
@@ -22,7 +23,7 @@ const ROW = JSON.stringify({ title: "Hello from the benchmark", stars: 5 });
 const BODIES = { rated: ROW, viewed: ROW, documents: JSON.stringify({ body: DOCUMENT }) };
 const TABLES = ["rated", "viewed", "documents"] as const;
 
-/** Measures inserts below a filtered view, and documents with their chunks. */
+/** Measures inserts below a filtered view, documents with their chunks, and a changed condition. */
 export async function measureViews(bench: Bench): Promise<Measure[]> {
   const served = await bench.served();
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
@@ -66,6 +67,7 @@ export async function measureViews(bench: Bench): Promise<Measure[]> {
       limit: rates.copied,
       reach: { at_least: 0.6 },
     },
+    ...(await measureRebuilds(bench)),
   ];
 }
 

@@ -1,5 +1,7 @@
 """Calls of the library's iterators in an application's file: arguments, outputs, packages, old spellings."""
 
+from inspect import signature
+
 import pytest
 from test_iterator_examples import column
 from test_manifest_errors import check
@@ -57,6 +59,8 @@ REFUSED = {
     "document_splitter(A.file, 'char_limit,token_limit', limit=5)": ["not both"],
     "document_splitter(A.file, 'page', metadata='titel')": ["no metadata 'titel'", "Did you mean 'title'?"],
     "document_splitter(A.file, A.text)": ["a constant for 'separators'", "text differs by row"],
+    "document_splitter(A.file, 'page', metadata=['page', 'heading'])": ["takes a text for 'metadata'", 'metadata="page,heading"'],
+    "document_splitter(A.file, ['page'])": ["takes a text for 'separators', not a list", 'separators="page"'],
     "document_splitter(A.file, 'page', metadata=A.text)": ["a constant for 'metadata'"],
     "document_splitter(A.file, 'page', elements=[])": ["elements as a list of 'text' and 'image'"],
     "document_splitter(A.file, 'heading', elements=['image'])": ["images of pages only", "separators='page'"],
@@ -266,3 +270,26 @@ def test_lists_of_lists_and_optional_members_give_rows():
     nested = list_iterator(x=column("x", db.Json[list[list[db.Int]]].kind))
     assert run(nested, x=[[1, 2], []]) == [{"x": "[1,2]"}, {"x": "[]"}]
     assert run(nested, x=[]) == [] and run(nested, x=None) == []
+
+
+@pytest.mark.parametrize("iterator, parameters", [(string_splitter, ["text", "separators", "limit"]), (tile_iterator, ["image", "tile_size"])])
+def test_an_iterator_has_the_signature_of_its_arguments(iterator, parameters):
+    found = list(signature(iterator).parameters)
+    assert found[: len(parameters)] == parameters
+
+
+NO_LISTS = {
+    "a text": ({"tag": "text"}, "list_iterator takes lists; tag is str 'text'"),
+    "an object": ({"tag": {"no": "list"}}, "list_iterator takes lists; tag is dict {'no': 'list'}"),
+    "a number": ({"a": [1], "tag": 7}, "list_iterator takes lists; tag is int 7"),
+    "elements that are a text": ({"elements": "text"}, "list_iterator takes lists; elements is str 'text'"),
+    "elements that are a number": ({"elements": 7}, "list_iterator takes lists; elements is int 7"),
+}
+
+
+@pytest.mark.parametrize("name", NO_LISTS)
+def test_a_value_that_is_no_list_makes_no_rows(name):
+    given, text = NO_LISTS[name]
+    with pytest.raises(ValueError) as caught:
+        list(list_iterator(**given))
+    assert str(caught.value) == text

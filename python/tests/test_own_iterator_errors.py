@@ -30,6 +30,10 @@ REFUSED = {
         "@db.iterator(unstored=['n'])\ndef f(x: int) -> Iterator[R]:\n    yield {}\n",
         ["no option 'unstored'", "'unstored_cols'"],
     ),
+    "a time limit of zero": (
+        "@db.iterator(timeout=0)\ndef f(x: int) -> Iterator[R]:\n    yield {}\n",
+        ["@iterator has timeout=0", "at most 3600"],
+    ),
     "unstored_cols that is text": (
         "@db.iterator(unstored_cols='n')\ndef f(x: int) -> Iterator[R]:\n    yield {}\n",
         ["a list of names"],

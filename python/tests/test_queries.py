@@ -30,6 +30,15 @@ def names(project, body, parameters=""):
     return [value["name"] for value in query(project, body, parameters)["query"]["select"]]
 
 
+def test_the_error_of_a_cell_has_a_name_of_its_own(project):
+    source = "class Loud(Base, name='loud'):\n    title: db.String\n    shouted = shout(title)\n"
+    document = project.manifest(
+        f"{MODEL}{source}\n@db.query\ndef q():\n    return Loud.select(Loud.shouted, Loud.shouted.errortype, Loud.shouted.errormsg)\n"
+    )
+    selected = document["queries"][0]["query"]["select"]
+    assert [value["name"] for value in selected] == ["shouted", "shouted_errortype", "shouted_errormsg"]
+
+
 def test_a_query_is_recorded_with_its_parameters(project):
     found = query(project, "Docs.where(Docs.n == n).limit(lim)", "n: int, lim: int = 10, tag: str | None = None")
     assert (found["id"], found["name"], found["return_scalar"]) == ("app:q", "q", False)

@@ -1,192 +1,86 @@
-"""Views in the manifest, and what their declarations refuse, at their line and with what to write."""
-
-import textwrap
+"""Views in the manifest, and routes and queries over them."""
 
 import pytest
-from conftest import HEAD
+from test_view_errors import TOP
 
-TOP = (
-    "from typing import Iterator, TypedDict\n"
-    "from appdb.functions.string import string_splitter\n"
-    "class R(TypedDict):\n"
-    "    word: str\n"
-    "@db.iterator\n"
-    "def words(text: str) -> Iterator[R]:\n"
-    "    yield {}\n"
-    "class Docs(Base, name='docs'):\n"
-    "    id = db.Column(type=db.Int, primary_key=True)\n"
-    "    title: db.String\n"
-    "    body: db.String | None\n"
-    "    up = upper(title)\n"
-    "    half = db.Column(value=title + 'x', stored=False)\n"
-    "class Other(Base, name='other'):\n"
-    "    n: db.Int\n"
+import appdb as db
+from appdb.declare.errors import AppFileError
+from appdb.worker.asking import model_verb
+
+OVER_DOCS = (
+    "class V(Base, name='v', base=Docs.where(Docs.id > 3)):\n    pass\n"
+    "class Short(Base, name='short', base=Docs.select(Docs.id, big=upper(Docs.title)).where(Docs.body != None)):\n"
+    "    twice = big + big\n"
+    "class Words(Base, name='words', base=V, iterator=words(V.title)):\n    pass\n"
+    "r = Router(name='r')\n"
 )
-SPLIT = "iterator=string_splitter(Docs.body, separators='sentence')"
-
-# Name: (lines, parts of the detail, part of the hint, the marked line).
-REFUSED = {
-    "a base that is text": ("class V(Base, name='v', base='docs'):\n    pass\n", ["base= of the model V", "'docs'"], "base=Docs", 1),
-    "a base that is a column": ("class V(Base, name='v', base=Docs.id):\n    pass\n", ["not a model"], "Name a model", 1),
-    "a base that is its own Base": ("class V(Base, name='v', base=Base):\n    pass\n", ["not a model"], "Name a model", 1),
-    "a model of another Base": (
-        "B2 = db.model_base()\nclass V(B2, name='v', base=Docs):\n    pass\n",
-        ["names Docs", "another model_base()"],
-        "one base",
-        2,
-    ),
-    "a join": (
-        "class V(Base, name='v', base=Docs.join(Other, on=Docs.id == Other.n)):\n    pass\n",
-        ["uses join()"],
-        "Use join() in queries over V.",
-        1,
-    ),
-    "group_by": ("class V(Base, name='v', base=Docs.group_by(Docs.id)):\n    pass\n", ["uses group_by()"], "queries over V", 1),
-    "order_by": ("class V(Base, name='v', base=Docs.order_by(Docs.id)):\n    pass\n", ["uses order_by()"], "queries over V", 1),
-    "limit": ("class V(Base, name='v', base=Docs.limit(3)):\n    pass\n", ["uses limit()"], "queries over V", 1),
-    "distinct": ("class V(Base, name='v', base=Docs.distinct()):\n    pass\n", ["uses distinct()"], "queries over V", 1),
-    "a condition over another model": (
-        "class V(Base, name='v', base=Docs.where(Other.n > 1)):\n    pass\n",
-        ["'n'", "Other"],
-        "Docs",
-        1,
-    ),
-    "a value without a name": (
-        "class V(Base, name='v', base=Docs.select(Docs.id, upper(Docs.title))):\n    pass\n",
-        ["upper(title)", "without a name"],
-        "select(value=upper(title))",
-        1,
-    ),
-    "a type without a value": (
-        "class V(Base, name='v', base=Docs):\n    n: db.Int\n",
-        ["'n'", "view V", "no rows of its own"],
-        "Declare 'n' in Docs",
-        2,
-    ),
-    "a type of db.Column": (
-        "class V(Base, name='v', base=Docs):\n    n = db.Column(type=db.Int)\n",
-        ["'n'", "no rows of its own"],
-        "Declare 'n' in Docs",
-        2,
-    ),
-    "a primary key": (
-        "class V(Base, name='v', base=Docs):\n    n = db.Column(value=Docs.id + 1, primary_key=True)\n",
-        ["primary_key="],
-        "Leave primary_key= out.",
-        2,
-    ),
-    "a name that the view shows": (
-        "class V(Base, name='v', base=Docs):\n    title = upper(Docs.body)\n",
-        ["'title'", "Docs already"],
-        "another name",
-        2,
-    ),
-    "a name that the view shows, in upper case": (
-        "class V(Base, name='v', base=Docs):\n    Title = upper(Docs.body)\n",
-        ["'Title'"],
-        "another name",
-        2,
-    ),
-    "a column that select leaves out": (
-        "class V(Base, name='v', base=Docs.select(Docs.id)):\n    n = upper(Docs.title)\n",
-        ["'n' reads 'title'", "does not select"],
-        ".select(Docs.title, ...)",
-        2,
-    ),
-    "a column of another model": (
-        "class V(Base, name='v', base=Docs):\n    m = Other.n + 1\n",
-        ["'m' reads 'n' of Other"],
-        "Its columns are",
-        2,
-    ),
-    "an aggregate": (
-        "class V(Base, name='v', base=Docs):\n    m = fn.sum(Docs.id)\n",
-        ["value of many rows"],
-        "in a function marked @query",
-        2,
-    ),
-    "an iterator without a base": (f"class V(Base, name='v', {SPLIT}):\n    pass\n", ["no base="], "base=Docs", 1),
-    "an iterator that is not called": (
-        "class V(Base, name='v', base=Docs, iterator=string_splitter):\n    pass\n",
-        ["not a call of an iterator"],
-        "string_splitter(Docs.body",
-        1,
-    ),
-    "an iterator that is a value": (
-        "class V(Base, name='v', base=Docs, iterator=Docs.body):\n    pass\n",
-        ["not a call of an iterator"],
-        "string_splitter(Docs.body",
-        1,
-    ),
-    "an iterator over another model": (
-        "class V(Base, name='v', base=Other, iterator=words(Docs.title)):\n    pass\n",
-        ["reads 'title' of Docs"],
-        "columns of Other",
-        1,
-    ),
-    "a column with an output's name": (
-        "class V(Base, name='v', base=Docs, iterator=words(Docs.title)):\n    word = upper(Docs.title)\n",
-        ["'word'"],
-        "another name",
-        2,
-    ),
-    "a column called pos": (
-        "class V(Base, name='v', base=Docs, iterator=words(Docs.title)):\n    pos = Docs.id + 1\n",
-        ["'pos'"],
-        "another name",
-        2,
-    ),
-    "a selected value with an output's name": (
-        "class W(Base, name='w', base=Docs.select(Docs.id, Docs.title, word=Docs.up), iterator=words(Docs.title)):\n    pass\n",
-        ["'word'"],
-        "",
-        1,
-    ),
-    "a number of rows": (
-        "class V(Base, name='v', base=Docs.sample(n=3)):\n    pass\n",
-        ["uses sample(n=3)", "whether a row is one of 3 depends on the other rows"],
-        "Write Docs.sample(fraction=0.1), or use sample(n=3) in queries over V.",
-        1,
-    ),
-    "a sample without a key": (
-        "class V(Base, name='v', base=Other.sample(fraction=0.5)):\n    pass\n",
-        ["by their primary key, and Other has none"],
-        "Declare one in Other",
-        1,
-    ),
-    "a sample of made rows": (
-        f"class P(Base, name='p', base=Docs, {SPLIT}):\n    pass\nclass V(Base, name='v', base=P.sample(fraction=0.5)):\n    pass\n",
-        ["the rows of P are made of those of Docs"],
-        "base=Docs.sample(fraction=0.5)",
-        3,
-    ),
-    "a sample by a hidden key": (
-        "class P(Base, name='p', base=Docs.select(Docs.title)):\n    pass\nclass V(Base, name='v', base=P.sample(fraction=0.5)):\n    pass\n",
-        ["P does not show 'id'"],
-        "Add it to select() in base= of P",
-        3,
-    ),
-    "a stratified sample": (
-        "class V(Base, name='v', base=Docs.sample(fraction_per_stratum=0.5, stratify_by=Docs.title)):\n    pass\n",
-        ["sample(fraction_per_stratum=) is not supported yet"],
-        "Write sample(n=100) or sample(fraction=0.1)",
-        1,
-    ),
-    "itself": ("class V(Base, name='v', base=V):\n    pass\n", ["V"], "", 1),
+CHANGES = {
+    "r.add_insert_route(V, path='/x')": ("v is a view. Its rows are rows of", "router.add_insert_route(Docs, ...)"),
+    "r.add_update_route(V, path='/x')": ("v is a view. Its rows are rows of", "router.add_update_route(Docs, ...)"),
+    "r.add_delete_route(V, path='/x', match_columns=[Docs.title])": ("v is a view", "router.add_delete_route(Docs, ...)"),
+    "r.add_insert_route(Words, path='/x')": ("words is a view. Its rows are made of rows of", "(Docs, ...)"),
+    **{
+        f"@r.post('/x')\nasync def x(id: int):\n    return await {model}.{call}": (f"{name} is a view", f"Docs.{verb}(...)")
+        for model, name in (("V", "v"), ("Words", "words"))
+        for verb, call in (("insert", "insert({'id': id})"), ("update", "update({'id': id})"), ("delete", "delete(id=id)"))
+    },
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_declaration_that_a_view_cannot_have_is_refused_at_its_line(project, name):
-    source, parts, hint, line = REFUSED[name]
-    error = project.error(TOP + source)
-    assert error["code"] == "app_invalid"
-    for part in parts:
-        assert part in error["detail"], error
+@pytest.mark.parametrize("source", CHANGES)
+def test_rows_of_views_are_not_changed_by_routes_and_handlers(project, source):
+    detail, hint = CHANGES[source]
+    error = project.error(TOP + OVER_DOCS + source)
+    assert detail in error["detail"] and "the table docs" in error["detail"], error
     assert hint in error["hint"], error
-    lines = (textwrap.dedent(HEAD) + TOP + source).splitlines()
-    first = lines.index(source.splitlines()[0])
-    assert error["source"] == {"file": "app.py", "line": first + line}, (error, first)
+    assert error["written"] == source.splitlines()[-1].strip()
+
+
+@pytest.mark.parametrize("verb", ["insert", "update", "delete"])
+def test_a_function_that_a_handler_calls_does_not_change_rows_of_a_view(no_body, verb):
+    base = db.model_base()
+
+    class Bread(base, name="bread"):
+        id = db.Column(type=db.Int, primary_key=True)
+
+    class Cheap(base, name="cheap", base=Bread.where(Bread.id > 3)):
+        pass
+
+    with pytest.raises(AppFileError) as caught:
+        model_verb(Cheap.__appdb_table__, verb)
+    assert caught.value.detail == "cheap is a view. Its rows are rows of the table bread."
+    assert caught.value.hint == f"Name the model of that table: Bread.{verb}(...)"
+    assert callable(model_verb(Bread.__appdb_table__, verb))
+
+
+def test_a_query_over_a_view_names_the_columns_of_the_view(project):
+    error = project.error(TOP + OVER_DOCS + "@db.query\ndef q():\n    return V.where(Docs.title == 'a')\n")
+    assert "reads 'title' of Docs" in error["detail"]
+    assert error["hint"] == "Write V.title"
+
+
+def compute_inputs(project, options):
+    (service,) = project.manifest(TOP + OVER_DOCS + f"r.add_compute_route(Short, path='/c'{options})\n")["services"]
+    return service["routes"][0]["inputs"]
+
+
+def test_a_compute_route_over_a_view_takes_the_columns_that_its_rows_are_made_of(project):
+    assert compute_inputs(project, "") == ["id", "title", "body"]
+    assert compute_inputs(project, ", inputs=[Short.id, Docs.title, 'body'], outputs=['twice']") == ["id", "title", "body"]
+
+
+COMPUTED = {
+    "inputs=[Short.id, Short.big]": ("'big' is computed", "Name stored columns of Docs."),
+    "inputs=[Docs.id]": ("lack 'title'", "Add 'title' to inputs."),
+    "inputs=[Other.n]": ("'n' of the model Other", "Name columns of Docs."),
+}
+
+
+@pytest.mark.parametrize("option", COMPUTED)
+def test_a_compute_route_over_a_view_refuses_other_inputs(project, option):
+    detail, hint = COMPUTED[option]
+    error = project.error(TOP + OVER_DOCS + f"r.add_compute_route(Short, path='/c', {option})\n")
+    assert detail in error["detail"] and hint in error["hint"], error
 
 
 def view(project, source, name="v"):

@@ -37,7 +37,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     LINE_MEGABYTES: MAX_LINE_BYTES / 1024 ** 2,
     FILE_SETTINGS: FILE_SETTINGS.map((name) => `\`${name}\``).join(", "),
     MAX_BATCH: pythonNumber("udfs/udf.py", "_MAX_BATCH"),
-    MAX_TIMEOUT_S: pythonNumber("udfs/udf.py", "_MAX_TIMEOUT_S"),
+    MAX_TIMEOUT_S: pythonNumber("udfs/signatures.py", "_MAX_TIMEOUT_S"),
     LONGEST_PAUSE_S: pythonNumber("worker/providers.py", "LONGEST_PAUSE_S"),
     AT_ONCE,
     BLOCK_BYTES,

@@ -39,7 +39,7 @@ def _worded(error, source, root, app):
     if isinstance(error, ImportError):
         return _failed_import(error)
     if isinstance(error, NameError) and error.name:
-        return _unknown_name(error, source)
+        return _column_of_base(error) or _unknown_name(error, source)
     if isinstance(error, SystemExit):
         return (
             "The file ended the program (sys.exit) while it was read.",
@@ -107,6 +107,18 @@ def _all_lacking(detail, lines, hint, source, root, app):
     return f"{detail} The file also needs {' and '.join(others)}.", hint
 
 
+def _column_of_base(error):
+    """(detail, hint) for the name of a base's column alone in the body of a view; else None."""
+    table = getattr(_innermost(error).tb_frame.f_locals, "table", None)
+    for below in table.view.lineage if getattr(table, "view", None) is not None else ():
+        if error.name in below.columns:
+            return (
+                f"'{error.name}' is a column of {below.model}; the body of a view names its own columns only.",
+                f"Write {below.model}.{error.name}",
+            )
+    return None
+
+
 def _unknown_name(error, source):
     name = error.name
     hint = f"Import or define '{name}' above this line."
@@ -167,11 +179,14 @@ def _class_names(source, name):
 
 
 def _global_names(error):
+    return [name for name in _innermost(error).tb_frame.f_globals if not name.startswith("_")]
+
+
+def _innermost(error):
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace.tb_next is not None:
         trace = trace.tb_next
-    names = trace.tb_frame.f_globals if trace is not None else ()
-    return [name for name in names if not name.startswith("_")]
+    return trace
 
 
 def _builtin_names():

@@ -319,6 +319,10 @@ def _check_column(what, column):
         )
 
 
+def _is_of_base(table, name):
+    return name in table.inherited and not table.view.makes(name)
+
+
 def _indexed(table, index, column):
     below = () if table.view is None else table.view.lineage
     if isinstance(column, ColumnRef) and column._owner is not table and column._owner not in below:
@@ -330,6 +334,13 @@ def _indexed(table, index, column):
         raise AppFileError(
             f"The index names '{column}', which is not a column of {table.model}.",
             did_you_mean(name, table.columns, f"Its columns are {listed(table.columns)}."),
+            index.source,
+        )
+    if table.view is not None and table.view.iterator is not None and _is_of_base(table, name):
+        base = table.view.table
+        raise AppFileError(
+            f"The index names '{name}', which is a column of {base.model}; the rows of {table.model} do not have it.",
+            f"Put the index into __indexes__ of {base.model}, or name outputs and columns of {table.model}.",
             index.source,
         )
     if not table.columns[name].is_stored:

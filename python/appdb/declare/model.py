@@ -64,12 +64,12 @@ class ModelMeta(type):
         _check_options(class_name, options)
         table = Table(class_name, options, caller(1))
         _refuse_second_table(bases[0], table)
-        if options.get("base") is not None:
+        if "base" in options:
             from appdb.declare.views import inherited_columns, view_of
 
             table.view = view_of(class_name, bases[0], options["base"])
             table.inherited = inherited_columns(table)
-        if options.get("iterator") is not None:
+        if "iterator" in options:
             from appdb.declare.views import take_iterator
 
             take_iterator(class_name, table, options["iterator"])
@@ -141,6 +141,12 @@ class ModelMeta(type):
 
             if is_verb_elsewhere(name):
                 raise unknown_verb(f"The model {cls.__name__}", name, cls.__name__)
+        heir = next((column.name for column in table.columns.values() if column.renamed_from == name), None) if table else None
+        if heir is not None:
+            raise UnknownAttribute(
+                f"The model {cls.__name__} has no column '{name}'; '{heir}' is renamed from it.",
+                f"Write {cls.__name__}.{heir}",
+            )
         raise UnknownAttribute(
             f"The model {cls.__name__} has no column '{name}'.",
             did_you_mean(name, known, f"Its columns are {listed(known)}." if known else "It is a base, not a table."),

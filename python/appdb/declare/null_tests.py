@@ -12,7 +12,7 @@ _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef", "Lambda")
 
 
 def refuse_identity_tests(tables, queries):
-    """Refuses `is None` and `is not None` next to a column, in a model's body and in a query's. Raises AppFileError."""
+    """Refuses `is None` and `is not None` next to a column, in a model's `base=` and body and in a query's body. Raises AppFileError."""
     columns = {table.model: table.columns for table in tables}
     for filename, statements in _by_file(tables, queries).items():
         if not _is_written(filename):
@@ -22,6 +22,8 @@ def refuse_identity_tests(tables, queries):
             kind, own = type(node).__name__, {}
             if kind == "ClassDef":
                 own = statements.get((node.name, _first_line(node)), {})
+                for keyword in node.keywords:  # base=Docs.where(...)
+                    _refuse_in(keyword.value, filename, {}, columns)
             elif kind not in _FUNCTIONS or (node.name, _first_line(node)) not in statements:
                 continue
             for part in node.body:

@@ -5,7 +5,7 @@ from copy import copy
 from appdb.declare.declared import Column, Declared
 from appdb.declare.errors import AppFileError, listed
 from appdb.declare.types import display
-from appdb.expressions.expr import ColumnRef, Expr, lift, literal
+from appdb.expressions.expr import ColumnRef, Expr, lift, literal, shortened
 from appdb.kinds import rules
 from appdb.kinds.string import String
 
@@ -61,9 +61,14 @@ def view_of(class_name, own_base, base):
     query = base if isinstance(base, Query) else None
     model = query._models[0] if query is not None else base
     table = getattr(model, "__dict__", {}).get("__appdb_table__") if isinstance(model, type) else None
+    if type(base).__name__ == "NamedQuery":
+        raise AppFileError(
+            f"base= of the model {class_name} is the function {base.__name__}, which is marked @db.query.",
+            f"Write what the function returns: base={base.query._models[0].__name__}.where(...)",
+        )
     if table is None:
         raise AppFileError(
-            f"base= of the model {class_name} is {base!r}, not a model.",
+            f"base= of the model {class_name} is {shortened(repr(base))}, not a model.",
             "Name a model, or a query over one: base=Docs, base=Docs.where(Docs.stars > 3)",
         )
     if model.__mro__[1] is not own_base:
@@ -82,6 +87,8 @@ def view_of(class_name, own_base, base):
     for what in (query._where, *(expr for _, expr in query._selected or ())):
         if what is not None:
             _check_reads(class_name, table, what)
+    if query._where is not None:
+        _check_condition(class_name, table, query._where)
     return ViewOf(table, _condition(class_name, table, query), *_selected(class_name, table, query))
 
 
@@ -130,6 +137,27 @@ def _sampled(class_name, table, n, fraction, seed):
     return drawn
 
 
+def _check_condition(class_name, table, condition):
+    """Refuses a condition that is the same for all rows, and one that changes while its row does not."""
+    if condition._node["node"] == "literal":
+        raise AppFileError(
+            f"The condition in base= of the model {class_name} is the constant {condition._text} for each row.",
+            f"Compare a column of {table.model}. For a null, write {table.model}.column == None, not `is None`.",
+        )
+    from appdb.declare.defaults import GENERATORS
+    from appdb.queries.query_nodes import walk
+
+    for node in walk(condition._node):
+        if node["node"] != "call" or node["fn"] not in GENERATORS:
+            continue
+        changing = node["fn"].rpartition(".")[2]
+        raise AppFileError(
+            f"The condition in base= of the model {class_name} calls {changing}(). A view tests a row when it is written,"
+            " not again later.",
+            f"Leave {changing}() out, and write it in a query over the view: {class_name}.where(...)",
+        )
+
+
 def _check_reads(class_name, table, expr):
     for ref in expr._reads:
         if ref._owner is not table:
@@ -174,9 +202,15 @@ def take_iterator(class_name, table, call):
     """Reads `iterator=`. Its stored outputs and `pos` come before the columns of the base, and hide those of their names."""
     from appdb.iterators.calls import IteratorCall
 
+    if hasattr(call, "__next__"):
+        name = getattr(call, "__name__", type(call).__name__)
+        raise AppFileError(
+            f"iterator= of the model {class_name} is a call of {'an iterator' if name.startswith('_') else name} without a column.",
+            "Give it a column of the base, for example iterator=string_splitter(Docs.body, separators='sentence')",
+        )
     if not isinstance(call, IteratorCall):
         raise AppFileError(
-            f"iterator= of the model {class_name} is {call!r}, not a call of an iterator over columns.",
+            f"iterator= of the model {class_name} is {shortened(repr(call))}, not a call of an iterator over columns.",
             "Write for example iterator=string_splitter(Docs.body, separators='sentence')",
         )
     view = table.view
@@ -283,6 +317,27 @@ def check_readable(table, name, ref):
         f"Column '{name}' reads '{ref._name}' of {ref._owner.model}; a view reads columns of its base and its own.",
         f"Its columns are {listed(table.inherited)}.",
     )
+
+
+def refused_change(table, call, source=None):
+    """The error for a change of a view's rows. `call` is the refused one, with {} in place of the model."""
+    root = table.view.lineage[-1]
+    is_made = any(one.view is not None and one.view.iterator is not None for one in (table, *table.view.lineage))
+    return AppFileError(
+        f"{table.name} is a view. Its rows are {'made of ' if is_made else ''}rows of the table {root.name}.",
+        f"Name the model of that table: {call.format(root.model)}",
+        source,
+    )
+
+
+def refuse_column_of_base(models, ref):
+    """Refuses a column of a view's base in a query over the view, which has it under its own name."""
+    for table in (model.__appdb_table__ for model in models):
+        if table.view is not None and ref._owner in table.view.lineage and ref._name in table.columns:
+            raise AppFileError(
+                f"The query over the view {table.model} reads '{ref._name}' of {ref._owner.model}.",
+                f"Write {table.model}.{ref._name}",
+            )
 
 
 def refuse_stored(table, name, kind):

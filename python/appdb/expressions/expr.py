@@ -159,7 +159,7 @@ class Expr:
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        if name in _CELL_ERRORS and (self._kind != "json" or getattr(self, "_computed", False)):
+        if name in CELL_ERRORS and (self._kind != "json" or getattr(self, "_computed", False)):
             return _cell_error(self, name)
         if self._kind == "json":
             return paths.key_of(self, name)
@@ -358,12 +358,12 @@ def cast(expr, kind, text=None):
 
 # Methods of every expression, in addition to the functions of its type.
 _OWN = ("astype", "isin", "apply", "similarity")
-_CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
+CELL_ERRORS = {"errortype": "type", "errormsg": "message"}
 
 
 def taken_names(kind):
     """Names after a dot that are not keys."""
-    return (*_OWN, *_CELL_ERRORS)
+    return (*_OWN, *CELL_ERRORS)
 
 
 def _cell_error(column, name):
@@ -373,7 +373,7 @@ def _cell_error(column, name):
             f"{column._text}.{name} is available only for stored computed and media columns; {column._text} is neither.",
             "Ask it of a computed column.",
         )
-    node = {"node": "cell_error", "column": column._name, "part": _CELL_ERRORS[name]}
+    node = {"node": "cell_error", "column": column._name, "part": CELL_ERRORS[name]}
     if "of" in column._node:
         node["of"] = column._node["of"]
     return Expr("string", True, node, f"{column._text}.{name}", parts=(column,))

@@ -9,16 +9,18 @@ import sys
 from appdb.appfile.sources import below
 from appdb.declare import deferred
 from appdb.declare.errors import AppFileError, get_table
+from appdb.declare.views import refused_change
 from appdb.udfs.signatures import innermost
 
 _VERBS = frozenset(
     "where select order_by limit group_by join distinct sample head tail count collect show cursor".split()
 )
+_CHANGES = ("insert", "update", "delete")
 _FUNCTIONS = ("FunctionDef", "AsyncFunctionDef")
 
 
 def refuse_queries_in_handlers(routers, application, root):
-    """Refuses a query, or a table by its path, in the body of a handler of the project. Raises AppFileError."""
+    """Refuses a query, a change of a view, or a table by its path, in handlers of the project. Raises AppFileError."""
     handlers = [route.handler.function for _, router in routers for route in router._routes if route.handler]
     if application is not None:
         handlers += _endpoints(application[1]) + _hooks(application[1])
@@ -69,10 +71,14 @@ def _refuse_in(part, function, filename):
                 "Name the model: Docs.insert(...) in a handler; its rows are read by a function marked @db.query.",
                 (filename, node.lineno),
             )
-        if type(called).__name__ != "Attribute" or called.attr not in _VERBS:
+        if type(called).__name__ != "Attribute" or called.attr not in (*_VERBS, *_CHANGES):
             continue
         table = getattr(_resolved(called.value, function), "__dict__", {}).get("__appdb_table__")
         if table is None or called.attr in table.columns:
+            continue
+        if called.attr in _CHANGES:
+            if table.view is not None:
+                raise refused_change(table, f"{{}}.{called.attr}(...)", (filename, node.lineno))
             continue
         raise AppFileError(
             f"{table.model}.{called.attr}() begins a query, which the handler {function.__name__} cannot run.",
@@ -109,7 +115,7 @@ def _asked(node, function):
     called = node.func
     if type(_resolved(called, function)).__name__ == "NamedQuery":
         return called.id if type(called).__name__ == "Name" else called.attr
-    if type(called).__name__ == "Attribute" and called.attr in ("insert", "update", "delete"):
+    if type(called).__name__ == "Attribute" and called.attr in _CHANGES:
         table = getattr(_resolved(called.value, function), "__dict__", {}).get("__appdb_table__")
         if table is not None and called.attr not in table.columns:
             return f"{table.model}.{called.attr}"

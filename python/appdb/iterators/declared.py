@@ -5,13 +5,14 @@ from appdb.declare.errors import AppFileError
 from appdb.functions._builtin import hinted_parameters
 from appdb.iterators.arguments import BadArgument
 from appdb.iterators.calls import IteratorCall
-from appdb.udfs.calls import NO_DEFAULT, bind, has_columns, printed
+from appdb.udfs.calls import NO_DEFAULT, bind, by_name, has_columns, printed
 
 
 class Iterator:
     """The base of iterators: an id, a name, the parameters, and `rows`, which makes the rows of one row's values."""
 
     is_udf = False
+    timeout_s = None
     from_json = False  # Values of rows are JSON, which its outputs convert.
 
     def named(self, args, kwargs):
@@ -42,6 +43,12 @@ class LibraryIterator(Iterator):
         self._constants = constants
         self._own_binding = own_binding
 
+    @property
+    def __signature__(self):
+        from inspect import signature
+
+        return signature(self.python)
+
     def rows(self, *args, **kwargs):
         """The rows of one row's values, with stored outputs only."""
         return self.python(*args, **kwargs)
@@ -52,11 +59,22 @@ class LibraryIterator(Iterator):
         if self._own_binding is not None:
             positional, named, outputs = self._own_binding(self, args, kwargs)
             return IteratorCall(self, positional, named, printed(self.name, positional, named), outputs)
+        self._refuse_lists(args, kwargs)
         positional, named, _ = bind(self.name, self.parameters, args, kwargs)
         values, by_row = self._values(self.named(positional, named))
         outputs = self._checked(values, by_row)
         self._require(values)
         return IteratorCall(self, tuple(positional), named, printed(self.name, positional, named), outputs)
+
+    def _refuse_lists(self, args, kwargs):
+        """Refuses a list for a parameter that is a text of words with commas."""
+        texts = [one.name for one in self.parameters if one.kind == "string"]
+        for name, value in by_name(self.name, self.parameters, args, kwargs).items():
+            if name in texts and isinstance(value, (list, tuple, set)):
+                shown = ",".join(str(one) for one in value)
+                raise AppFileError(
+                    f"{self.name}() takes a text for '{name}', not a {type(value).__name__}.", f'Write {name}="{shown}"'
+                )
 
     def _values(self, given):
         """(constants and defaults by parameter, names of the parameters that differ by row and are None there)."""

@@ -2,11 +2,12 @@
 
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import Kind, display
-from appdb.expressions.expr import Expr, literal
+from appdb.expressions.expr import Expr, literal, shortened
 from appdb.iterators.arguments import BadArgument, check_choice
 from appdb.iterators.calls import Output
 from appdb.iterators.declared import check_output_name
 from appdb.kinds import DISPLAY, rules
+from appdb.values import type_name
 
 MODES = ("strict", "truncated", "padded")
 
@@ -44,11 +45,13 @@ def rows_of_lists(elements, mode, lists):
     """The rows; values that a shorter list lacks are None where the mode is 'padded'."""
     check_choice("list_iterator", "mode", mode, MODES)
     if not lists:
-        for one in elements or ():
+        for one in _checked_list("elements", elements) or ():
             if not isinstance(one, dict):
                 raise ValueError(f"list_iterator takes a list of objects; one is {type(one).__name__}")
             yield one
         return
+    for key, one in lists.items():
+        _checked_list(key, one)
     lengths = {key: len(one) for key, one in lists.items()}
     if mode == "strict" and len(set(lengths.values())) > 1:
         said = ", ".join(f"{key} has {length}" for key, length in lengths.items())
@@ -56,6 +59,12 @@ def rows_of_lists(elements, mode, lists):
     count = max(lengths.values()) if mode == "padded" else min(lengths.values())
     for at in range(count):
         yield {key: one[at] if at < len(one) else None for key, one in lists.items()}
+
+
+def _checked_list(name, value):
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise ValueError(f"list_iterator takes lists; {name} is {type_name(value)} {shortened(repr(value), 60)}")
+    return value
 
 
 def _list(name, value):

@@ -7,6 +7,7 @@ from appdb.iterators.calls import Output
 from appdb.iterators.reading import read_again
 from appdb.iterators.running import run_iterator
 from appdb.kinds._base import Kind
+from appdb.worker.calling import within_limit
 
 
 def compile_rows(expr, functions, args, kwargs):
@@ -34,7 +35,7 @@ def compile_rows(expr, functions, args, kwargs):
                 add(_plain(one[name]))
         return dumps({"rows": count, "given": columns}, ensure_ascii=False)
 
-    return rows
+    return within_limit(function.id, function.timeout_s, rows)
 
 
 def compile_output(expr, functions, args, kwargs, pos):
@@ -45,7 +46,7 @@ def compile_output(expr, functions, args, kwargs, pos):
         given, named = [arg(row) for arg in args], {key: arg(row) for key, arg in kwargs.items()}
         return read_again(function, given, named, function.outputs, pos(row), name)
 
-    return output
+    return within_limit(function.id, function.timeout_s, output)
 
 
 def _plain(value):

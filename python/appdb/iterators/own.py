@@ -1,16 +1,17 @@
 """`@db.iterator`: an iterator of the application, a generator function or a class whose rows have a TypedDict."""
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, did_you_mean
+from appdb.declare.errors import AppFileError, UnknownAttribute, did_you_mean
 from appdb.declare.types import hint_type
 from appdb.iterators.calls import IteratorCall, Output
 from appdb.iterators.declared import Iterator, check_output_name
-from appdb.udfs.calls import bind, has_columns, printed
+from appdb.udfs.calls import bind, given_arguments, has_columns, printed
 from appdb.udfs.signatures import (
     ASYNC_GENERATOR,
     COROUTINE,
     Signature,
     check_importable,
+    checked_timeout,
     hints_of,
     innermost,
     parameters_of,
@@ -27,10 +28,10 @@ class OwnIterator(Iterator):
     kind = "iterator"
     number = 0
     is_async = is_concurrent = False
-    batch_size = timeout_s = resource_pool = None
+    batch_size = resource_pool = None
     result = ("json", False)  # A row.
 
-    def __init__(self, target, unstored):
+    def __init__(self, target, unstored, timeout_s):
         is_class = isinstance(target, type)
         self.target = target
         self.name = target.__name__
@@ -47,6 +48,7 @@ class OwnIterator(Iterator):
             self.__wrapped__, self.source = target, None
             self.written = innermost(target)
         self._unstored = unstored
+        self.timeout_s = timeout_s
         self.parameters = _parameters_of_class(target, self.source) if is_class else _parameters(self.written)
         self.signature = Signature(self.parameters, self.result)
         self.outputs = self._outputs(_row_of_class(target, self.source) if is_class else _row(self.written, "return"))
@@ -67,7 +69,10 @@ class OwnIterator(Iterator):
         return rows if hasattr(rows, "__iter__") else _stepped(rows)
 
     def __call__(self, *args, **kwargs):
-        if Phase.running or not has_columns(args, kwargs):
+        if Phase.running:
+            return self.target(*args, **kwargs)
+        if not has_columns(args, kwargs):
+            given_arguments(self.name, self.parameters, args, kwargs)
             return self.target(*args, **kwargs)
         positional, named, _ = bind(self.name, self.parameters, args, kwargs)
         return IteratorCall(self, tuple(positional), named, printed(self.name, positional, named), self.outputs)
@@ -92,29 +97,42 @@ class OwnIterator(Iterator):
     def _refused(self, detail, hint):
         return refused(None if self.source else self.written, detail, hint, self.source)
 
+    def __getattr__(self, name):
+        outputs = [output.name for output in self.__dict__.get("outputs", ())]
+        if name.startswith("__") or not outputs:
+            raise AttributeError(name)
+        raise UnknownAttribute(
+            f"The iterator {self.name} has no '{name}'.",
+            f"In the body of a view with this iterator, write {name} alone."
+            if name in outputs
+            else f"Its outputs, which the body of a view names alone, are {', '.join(outputs)}.",
+        )
+
     def __repr__(self):
         return f"<iterator {self.id}>"
 
 
-def iterator(target=None, *, unstored_cols=(), **options):
+def iterator(target=None, *, unstored_cols=(), timeout=None, **options):
     """Marks an iterator: a generator function, or a class whose `__init__` takes the arguments.
 
     The hint of its rows, `-> Iterator[Part]` of the function, or `-> Part` of `__next__`, names a TypedDict, whose
     members are the outputs. Outputs in `unstored_cols` are not stored: a read runs the iterator again up to the row.
+    `timeout` limits the time, in seconds, in which it makes all rows of one row.
     Raises AppFileError when another process could not import it, and for a row without hints of column types.
     """
     if options:
         name = next(iter(options))
         raise AppFileError(
-            f"@iterator has no option '{name}'.", did_you_mean(name, ["unstored_cols"], "It has unstored_cols=[...].")
+            f"@iterator has no option '{name}'.", did_you_mean(name, ["unstored_cols", "timeout"], "It has unstored_cols=[...] and timeout=.")
         )
     if not isinstance(unstored_cols, (list, tuple)) or not all(isinstance(one, str) for one in unstored_cols):
         raise AppFileError(
             f"@iterator has unstored_cols={unstored_cols!r}.", 'Give a list of names of outputs: ["frame"].'
         )
+    timeout_s = checked_timeout("iterator", timeout)
     if target is None:
-        return lambda marked: _mark(marked, unstored_cols)
-    return _mark(target, unstored_cols)
+        return lambda marked: _mark(marked, unstored_cols, timeout_s)
+    return _mark(target, unstored_cols, timeout_s)
 
 
 def _stepped(rows):
@@ -132,21 +150,21 @@ def _stepped(rows):
             end()
 
 
-def _mark(target, unstored):
+def _mark(target, unstored, timeout_s):
     if isinstance(target, OwnIterator):
         raise AppFileError(f"{target.__name__} is marked @iterator twice.", "Mark it once.")
     if isinstance(target, type):
         from appdb.udfs.uda import place_of_class
 
         check_importable(target, "an iterator", place_of_class(target))
-        return OwnIterator(target, unstored)
+        return OwnIterator(target, unstored, timeout_s)
     if not hasattr(target, "__code__"):
         name = getattr(target, "__name__", type(target).__name__)
         raise AppFileError(f"@iterator marks {name}, which is neither a function nor a class.", _EXAMPLE)
     check_importable(target, "an iterator")
     if innermost(target).__code__.co_flags & (ASYNC_GENERATOR | COROUTINE):
         raise refused(innermost(target), f"The iterator {target.__name__} is async.", "Write it with def and yield.")
-    return OwnIterator(target, unstored)
+    return OwnIterator(target, unstored, timeout_s)
 
 
 def _parameters(function, skip=0):

@@ -45,20 +45,16 @@ def local_path(stored):
 
 
 def scratch_file(suffix):
-    """The path of a new empty file, whose content becomes the value of a cell. `suffix`: `.mp4`."""
-    from os import close
+    """The path of a new empty file, whose content becomes the value of a cell. `suffix`: `.mp4`. By the beginning of its
+    name, the engine removes the files of a worker after its end.
+    """
+    from os import close, environ
     from tempfile import mkstemp
 
-    descriptor, path = mkstemp(suffix=suffix, **scratch_place())
+    name = environ.get("APPDB_SCRATCH_NAME")
+    descriptor, path = mkstemp(suffix=suffix, dir=environ.get("APPDB_SCRATCH"), prefix=name)
     close(descriptor)
     return path
-
-
-def scratch_place():
-    """Where a file or folder is made, and how its name begins: the engine removes those of a worker after its end."""
-    from os import environ
-
-    return {"dir": environ.get("APPDB_SCRATCH"), "prefix": environ.get("APPDB_SCRATCH_NAME")}
 
 
 def path_encoder(what):

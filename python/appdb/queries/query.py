@@ -271,6 +271,9 @@ class Query:
         for expr in self.expressions():
             for ref in expr._reads:
                 if not any(ref._owner is model.__appdb_table__ for model in self._models):
+                    from appdb.declare.views import refuse_column_of_base
+
+                    refuse_column_of_base(self._models, ref)
                     raise AppFileError(
                         f"The query reads '{ref._name}' of {ref._owner.model}, which it does not name.",
                         f"Join it: .join({ref._owner.model}, on=...)",

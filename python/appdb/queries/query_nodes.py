@@ -71,6 +71,10 @@ def default_name(node, place):
     kind = node["node"]
     if kind == "column":
         return node["name"]
+    if kind == "cell_error":
+        from appdb.expressions.expr import CELL_ERRORS
+
+        return f"{node['column']}_{next(name for name, part in CELL_ERRORS.items() if part == node['part'])}"
     if kind == "path" and node["base"]["node"] == "column":
         return node["base"]["name"] + "".join(map(_step_name, node["steps"]))
     if kind == "call" and not node["fn"].startswith("op."):

@@ -10,6 +10,7 @@ class ModelRoute(Route):
     """One route over a model."""
 
     __slots__ = ("model",)
+    changes_rows = True
 
     def __init__(self, path, model, background, source):
         super().__init__("post", path, background, source)
@@ -120,6 +121,11 @@ def check_model(kind, model):
         raise AppFileError(f"add_{kind.kind}_route takes a model first, not {shown}.", "Name the class of the model.")
     if "__appdb_table__" not in model.__dict__:
         raise AppFileError(f"{model.__name__} is the base of the models, not a model.", "Name one of its models.")
+    table = model.__appdb_table__
+    if table.view is not None and kind.changes_rows:
+        from appdb.declare.views import refused_change
+
+        raise refused_change(table, f"router.add_{kind.kind}_route({{}}, ...)")
 
 
 def check_on_error(on_error):
@@ -184,12 +190,29 @@ def _may_be_left_out(column):
 
 
 def read_by(table, names):
-    """The stored columns that the named ones are computed from, in declared order."""
-    wanted = set(names)
-    for column in reversed(table.columns.values()):  # A column only reads earlier ones.
-        if column.name in wanted and column.value is not None:
-            wanted.update(ref._name for ref in column.value._reads)
-    return [c.name for c in table.columns.values() if c.name in wanted and c.value is None]
+    """The stored columns that the named ones are computed from, in declared order. Of a view: columns of its table,
+    also those that its condition reads."""
+    below = [] if table.view is None else table.view.lineage
+    wanted = {(id(table), name) for name in names}
+    for one in (table, *below):
+        if one.view is not None and one.view.condition is not None:
+            _add_reads(wanted, (table, *below), one.view.condition)
+        for column in reversed(one.columns.values()):  # A column only reads earlier ones.
+            if (id(one), column.name) in wanted and column.value is not None:
+                _add_reads(wanted, (table, *below), column.value)
+            elif (id(one), column.name) in wanted and one.view is not None:
+                wanted.add((id(one.view.table), column.name))
+    root = below[-1] if below else table
+    return [c.name for c in root.columns.values() if (id(root), c.name) in wanted and c.value is None]
+
+
+def _add_reads(wanted, tables, expr):
+    """Adds the columns that an expression reads. A view reads columns of its bases as its own."""
+    for ref in expr._reads:
+        for one in tables[tables.index(ref._owner) :]:
+            if ref._name in one.columns:
+                wanted.add((id(one), ref._name))
+                break
 
 
 def _export(kind, options):

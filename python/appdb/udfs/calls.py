@@ -33,18 +33,13 @@ def bind(display_name, parameters, args, kwargs):
     A call has one canonical form: parameters without default are positional, the others named, in the signature's
     order. Raises AppFileError for calls that Python would refuse and for arguments of another type.
     """
-    given = by_name(display_name, parameters, args, kwargs)
+    given = given_arguments(display_name, parameters, args, kwargs)
     positional, named, skips = [], {}, False
     last_only = max(
         (n for n, p in enumerate(parameters) if p.mode == "positional_only" and p.name in given), default=-1
     )
     for number, parameter in enumerate(parameters):
         if parameter.name not in given:
-            if parameter.default is NO_DEFAULT:
-                raise AppFileError(
-                    f"{display_name}() is called without its argument '{parameter.name}'.",
-                    f"It takes: {', '.join(p.name for p in parameters)}",
-                )
             if number > last_only:
                 continue
             given[parameter.name] = parameter.default
@@ -100,6 +95,18 @@ def has_columns(args, kwargs):
         if isinstance(arg, Expr):
             return True
     return False
+
+
+def given_arguments(display_name, parameters, args, kwargs):
+    """The arguments of a call by parameter name. Raises AppFileError for unknown and missing ones."""
+    given = by_name(display_name, parameters, args, kwargs)
+    for parameter in parameters:
+        if parameter.name not in given and parameter.default is NO_DEFAULT:
+            raise AppFileError(
+                f"{display_name}() is called without its argument '{parameter.name}'.",
+                f"It takes: {', '.join(p.name for p in parameters)}",
+            )
+    return given
 
 
 def by_name(display_name, parameters, args, kwargs):

@@ -5,6 +5,7 @@ from appdb.declare.types import hint_type
 from appdb.udfs.calls import NO_DEFAULT, Parameter
 
 VARARGS, VARKEYWORDS, GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
+_MAX_TIMEOUT_S = 3600
 
 
 class Batch:
@@ -168,3 +169,14 @@ def refused(function, detail, hint, place=None):
         code = function.__code__
         place = (code.co_filename, code.co_firstlineno)
     return AppFileError(detail, hint, place)
+
+
+def checked_timeout(marker, value):
+    """The seconds of `timeout=` of a marker. Raises AppFileError."""
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 < value <= _MAX_TIMEOUT_S:
+        raise AppFileError(
+            f"@{marker} has timeout={value!r}.", f"Give seconds, more than 0 and at most {_MAX_TIMEOUT_S}."
+        )
+    return float(value)

@@ -4,10 +4,9 @@ from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, did_you_mean, later, nearest
 from appdb.expressions.expr import Expr
 from appdb.udfs.calls import bind, has_columns, in_order, printed
-from appdb.udfs.signatures import COROUTINE, check_body, check_importable, innermost, refused, signature_of
+from appdb.udfs.signatures import COROUTINE, check_body, check_importable, checked_timeout, innermost, refused, signature_of
 
 _MAX_BATCH = 10_000
-_MAX_TIMEOUT_S = 3600
 
 
 class Overload:
@@ -190,7 +189,7 @@ def udf(function=None, *, batch_size=None, timeout=None, resource_pool=None, typ
         raise later(f"@udf({', '.join(f'{name}=' for name in options)})", "Omit it.")
     settings = {
         "batch_size": _batch_size(batch_size),
-        "timeout_s": _timeout(timeout),
+        "timeout_s": checked_timeout("udf", timeout),
         "resource_pool": _pool_name(resource_pool),
         "substitutions": _substitutions(type_substitutions),
     }
@@ -229,14 +228,6 @@ def _batch_size(value):
     if value is not None and (type(value) is not int or not 1 <= value <= _MAX_BATCH):
         raise AppFileError(f"@udf has batch_size={value!r}.", f"Give a whole number from 1 to {_MAX_BATCH}.")
     return value
-
-
-def _timeout(value):
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not 0 < value <= _MAX_TIMEOUT_S:
-        raise AppFileError(f"@udf has timeout={value!r}.", f"Give seconds, more than 0 and at most {_MAX_TIMEOUT_S}.")
-    return float(value)
 
 
 def _pool_name(value):

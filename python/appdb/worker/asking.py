@@ -85,7 +85,11 @@ def ask_write(table, verb, rows):
 
 
 def model_verb(table, name):
-    """The implementation of `Model.insert`, `Model.update` and `Model.delete` in a handler."""
+    """The implementation of `Model.insert`, `Model.update` and `Model.delete` in a handler. Raises AppFileError."""
+    if table.view is not None:
+        from appdb.declare.views import refused_change
+
+        raise refused_change(table, f"{{}}.{name}(...)")
 
     def insert(rows):
         """Stores a row, or a list of rows: all of them or none. Returns the stored rows."""

@@ -116,7 +116,7 @@ def compile_call(expr, functions, args, kwargs, decode):
 
 def counted(call):
     """The function with counts, and with its time limit visible while it runs. Raises CellError for its exceptions."""
-    name, function, counts, limit = call.id, call.function, call.counts, call.overload.timeout_s
+    name, function, counts = call.id, call.function, call.counts
 
     def run(*args, **kwargs):
         counts.calls += 1
@@ -132,6 +132,11 @@ def counted(call):
             counts.running -= 1
             counts.seconds += monotonic() - began
 
+    return within_limit(name, call.overload.timeout_s, run)
+
+
+def within_limit(name, limit, run):
+    """The function with its own time limit, in seconds, visible while it runs."""
     if limit is None:
         return run
 

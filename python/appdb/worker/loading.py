@@ -32,10 +32,13 @@ def described(modules):
     from appdb.udfs.udf import Udf
 
     found = {}
+    own = sys.modules.get("appdb.iterators.own")  # Loaded if the application has an iterator.
     for module in modules:
         for value in list(vars(sys.modules[module]).values()) if module in sys.modules else ():
             for overload in value.overloads if isinstance(value, Udf) else ():
                 found[overload.id] = _shown(overload)
+            if own is not None and isinstance(value, own.OwnIterator):
+                found[value.id] = _shown(value)
     answerers = sys.modules.get("appdb.routes.answerers")
     for answerer in answerers.known.values() if answerers is not None else ():
         overload = answerers.Answered(answerer.function)

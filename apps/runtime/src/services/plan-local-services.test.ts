@@ -53,7 +53,7 @@ function makeManifest(routes: ManifestRoute[], changes: Partial<Manifest> = {}):
         model: "Docs",
         comment: null,
         custom_metadata: null,
-        columns: [column("title", false), column("note", true), column("author", false)],
+        columns: [column("id", true), column("title", false), column("note", true)],
         primary_key: [],
         indexes: [],
         renamed_from: null,
@@ -146,6 +146,13 @@ test.each([
 ] as const)("classifies %s by its effect on clients", (_what, routes, resolution, destructive) => {
   const found = plan({ manifest: makeManifest([...routes]), present: [makePresent(makeManifest([makeRoute()]))] });
   expect(found).toMatchObject({ services: [{ resolution }], summary: { destructive, restarts: 1 } });
+});
+
+test("refuses a route that could not serve a request", () => {
+  const manifest = makeManifest([makeRoute({ inputs: ["note"] })]);
+  expect(() => plan({ manifest })).toThrow(
+    expect.objectContaining({ code: "app_invalid", message: expect.stringContaining("Column title is required") }),
+  );
 });
 
 test("restarts a service after changes of imported files and names them", () => {

@@ -191,6 +191,22 @@ test("a compute route over a view answers null for a row that is not in it", asy
   expect(await rowsOf("/bread")).toEqual([]);
 });
 
+test("a compute route over a view with selected values takes the columns that they read", async () => {
+  tested = await openTestApplication(
+    appWith({
+      ...FIRST,
+      more: `
+class Prices(Base, name="prices", base=Bread.select(Bread.id, price=Bread.cents * 2).where(Bread.name != "oats")):
+    text = format("{0}", price)
+`,
+    }).replace("for each in", 'api.add_compute_route(Prices, path="/prices")\nfor each in'),
+  );
+  const rye = await tested.post("/prices", { id: 1, name: "rye", cents: 100 });
+  expect(rye.json).toEqual({ id: 1, price: 200, text: "200" });
+  expect((await tested.post("/prices", { id: 1, name: "oats", cents: 100 })).json).toBeNull();
+  expect((await tested.post("/prices", { id: 1, cents: 100 })).json).toMatchObject({ code: "invalid_request" });
+});
+
 test("a view over a table with rows is filled, and a changed condition fills it again", async () => {
   tested = await openTestApplication(appWith(FIRST));
   for (let id = 1; id <= 6; id++) await tested.post("/add", { id, name: id % 2 ? "rye" : "wheat", cents: id * 50 });

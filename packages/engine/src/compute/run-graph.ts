@@ -224,7 +224,7 @@ function hintFor(error: UdfError): string {
     case "missing":
       return "Nothing was stored. Restore the function, or change the column and run `cli schema update`.";
     case "timeout":
-      return "Nothing was stored. Make the function faster, give it smaller inputs, or set its own limit: `@db.udf(timeout=...)`.";
+      return "Nothing was stored. Make the function faster, give it smaller inputs, or set its own limit: `timeout=` of `@db.udf` or `@db.iterator`.";
     case "died":
       return "Nothing was stored. A function must return or raise; it must not end its process.";
     case "memory":

@@ -93,3 +93,12 @@ test("a response that breaks off becomes an error", async () => {
   expect(answer.status).toBe(500);
   expect(Buffer.from(answer.data).toString()).not.toContain("disk");
 });
+
+test("a route that the running service lacks is named, with what to do", async () => {
+  const inside = openInnerRoutes([], () => undefined, createSilentLog());
+  const { status, data } = await inside.answer("table insert docs", HEAD, Buffer.alloc(0));
+  const problem = JSON.parse(Buffer.from(data).toString());
+  expect([status, problem.code]).toEqual([404, "not_found"]);
+  expect(problem.detail).toContain("'table insert docs'");
+  expect(problem.hint).toContain("cli service update");
+});

@@ -64,7 +64,7 @@ export function openInnerRoutes(
     async answer(id, head, data, { caller, signal } = {}) {
       try {
         const request = { ...requestOf(head, data), caller };
-        return await toInnerAnswer(await ask(known.get(id) ?? others(id), request, signal));
+        return await toInnerAnswer(await ask(id, known.get(id) ?? others(id), request, signal));
       } catch (error) {
         return toInnerAnswer(answerError(error, head.id, log, signal));
       }
@@ -75,13 +75,15 @@ export function openInnerRoutes(
 
 /** @throws not_found, invalid_request for a live query */
 function ask(
+  id: string,
   route: CompiledRoute | undefined,
   request: RouteRequest,
   signal: AbortSignal | undefined,
 ): Promise<RouteAnswer> {
   if (route === undefined) {
     throw appError("not_found", {
-      detail: "The application's code has a route that the service does not have.",
+      detail: `The application's code calls the route '${id}', which the running service does not have.`,
+      hint: "Start the service with the present files: `cli service update`.",
     });
   }
   if (route.has_events === true && wantsEvents(request)) refuseLiveInside();

@@ -8,7 +8,7 @@ import { indexName } from "../catalog/sql-names.ts";
 import { planCompute } from "../compute/plan-compute.ts";
 import { compileManifestChecks, type JsonChecks } from "../kinds/json-checks.ts";
 import { planSchema } from "../schema/plan-schema.ts";
-import { checkRoutes } from "./check-routes.ts";
+import { checkRoutes } from "../services/check-routes.ts";
 
 /** Any target works: names and rules are the same everywhere. */
 const TARGET = "main";

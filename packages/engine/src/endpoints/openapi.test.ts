@@ -1,4 +1,14 @@
-import { aColumn, aComputed, aManifest, aTable, aUuid7Key, call, col } from "@appdb/testkit/manifest-builder";
+import {
+  aColumn,
+  aComputed,
+  aManifest,
+  aRowRoute,
+  aTable,
+  aUuid7Key,
+  call,
+  col,
+  lit,
+} from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import type { Json } from "../kinds/kind.ts";
 import { NamedSchemas } from "../openapi/named-schemas.ts";
@@ -152,6 +162,27 @@ test("where failing cells are null, computed outputs may be, and a header names 
   expect(properties.loud).toMatchObject({ type: ["string", "null"] });
   expect(properties.id).toMatchObject({ type: "string", format: "uuid" });
   expect(Object.keys(responses["200"].headers)).toEqual(["idempotency-replayed", "x-cell-errors"]);
+});
+
+test("a compute route over a view is described with the view's names", () => {
+  const size = aComputed("size", call("string.upper", "string", col("title", "string")));
+  const condition = call("op.eq", "bool", col("n", "int", true), lit("3", "int"));
+  const definition = { base: "docs", filter: { text: "n == 3", expr: condition }, columns: null };
+  const view = { ...aTable("top", [size], { comment: "The best" }), view: definition };
+  const route = { ...aRowRoute("top", ["title", "n"], ["title", "size"]), kind: "compute" as const };
+  const service = { name: "views", prefix: "", source, routes: [route] };
+  const { post } = whole(
+    describeService(aManifest({ tables: [...manifest.tables, view], services: [service] }), service),
+  ).paths["/top"];
+  expect(post).toMatchObject({
+    summary: "Compute the columns of a row of top, storing nothing",
+    description: "The best",
+    tags: ["top"],
+  });
+  const { schema } = post.responses["200"].content["application/json"];
+  expect(schema.anyOf[0].required).toEqual(["title", "size"]);
+  expect(Object.keys(schema.anyOf[0].properties)).toEqual(["title", "size"]);
+  expect(schema.anyOf[1]).toEqual({ type: "null" });
 });
 
 test("every possible error of a route is declared as a problem", () => {

@@ -10,9 +10,9 @@ import { routeKind } from "../route-kinds/route-kinds.ts";
 import { backgroundOf } from "../routes/route.ts";
 
 /** Describes a service as OpenAPI 3.1, from the same columns as its validators. */
-export function describeService(declared: Manifest, ofDeclared: ManifestService): OpenApiDocument {
-  const manifest = lowerViews(declared);
-  const service = manifest.services[declared.services.indexOf(ofDeclared)] ?? ofDeclared;
+export function describeService(declared: Manifest, declaredService: ManifestService): OpenApiDocument {
+  const manifest = lowerViews({ ...declared, services: [declaredService] });
+  const [service = declaredService] = manifest.services;
   const paths: Record<string, Json> = {};
   const schemas = new NamedSchemas();
   schemas.add("Problem", PROBLEM_SCHEMA);

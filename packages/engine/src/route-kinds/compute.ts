@@ -3,7 +3,7 @@ import { BODY, DATABASE, PYTHON } from "../openapi/errors.ts";
 import { objectSchema } from "../openapi/schemas.ts";
 import { checkedTable, checkRequired, checkRow, describeOverTable, OVER_ROW, readBy } from "./over-row.ts";
 import type { RouteKind } from "./route-kind.ts";
-import { describeRowRoute, requiredBody, tableOf } from "./row-openapi.ts";
+import { describeRowRoute, requiredBody, subjectOf, tableOf } from "./row-openapi.ts";
 import { compileRowRoute } from "./row-routes.ts";
 
 /** Takes a row and returns values of it. Stores nothing. */
@@ -24,7 +24,7 @@ export const computeKind: RouteKind<ManifestComputeRoute> = {
     return describeRowRoute(route, input, {
       summary:
         made === undefined
-          ? `Compute the columns of a row of ${route.table}, storing nothing`
+          ? `Compute the columns of a row of ${subjectOf(input.manifest, route).name}, storing nothing`
           : `Compute the rows of ${route.of_view?.name} that a row of ${route.table} makes, storing nothing`,
       done: made === undefined ? "The values." : "The rows, in their order.",
       row,

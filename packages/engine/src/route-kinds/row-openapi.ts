@@ -1,6 +1,7 @@
 import type { ErrorCode } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
 import type { MadeRowsAnswer } from "@appdb/contract/views";
+import { lowerViews } from "../catalog/lower-views.ts";
 import type { Json, JsonObject } from "../kinds/kind.ts";
 import { isMedia } from "../kinds/media.ts";
 import { errorResponses, FILE, MEDIA, UPLOADS } from "../openapi/errors.ts";
@@ -35,14 +36,15 @@ export function describeRowRoute(
   { manifest, path, schemas }: OpenApiInput,
   { summary, done, row, body, content = jsonContent, errors, isStored }: RowOperation,
 ): Json {
-  const { comment, columns } = tableOf(manifest, route.table);
+  const { columns } = tableOf(manifest, route.table);
+  const { name, comment } = subjectOf(manifest, route);
   const { uploads = [] } = route;
   const isFile = route.file_response === true;
   const operation = {
     operationId: operationId(route, path),
     summary,
     ...(comment == null ? {} : { description: comment }),
-    tags: [(route.kind === "compute" ? route.of_view?.name : undefined) ?? route.table],
+    tags: [name],
     ...(isStored ? { parameters: [IDEMPOTENCY_PARAMETER, PREFER_PARAMETER] } : {}),
     requestBody: withForm(body, row, uploads),
     responses: {
@@ -77,11 +79,17 @@ export function requiredBody(schema: Json): JsonObject {
   return { required: true, content: jsonContent(schema) };
 }
 
+/** The table or view that a route names, for descriptions. */
+export function subjectOf(manifest: Manifest, route: OverRow): { name: string; comment: string | null | undefined } {
+  const name = route.kind === "compute" ? (route.of_view?.name ?? route.table) : route.table;
+  const known = [...lowerViews(manifest).views, ...manifest.tables];
+  return { name, comment: known.find((candidate) => candidate.name === name)?.comment };
+}
+
 /** The table data that descriptions of its routes need. */
 export function tableOf(manifest: Manifest, name: string) {
   const table = manifest.tables.find((candidate) => candidate.name === name);
-  const columns = new Map(table === undefined ? [] : allColumns(table).map((column) => [column.name, column]));
-  return { comment: table?.comment, columns };
+  return { columns: new Map(table === undefined ? [] : allColumns(table).map((column) => [column.name, column])) };
 }
 
 /** A response with the number of changed rows. */
@@ -105,8 +113,13 @@ function answerOf(columns: Columns, route: OverRow): Json {
   const view = route.kind === "compute" ? route.of_view : undefined;
   if (view === undefined) return objectSchema(columns, route.outputs, how);
   if (view.made !== undefined) return { type: "array", items: madeRow(view.made) };
-  const named = route.outputs.map((column) => [view.names[column] ?? column, columns.get(column)] as const);
-  const known = new Map(named.flatMap(([name, column]) => (column === undefined ? [] : [[name, column] as const])));
+  const known = new Map(
+    route.outputs.flatMap((output) => {
+      const column = columns.get(output);
+      const name = view.names[output] ?? output;
+      return column === undefined ? [] : [[name, { ...column, name }] as const];
+    }),
+  );
   const row = objectSchema(known, [...known.keys()], how);
   // Null for a row that is not one of the view.
   return view.member === null ? row : { anyOf: [row, { type: "null" }] };

@@ -3,6 +3,8 @@ import type { Manifest } from "@appdb/contract/manifest";
 import { MAX_NAME_LENGTH } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
+import { lowerViews } from "../catalog/lower-views.ts";
+import { checkRoutes } from "./check-routes.ts";
 import { compareRoutes, findService, op } from "./compare-routes.ts";
 
 /** A file that has a service of a name. */
@@ -40,11 +42,13 @@ export interface PlanServicesInput {
   readonly differing_tables: readonly string[];
 }
 
-/** The effect of `service update`. Pure. @throws service_not_found, service_conflict */
+/** The effect of `service update`. Pure. @throws service_not_found, service_conflict; app_invalid for a bad route */
 export function planServices(input: PlanServicesInput): ServicePlan {
   const { manifest, present, target } = input;
   const names = chooseServices(input);
   const services = names.map((name) => planService(input, name));
+  const lowered = lowerViews(manifest);
+  for (const service of lowered.services) if (names.includes(service.name)) checkRoutes(lowered, service);
   const extras = present
     .map(({ name }) => name)
     .filter((name) => findService(manifest, name) === undefined)
