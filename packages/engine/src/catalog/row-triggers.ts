@@ -59,6 +59,28 @@ export async function dropRowTriggers(sql: SqlConnection, id: number): Promise<v
   }
 }
 
+/**
+ * Drops the triggers and the rows of iterator views whose rows columns of a base make: the columns are about to be
+ * dropped, and the views are made again with them. The rows of views over these views go, too. Frees their space when
+ * the transaction commits.
+ */
+export async function dropMadeRows(
+  sql: SqlConnection,
+  tables: readonly CatalogTable[],
+  base: CatalogTable,
+  columns: ReadonlySet<string>,
+): Promise<void> {
+  const viewsOf = ({ folder, name }: CatalogTable): readonly CatalogTable[] =>
+    tables.filter((view) => view.folder === folder && view.rows_of?.table === name);
+  const views = viewsOf(base).filter(({ rows_of: made }) => made != null && columns.has(made.column));
+  if (views.length === 0) return;
+  for (const { id } of views) await dropRowTriggers(sql, id);
+  // Grows while it is visited.
+  const emptied = new Set(views);
+  for (const view of emptied) for (const above of viewsOf(view)) emptied.add(above);
+  await sql.query({ text: `truncate ${[...emptied].map(quoteTable).join(", ")}` });
+}
+
 function functionName(id: number, kind: "rows" | "deleted"): string {
   return `appdb.${quoteIdent(`${kind} of ${id}`)}`;
 }

@@ -132,6 +132,35 @@ test("a recompute that fails restores the column that an iterator view reads", a
   expect(await rows("select count(*) from docs where _errors is not null")).toEqual([["0"]]);
 });
 
+test.each(["failed", "cancelled"] as const)(
+  "a fill of a new iterator view that is %s leaves no rows of it",
+  async (how) => {
+    tested = await openTestApplication(appWith(""));
+    await add("a note", "b c", "last");
+    const views =
+      W + OVER.replace("base=W.where(W.pos > 0)", "base=W, iterator=parts(W.big)").replaceAll("W.word", "word");
+    const jobs = await tested.update(appWith(views, { bad: how === "failed" ? "last" : "never" }));
+    // A newer service has written rows before the job ends.
+    await rows(
+      `update docs set "words.(rows)" = '{"rows":1,"given":{"word":["x"]},"computed":{"big":["X!"]},"errors":{}}' where id = 0`,
+    );
+    if (how === "cancelled") await rows("update appdb.jobs set is_cancelled = true");
+    await expect(tested.finish(jobs)).rejects.toMatchObject({
+      code: how === "failed" ? "fill_failed" : "job_cancelled",
+    });
+    expect(await hidden()).toEqual([]);
+    expect(await rows("select (select count(*) from words), (select count(*) from long)")).toEqual([["0", "0"]]);
+    expect(await rows("select proname from pg_proc where proname like 'rows of%'")).toHaveLength(1);
+    expect((await tested.post("/add", { id: 9, body: "after it" })).status).toBe(200);
+    await tested.finish(await tested.update(appWith(views)));
+    expect((await tested.diff(appWith(views))).in_agreement).toBe(true);
+    expect(await rows("select word from words order by word")).toEqual(
+      ["a", "after", "b", "c", "it", "last", "note"].map((word) => [word]),
+    );
+    expect(await rows("select count(*) from long")).toEqual([["7"]]);
+  },
+);
+
 test("a fill that ignores errors keeps other rows, and lists the errors by the view's columns", async () => {
   tested = await openTestApplication(appWith(""));
   await add("A note", "bad", "so bad");

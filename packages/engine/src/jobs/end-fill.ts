@@ -12,7 +12,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { BASE_ROW } from "../catalog/lower-iterators.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { rowKey } from "../catalog/row-keys.ts";
-import { followDroppedColumns } from "../catalog/row-triggers.ts";
+import { dropMadeRows, followDroppedColumns } from "../catalog/row-triggers.ts";
 import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
@@ -125,6 +125,7 @@ async function failOnce(
     table,
     own.filter((column) => column.state === "filling"),
   );
+  await dropMadeRows(sql, catalog.tables, table, new Set(dropped.map(({ name }) => name)));
   await dropColumns(sql, table, dropped);
   const reason: JobError = { ...error, detail: `A column that it reads was dropped. ${error.detail}` };
   await failOpenJobs(
