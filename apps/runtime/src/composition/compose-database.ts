@@ -133,6 +133,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       await disk.admit();
       return await createRunner(database, ...job);
     },
+    admit: () => disk.admit(),
     query_limits: limits,
   });
   const sql = createPgPool({

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { ensureCatalog, type Migration } from "@appdb/engine/catalog/ensure-catalog";
 import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
+import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -30,6 +31,8 @@ export interface OpenDatabasesDeps {
   readonly application_name: string;
   /** Creates workers for a fill from the runtime id that its update stored. */
   readonly createRunner: CreateFillRunner;
+  /** Checks before each batch of a job that the database may grow. Default: it always may. @throws disk_full */
+  readonly admit?: JobDeps["admit"];
   readonly query_limits: QueryLimits;
 }
 
@@ -195,14 +198,12 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Runs the jobs until the signal. Restarts after a failure, for example when PostgreSQL was unavailable. */
   async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
-    const { clock, createRunner, log, owner, query_limits: queryLimits } = this.#deps;
+    const { admit, clock, createRunner, log, owner, query_limits: queryLimits } = this.#deps;
+    const udf: JobDeps["udf"] = (...job) => createRunner({ name, sql }, ...job);
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       const started = clock.now();
       try {
-        await runJobs(
-          { sql, udf: (...job) => createRunner({ name, sql }, ...job), clock, log, owner, query_limits: queryLimits },
-          signal,
-        );
+        await runJobs({ sql, udf, admit, clock, log, owner, query_limits: queryLimits }, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;

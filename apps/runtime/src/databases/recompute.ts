@@ -37,7 +37,7 @@ export async function planTableRecompute(
 
 /**
  * Recomputes columns of a table and waits for the end. When the signal aborts, the job continues in the background.
- * @throws table_not_found, column_not_found, invalid_request, recompute_failed, job_cancelled
+ * @throws table_not_found, column_not_found, invalid_request, recompute_failed, job_cancelled, disk_full
  */
 export async function recomputeTable(
   deps: RecomputeDeps,

@@ -161,7 +161,7 @@ export interface ApplyTargetInput extends OfProject {
 /**
  * Applies an update and waits for its fills and for running fills of earlier updates. When the signal aborts, fills
  * continue in the background.
- * @throws app_invalid, schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed
+ * @throws app_invalid, schema_unsupported, other_project, destructive_refused, catalog_moved, schema_lock_timeout, fill_failed, disk_full
  */
 export async function applyTarget(
   deps: LocalSchemaDeps,

@@ -1,3 +1,4 @@
+import type { AppError } from "@appdb/contract/errors";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import {
   bumpCatalog,
@@ -180,11 +181,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const { tables } = await loadCatalog(sql);
   const table = tables.find((candidate) => candidate.id === job.table_id);
   const row = table === undefined ? [] : await readRowKey(sql, table, tables, failure.row);
-  const counted = await sql.query({
-    text: "select rows_done, rows_total from appdb.jobs where id = $1",
-    values: [job.id],
-  });
-  const [done = 0, total = 0] = (counted.rows[0] ?? []).map((count) => Number(count ?? 0));
+  const [done, total] = await countDone(sql, job);
   const failing = table?.columns.find((candidate) => candidate.name === column);
   const isOfShadow = failing !== undefined && isShadow(failing);
   const shown = table === undefined ? column : shadowedName(table, column);
@@ -214,6 +211,38 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
       rows_total: total,
     },
   };
+}
+
+/** The error for people about a fill or recompute that stopped because the database must not grow. */
+export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promise<JobError> {
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find(({ id }) => id === job.table_id);
+  const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
+  const [done, total] = await countDone(sql, job);
+  return {
+    code: "disk_full",
+    detail: `${error.message} The ${job.kind} of table ${job.table_name} ended after ${done} of ${total} rows: ${whatStays(job, added, done)}.`,
+    hint: error.hint ?? "Free space on the disk, and run the update again.",
+    meta: { ...error.meta, table: job.table_name, job: job.id, rows_done: done, rows_total: total },
+  };
+}
+
+function whatStays(job: Job, added: readonly CatalogColumn[], done: number): string {
+  if (added.some(isShadow)) return "the view keeps its previous rows";
+  if (added.length > 0) return "its new columns were dropped";
+  if (job.undo.length > 0) return "its columns keep their previous expressions and values";
+  return job.on_error === "abort" || done === 0
+    ? "every row keeps its previous value"
+    : "finished rows keep their new values";
+}
+
+async function countDone(sql: SqlPool, job: Job): Promise<readonly [number, number]> {
+  const { rows } = await sql.query({
+    text: "select rows_done, rows_total from appdb.jobs where id = $1",
+    values: [job.id],
+  });
+  const [done = 0, total = 0] = (rows[0] ?? []).map((count) => Number(count ?? 0));
+  return [done, total];
 }
 
 /** The key of a row as text. A row that was deleted meanwhile has its identity. */

@@ -1,8 +1,9 @@
-import type { AppError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 import { eventually } from "@appdb/testkit/eventually";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aComputed, call, col, lit } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
+import { startRecompute } from "./plan-recompute.ts";
 import { runJobs } from "./run-jobs.ts";
 import { watchJobs } from "./watch-jobs.ts";
 
@@ -232,4 +233,72 @@ test("rows changed or deleted during computation get values of their current sta
     [["49"]],
   );
   expect(workers.runner.calls).toHaveLength(51);
+});
+
+/** A disk that is full after some batches. */
+function diskOf(batches: number) {
+  let left = batches;
+  return async () => {
+    left -= 1;
+    if (left < 0) throw appError("disk_full", { detail: "The disk of main is full.", hint: "Raise disk_gb." });
+  };
+}
+
+test("a fill ends when the disk is full, and drops what it made", async () => {
+  await apply(docs());
+  await insertDocs(12_000);
+  const changed = docs(upperColumn("loud", "title"));
+  const failure = await finish(await apply(changed), deps({ admit: diskOf(2) })).catch((error: unknown) => error);
+  expect(failure).toMatchObject({
+    code: "disk_full",
+    message:
+      "The disk of main is full. The fill of table docs ended after 10000 of 12000 rows: its new columns were dropped.",
+    hint: "Raise disk_gb.",
+    meta: { table: "docs", rows_done: 10_000, rows_total: 12_000 },
+  });
+  expect(await rows("select state, attempts from appdb.jobs")).toEqual([["failed", "0"]]);
+  expect(await rows("select count(*) from pg_attribute where attname = 'loud' and not attisdropped")).toEqual([["0"]]);
+  await finish(await apply(changed));
+  expect(await isInAgreement(changed)).toBe(true);
+});
+
+test("a recompute that the full disk ends restores every value, and a cancelled one needs no space", async () => {
+  await apply(docs(upperColumn("loud", "title")));
+  await insertDocs(12_000);
+  await execute({ text: "update docs set loud = 'before'" });
+  const request = { folder: "public", table: "docs", columns: ["loud"], cascade: true, errors_only: false };
+  const start = async (): Promise<string> => {
+    let job: string | undefined;
+    await transaction(async (sql) => {
+      job = (await startRecompute(sql, { ...request, on_error: "abort" })).job;
+    });
+    return job ?? "";
+  };
+  await expect(finish([await start()], deps({ admit: diskOf(1) }))).rejects.toMatchObject({
+    code: "disk_full",
+    message: expect.stringContaining("after 5000 of 12000 rows: every row keeps its previous value"),
+  });
+  expect(await rows("select distinct loud from docs")).toEqual([["before"]]);
+  const job = await start();
+  const stop = new AbortController();
+  await runJobs(
+    deps({
+      async admit() {
+        const [[done] = []] = await rows("select rows_done from appdb.jobs order by seq desc limit 1");
+        if (done !== "0") stop.abort();
+      },
+    }),
+    stop.signal,
+  );
+  await execute({ text: "update appdb.jobs set is_cancelled = true where state = 'running'" });
+  await expect(finish([job], deps({ admit: diskOf(0) }))).rejects.toMatchObject({ code: "job_cancelled" });
+  expect(await rows("select distinct loud from docs")).toEqual([["before"]]);
+});
+
+test("rows of an older service are completed while the disk is full", async () => {
+  await apply(docs(upperColumn("loud", "title")));
+  await insertPending("late", ["loud"]);
+  const [[job = ""] = []] = await rows("select id from appdb.jobs where kind = 'close_pending'");
+  await finish([job ?? ""], deps({ admit: diskOf(0) }));
+  expect(await rows("select loud from docs")).toEqual([["LATE"]]);
 });

@@ -59,7 +59,7 @@ const WRITE_AFTER_MS = 1_000;
 /**
  * Computes the columns of a job for all rows after its cursor, in short transactions of one batch each. The next batch
  * is read and computed while one is written. If it stops, only unwritten work is lost.
- * @throws RowFailed; JobLost; worker_unavailable, database_unavailable
+ * @throws RowFailed; JobLost; worker_unavailable, database_unavailable, disk_full
  */
 export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   const catalog = await loadCatalog(deps.sql);
@@ -104,6 +104,8 @@ async function computeAll(context: FillContext, stop: (error: unknown) => void):
       reading = readNext(context, mode, last, size());
       // Its error is handled when it is awaited. An earlier one of the previous batch may come first.
       reading.catch(() => undefined);
+      // The rows of pending cells were accepted.
+      if (job.kind !== "close_pending") await deps.admit?.();
       await computeBatch(context, mode, rows, writer);
       pace.batchDone();
     }

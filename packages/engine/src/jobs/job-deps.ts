@@ -8,6 +8,9 @@ export interface JobDeps {
   readonly udf: (runtimeId: string, modules: readonly string[], onQuery: QueryAnswerer) => Promise<UdfRunner>;
   /** Limits of the columns' queries; default: a service's limits. */
   readonly query_limits?: QueryLimits;
+  /** Checks before each batch of a fill or recompute that the database may grow. Default: it always may.
+   *  @throws disk_full */
+  readonly admit?: (() => Promise<void>) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** Unique among the runners of a database; identifies the holder of a lease. */

@@ -135,7 +135,7 @@ export async function releaseJob(sql: SqlConnection, job: Job, owner: string): P
 
 /** The error of a failed job; watchers throw it. */
 export interface JobError {
-  readonly code: "fill_failed" | "recompute_failed" | "job_cancelled" | "schema_unsupported";
+  readonly code: "fill_failed" | "recompute_failed" | "job_cancelled" | "schema_unsupported" | "disk_full";
   readonly detail: string;
   readonly hint: string;
   readonly meta: Readonly<Record<string, unknown>>;

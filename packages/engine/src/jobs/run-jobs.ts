@@ -5,7 +5,7 @@ import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
-import { cancelled, explainRowFailure, failFill, finishFill } from "./end-fill.ts";
+import { cancelled, explainRowFailure, failFill, finishFill, outOfSpace } from "./end-fill.ts";
 import { fillColumns } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
@@ -86,6 +86,11 @@ async function workOn(deps: JobDeps, leased: Job, signal: AbortSignal): Promise<
     }
     if (error instanceof RowFailed) {
       await failFill(deps, job, await explainRowFailure(deps.sql, job, error), lease.signal);
+      return;
+    }
+    if (error instanceof AppError && error.code === "disk_full" && (job.kind === "fill" || job.kind === "recompute")) {
+      deps.log.info({ job: job.id, table: job.table_name }, "a job ends because the disk is full");
+      await failFill(deps, job, await outOfSpace(deps.sql, job, error), lease.signal);
       return;
     }
     if (isDatabaseUnreachable(error) || job.attempts < MAX_ATTEMPTS) throw error;

@@ -25,7 +25,7 @@ interface WatchedJob {
  * Waits until jobs have ended. Reports finished and total rows of each column once a second, and at the end. Aborting
  * ends the wait, not the jobs.
  * @throws fill_failed, recompute_failed with function, type, message and row count in `meta`; schema_unsupported for an
- * index; job_cancelled; the abort's reason
+ * index; job_cancelled; disk_full; the abort's reason
  */
 export async function watchJobs(
   deps: Pick<JobDeps, "sql" | "clock">,
