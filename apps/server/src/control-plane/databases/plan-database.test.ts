@@ -188,8 +188,18 @@ describe("a resource", () => {
 
   test("disk_gb below the used size is refused", () => {
     const usage = { disk_bytes: 3.5 * 1024 ** 3, disk_limit_bytes: 1, memory_bytes: null, is_disk_full: false };
-    expect(() => plan({ settings: { disk_gb: 3 }, row: { usage } })).toThrow(/holds 3.50 GB already/);
+    expect(() => plan({ settings: { disk_gb: 3 }, row: { usage } })).toThrow(/holds 3.50 GB already, so at least 4/);
     expect(sentences({ settings: { disk_gb: 4 }, row: { usage } })).toHaveLength(1);
+  });
+
+  test("disk_gb that stays the same passes when the database holds more", () => {
+    const resources = { cpu: 0.5, memory_mb: 1_024, disk_gb: 1, workers: 1 };
+    const usage = { disk_bytes: 1.24 * 1024 ** 3, disk_limit_bytes: 1, memory_bytes: null, is_disk_full: true };
+    const row = { desired: { ...FIRST, resources }, observed: { ...FIRST, resources }, usage };
+    expect(sentences({ settings: { disk_gb: 1 }, row })).toEqual([]);
+    expect(sentences({ settings: { disk_gb: 2 }, row })).toEqual([
+      "disk_gb will be 2 rather than 1, which restarts the database",
+    ]);
   });
 });
 

@@ -69,9 +69,12 @@ export function checkResources(
     if (value > max) add(name, `${name} is ${value}; at most ${max} (${BOUND_SETTINGS[name].most} of the server)`);
   }
   const { disk_bytes: diskBytes = 0, media } = current;
-  if (requested.disk_gb !== undefined && requested.disk_gb * GIGABYTE < diskBytes) {
+  const { disk_gb: diskGb } = requested;
+  // The database may hold a little more than its disk. An update that leaves disk_gb as it is must be possible.
+  if (diskGb !== undefined && diskGb !== current.current?.disk_gb && diskGb * GIGABYTE < diskBytes) {
     const used = (diskBytes / GIGABYTE).toFixed(2);
-    add("disk_gb", `disk_gb is ${requested.disk_gb}; the database holds ${used} GB already`);
+    const least = Math.ceil(diskBytes / GIGABYTE);
+    add("disk_gb", `disk_gb is ${diskGb}; the database holds ${used} GB already, so at least ${least}`);
   }
   const { media_gb: mediaGb } = requested;
   if (mediaGb !== undefined && media !== undefined && mediaGb > media.max_gb && mediaGb !== current.media_gb) {
