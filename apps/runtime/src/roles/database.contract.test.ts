@@ -230,6 +230,32 @@ test("a full disk refuses writes, allows reads and recovers", {
   expect((await pod.ask("GET", "/v1/tables/docs")).json()).toMatchObject({ rows: 6 });
 });
 
+test("a fill that runs ends when the disk is full", { timeout: TIMEOUT }, async () => {
+  const { data_folder: dataFolder } = await pods.spec();
+  const filler = join(dataFolder, "filler");
+  const app = APP.replace("import shorten", "import shorten\nfrom texts.lengthen import lengthen") + ADDED;
+  // many quick batches, and in all more time than two measurements of the disk
+  const quicker = LENGTHEN.replace("0.3", "0.04");
+  const later = pods.putTree({ "app.py": app, "texts/shorten.py": SHORTEN, "texts/lengthen.py": quicker });
+  const { dsn } = (await pod.ask("POST", "/v1/service-roles", { role: "svc_0123456789ab" })).json<{ dsn: string }>();
+  await using service = createPgPool({ dsn, max: 1, application_name: "appdb service test" });
+  await service.query({
+    text: "insert into docs (_row, id, title) select uuidv7(), i, 'many' from generate_series(1000, 1999) i",
+  });
+  const apply = pod.ask("POST", "/v1/schema/apply", { ...(await planned(later)), allow_destructive: false });
+  await waitFor(async () => /1 job/.test(String((await pod.ask("GET", "/v1/health")).json().busy)));
+  execFileSync("fallocate", ["-l", "900M", filler]);
+  try {
+    const { text } = await apply;
+    expect(text).toContain('"code":"disk_full"');
+    expect(text).toMatch(/The fill of table docs ended after \d+ of 10\d\d rows: its new columns were dropped\./);
+  } finally {
+    rmSync(filler);
+  }
+  const remove = { text: "delete from docs where id between 1000 and 1999" };
+  await waitFor(() => service.query(remove).then(Boolean, () => false), 45_000);
+});
+
 test("a killed pod leaves no process and the next continues its fill", {
   timeout: TIMEOUT,
 }, async () => {
