@@ -17,7 +17,18 @@ function boundOf(where: Expr): BoundQuery {
     const { name, type } = parameter as Extract<Expr, { node: "parameter" }>;
     return { name, type, nullable: false, kind: "positional", is_batched: false } as const;
   });
-  const query = { where, joins: [], group_by: [], select: [], order_by: [], limit: null, offset: null, tail: null };
+  const from = { table: "photos", as: "photos" };
+  const query = {
+    from,
+    where,
+    joins: [],
+    group_by: [],
+    select: [],
+    order_by: [],
+    limit: null,
+    offset: null,
+    tail: null,
+  };
   const table = { alias: "photos", table: { id: 1, columns: [], identity: "id" } };
   return { id: "app:q", name: "q", parameters, query, tables: [table] } as unknown as BoundQuery;
 }

@@ -64,6 +64,20 @@ test.runIf(process.platform === "linux").each([
   ["an open file", "", 4 * MB],
   ["a file of another process", "subprocess.Popen(['sleep', '60'], pass_fds=[file]); os.close(file)", 4 * MB],
   ["a mapped file with a descriptor", "kept = mmap.mmap(file, 4096); os.close(file)", 4 * MB],
+  [
+    "a file whose path is too long to read",
+    `
+os.close(file)
+os.chdir(sys.argv[1])
+for at in range(19):
+    os.mkdir("d" * 210)
+    os.chdir("d" * 210)
+deep = os.open("f" * 200, os.O_CREAT | os.O_RDWR)
+os.unlink("f" * 200)
+os.write(deep, bytes(4 << 20))
+`,
+    4 * MB,
+  ],
   ["no file", "os.close(file)", 0],
   ["sockets without descriptors", "pair = socket.socketpair(); pair[0].send(b'x'); os.close(file)", 0],
   [

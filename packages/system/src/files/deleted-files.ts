@@ -4,6 +4,8 @@ import { readIfExists } from "./read-if-exists.ts";
 const BLOCK_BYTES = 512;
 /** Suffix by which the kernel marks a deleted file. */
 const DELETED = " (deleted)";
+/** What a link is that is longer than the kernel prints. */
+const TOO_LONG = "(too long)";
 /** Processes may end during the scan. */
 const GONE = ["ENOENT", "ESRCH"];
 /** Other users' processes may be unreadable. */
@@ -114,14 +116,24 @@ function addLinks(found: Found, folder: string): void {
   for (const name of list(folder)) addLink(found, `${folder}/${name}`);
 }
 
-/** Returns the target. */
+/** Returns the target; an empty text for one that has no readable path. */
 function addLink(found: Found, link: string): string {
-  const target = readIfExists(() => readlinkSync(link), UNSEEN) ?? "";
-  const isDeleted = target.endsWith(DELETED) && isBelow(found, target);
+  const target = readIfExists(() => readTarget(link), UNSEEN) ?? "";
+  // A path that is too long can be anywhere, and so below these folders.
+  const isDeleted = target === TOO_LONG || (target.endsWith(DELETED) && isBelow(found, target));
   const file = isDeleted ? readIfExists(() => statSync(link), UNSEEN) : undefined;
   if (file !== undefined) found.inodes.add(String(file.ino));
   if (file?.nlink === 0) found.bytes.set(`${file.dev}:${file.ino}`, file.blocks * BLOCK_BYTES);
   return target;
+}
+
+function readTarget(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENAMETOOLONG") return TOO_LONG;
+    throw error;
+  }
 }
 
 function isBelow({ folders }: Found, path: string): boolean {
