@@ -25,6 +25,7 @@ const PLAN: RecomputePlan = {
 };
 const PROGRESS: Progress = {
   event: "progress",
+  job: "019a",
   table: "docs",
   column: "summary",
   rows_done: 300,

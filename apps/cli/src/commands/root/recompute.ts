@@ -1,4 +1,4 @@
-import { AppError, appError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 import type { OnError, RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
 import { isHosted, parseTablePath, shownTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
@@ -10,6 +10,7 @@ import { describeOutdated } from "../../output/outdated-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
 import { findProject } from "../../project/find-project.ts";
+import { followJobs, isBroken } from "../broken-work.ts";
 import { DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -95,12 +96,14 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
       again: commandLine([...commandWords(flags, table, columns), "-f"]),
     });
     const recomputeRequest = { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null };
-    const result = await work
-      .recompute(recomputeRequest, showProgress(ctx.out, flags.json, "computing"))
-      .catch((error: unknown) => {
-        if (ctx.signal.aborted) throw jobContinues(path.target.text, work.worker, error);
-        throw error instanceof AppError && error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
-      });
+    const jobs = followJobs(path.target.text, showProgress(ctx.out, flags.json, "computing"));
+    const result = await work.recompute(recomputeRequest, jobs.onProgress).catch((error: unknown) => {
+      if (ctx.signal.aborted) throw jobContinues(path.target.text, work.worker, error);
+      if (!isBroken(error)) throw error;
+      const explained = jobs.explain(error);
+      if (explained !== undefined) throw explained;
+      throw error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
+    });
     ctx.out.status("");
     const services = result.outdated ?? [];
     const root = services.length === 0 ? undefined : findProject(ctx.cwd)?.root;
