@@ -90,11 +90,11 @@ function rowsFunction(view: CatalogTable, base: CatalogTable): string {
   const target = quoteTable(view);
   return triggerFunction(
     functionName(view.id, "rows"),
-    // Columns of the view can have the names of variables.
+    // Columns of the view can have the names of variables. No declared column has the name of the one in the query.
     `#variable_conflict use_column
 declare
   given json := new.${column};
-  first text := uuidv7();
+  "#first" text := uuidv7();
   made bigint;
 begin
   if tg_op = 'UPDATE' and (given is null or json_typeof(given) = 'object') then
@@ -102,7 +102,7 @@ begin
   end if;
   if json_typeof(given) = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
     insert into ${target} ("_row", ${quoteIdent(BASE_ROW)}, ${names.join(", ")}, _errors)
-    select (left(first, 31) || lpad(to_hex(pos), 5, '0'))::uuid, new.${identity}, ${names.join(", ")}, _errors from ${source};
+    select (left("#first", 31) || lpad(to_hex(pos), 5, '0'))::uuid, new.${identity}, ${names.join(", ")}, _errors from ${source};
     get diagnostics made = row_count;
     new.${column} := to_json(made);
   end if;
