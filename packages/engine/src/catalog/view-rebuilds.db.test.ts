@@ -267,6 +267,45 @@ test.each(["cancelled", "failed"] as const)("a rebuild that is %s leaves the vie
   await expectFresh(to);
 });
 
+const PAIRS = `
+class Pair(TypedDict):
+    word: str
+    first: str
+
+@db.iterator
+def pairs(text: str, least: int = 1) -> Iterator[Pair]:
+    called("pairs", text)
+    for word in text.split():
+        yield {"word": word, "first": word[0]}
+
+@db.udf`;
+
+test.each(["cancelled", "failed"] as const)("a rebuild that is %s drops what it added to the rows", async (how) => {
+  await open();
+  const before = await answers();
+  const text = `a${COUNT - 1} word`;
+  const next = appWith({ least: 2, held: text, ...(how === "failed" ? { bad: text } : {}) })
+    .replace("iterator=parts(Doc.low", "iterator=pairs(Doc.low")
+    .replace("@db.udf", PAIRS)
+    .replace('big = word + "!"', 'big = word + "!"\n    small = word + "."\n    loud = shouted(Doc.body)');
+  const ended = tested.finish(await tested.update(next)).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await untilSomeAreDone();
+  if (how === "cancelled")
+    await tested.sql.query({ text: "update appdb.jobs set is_cancelled = true where state = 'running'" });
+  release();
+  expect(await ended).toMatchObject({ code: how === "failed" ? "fill_failed" : "job_cancelled" });
+  const { tables } = await tested.diff(appWith());
+  expect(tables.flatMap(({ ops }) => ops.map(({ description }) => description))).toEqual([]);
+  expect(await answers()).toBe(before);
+  expect((await tested.post("/add", { n: 50, body: "one more" })).status).toBe(200);
+  expect(await rows("select word, big from words where big = 'more!'")).toEqual([["more", "more!"]]);
+  await tested.finish(await tested.update(next.replaceAll(`"${text}"`, '"-"')));
+  expect(await rows("select first, small, loud from words where word = 'more'")).toEqual([["m", "more.", "ONE MORE!"]]);
+});
+
 test("rows that services of both versions write meanwhile have the right values of both", async () => {
   await open();
   const to = { stored: "Doc.n % 3 == 0", plain: "Doc.n >= 3", least: 3 };

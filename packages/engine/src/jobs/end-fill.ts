@@ -13,11 +13,12 @@ import { BASE_ROW } from "../catalog/lower-iterators.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { rowKey } from "../catalog/row-keys.ts";
 import { followDroppedColumns } from "../catalog/row-triggers.ts";
-import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
+import { isShadow, shadowedName, shadowsOf } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
 import { keepDefinitions } from "../catalog/view-store.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
@@ -125,6 +126,26 @@ async function failOnce(
     table,
     own.filter((column) => column.state === "filling"),
   );
+  await dropNewColumns(sql, table, dropped, error);
+  if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
+  const added = addedToRows(catalog.tables, table, dropped);
+  for (const { view, columns } of added) await dropNewColumns(sql, view, columns, error);
+  const isTouched = !isPutBack && (await hasBegun(sql, job));
+  for (const column of own.filter((candidate) => candidate.state === "ready")) {
+    const previous = job.undo.find((candidate) => candidate.id === column.id);
+    if (previous !== undefined) await restoreColumn(sql, previous, isTouched);
+    else if (isTouched && !job.errors_only) await markStale(sql, column.id);
+  }
+  await bumpCatalog(sql, [table.id, ...added.map(({ view }) => view.id)]);
+}
+
+/** Drops columns with their indexes, and ends the jobs that would compute them. */
+async function dropNewColumns(
+  sql: SqlConnection,
+  table: CatalogTable,
+  dropped: readonly CatalogColumn[],
+  error: JobError,
+): Promise<void> {
   await dropColumns(sql, table, dropped);
   const reason: JobError = { ...error, detail: `A column that it reads was dropped. ${error.detail}` };
   await failOpenJobs(
@@ -133,15 +154,51 @@ async function failOnce(
     reason,
   );
   for (const column of dropped) await deleteColumn(sql, column.id);
-  if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
   if (dropped.length > 0) await followDroppedColumns(sql, table.id);
-  const isTouched = !isPutBack && (await hasBegun(sql, job));
-  for (const column of own.filter((candidate) => candidate.state === "ready")) {
-    const previous = job.undo.find((candidate) => candidate.id === column.id);
-    if (previous !== undefined) await restoreColumn(sql, previous, isTouched);
-    else if (isTouched && !job.errors_only) await markStale(sql, column.id);
+}
+
+/**
+ * The columns of iterator views that only the dropped shadows of a base would have made. A column that a remaining one
+ * reads stays, and so do hidden ones: other views have them.
+ */
+function addedToRows(
+  tables: readonly CatalogTable[],
+  base: CatalogTable,
+  dropped: readonly CatalogColumn[],
+): readonly { readonly view: CatalogTable; readonly columns: readonly CatalogColumn[] }[] {
+  const makers = shadowsOf(base).filter(({ shadow }) => dropped.includes(shadow));
+  return makers.flatMap(({ column, shadow }) => {
+    const view = tables.find(({ folder, rows_of: made }) => {
+      return folder === base.folder && made?.table === base.name && made.column === column.name;
+    });
+    if (view === undefined) return [];
+    const [before, next] = [madeNames(column), madeNames(shadow)];
+    const added = view.columns.filter(({ name, is_hidden: isHidden }) => {
+      return next.has(name) && !before.has(name) && isHidden !== true;
+    });
+    const columns = withoutRead(view, added);
+    return columns.length === 0 ? [] : [{ view, columns }];
+  });
+}
+
+/** The names of the columns that an expression gives to the rows that it makes. */
+function madeNames({ computed }: CatalogColumn): ReadonlySet<string> {
+  const made = computed === null ? undefined : madeRowsIn(computed.expr);
+  return new Set(made === undefined ? [] : [...made.outputs, ...made.computed].map(({ name }) => name));
+}
+
+/** The columns without those that other columns of the table read. */
+function withoutRead(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {
+  let found = columns;
+  for (let before = -1; before !== found.length; ) {
+    before = found.length;
+    const staying = table.columns.filter((column) => !found.includes(column));
+    const read = new Set(
+      staying.flatMap(({ computed }) => (computed === null ? [] : referencedColumns(computed.expr))),
+    );
+    found = found.filter(({ name }) => !read.has(name));
   }
-  await bumpCatalog(sql, [table.id]);
+  return found;
 }
 
 async function hasBegun(sql: SqlConnection, job: Job): Promise<boolean> {
