@@ -50,3 +50,13 @@ function stoppedPart(target: string, { code }: AppError): string {
     return code === "server_failed" ? `The database ${target} or its server` : `The database ${target}`;
   return code === "daemon_failed" ? "The daemon" : "PostgreSQL";
 }
+
+/** The error of a job that someone cancelled, with the command that starts it again. */
+export function wasCancelled(error: AppError, command: string): AppError {
+  return appError("job_cancelled", {
+    detail: error.message,
+    hint: `To run it: ${command}`,
+    meta: error.meta,
+    cause: error,
+  });
+}

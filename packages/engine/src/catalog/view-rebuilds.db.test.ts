@@ -255,7 +255,10 @@ test.each(["cancelled", "failed"] as const)("a rebuild that is %s leaves the vie
   expect(await ended).toMatchObject(
     how === "failed"
       ? { code: "fill_failed", message: expect.stringContaining("The view keeps its previous rows") }
-      : { code: "job_cancelled" },
+      : {
+          code: "job_cancelled",
+          message: "The fill of table docs was cancelled: its views keep their previous rows and values.",
+        },
   );
   expect(await answers()).toBe(before);
   expect(await rows("select count(*) from pg_attribute where attname like '#shadow%' and not attisdropped")).toEqual([

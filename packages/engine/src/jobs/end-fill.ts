@@ -302,14 +302,25 @@ function describeRemaining(job: Job, isNew: boolean, done: number): string {
     : "Rows before it have their new values.";
 }
 
-/** The error of a cancelled job. */
-export function cancelled(job: Job): JobError {
-  const what = job.kind === "fill" ? "its new columns were dropped" : "every row has its previous value again";
-  const stays = job.on_error === "abort" || job.kind === "fill" ? what : "finished rows keep their new values";
+/** The error of a cancelled job, which says what happens to its columns. */
+export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
+  const table = (await loadCatalog(sql)).tables.find(({ id }) => id === job.table_id);
+  const own = table?.columns.filter(({ id }) => job.column_ids.includes(id)) ?? [];
+  const isNew = ({ state }: CatalogColumn) => state === "filling";
+  const isPutBack = job.on_error === "abort";
+  const stays = [
+    ...(own.some((column) => isNew(column) && !isShadow(column)) ? ["its new columns were dropped"] : []),
+    ...(own.some(isShadow) ? ["its views keep their previous rows and values"] : []),
+    ...(own.some((column) => !isNew(column) && isPutBack) ? ["every row has its previous value again"] : []),
+    ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
+  ];
+  const isOfUpdate = job.kind !== "recompute" || job.undo.length > 0;
   return {
     code: "job_cancelled",
-    detail: `The ${job.kind} of table ${job.table_name} was cancelled: ${stays}.`,
-    hint: "To run it, start it again.",
+    detail: `The ${job.kind} of table ${job.table_name} was cancelled${stays.length === 0 ? "" : `: ${stays.join(", and ")}`}.`,
+    hint: isOfUpdate
+      ? "To run it, update the tables again: cli schema update <file> <target>"
+      : `To run it: cli recompute <target>/${job.table_name}`,
     meta: { table: job.table_name, job: job.id },
   };
 }

@@ -251,6 +251,24 @@ test("when the daemon ends, names the command that continues the job", async () 
   expect(ran.stderr).toContain("cli jobs list main");
 });
 
+test("a cancelled recompute names the command that starts it again", async () => {
+  const recompute = async () => {
+    throw appError("job_cancelled", { detail: "The recompute was cancelled.", hint: "cli recompute <target>/docs" });
+  };
+  const ran = await runCli("recompute main.docs summary --no-cascade -f", { client: { ...daemon(), recompute } });
+  expect(ran.stderr).toContain("hint: To run it: cli recompute main.docs summary --no-cascade\n");
+});
+
+test("a recompute that PostgreSQL's end cuts off names its job", async () => {
+  const recompute: ReturnType<typeof daemon>["recompute"] = async (_request, options) => {
+    options?.onProgress?.(PROGRESS);
+    throw appError("commit_unknown", { detail: "It broke.", hint: "Check whether the row exists." });
+  };
+  const ran = await runCli("recompute main.docs summary -f", { client: { ...daemon(), recompute } });
+  expect(ran.stderr).toContain("error: PostgreSQL stopped or restarted. The job 019a continues when it runs.");
+  expect(ran.stderr).toContain("hint: See the progress: cli jobs list main\n");
+});
+
 test("counts rows added during a fill within all rows", async () => {
   const recompute: ReturnType<typeof daemon>["recompute"] = async (_request, options) => {
     options?.onProgress?.({ ...PROGRESS, rows_done: 1203 });

@@ -1,4 +1,4 @@
-import { type AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import type { OnError, RecomputePlan, RecomputeResult } from "@appdb/contract/jobs";
 import { isHosted, parseTablePath, shownTablePath } from "@appdb/contract/names";
 import type { RecomputePlanRequest } from "@appdb/contract/routes/local";
@@ -10,7 +10,7 @@ import { describeOutdated } from "../../output/outdated-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
 import { findProject } from "../../project/find-project.ts";
-import { followJobs, isBroken } from "../broken-work.ts";
+import { followJobs, isBroken, wasCancelled } from "../broken-work.ts";
 import { DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -99,6 +99,8 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     const jobs = followJobs(path.target.text, showProgress(ctx.out, flags.json, "computing"));
     const result = await work.recompute(recomputeRequest, jobs.onProgress).catch((error: unknown) => {
       if (ctx.signal.aborted) throw jobContinues(path.target.text, work.worker, error);
+      if (error instanceof AppError && error.code === "job_cancelled")
+        throw wasCancelled(error, commandLine(commandWords(flags, table, columns)));
       if (!isBroken(error)) throw error;
       const explained = jobs.explain(error);
       if (explained !== undefined) throw explained;

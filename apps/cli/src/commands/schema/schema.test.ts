@@ -276,6 +276,21 @@ describe("schema update", () => {
     );
   });
 
+  test("a cancelled fill names the command that starts it again", async () => {
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async () => {
+        throw appError("job_cancelled", {
+          detail: "The fill was cancelled.",
+          hint: "cli schema update <file> <target>",
+        });
+      },
+    };
+    expect((await runCli("schema update app.py main --on-error ignore", { client })).stderr).toContain(
+      "error: The fill was cancelled.\nhint: To run it: cli schema update app.py main --on-error ignore\n",
+    );
+  });
+
   test("Ctrl-C during a fill explains that it continues and exits with 130", async () => {
     const interrupt = new AbortController();
     const client = {
