@@ -281,7 +281,7 @@ test("counts rows added during a fill within all rows", async () => {
     },
   });
   expect(ran.exit).toBe(0);
-  expect(said.join("")).toContain("1203 of 1203 rows (100 %)");
+  expect(said.join("")).toContain("1203 of 1203 rows (100 %), 2 cells failed, putting values in place");
 });
 
 test("lists jobs with progress and cancelled ones as such", async () => {
@@ -302,6 +302,11 @@ test("lists jobs with progress and cancelled ones as such", async () => {
   };
   const ran = await runCli("jobs list main", { client: { jobList: async () => [job] } });
   expect(ran.stdout).toContain("recompute  ending  main/docs (summary, loud)  500 of 1200 rows, 4 failed");
+  const more = { ...job, rows_done: 1203, is_cancelled: false };
+  const placing = await runCli("jobs list main", { client: { jobList: async () => [more] } });
+  expect(placing.stdout).toContain(
+    "running  main/docs (summary, loud)  1203 of 1203 rows, 4 failed, putting values in place",
+  );
   const request = {
     ...job,
     kind: "background" as const,
