@@ -124,7 +124,7 @@ test("local and hosted targets give the same answers", async () => {
   expect(here.length).toBeGreaterThan(40);
   for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
   expect(there.length).toBe(here.length);
-}, 180_000);
+}, 300_000);
 
 /** `bring` updates the target to the current files. */
 async function journey(
@@ -191,7 +191,7 @@ async function journey(
   await run(`jobs cancel ${target} 000`);
   await ask("POST", "/notes/remove", { number: 20 });
 
-  // Tables and rows as people read them.
+  // Tables and rows as people read them (reading-data.md).
   for (const words of [
     `ls ${target}`,
     `ls ${target} --tree`,

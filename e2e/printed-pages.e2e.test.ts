@@ -36,6 +36,7 @@ const ELSEWHERE = {
   "docs/queries.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/queries-over-http.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/quickstart.md": "e2e/wheel.e2e.test.ts",
+  "docs/reading-data.md": "e2e/both-targets.e2e.test.ts",
   "docs/resource-pools.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/routes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { manifestSchema } from "./manifest.ts";
+import { wrongName } from "./manifest-names.ts";
 import { VERSION } from "./version.ts";
 
 const SOURCE = { file: "app.py", line: 3 };
@@ -52,4 +53,75 @@ test.each([
 ])("refuses %s with its place", (_what, document, place) => {
   const { error } = manifestSchema.safeParse(document);
   expect(error?.issues.map((issue) => issue.path)).toEqual([place]);
+});
+
+type Changed = { name: string; columns: Record<string, unknown>[]; indexes: unknown[]; view?: unknown };
+
+/** What a manifest says whose only table a test changes. */
+function withTable(change: (table: Changed) => void) {
+  const document = aDocument(call("string.upper")) as { tables: Changed[] };
+  for (const table of document.tables) change(table);
+  const { error } = manifestSchema.safeParse(document);
+  return error === undefined ? "accepted" : wrongName(error);
+}
+
+const ITERATOR = { fn: "udfs:parts", is_udf: true, args: [], kwargs: {}, text: "parts()" };
+const OF_DOCS = { base: "docs", filter: null, columns: null };
+const BTREE = { kind: "btree", columns: ["title"], source: SOURCE };
+
+/** How each part of a table gets a name. */
+const NAMED = {
+  "a table": (table: Changed, name: string) => Object.assign(table, { name }),
+  "a view": (table: Changed, name: string) => Object.assign(table, { name, view: OF_DOCS }),
+  "a column": (table: Changed, name: string) => Object.assign(table.columns[1] ?? {}, { name }),
+  "an index": (table: Changed, name: string) => table.indexes.push({ ...BTREE, name }),
+  "an output": (table: Changed, name: string) => {
+    const output = { name, type: { kind: "string" }, nullable: false, is_stored: true };
+    table.view = { ...OF_DOCS, iterator: { ...ITERATOR, outputs: [output] } };
+  },
+};
+const PARTS = Object.entries(NAMED);
+
+test.each(PARTS)("accepts the names of %s that the library accepts", (_what, give) => {
+  for (const name of ["a", "title_2", "x".repeat(63), "first", "made", "new"]) {
+    expect([name, withTable((table) => give(table, name))]).toEqual([name, "accepted"]);
+  }
+});
+
+test.each(PARTS)("refuses a name of %s that the library refuses", (what, give) => {
+  const wrong = ["", "\0", "a\0", "#shadow 1", "docs.title", "(rows)", 'a"b', "a.b; drop", "$1 \\ ' -- x", "Title"];
+  for (const name of [...wrong, "é", "1a", "_row", "_errors", "_base_row", "_embedding_x", "x".repeat(64)]) {
+    const refused = withTable((table) => give(table, name));
+    expect([name, refused]).toEqual([
+      name,
+      expect.objectContaining({
+        code: "app_invalid",
+        message: expect.stringContaining(` cannot be the name of ${what}: `),
+      }),
+    ]);
+  }
+});
+
+test("says why names of the engine are refused", () => {
+  const said = (what: keyof typeof NAMED, name: string) => String(withTable((table) => NAMED[what](table, name)));
+  expect(said("a column", "_base_row")).toContain(
+    "app.py:3: '_base_row' cannot be the name of a column: it is reserved.",
+  );
+  expect(said("a column", "ctid")).toContain("'ctid' cannot be the name of a column: it is reserved.");
+  expect(said("an output", "pos")).toContain("'pos' cannot be the name of an output: it is the number of the row.");
+  expect(said("an output", "a\0b")).toContain("'a\\u0000b'");
+  expect(said("an index", "by-title")).toBe("accepted");
+});
+
+test("the hidden column of an embedding index keeps its name, and another hidden one does not", () => {
+  const hidden = (name: string) =>
+    withTable((table) => Object.assign(table.columns[1] ?? {}, { name, is_hidden: true }));
+  expect(hidden(`_embedding_${"x".repeat(49)}_2`)).toBe("accepted");
+  for (const name of ["_row", "_embedding_", "_embedding_a.b", "#shadow 1"]) {
+    expect(hidden(name)).toMatchObject({ code: "app_invalid" });
+  }
+});
+
+test("a wrong member of a manifest is not a wrong name", () => {
+  expect(withTable((table) => Object.assign(table, { surprise: 1 }))).toBeUndefined();
 });

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
+import { checkNames } from "./manifest-names.ts";
 import { querySchema } from "./query.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 import { MAX_NAMES, madeRowsSchema, viewSchema } from "./views.ts";
@@ -104,7 +105,8 @@ export const tableSchema = z
     renamed_from: z.string().nullable().default(null),
     source: sourceSchema,
   })
-  .refine(({ columns, view }) => view !== undefined || columns.length > 0, "has no column");
+  .refine(({ columns, view }) => view !== undefined || columns.length > 0, "has no column")
+  .superRefine(checkNames);
 
 export const parameterSchema = z.strictObject({
   name: z.string(),

@@ -63,7 +63,7 @@ export type ServiceName = Branded<
 
 /** Names that would collide with names of PostgreSQL or the engine. */
 const RESERVED: Readonly<Record<NameKind, readonly string[]>> = {
-  column: ["_row", "_errors"],
+  column: ["_row", "_errors", "_base_row", "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"],
   table: [],
   folder: ["appdb", "public", "information_schema"],
   service: [],
@@ -233,7 +233,8 @@ const EXAMPLES: Readonly<Record<NameKind, string>> = {
   organization: "acme",
 };
 
-function findNameProblem(kind: NameKind, name: string): string | undefined {
+/** Why a name in lower case is not valid; undefined for a valid one. */
+export function findNameProblem(kind: NameKind, name: string): string | undefined {
   if (name === "") return "it is empty";
   if (RESERVED[kind].includes(name) || (kind === "folder" && name.startsWith("pg_"))) return "it is reserved";
   if (kind === "organization") {
@@ -385,7 +386,7 @@ function refuseVersion(text: string): void {
 }
 
 /** Text for a message: one line, shortened, with control characters visible. */
-function shown(text: string): string {
+export function shown(text: string): string {
   const line = JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text).slice(1, -1);
   return line.replaceAll('\\"', '"');
 }

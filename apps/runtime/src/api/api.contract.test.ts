@@ -227,6 +227,12 @@ test("refuses strangers, older commands and invalid manifests", { timeout: TIMEO
   await expect(client.call("schemaPlan", { body: { target: "strangers", manifest: unknown } })).rejects.toMatchObject({
     code: "manifest_invalid",
   });
+  const tables = app.manifest.tables.map((table) => ({ ...table, name: "_errors" }));
+  const named = { ...app.manifest, tables };
+  await expect(client.call("schemaPlan", { body: { target: "strangers", manifest: named } })).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("'_errors' cannot be the name of a table"),
+  });
   await expect(
     client.call("schemaPlan", { body: { target: "no target!", manifest: app.manifest } }),
   ).rejects.toMatchObject({

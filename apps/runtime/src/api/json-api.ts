@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import { MANIFEST_VERSION } from "@appdb/contract/manifest";
+import { wrongName } from "@appdb/contract/manifest-names";
 import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
 import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { explainFullDisk } from "@appdb/engine/answers/answers";
@@ -52,7 +53,7 @@ function headersOf(reply: FastifyReply): Record<string, string> {
 
 const MAX_ERRORS = 20;
 
-/** Parses a client's input. @throws invalid_request, manifest_invalid, manifest_too_new */
+/** Parses a client's input. @throws invalid_request, manifest_invalid, manifest_too_new, app_invalid for a name in a manifest */
 function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -61,6 +62,8 @@ function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
     ? "manifest_invalid"
     : "invalid_request";
   refuseNewerManifest(value);
+  const refused = wrongName(parsed.error);
+  if (refused !== undefined) throw refused;
   const errors = issues.slice(0, MAX_ERRORS).map((issue) => ({
     pointer: `/${issue.path.map(String).join("/")}`,
     detail: issue.message,

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { wrongName } from "@appdb/contract/manifest-names";
 import type { Logger } from "@appdb/engine/ports";
 import { readManifest, withoutPaths } from "@appdb/python-runtime/workers/read-manifest";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
@@ -44,6 +45,8 @@ export class TreeManifests {
     });
     const parsed = manifestSchema.safeParse(document);
     if (!parsed.success) {
+      const refused = wrongName(parsed.error);
+      if (refused !== undefined) throw refused;
       throw appError("manifest_invalid", {
         detail: "The library in the application's environment wrote an invalid manifest.",
         hint: "Upgrade it there: pip install --upgrade appdb",

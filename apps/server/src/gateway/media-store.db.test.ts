@@ -51,7 +51,7 @@ async function tokensOf(id: string): Promise<StoreTokens> {
 }
 
 const GET: StorePermit = { action: "get", key: "k", type: "image/png", name: "a.png" };
-const PUT: StorePermit = { action: "put", name: "a.png", bytes: BYTES, sha256: null };
+const PUT: StorePermit = { action: "put", name: "a.png", is_new: true, bytes: BYTES, sha256: null };
 
 const addressOf = (token: string, url = database.url) => `${url}/_media/a.png?${token}`;
 

@@ -2,7 +2,7 @@ import type { Manifest, ManifestRoute } from "@appdb/contract/manifest";
 import type { TablePlan } from "@appdb/contract/plan";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 import type { TableIncompatibility } from "@appdb/contract/routes/pod";
-import { aManifest, aRowRoute } from "@appdb/testkit/manifest-builder";
+import { aColumn, aManifest, aRowRoute, aTable, aUuid7Key } from "@appdb/testkit/manifest-builder";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { sql } from "kysely";
 import { addRelease, markServed } from "../control-plane/services/releases.ts";
@@ -14,14 +14,15 @@ import { digestOf } from "./tar.ts";
 
 const source = { file: "app.py", line: 1 };
 
-/** An application with a service of each name, each with these routes. */
+/** An application with the table `docs` and a service of each name, each with these routes. */
 export function anApplication(
   names: readonly string[] = ["ingest"],
   routes: readonly ManifestRoute[] = [aRowRoute("docs", ["title"], ["id"])],
   parts: Partial<Manifest> = {},
 ): Manifest {
   const services = names.map((name) => ({ name, prefix: "", routes: [...routes], source }));
-  return aManifest({ services, modules: [{ path: "app.py", sha256: digestOf("app") }], ...parts });
+  const tables = [aTable("docs", [aUuid7Key(), aColumn("title", "string", { nullable: true })])];
+  return aManifest({ services, tables, modules: [{ path: "app.py", sha256: digestOf("app") }], ...parts });
 }
 
 /** A database whose pod reads application files as configured by the test. */

@@ -90,21 +90,21 @@ function rowsFunction(view: CatalogTable, base: CatalogTable): string {
   const target = quoteTable(view);
   return triggerFunction(
     functionName(view.id, "rows"),
-    // Columns of the view can have the names of variables. No declared column has the name of the one in the query.
+    // No column of a view has a name like those of the variables. Columns can have the names of others, such as tg_op.
     `#variable_conflict use_column
 declare
-  given json := new.${column};
-  "#first" text := uuidv7();
-  made bigint;
+  "(given)" json := new.${column};
+  "(first)" text := uuidv7();
+  "(made)" bigint;
 begin
-  if tg_op = 'UPDATE' and (given is null or json_typeof(given) = 'object') then
+  if tg_op = 'UPDATE' and ("(given)" is null or json_typeof("(given)") = 'object') then
     delete from ${target} where ${quoteIdent(BASE_ROW)} = new.${identity};
   end if;
-  if json_typeof(given) = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
+  if json_typeof("(given)") = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
     insert into ${target} ("_row", ${quoteIdent(BASE_ROW)}, ${names.join(", ")}, _errors)
-    select (left("#first", 31) || lpad(to_hex(pos), 5, '0'))::uuid, new.${identity}, ${names.join(", ")}, _errors from ${source};
-    get diagnostics made = row_count;
-    new.${column} := to_json(made);
+    select (left("(first)", 31) || lpad(to_hex(pos), 5, '0'))::uuid, new.${identity}, ${names.join(", ")}, _errors from ${source};
+    get diagnostics "(made)" = row_count;
+    new.${column} := to_json("(made)");
   end if;
   return new;
 end`,
@@ -134,7 +134,7 @@ function rowsSource(view: CatalogTable, base: CatalogTable): string {
     return `${fromTransport(value, type)} as ${quoteIdent(name)}`;
   });
   const made = `(select ${["u.pos", ...values, "(g.errors -> u.pos::text)::jsonb as _errors"].join(", ")}
-      from json_to_record(given) as g(rows bigint, given json, computed json, errors json),
+      from json_to_record("(given)") as g(rows bigint, given json, computed json, errors json),
         rows from (${["generate_series(0, g.rows - 1)", ...lists].join(", ")})
           as u(${["pos", ...sent.map(({ name }) => quoteIdent(name))].join(", ")})) as made`;
   const steps = [...bySql].map(([name, sql], at) => `lateral (select ${sql} as ${quoteIdent(name)}) as step${at + 1}`);

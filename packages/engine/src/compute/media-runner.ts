@@ -15,6 +15,7 @@ import type {
   UdfRunner,
 } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
+import { limited } from "./limited.ts";
 
 /** The places of a graph's media: inputs that are files, steps that make some. */
 interface MediaPlaces {
@@ -347,23 +348,6 @@ function givenFile({ graph, places, row, located }: Computed, step: string, path
   const own = places.inputs.find((at) => graph.inputs[at]?.name === step && isFile(at));
   const cell = row[own ?? places.inputs.find(isFile) ?? -1];
   return typeof cell === "string" ? cell : undefined;
-}
-
-/** The function with at most `max` calls at once; others wait in order. */
-function limited<A extends unknown[], T>(run: (...args: A) => Promise<T>, max: number): (...args: A) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (...args) => {
-    if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await run(...args);
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
 }
 
 function skippedBy(reads: readonly string[], errors: Errors): UdfError | undefined {

@@ -4,7 +4,7 @@ import { call, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { asMade, madeRowsExpr } from "../expressions/made-rows.ts";
 import { JSON_TYPE, STRING_TYPE } from "../kinds/kinds.ts";
-import type { UdfGraph } from "../ports.ts";
+import type { UdfGraph, UdfRunner } from "../ports.ts";
 import { withMadeRows } from "./rows-runner.ts";
 
 const MADE = new Set(["pos", "word"]);
@@ -118,4 +118,64 @@ test("a graph without such columns runs unchanged, in batches too", async () => 
   while (batch.ready < 2) await batch.wait(100, new AbortController().signal);
   expect(batch.columns[0]).toEqual(["Ta", "Tb"]);
   expect(batch.columns[1]?.map((text) => JSON.parse(String(text)).given.word)).toEqual([["x"], ["x"]]);
+});
+
+test("many made rows are computed in parts, of which few run at once", async () => {
+  const words = Array.from({ length: 1_001 }, (_none, at) => `w${at}`);
+  const sizes: number[] = [];
+  let [running, most] = [0, 0];
+  const fake = createFakeUdfRunner({
+    title: () => "T",
+    "w.(rows)": () => rowsText(words),
+    async loud({ word }) {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return `${word}!`;
+    },
+  });
+  const counted: UdfRunner = {
+    ...fake,
+    runBatch(graph, columns, rows) {
+      sizes.push(rows);
+      return fake.runBatch(graph, columns, rows);
+    },
+  };
+  const graph = graphOf([], [{ name: "loud", expr: udf("app:loud", "string", made(col("word", "string"))) }]);
+  const runner = withMadeRows(counted);
+  const results = await Promise.all(Array.from({ length: 20 }, () => runner.run(graph, ["a"])));
+  expect(Math.max(...sizes)).toBe(250);
+  expect(most).toBeLessThanOrEqual(8 * 250);
+  for (const { values } of results) {
+    expect(JSON.parse(String(values[1])).computed.loud).toEqual(words.map((word) => `${word}!`));
+  }
+});
+
+test("rows whose values have too many bytes are not made, and long values of the row above are sent in small parts", async () => {
+  const words = Array.from({ length: 300 }, (_none, at) => `w${at}`);
+  const sizes: number[] = [];
+  const graph = graphOf([
+    { name: "of", expr: call("op.add", "string", made(col("word", "string")), col("title", "string")) },
+  ]);
+  const runWith = async (title: string, of: FakeStep) => {
+    const fake = createFakeUdfRunner({ title: () => title, "w.(rows)": () => rowsText(words), of });
+    const counted: UdfRunner = {
+      ...fake,
+      runBatch(inner, columns, rows) {
+        sizes.push(rows);
+        return fake.runBatch(inner, columns, rows);
+      },
+    };
+    return await withMadeRows(counted).run(graph, ["a"]);
+  };
+  const title = "t".repeat(400_000);
+  const { errors, values } = await runWith(title, (row) => `${row.word}${row["^title"]}`);
+  expect(values).toEqual([title, null]);
+  expect(errors?.["w.(rows)"]?.message).toBe(
+    "the values of the rows that one row makes have more than 64 MB, the maximum",
+  );
+  expect(Math.max(...sizes)).toBe(19);
+  expect(sizes.length * 19).toBeLessThan(200);
+  expect((await runWith(title, ({ word }) => String(word))).errors).toBeNull();
 });

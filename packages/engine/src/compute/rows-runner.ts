@@ -17,6 +17,7 @@ import { literalValue, toSqlText } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise } from "./batch-results.ts";
 import { type CellErrors, ownErrors, spreadErrors } from "./cell-errors.ts";
+import { limited } from "./limited.ts";
 
 /** The parent's step that makes rows, and the graph that computes their columns in Python; null without any. */
 interface Maker {
@@ -36,6 +37,16 @@ interface Makers {
 
 /** Interval of the checks for unfinished rows. */
 const LOOK_MS = 1_000;
+/** Rows of one batch whose iterators run at once. */
+const ROWS_AT_ONCE = 4;
+/** Made rows that are computed together, and how many such parts of all requests and jobs run at once: made rows may not
+ *  fill the queue of the workers. */
+const PART_ROWS = 250;
+const PARTS_AT_ONCE = 8;
+/** Maximum bytes of the values of a part that come from the row above, which are sent with each made row. */
+const PART_BYTES = 8_000_000;
+/** Maximum bytes of all values of the rows that one row makes. */
+export const MAX_MADE_BYTES = 64_000_000;
 
 /**
  * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
@@ -53,17 +64,28 @@ export function withMadeRows(runner: UdfRunner): UdfRunner {
     }
     return makers;
   };
+  const runPart: RunPart = async (graph, columns, rows, signal) => {
+    const batch = outer.runBatch(graph, columns, rows);
+    while (batch.ready < rows) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+    return batch;
+  };
+  const runLeaf = limited(runPart, PARTS_AT_ONCE);
+  // A part whose rows make rows waits for other parts, so it does not count itself.
+  const runAny: RunPart = (graph, ...rest) => (makersOf(graph) === null ? runLeaf : runPart)(graph, ...rest);
   const run: UdfRunner["run"] = async (graph, row, signal) => {
     const makers = makersOf(graph);
     if (makers === null) return runner.run(graph, row, signal);
     let result = await runner.run(makers.inner, row, signal);
-    for (const maker of makers.makers) result = await complete(outer, maker, row, result, signal);
+    for (const maker of makers.makers) result = await complete(runAny, maker, row, result, signal);
     return result;
   };
   const outer: UdfRunner = {
     run,
+    // Rows that make rows wait for those, so each batch counts its own.
     runBatch: (graph, columns, rows) =>
-      makersOf(graph) === null ? runner.runBatch(graph, columns, rows) : runRowWise(run, graph, columns, rows),
+      makersOf(graph) === null
+        ? runner.runBatch(graph, columns, rows)
+        : runRowWise(limited(run, ROWS_AT_ONCE), graph, columns, rows),
     start: () => runner.start(),
     fold: (aggregation) => runner.fold(aggregation),
     stats: () => runner.stats(),
@@ -115,7 +137,7 @@ function aboveName(name: string): string {
 
 /** Adds the columns that Python computes to the outputs of an iterator. */
 async function complete(
-  runner: UdfRunner,
+  runPart: RunPart,
   { at, step, made, graph, given }: Maker,
   row: readonly EngineValue[],
   result: UdfResult,
@@ -123,6 +145,7 @@ async function complete(
 ): Promise<UdfResult> {
   const text = result.values[at];
   if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
+  if (text.length > MAX_MADE_BYTES) return tooLarge(result, at, step.name);
   const isWhole = graph === null && !made.for_response && !made.outputs.some(travelsAsText);
   if (isWhole) return result;
   const { rows: count, given: givenValues } = JSON.parse(text) as RowsText;
@@ -135,11 +158,11 @@ async function complete(
   let errors: UdfBatch["errors"] = new Map();
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
-    const inputs = [numbers, ...outputs.map((one) => one.values), ...above.map((value) => numbers.map(() => value))];
-    const batch = runner.runBatch(graph, inputs, count);
-    while (batch.ready < count) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
-    computed.push(...graph.steps.map((one, place) => ({ ...one, values: batch.columns[place] ?? [] })));
-    errors = batch.errors;
+    const own = [numbers, ...outputs.map((one) => one.values)];
+    const found = await computeParts(runPart, graph, { own, above, count, bytes: text.length }, signal);
+    if (found === undefined) return tooLarge(result, at, step.name);
+    computed.push(...graph.steps.map((one, place) => ({ ...one, values: found.columns[place] ?? [] })));
+    errors = found.errors;
   }
   const values = [...result.values];
   if (made.for_response) {
@@ -153,6 +176,69 @@ async function complete(
     values[at] = `${text.slice(0, -1)},${JSON.stringify(added).slice(1)}`;
   }
   return { ...result, values, errors: withFirst(result.errors, step.name, errors) };
+}
+
+/** Computes the columns of made rows, or of a part of them. */
+type RunPart = (
+  graph: UdfGraph,
+  columns: readonly (readonly EngineValue[])[],
+  rows: number,
+  signal: AbortSignal | undefined,
+) => Promise<Pick<UdfBatch, "columns" | "errors">>;
+
+interface PartsInput {
+  /** The numbers and outputs of the rows. */
+  readonly own: readonly (readonly EngineValue[])[];
+  /** Values of the row above, equal for all. */
+  readonly above: readonly EngineValue[];
+  readonly count: number;
+  /** Bytes of the outputs. */
+  readonly bytes: number;
+}
+
+/** Computes made rows part by part. Undefined when their values have too many bytes. */
+async function computeParts(
+  runPart: RunPart,
+  graph: UdfGraph,
+  { above, bytes: given, count, own }: PartsInput,
+  signal: AbortSignal | undefined,
+): Promise<Pick<UdfBatch, "columns" | "errors"> | undefined> {
+  const repeated = above.reduce<number>((sum, value) => sum + bytesOf(value), 1);
+  const size = Math.max(1, Math.min(PART_ROWS, Math.floor(PART_BYTES / repeated)));
+  const columns = graph.steps.map((): EngineValue[] => []);
+  const errors = new Map<number, Readonly<Record<string, UdfError>>>();
+  let bytes = given;
+  for (let from = 0; from < count; from += size) {
+    const rows = Math.min(size, count - from);
+    const inputs = [
+      ...own.map((values) => values.slice(from, from + rows)),
+      ...above.map((value) => new Array<EngineValue>(rows).fill(value)),
+    ];
+    const part = await runPart(graph, inputs, rows, signal);
+    for (const [place, column] of columns.entries()) {
+      for (const value of part.columns[place] ?? []) {
+        bytes += bytesOf(value);
+        column.push(value);
+      }
+    }
+    for (const [row, found] of part.errors) errors.set(from + row, found);
+    if (bytes > MAX_MADE_BYTES) return undefined;
+  }
+  return { columns, errors };
+}
+
+function bytesOf(value: EngineValue): number {
+  if (typeof value === "string") return value.length;
+  return value instanceof Uint8Array ? value.byteLength : 8;
+}
+
+/** A row without made rows, since these would have too many bytes. */
+function tooLarge(result: UdfResult, at: number, column: string): UdfResult {
+  const megabytes = MAX_MADE_BYTES / 1_000_000;
+  const message = `the values of the rows that one row makes have more than ${megabytes} MB, the maximum`;
+  const error: UdfError = { kind: "raised", function: column, type: "ValueError", message, at: null };
+  const values = result.values.map((value, place) => (place === at ? null : value));
+  return { ...result, values, errors: { ...result.errors, [column]: error } };
 }
 
 /** A column of made rows. */

@@ -16,6 +16,7 @@ export type MadeRowsWriter = (row: Row, signal: AbortSignal | undefined) => Prom
 
 /** Interval of the checks for unfinished rows. */
 const LOOK_MS = 1_000;
+const PART_ROWS = 250;
 
 type Columns = ReadonlyMap<string, readonly EngineValue[]>;
 
@@ -46,11 +47,18 @@ export function compileMadeRows(
 
   const compute = async (columns: Map<string, readonly EngineValue[]>, count: number, signal?: AbortSignal) => {
     const given = inputs.map(({ name }) => columns.get(name) ?? []);
-    const batch = context.udf().runBatch(graph, given, count);
-    while (batch.ready < count) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
-    const [first] = [...batch.errors].sort(([a], [b]) => a - b);
-    if (first !== undefined) throw cellError(of, first[1]);
-    for (const [step, { name }] of made.computed.entries()) columns.set(name, batch.columns[step] ?? []);
+    const found = made.computed.map((): EngineValue[] => []);
+    // Part by part: the rows of one response do not fill the queue of the workers.
+    for (let from = 0; from < count; from += PART_ROWS) {
+      const rows = Math.min(PART_ROWS, count - from);
+      const part = given.map((values) => values.slice(from, from + rows));
+      const batch = context.udf().runBatch(graph, part, rows);
+      while (batch.ready < rows) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+      const [first] = [...batch.errors].sort(([a], [b]) => a - b);
+      if (first !== undefined) throw cellError(of, first[1]);
+      for (const [step, column] of found.entries()) column.push(...(batch.columns[step] ?? []));
+    }
+    for (const [step, { name }] of made.computed.entries()) columns.set(name, found[step] ?? []);
   };
 
   return async (row, signal) => {

@@ -184,6 +184,43 @@ test("with if-none-match: * a put replaces nothing", async () => {
   expect((await get("a.txt")).bytes.toString()).toBe("one");
 });
 
+test("an address that was given for a new name replaces nothing, and takes equal content again", async () => {
+  const [one, two] = [Buffer.from("one!"), Buffer.from("two!")];
+  const [early, late] = [await putAddress("a.txt", two), await putAddress("a.txt", one)];
+  for (let at = 0; at < 2; at += 1) expect((await ask(late, { method: "PUT", body: one })).status).toBe(201);
+  expect(await ask(early, { method: "PUT", body: two })).toMatchObject({
+    status: 412,
+    json: { code: "media_exists", hint: expect.stringContaining("ask for a new address") },
+  });
+  expect(await ask(late, { method: "PUT", body: two })).toMatchObject({ status: 412 });
+  expect((await get("a.txt")).bytes).toEqual(one);
+  const [renewed] = await store.write([{ name: "a.txt", bytes: 4 }], 60);
+  expect(renewed?.replaces).toBe(true);
+  expect((await ask(renewed?.address, { method: "PUT", body: two })).status).toBe(201);
+  expect((await get("a.txt")).bytes).toEqual(two);
+});
+
+test("an address for a new name takes a file whose name was removed meanwhile", async () => {
+  const address = await putAddress("a.txt", Buffer.from("two!"));
+  await put("a.txt", Buffer.from("one"));
+  await store.remove(["a.txt"], undefined);
+  expect((await ask(address, { method: "PUT", body: Buffer.from("two!") })).status).toBe(201);
+});
+
+test("a name that gets stored content twice in one request is announced as replaced", async () => {
+  await put("a.png", PNG);
+  const other = Buffer.from("other");
+  await put("b.txt", other);
+  const of = (content: Buffer) => ({ name: "new", bytes: content.length, sha256: hashOf(content) });
+  const written = await store.write([of(PNG), of(PNG), of(other)], 60);
+  expect(written.map(({ is_same: isSame, replaces }) => [isSame, replaces])).toEqual([
+    [false, false],
+    [true, false],
+    [false, true],
+  ]);
+  expect((await get("new")).bytes).toEqual(other);
+});
+
 test.each([
   ["more bytes than announced", Buffer.from("12345"), undefined, "media_invalid"],
   ["fewer bytes than announced", Buffer.from("123"), undefined, "media_invalid"],

@@ -182,11 +182,14 @@ export class ManagedStore implements AsyncDisposable {
       const stored = await this.#findStored(file);
       if (stored === undefined) bytes += file.bytes;
       await this.#room.require(bytes);
-      const permit: StorePermit = { action: "put", name: file.name, bytes: file.bytes, sha256: file.sha256 ?? null };
-      const address = stored === undefined ? addressOf(tokens.make(permit, expiresS), file.name ?? "file") : null;
-      const present = file.name === null ? undefined : keys.get(file.name);
+      const { bytes: size, name, sha256 = null } = file;
+      const present = name === null ? undefined : keys.get(name);
+      const isNew = name !== null && present === undefined;
+      const permit: StorePermit = { action: "put", name, is_new: isNew, bytes: size, sha256 };
+      const address = stored === undefined ? addressOf(tokens.make(permit, expiresS), name ?? "file") : null;
       const isSame = stored !== undefined && present === stored.key;
-      if (stored !== undefined && !isSame) await this.#give(stored, false);
+      if (stored !== undefined && !isSame) await this.#give(stored, isNew ? "new" : "any");
+      if (stored !== undefined && name !== null) keys.set(name, stored.key);
       files.push({ stored: stored ?? null, is_same: isSame, replaces: present !== undefined && !isSame, address });
     }
     return files;
@@ -249,7 +252,9 @@ export class ManagedStore implements AsyncDisposable {
       claim.recorded();
       const content = { ...(await fileContent(path)), is_movable: true };
       await store.put(key, content, { content_type: type, sha256, signal: request.signal });
-      await this.#give({ name, key, type }, request.headers["if-none-match"] === "*");
+      const isUntaken = request.headers["if-none-match"] === "*";
+      const place = permit.is_new ? "new" : "any";
+      await this.#give({ name, key, type }, isUntaken ? "untaken" : place);
       return { name, key, bytes: permit.bytes, type, sha256 };
     } catch (error) {
       throw isDiskFull(error) ? this.#full("the disk is full", error) : error;
@@ -293,12 +298,20 @@ export class ManagedStore implements AsyncDisposable {
     return { name, key: found.key, bytes, type, sha256 };
   }
 
-  /** @throws media_exists */
-  async #give({ key, name, type }: Omit<StoredFile, "bytes" | "sha256">, onlyNew: boolean): Promise<void> {
-    if (name === null || (await this.#options.names.give({ name, key, type }, onlyNew))) return;
+  /**
+   * Gives content a name. `new` is for a name that was free before: it may have this content now, and no other.
+   * @throws media_exists
+   */
+  async #give({ key, name, type }: Omit<StoredFile, "bytes" | "sha256">, to: "any" | "new" | "untaken") {
+    const { names, uri } = this.#options;
+    if (name === null || (await names.give({ name, key, type }, to !== "any"))) return;
+    if (to === "new" && (await names.find([name])).some((file) => file.key === key)) return;
     throw appError("media_exists", {
-      detail: `${this.#options.uri} has a file ${JSON.stringify(name)} already.`,
-      hint: "Choose another name, or send the request without the header if-none-match.",
+      detail: `${uri} has a file ${JSON.stringify(name)} already.`,
+      hint:
+        to === "new"
+          ? "Choose another name, or replace the file: ask for a new address, or run the command again."
+          : "Choose another name, or send the request without the header if-none-match.",
     });
   }
 

@@ -2,7 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import { expect, test } from "vitest";
 import { type StorePermit, StoreTokens } from "./store-tokens.ts";
 
-const PUT: StorePermit = { action: "put", name: "写真/a.jpg", bytes: 7, sha256: null };
+const PUT: StorePermit = { action: "put", name: "写真/a.jpg", is_new: true, bytes: 7, sha256: null };
 
 function refusalOf(work: () => unknown): string {
   try {

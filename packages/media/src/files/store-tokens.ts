@@ -18,6 +18,8 @@ export type StorePermit =
       readonly action: "put";
       /** Null: the store names the file by its content. */
       readonly name: string | null;
+      /** Whether no file had the name. The put then replaces none, because the audit log has no entry of it. */
+      readonly is_new: boolean;
       /** Of the whole file. */
       readonly bytes: number;
       /** Hex; null for any content. */

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { wrongName } from "@appdb/contract/manifest-names";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
 import { checkEnvironment } from "../environments/check-environment.ts";
 import { takeManifest, type WrittenManifest } from "../workers/read-manifest.ts";
@@ -30,6 +31,8 @@ export const DOCUMENT_TASKS = {
   readManifest({ app_file: appFile, python, written }: ManifestOutput): Manifest {
     const parsed = manifestSchema.safeParse(takeManifest({ app_file: appFile, runtime: { python } }, written));
     if (parsed.success) return parsed.data;
+    const refused = wrongName(parsed.error);
+    if (refused !== undefined) throw refused;
     const [first] = parsed.error.issues;
     const location = first === undefined ? "" : `/${first.path.map(String).join("/")}: ${first.message}`;
     throw appError("manifest_invalid", {

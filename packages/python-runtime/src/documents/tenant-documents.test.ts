@@ -136,6 +136,19 @@ test("refuses an invalid manifest with the location", async () => {
   });
 });
 
+test("refuses a name that no column can have as a mistake of the application", async () => {
+  const source = { file: "app.py", line: 7 };
+  const column = { nullable: false, primary_key: false, computed: null, comment: null, custom_metadata: null, source };
+  const columns = [{ ...column, name: "docs.title", type: { kind: "string" } }];
+  const table = { name: "docs", model: "Docs", comment: null, custom_metadata: null, columns, source };
+  const tables = JSON.stringify([{ ...table, primary_key: [], indexes: [], has_default_idxs: false }]);
+  await expect(documents.readManifest(manifestOf(`"tables":${tables},"modules":[]`), "acme")).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("app.py:7: 'docs.title' cannot be the name of a column: "),
+    hint: "Give it another name: a letter (a-z) first, then letters, digits and '_'.",
+  });
+});
+
 test("refuses a manifest of 7,000,000 wrong modules while the server keeps working", async () => {
   let turns = 0;
   const timer = setInterval(() => {

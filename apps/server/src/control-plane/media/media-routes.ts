@@ -11,9 +11,6 @@ export interface MediaRouteDeps extends FindPodDeps {
   readonly recordEvent: RecordEvent;
 }
 
-/** Names in the audit entry of replaced files. */
-const SHOWN_NAMES = 10;
-
 /** Passes on requests for the media store of a database to its pod. Files go by the gateway, to addresses that the pod signs. */
 export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): void {
   routes.add("mediaList", async ({ org, params, query, reply }) => {
@@ -63,10 +60,7 @@ export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): voi
     if (names.length > 0) {
       const event = { ...doneBy({ org, principal, client }), action: "media.replace", target: found.pod.uri } as const;
       // before the caller gets an address, because its put is between the gateway and the pod
-      await deps.recordEvent(deps.db, {
-        ...event,
-        detail: { files: names.length, names: names.slice(0, SHOWN_NAMES) },
-      });
+      await deps.recordEvent(deps.db, { ...event, detail: { files: names.length, names } });
     }
     return {
       files: files.map((file) => ({

@@ -1,3 +1,4 @@
+import { MAX_ADDRESSES } from "@appdb/contract/routes/media-files";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type DatabaseWithPod, openDatabaseWithPod } from "../../testing/databases.ts";
 import { sendJson } from "../../testing/fake-pod.ts";
@@ -9,7 +10,7 @@ const FILE = { name: "a.jpg", key: `aa/${HASH}.jpg`, bytes: 3, type: "image/jpeg
 
 let server: TestServer;
 let setup: DatabaseWithPod;
-let isReplaced = false;
+let replaced = 0;
 beforeAll(async () => {
   server = await openServer();
   setup = await openDatabaseWithPod(server);
@@ -35,9 +36,13 @@ beforeAll(async () => {
     if (route === "POST /v1/media/read") {
       return sendJson(response, { files: [{ ...FILE, address: "/_media/a.jpg?token" }] });
     }
+    if (replaced > 0) {
+      const file = { stored: null, is_same: false, replaces: true, address: "/_media/a.jpg?token" };
+      return sendJson(response, { files: Array(replaced).fill(file) });
+    }
     sendJson(response, {
       files: [
-        { stored: null, is_same: false, replaces: isReplaced, address: "/_media/a.jpg?token" },
+        { stored: null, is_same: false, replaces: false, address: "/_media/a.jpg?token" },
         { stored: FILE, is_same: true, replaces: false, address: null },
       ],
     });
@@ -93,26 +98,29 @@ test("the audit log says who removed files", async () => {
   });
 });
 
-test("the audit log says who replaces files, and nothing of new ones", async () => {
-  const replaced = async () => {
+test("the audit log says who replaces files, with all names, and nothing of new ones", async () => {
+  const replacements = async () => {
     const { json } = await server.ask("eventList", { as: setup.owner, params: { org: setup.org.name } } as never);
     return (json as { items: { action: string }[] }).items.filter(({ action }) => action === "media.replace");
   };
-  const before = (await replaced()).length;
+  const before = (await replacements()).length;
   await ask("mediaWrite", setup.member);
-  expect(await replaced()).toHaveLength(before);
-  isReplaced = true;
+  expect(await replacements()).toHaveLength(before);
+  const names = Array.from({ length: MAX_ADDRESSES }, (_, at) => `${at}.jpg`);
+  const body = { files: names.map((name) => ({ name, bytes: 3 })) };
+  const params = { org: setup.org.name, db: "main" };
+  replaced = names.length;
   try {
-    await ask("mediaWrite", setup.member);
+    await server.ask("mediaWrite", { as: setup.member, params, body } as never);
   } finally {
-    isReplaced = false;
+    replaced = 0;
   }
-  const after = await replaced();
+  const after = await replacements();
   expect(after).toHaveLength(before + 1);
   expect(after[0]).toMatchObject({
     actor: setup.member.email,
     target: `cloud://${setup.org.name}:main`,
-    detail: { files: 1, names: ["a.jpg"] },
+    detail: { files: MAX_ADDRESSES, names },
   });
 });
 

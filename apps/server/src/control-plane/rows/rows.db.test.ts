@@ -12,7 +12,17 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const TABLE = { path: "docs", view_of: null, columns: [], rows: 1, errors: 0, bytes: 8_192 };
+const TABLE = {
+  path: "docs",
+  view_of: null,
+  rows_by: null,
+  comment: null,
+  columns: [],
+  indexes: [],
+  rows: 1,
+  errors: 0,
+  bytes: 8_192,
+};
 
 const paramsOf = (setup: HostedDatabase, table = "docs") => ({ org: setup.org.name, db: "main", table });
 
