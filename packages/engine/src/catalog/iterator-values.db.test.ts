@@ -277,7 +277,9 @@ test("joins with an iterator view can compare and show columns of its base", asy
 
 test("columns that SQL computes with the rows can have any name, and read each other", async () => {
   await add({ id: 1, story: 'One é. "Two".' });
-  const { rows } = await tested.sql.query({ text: "select text, made, given, first, _row from sentences order by pos" });
+  const { rows } = await tested.sql.query({
+    text: "select text, made, given, first, _row from sentences order by pos",
+  });
   expect(rows.map((row) => row.slice(0, 4))).toEqual([
     ["One é.", "ONE É.", "ONE É.?One é.", "ONE É.?One é.!"],
     ['"Two".', '"TWO".', '"TWO".?"Two".', '"TWO".?"Two".!'],
