@@ -39,7 +39,7 @@ test("requests failing cells by their path within the database", async () => {
 test("a hosted recompute shows plan, progress and failure", async () => {
   at.answers.recomputePlan = () => ({ plan: PLAN });
   at.answers.recompute = async function* () {
-    yield { event: "progress", table: "docs", column: "loud", rows_done: 3, rows_total: 9, errors: 1 };
+    yield { event: "progress", job: "019a", table: "docs", column: "loud", rows_done: 3, rows_total: 9, errors: 1 };
     yield { event: "done", result: { ...PLAN, job: "019a", rows_done: 9, errors: 1 } };
   };
   const ran = await at.run(`recompute ${URI}/reports/docs loud --errors-only -f`);

@@ -20,6 +20,8 @@ export function showProgress(
     const failed = errors === 0 ? "" : `, ${count(errors, "cell")} failed`;
     // a column of a view has the name of its view already
     const name = column.includes(".") ? column : `${table}.${column}`;
-    out.status(`${verb} ${name}: ${rowsDone} of ${rowsTotal} rows (${percent} %)${failed}`);
+    // the last transaction puts the values in place
+    const ending = percent === 100 ? ", putting values in place" : "";
+    out.status(`${verb} ${name}: ${rowsDone} of ${rowsTotal} rows (${percent} %)${failed}${ending}`);
   };
 }

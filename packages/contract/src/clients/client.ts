@@ -64,8 +64,8 @@ export interface Transport<Answer extends Fetched = Fetched> {
   interrupted?(cause: unknown): Error;
   /** The error of a response that this API never sends. */
   failed(route: Route, what: string, cause?: unknown): Error;
-  /** The error of `events` that ended without a last line, where `failed` is not enough. */
-  unfinished?(route: Route, params: Readonly<Record<string, string>>): Error;
+  /** The error of `events` that ended or broke without a last line, where `failed` and `lost` are not enough. */
+  unfinished?(route: Route, params: Readonly<Record<string, string>>, cause?: unknown): Error;
   /** Checks a document if the API is not trusted. By default responses are not checked. */
   check?(schema: Schema, document: unknown): unknown;
   /** Lines end with the signal. By default they throw `interrupted`. */
@@ -188,8 +188,14 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
   }
 
   async function readEvents(route: CheckedRoute, input: AnyInput, options: CallOptions): Promise<unknown> {
+    const { signal } = options;
     const answer = await open(route, input, { ...options, headers: NDJSON });
-    for await (const line of jsonLines(route, answer, options.signal)) {
+    const broken = (cause: unknown) => {
+      const unfinished =
+        signal?.aborted === true ? undefined : transport.unfinished?.(route, input.params ?? {}, cause);
+      return unfinished ?? lost(route, signal, cause);
+    };
+    for await (const line of jsonLines(route, answer, signal, broken)) {
       if (line.event === "progress") options.onProgress?.(line);
       else if (line.event === "error") throw fromProblem(line.problem);
       else if (line.event === "done") {
@@ -244,8 +250,9 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     route: CheckedRoute,
     answer: Fetched,
     signal: AbortSignal | undefined,
+    broken?: (cause: unknown) => Error,
   ): AsyncGenerator<Line> {
-    for await (const line of textLines(route, answer, signal)) {
+    for await (const line of textLines(route, answer, signal, broken)) {
       if (line === "") continue;
       const document = parse(route, line);
       if (typeof document !== "object" || document === null) throw transport.failed(route, "a line is not an object");
@@ -258,6 +265,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     route: CheckedRoute,
     answer: Fetched,
     signal: AbortSignal | undefined,
+    broken = (cause: unknown) => lost(route, signal, cause),
   ): AsyncGenerator<string> {
     const max = transport.most_line_length ?? Number.POSITIVE_INFINITY;
     const decoder = new TextDecoder();
@@ -271,7 +279,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
         if (rest.length > max) throw new Error("A line of the response is too long.");
       }
     } catch (cause) {
-      throw lost(route, signal, cause);
+      throw broken(cause);
     }
     if (rest !== "") yield rest;
   }

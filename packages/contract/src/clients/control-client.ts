@@ -45,11 +45,12 @@ export function createControlClient(options: ControlClientOptions): ControlClien
         meta: { url, source },
         cause,
       }),
-    unfinished: ({ method, path }, { db, org }) =>
+    unfinished: ({ method, path }, { db, org }, cause) =>
       appError("server_failed", {
-        detail: `${url} closed the connection before ${method} ${path} ended. It is unknown whether the update was applied.`,
-        hint: `See what is still pending: cli schema diff, cli jobs list cloud://${org}:${db}`,
+        detail: `The connection ended before ${method} ${path} did: the database or the server stopped or restarted. It is unknown whether the update was applied.`,
+        hint: `See its state and the jobs that continue: cli db status cloud://${org}:${db}; cli jobs list cloud://${org}:${db}`,
         meta: { url, source },
+        cause,
       }),
     ends_by_signal: true,
   });

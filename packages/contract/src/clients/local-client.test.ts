@@ -71,7 +71,7 @@ describe("the client of the local daemon", () => {
   });
 
   test("reads progress lines and the final plan, however lines are split", async () => {
-    const progress = { event: "progress", table: "docs", column: "x", rows_done: 1, rows_total: 2 };
+    const progress = { event: "progress", job: "019a", table: "docs", column: "x", rows_done: 1, rows_total: 2 };
     const text = `${JSON.stringify(progress)}\n\n${JSON.stringify({ event: "done", plan })}\n`;
     const { client } = clientOf(200, [text.slice(0, 7), text.slice(7, 80), text.slice(80)]);
     const seen: unknown[] = [];

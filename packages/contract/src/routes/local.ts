@@ -83,6 +83,8 @@ export type RecomputeRequest = z.infer<typeof recomputeRequestSchema>;
 /** One line of an `events` response. Rows of a fill: done and total, once a second. */
 export const progressSchema = z.strictObject({
   event: z.literal("progress"),
+  /** The id of the job that computes the column. */
+  job: z.string(),
   table: z.string(),
   column: z.string(),
   rows_done: z.int(),

@@ -89,6 +89,7 @@ class S(Base, name="sentences", base=Src, iterator=string_splitter(Src.story, se
     number = pos + 1
     made = upper(text)
     given = made + "?" + text
+    first = given + "!"
     __indexes__ = [db.BtreeIndex(text), db.EmbeddingIndex(text, embedding=embed)]
 
 class Long(Base, name="long", base=S.where(S.pos > 0)):
@@ -276,10 +277,12 @@ test("joins with an iterator view can compare and show columns of its base", asy
 
 test("columns that SQL computes with the rows can have any name, and read each other", async () => {
   await add({ id: 1, story: 'One é. "Two".' });
-  const { rows } = await tested.sql.query({ text: "select text, made, given, _row from sentences order by pos" });
-  expect(rows.map((row) => row.slice(0, 3))).toEqual([
-    ["One é.", "ONE É.", "ONE É.?One é."],
-    ['"Two".', '"TWO".', '"TWO".?"Two".'],
+  const { rows } = await tested.sql.query({
+    text: "select text, made, given, first, _row from sentences order by pos",
+  });
+  expect(rows.map((row) => row.slice(0, 4))).toEqual([
+    ["One é.", "ONE É.", "ONE É.?One é.", "ONE É.?One é.!"],
+    ['"Two".', '"TWO".', '"TWO".?"Two".', '"TWO".?"Two".!'],
   ]);
-  expect(rows.map(([, , , id]) => String(id).slice(-5))).toEqual(["00000", "00001"]);
+  expect(rows.map(([, , , , id]) => String(id).slice(-5))).toEqual(["00000", "00001"]);
 });

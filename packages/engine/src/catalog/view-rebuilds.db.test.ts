@@ -255,7 +255,10 @@ test.each(["cancelled", "failed"] as const)("a rebuild that is %s leaves the vie
   expect(await ended).toMatchObject(
     how === "failed"
       ? { code: "fill_failed", message: expect.stringContaining("The view keeps its previous rows") }
-      : { code: "job_cancelled" },
+      : {
+          code: "job_cancelled",
+          message: "The fill of table docs was cancelled: its views keep their previous rows and values.",
+        },
   );
   expect(await answers()).toBe(before);
   expect(await rows("select count(*) from pg_attribute where attname like '#shadow%' and not attisdropped")).toEqual([
@@ -265,6 +268,45 @@ test.each(["cancelled", "failed"] as const)("a rebuild that is %s leaves the vie
   expect((await tested.diff(appWith(to))).in_agreement).toBe(false);
   await tested.finish(await tested.update(appWith(to)));
   await expectFresh(to);
+});
+
+const PAIRS = `
+class Pair(TypedDict):
+    word: str
+    first: str
+
+@db.iterator
+def pairs(text: str, least: int = 1) -> Iterator[Pair]:
+    called("pairs", text)
+    for word in text.split():
+        yield {"word": word, "first": word[0]}
+
+@db.udf`;
+
+test.each(["cancelled", "failed"] as const)("a rebuild that is %s drops what it added to the rows", async (how) => {
+  await open();
+  const before = await answers();
+  const text = `a${COUNT - 1} word`;
+  const next = appWith({ least: 2, held: text, ...(how === "failed" ? { bad: text } : {}) })
+    .replace("iterator=parts(Doc.low", "iterator=pairs(Doc.low")
+    .replace("@db.udf", PAIRS)
+    .replace('big = word + "!"', 'big = word + "!"\n    small = word + "."\n    loud = shouted(Doc.body)');
+  const ended = tested.finish(await tested.update(next)).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await untilSomeAreDone();
+  if (how === "cancelled")
+    await tested.sql.query({ text: "update appdb.jobs set is_cancelled = true where state = 'running'" });
+  release();
+  expect(await ended).toMatchObject({ code: how === "failed" ? "fill_failed" : "job_cancelled" });
+  const { tables } = await tested.diff(appWith());
+  expect(tables.flatMap(({ ops }) => ops.map(({ description }) => description))).toEqual([]);
+  expect(await answers()).toBe(before);
+  expect((await tested.post("/add", { n: 50, body: "one more" })).status).toBe(200);
+  expect(await rows("select word, big from words where big = 'more!'")).toEqual([["more", "more!"]]);
+  await tested.finish(await tested.update(next.replaceAll(`"${text}"`, '"-"')));
+  expect(await rows("select first, small, loud from words where word = 'more'")).toEqual([["m", "more.", "ONE MORE!"]]);
 });
 
 test("rows that services of both versions write meanwhile have the right values of both", async () => {

@@ -14,11 +14,12 @@ import { BASE_ROW } from "../catalog/lower-iterators.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { rowKey } from "../catalog/row-keys.ts";
 import { dropMadeRows, followDroppedColumns } from "../catalog/row-triggers.ts";
-import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
+import { isShadow, shadowedName, shadowsOf } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
 import { keepDefinitions } from "../catalog/view-store.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
+import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
@@ -127,6 +128,26 @@ async function failOnce(
     own.filter((column) => column.state === "filling"),
   );
   await dropMadeRows(sql, catalog.tables, table, new Set(dropped.map(({ name }) => name)));
+  await dropNewColumns(sql, table, dropped, error);
+  if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
+  const added = addedToRows(catalog.tables, table, dropped);
+  for (const { view, columns } of added) await dropNewColumns(sql, view, columns, error);
+  const isTouched = !isPutBack && (await hasBegun(sql, job));
+  for (const column of own.filter((candidate) => candidate.state === "ready")) {
+    const previous = job.undo.find((candidate) => candidate.id === column.id);
+    if (previous !== undefined) await restoreColumn(sql, previous, isTouched);
+    else if (isTouched && !job.errors_only) await markStale(sql, column.id);
+  }
+  await bumpCatalog(sql, [table.id, ...added.map(({ view }) => view.id)]);
+}
+
+/** Drops columns with their indexes, and ends the jobs that would compute them. */
+async function dropNewColumns(
+  sql: SqlConnection,
+  table: CatalogTable,
+  dropped: readonly CatalogColumn[],
+  error: JobError,
+): Promise<void> {
   await dropColumns(sql, table, dropped);
   const reason: JobError = { ...error, detail: `A column that it reads was dropped. ${error.detail}` };
   await failOpenJobs(
@@ -135,15 +156,51 @@ async function failOnce(
     reason,
   );
   for (const column of dropped) await deleteColumn(sql, column.id);
-  if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
   if (dropped.length > 0) await followDroppedColumns(sql, table.id);
-  const isTouched = !isPutBack && (await hasBegun(sql, job));
-  for (const column of own.filter((candidate) => candidate.state === "ready")) {
-    const previous = job.undo.find((candidate) => candidate.id === column.id);
-    if (previous !== undefined) await restoreColumn(sql, previous, isTouched);
-    else if (isTouched && !job.errors_only) await markStale(sql, column.id);
+}
+
+/**
+ * The columns of iterator views that only the dropped shadows of a base would have made. A column that a remaining one
+ * reads stays, and so do hidden ones: other views have them.
+ */
+function addedToRows(
+  tables: readonly CatalogTable[],
+  base: CatalogTable,
+  dropped: readonly CatalogColumn[],
+): readonly { readonly view: CatalogTable; readonly columns: readonly CatalogColumn[] }[] {
+  const makers = shadowsOf(base).filter(({ shadow }) => dropped.includes(shadow));
+  return makers.flatMap(({ column, shadow }) => {
+    const view = tables.find(({ folder, rows_of: made }) => {
+      return folder === base.folder && made?.table === base.name && made.column === column.name;
+    });
+    if (view === undefined) return [];
+    const [before, next] = [madeNames(column), madeNames(shadow)];
+    const added = view.columns.filter(({ name, is_hidden: isHidden }) => {
+      return next.has(name) && !before.has(name) && isHidden !== true;
+    });
+    const columns = withoutRead(view, added);
+    return columns.length === 0 ? [] : [{ view, columns }];
+  });
+}
+
+/** The names of the columns that an expression gives to the rows that it makes. */
+function madeNames({ computed }: CatalogColumn): ReadonlySet<string> {
+  const made = computed === null ? undefined : madeRowsIn(computed.expr);
+  return new Set(made === undefined ? [] : [...made.outputs, ...made.computed].map(({ name }) => name));
+}
+
+/** The columns without those that other columns of the table read. */
+function withoutRead(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {
+  let found = columns;
+  for (let before = -1; before !== found.length; ) {
+    before = found.length;
+    const staying = table.columns.filter((column) => !found.includes(column));
+    const read = new Set(
+      staying.flatMap(({ computed }) => (computed === null ? [] : referencedColumns(computed.expr))),
+    );
+    found = found.filter(({ name }) => !read.has(name));
   }
-  await bumpCatalog(sql, [table.id]);
+  return found;
 }
 
 async function hasBegun(sql: SqlConnection, job: Job): Promise<boolean> {
@@ -275,14 +332,25 @@ function describeRemaining(job: Job, isNew: boolean, done: number): string {
     : "Rows before it have their new values.";
 }
 
-/** The error of a cancelled job. */
-export function cancelled(job: Job): JobError {
-  const what = job.kind === "fill" ? "its new columns were dropped" : "every row has its previous value again";
-  const stays = job.on_error === "abort" || job.kind === "fill" ? what : "finished rows keep their new values";
+/** The error of a cancelled job, which says what happens to its columns. */
+export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
+  const table = (await loadCatalog(sql)).tables.find(({ id }) => id === job.table_id);
+  const own = table?.columns.filter(({ id }) => job.column_ids.includes(id)) ?? [];
+  const isNew = ({ state }: CatalogColumn) => state === "filling";
+  const isPutBack = job.on_error === "abort";
+  const stays = [
+    ...(own.some((column) => isNew(column) && !isShadow(column)) ? ["its new columns were dropped"] : []),
+    ...(own.some(isShadow) ? ["its views keep their previous rows and values"] : []),
+    ...(own.some((column) => !isNew(column) && isPutBack) ? ["every row has its previous value again"] : []),
+    ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
+  ];
+  const isOfUpdate = job.kind !== "recompute" || job.undo.length > 0;
   return {
     code: "job_cancelled",
-    detail: `The ${job.kind} of table ${job.table_name} was cancelled: ${stays}.`,
-    hint: "To run it, start it again.",
+    detail: `The ${job.kind} of table ${job.table_name} was cancelled${stays.length === 0 ? "" : `: ${stays.join(", and ")}`}.`,
+    hint: isOfUpdate
+      ? "To run it, update the tables again: cli schema update <file> <target>"
+      : `To run it: cli recompute <target>/${job.table_name}`,
     meta: { table: job.table_name, job: job.id },
   };
 }

@@ -30,6 +30,7 @@ test("a new SQL column over 100,000 rows is filled and hidden until then", async
   expect(performance.now() - started).toBeLessThan(20_000);
   expect(progress.at(-1)).toEqual({
     event: "progress",
+    job: jobs[0],
     table: "docs",
     column: "louder",
     rows_done: 100_000,

@@ -5,7 +5,7 @@ import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
-import { cancelled, explainRowFailure, failFill, finishFill, outOfSpace } from "./end-fill.ts";
+import { explainCancel, explainRowFailure, failFill, finishFill, outOfSpace } from "./end-fill.ts";
 import { fillColumns } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
@@ -77,7 +77,7 @@ async function workOn(deps: JobDeps, leased: Job, signal: AbortSignal): Promise<
     await doJob(deps, job, lease.signal);
   } catch (error) {
     if (!signal.aborted && (lease.is_cancelled || (await wasCancelled(deps, job, error)))) {
-      await failFill(deps, job, cancelled(job), signal);
+      await failFill(deps, job, await explainCancel(deps.sql, job), signal);
       return;
     }
     if (error instanceof JobLost || lease.signal.aborted) {
@@ -110,7 +110,7 @@ function isToFill({ kind, undoing, is_cancelled: isCancelled }: Job): boolean {
 
 async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   if (job.undoing !== null) return failFill(deps, job, job.undoing, signal);
-  if (job.is_cancelled) return failFill(deps, job, cancelled(job), signal);
+  if (job.is_cancelled) return failFill(deps, job, await explainCancel(deps.sql, job), signal);
   if (job.kind === "build_index") await buildIndex(deps, job, signal);
   else {
     await fillColumns(deps, job, signal);

@@ -11,6 +11,7 @@ const FIRST_LOOK_MS = 10;
 const LONGEST_WAIT_MS = 100;
 
 interface WatchedJob {
+  readonly id: string;
   readonly kind: string;
   readonly state: "queued" | "running" | "done" | "failed" | "cancelled";
   readonly table: string;
@@ -55,7 +56,7 @@ export async function watchJobs(
 
 async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<readonly WatchedJob[]> {
   const { rows } = await sql.query({
-    text: `select json_build_object('kind', kind, 'state', state, 'table', table_name, 'columns', to_json(column_names),
+    text: `select json_build_object('id', id, 'kind', kind, 'state', state, 'table', table_name, 'columns', to_json(column_names),
         'rows_done', rows_done, 'rows_total', rows_total, 'errors', errors, 'error', error)
       from appdb.jobs where id = any($1::uuid[]) order by seq`,
     values: [[...ids]],
@@ -66,7 +67,7 @@ async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<rea
 /** Most index builds are quick and have no rows to report. */
 function reportProgress(job: WatchedJob, onProgress: (progress: Progress) => void): void {
   if (job.rows_total === null) return;
-  const { table, rows_done: rowsDone, rows_total: rowsTotal, errors } = job;
+  const { id, table, rows_done: rowsDone, rows_total: rowsTotal, errors } = job;
   for (const column of shownNames(job.columns))
-    onProgress({ event: "progress", table, column, rows_done: rowsDone, rows_total: rowsTotal, errors });
+    onProgress({ event: "progress", job: id, table, column, rows_done: rowsDone, rows_total: rowsTotal, errors });
 }

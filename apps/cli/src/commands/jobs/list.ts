@@ -54,5 +54,13 @@ function progressOf(job: JobRecord): string {
   // a request is a single task, so attempts fail and not cells
   if (job.kind === "background" && job.errors > 0) return `${count(job.errors, "attempt")} failed`;
   const errors = job.errors === 0 ? "" : `, ${job.errors} failed`;
-  return `${job.rows_done} of ${job.rows_total} rows${errors}`;
+  // rows inserted meanwhile were not counted at the start
+  const total = Math.max(job.rows_done, job.rows_total);
+  return `${job.rows_done} of ${total} rows${errors}${isPlacing(job) ? ", putting values in place" : ""}`;
+}
+
+/** All values are computed, and the last transaction puts them in place. */
+function isPlacing({ is_cancelled: isCancelled, kind, rows_done: done, rows_total: total, state }: JobRecord): boolean {
+  const isOfRows = kind === "fill" || kind === "recompute";
+  return isOfRows && state === "running" && !isCancelled && total !== null && done > 0 && done >= total;
 }

@@ -25,6 +25,7 @@ const PLAN: RecomputePlan = {
 };
 const PROGRESS: Progress = {
   event: "progress",
+  job: "019a",
   table: "docs",
   column: "summary",
   rows_done: 300,
@@ -250,6 +251,24 @@ test("when the daemon ends, names the command that continues the job", async () 
   expect(ran.stderr).toContain("cli jobs list main");
 });
 
+test("a cancelled recompute names the command that starts it again", async () => {
+  const recompute = async () => {
+    throw appError("job_cancelled", { detail: "The recompute was cancelled.", hint: "cli recompute <target>/docs" });
+  };
+  const ran = await runCli("recompute main.docs summary --no-cascade -f", { client: { ...daemon(), recompute } });
+  expect(ran.stderr).toContain("hint: To run it: cli recompute main.docs summary --no-cascade\n");
+});
+
+test("a recompute that PostgreSQL's end cuts off names its job", async () => {
+  const recompute: ReturnType<typeof daemon>["recompute"] = async (_request, options) => {
+    options?.onProgress?.(PROGRESS);
+    throw appError("commit_unknown", { detail: "It broke.", hint: "Check whether the row exists." });
+  };
+  const ran = await runCli("recompute main.docs summary -f", { client: { ...daemon(), recompute } });
+  expect(ran.stderr).toContain("error: PostgreSQL stopped or restarted. The job 019a continues when it runs.");
+  expect(ran.stderr).toContain("hint: See the progress: cli jobs list main\n");
+});
+
 test("counts rows added during a fill within all rows", async () => {
   const recompute: ReturnType<typeof daemon>["recompute"] = async (_request, options) => {
     options?.onProgress?.({ ...PROGRESS, rows_done: 1203 });
@@ -262,7 +281,7 @@ test("counts rows added during a fill within all rows", async () => {
     },
   });
   expect(ran.exit).toBe(0);
-  expect(said.join("")).toContain("1203 of 1203 rows (100 %)");
+  expect(said.join("")).toContain("1203 of 1203 rows (100 %), 2 cells failed, putting values in place");
 });
 
 test("lists jobs with progress and cancelled ones as such", async () => {
@@ -283,6 +302,11 @@ test("lists jobs with progress and cancelled ones as such", async () => {
   };
   const ran = await runCli("jobs list main", { client: { jobList: async () => [job] } });
   expect(ran.stdout).toContain("recompute  ending  main/docs (summary, loud)  500 of 1200 rows, 4 failed");
+  const more = { ...job, rows_done: 1203, is_cancelled: false };
+  const placing = await runCli("jobs list main", { client: { jobList: async () => [more] } });
+  expect(placing.stdout).toContain(
+    "running  main/docs (summary, loud)  1203 of 1203 rows, 4 failed, putting values in place",
+  );
   const request = {
     ...job,
     kind: "background" as const,

@@ -10,6 +10,7 @@ import { describeOutdated } from "../../output/outdated-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
 import { findProject } from "../../project/find-project.ts";
+import { followJobs, isBroken, wasCancelled } from "../broken-work.ts";
 import { DRY_RUN_FLAG, FORCE_FLAG, PYTHON_FLAG, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -95,12 +96,16 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
       again: commandLine([...commandWords(flags, table, columns), "-f"]),
     });
     const recomputeRequest = { ...request, runtime: app?.runtime ?? null, manifest: app?.manifest ?? null };
-    const result = await work
-      .recompute(recomputeRequest, showProgress(ctx.out, flags.json, "computing"))
-      .catch((error: unknown) => {
-        if (ctx.signal.aborted) throw jobContinues(path.target.text, work.worker, error);
-        throw error instanceof AppError && error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
-      });
+    const jobs = followJobs(path.target.text, showProgress(ctx.out, flags.json, "computing"));
+    const result = await work.recompute(recomputeRequest, jobs.onProgress).catch((error: unknown) => {
+      if (ctx.signal.aborted) throw jobContinues(path.target.text, work.worker, error);
+      if (error instanceof AppError && error.code === "job_cancelled")
+        throw wasCancelled(error, commandLine(commandWords(flags, table, columns)));
+      if (!isBroken(error)) throw error;
+      const explained = jobs.explain(error);
+      if (explained !== undefined) throw explained;
+      throw error.code === "daemon_failed" ? isResumed(path.target.text, error) : error;
+    });
     ctx.out.status("");
     const services = result.outdated ?? [];
     const root = services.length === 0 ? undefined : findProject(ctx.cwd)?.root;

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HANG_UP } from "../../testing/control-server.ts";
 import { openUploadProject, sha256, type UploadProject, URI } from "../../testing/upload-project.ts";
 
 let at: UploadProject;
@@ -12,7 +13,7 @@ beforeEach(async () => {
   at.write({ "lib/names.py": "y = 2\n", "notes.md": "text" });
   at.answers.schemaPlan = () => ({ plan: ADDITIVE });
   at.answers.schemaApply = async function* () {
-    yield { event: "progress", table: "docs", column: "x", rows_done: 50, rows_total: 200, errors: 0 };
+    yield { event: "progress", job: "019a", table: "docs", column: "x", rows_done: 50, rows_total: 200, errors: 0 };
     yield { event: "done", plan: AGREED };
   };
 });
@@ -151,10 +152,34 @@ describe("cli schema update of a hosted database", () => {
     );
   });
 
+  test("names the job that continues when the connection breaks", async () => {
+    at.answers.schemaApply = async function* () {
+      yield { event: "progress", job: "019a", table: "docs", column: "x", rows_done: 1, rows_total: 2, errors: 0 };
+      yield { event: "progress", job: "019b", table: "notes", column: "x", rows_done: 2, rows_total: 2, errors: 0 };
+      throw HANG_UP;
+    };
+    const ran = await at.run(`schema update app.py ${URI}`);
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain(
+      `error: The database ${URI} or its server stopped or restarted. The job 019a continues when it runs.\nhint: See the progress: cli jobs list ${URI}\n`,
+    );
+  });
+
+  test("a connection that breaks before the first row names the state of the database", async () => {
+    at.answers.schemaApply = async function* () {
+      yield {};
+      throw HANG_UP;
+    };
+    const { stderr } = await at.run(`schema update app.py ${URI}`);
+    expect(stderr).toContain("the database or the server stopped or restarted. It is unknown");
+    expect(stderr).toContain(`cli db status ${URI}; cli jobs list ${URI}\n`);
+    expect(stderr).not.toContain("No server responds");
+  });
+
   test("continues in the database after Ctrl-C", async () => {
     at.answers.schemaApply = async function* () {
       for (;;) {
-        yield { event: "progress", table: "docs", column: "x", rows_done: 1, rows_total: 2, errors: 0 };
+        yield { event: "progress", job: "019a", table: "docs", column: "x", rows_done: 1, rows_total: 2, errors: 0 };
         await sleep(20);
       }
     };

@@ -1,8 +1,19 @@
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import type { Progress } from "@appdb/contract/routes/local";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
 import { APPLICATION, runCli } from "../../testing/fake-context.ts";
+
+const PROGRESS: Progress = {
+  event: "progress",
+  job: "019a",
+  table: "docs",
+  column: "x",
+  rows_done: 50,
+  rows_total: 200,
+  errors: 0,
+};
 
 function op(severity: PlanOp["severity"], description: string): PlanOp {
   return {
@@ -220,29 +231,64 @@ describe("schema update", () => {
   });
 
   test("a fill shows progress on stderr, as JSON lines with --json", async () => {
-    const progress = {
-      event: "progress",
-      table: "docs",
-      column: "x",
-      rows_done: 50,
-      rows_total: 200,
-      errors: 0,
-    } as const;
     const client = {
       schemaPlan: async () => ADDITIVE,
-      schemaApply: async (
-        _request: unknown,
-        options?: { onProgress?: ((line: typeof progress) => void) | undefined },
-      ) => {
-        options?.onProgress?.(progress);
+      schemaApply: async (_request: unknown, options?: { onProgress?: ((line: Progress) => void) | undefined }) => {
+        options?.onProgress?.(PROGRESS);
         return AGREED;
       },
     };
     const people = await runCli("schema update app.py main", { client });
     expect(people.stderr).toContain("filling docs.x: 50 of 200 rows (25 %)");
     const programs = await runCli("schema update app.py main --json", { client });
-    expect(JSON.parse(programs.stderr)).toEqual(progress);
+    expect(JSON.parse(programs.stderr)).toEqual(PROGRESS);
     expect(JSON.parse(programs.stdout)).toEqual(AGREED);
+  });
+
+  test.each([
+    { code: "commit_unknown", who: "PostgreSQL" },
+    { code: "daemon_failed", who: "The daemon" },
+  ] as const)("a fill that $code cuts off names its job", async ({ code, who }) => {
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async (_request: unknown, options?: { onProgress?: ((line: Progress) => void) | undefined }) => {
+        for (const rowsDone of [1, 2]) options?.onProgress?.({ ...PROGRESS, rows_done: rowsDone });
+        throw appError(code, { detail: "It broke.", hint: "Check whether the row exists before you send it again." });
+      },
+    };
+    const ran = await runCli("schema update app.py main", { client });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain(
+      `error: ${who} stopped or restarted. The job 019a continues when it runs.\nhint: See the progress: cli jobs list main\n`,
+    );
+    expect(ran.stderr).not.toContain("Check whether the row exists");
+  });
+
+  test("an update that PostgreSQL's end cuts off before the first row names the next command", async () => {
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async () => {
+        throw appError("commit_unknown", { detail: "It broke.", hint: "Check whether the row exists." });
+      },
+    };
+    expect((await runCli("schema update app.py main", { client })).stderr).toContain(
+      "error: PostgreSQL stopped or restarted during the update. Jobs that had started continue when it runs.\nhint: See what is still pending: cli schema diff app.py main\n",
+    );
+  });
+
+  test("a cancelled fill names the command that starts it again", async () => {
+    const client = {
+      schemaPlan: async () => ADDITIVE,
+      schemaApply: async () => {
+        throw appError("job_cancelled", {
+          detail: "The fill was cancelled.",
+          hint: "cli schema update <file> <target>",
+        });
+      },
+    };
+    expect((await runCli("schema update app.py main --on-error ignore", { client })).stderr).toContain(
+      "error: The fill was cancelled.\nhint: To run it: cli schema update app.py main --on-error ignore\n",
+    );
   });
 
   test("Ctrl-C during a fill explains that it continues and exits with 130", async () => {

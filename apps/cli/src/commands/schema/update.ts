@@ -1,4 +1,4 @@
-import { type AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
@@ -9,6 +9,7 @@ import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
+import { wasCancelled } from "../broken-work.ts";
 import { ANY_TARGET, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { openSchemaTarget, type SchemaTarget } from "./schema-target.ts";
@@ -81,7 +82,8 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
     const change = { allow_destructive: allowDestructive, recompute, on_error: onError, take_over: takeOver };
     const onProgress = showProgress(ctx.out, flags.json);
     const after = await applyPlan(opened, plan, change, onProgress).catch((error: unknown) => {
-      throw ctx.signal.aborted ? updateContinues(opened, file, target, error) : error;
+      if (ctx.signal.aborted) throw updateContinues(opened, file, target, error);
+      throw error instanceof AppError && error.code === "job_cancelled" ? wasCancelled(error, again([])) : error;
     });
     ctx.out.status("");
     if (isDone) return plan;
