@@ -1,7 +1,7 @@
 import { parseTarget } from "@appdb/contract/names";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { readableTables } from "@appdb/engine/catalog/view-tables";
 import { startRecompute } from "@appdb/engine/jobs/plan-recompute";
+import { readableTables } from "@appdb/engine/views/view-tables";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
 import { findErrors } from "./cell-errors.ts";

@@ -4,10 +4,10 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { conditionColumn } from "@appdb/engine/catalog/sql-names";
-import { type ReadableTable, readableTables } from "@appdb/engine/catalog/view-tables";
 import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { folderSchema } from "@appdb/engine/target";
+import { type ReadableTable, readableTables } from "@appdb/engine/views/view-tables";
 import type { OpenByText } from "./open-known.ts";
 
 export interface ErrorsInput {

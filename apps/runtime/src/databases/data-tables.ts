@@ -2,12 +2,12 @@ import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { BASE_ROW } from "@appdb/engine/catalog/lower-iterators";
 import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
-import { type ReadableTable, rowsSql } from "@appdb/engine/catalog/view-tables";
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
+import { BASE_ROW } from "@appdb/engine/views/lower-iterators";
+import { type ReadableTable, rowsSql } from "@appdb/engine/views/view-tables";
 
 /** Loads the catalog. It is empty when no update has made tables in the database. */
 export async function catalogOf(sql: SqlConnection): Promise<Catalog> {

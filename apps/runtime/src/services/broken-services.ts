@@ -1,9 +1,9 @@
 import type { Manifest, ManifestRoute, ManifestService, ManifestTable } from "@appdb/contract/manifest";
 import { serviceText } from "@appdb/contract/names";
 import type { BrokenService, SchemaPlan } from "@appdb/contract/plan";
-import { lowerViews } from "@appdb/engine/catalog/lower-views";
 import { routeKind } from "@appdb/engine/route-kinds/route-kinds";
 import { compareRoutes, findService } from "@appdb/engine/services/compare-routes";
+import { lowerViews } from "@appdb/engine/views/lower-views";
 import type { StoredService } from "./service-store.ts";
 
 /** A running service with the application that it was started with. */

@@ -1,12 +1,12 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { shownColumn } from "../catalog/hidden-columns.ts";
-import { type RowKey, rowKey } from "../catalog/row-keys.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { fromSqlText, valueToJson } from "../kinds/values.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import { type RowKey, rowKey } from "../views/row-keys.ts";
 import type { CellError } from "./cell-errors.ts";
 
 /** SQL of a row with a failed cell. One that waits for its value is not failed. */

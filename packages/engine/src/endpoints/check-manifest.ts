@@ -2,13 +2,13 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { emptyCatalog } from "../catalog/load-catalog.ts";
-import { lowerViews } from "../catalog/lower-views.ts";
 import { declaredIndexes, identityOf, isIndexable, type PlannedIndex } from "../catalog/operations.ts";
 import { indexName } from "../catalog/sql-names.ts";
 import { planCompute } from "../compute/plan-compute.ts";
 import { compileManifestChecks, type JsonChecks } from "../kinds/json-checks.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { checkRoutes } from "../services/check-routes.ts";
+import { lowerViews } from "../views/lower-views.ts";
 
 /** Any target works: names and rules are the same everywhere. */
 const TARGET = "main";

@@ -4,7 +4,6 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
 import { bindQuery } from "../catalog/bind-query.ts";
 import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
-import { lowerViews } from "../catalog/lower-views.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { toSqlText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -14,6 +13,7 @@ import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { PlannedFold, PlannedStatement, QueryPlan } from "../query-plans/query-plan.ts";
 import { declaredTable } from "../routes/declared-table.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
+import { lowerViews } from "../views/lower-views.ts";
 import { checkTables } from "./check-tables.ts";
 
 export interface ExplainInput {

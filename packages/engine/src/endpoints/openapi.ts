@@ -1,13 +1,13 @@
 import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import { VERSION } from "@appdb/contract/version";
 import { describeInBackground, hasBackground, JOB_PATHS, JOB_SCHEMAS } from "../background/describe-background.ts";
-import { lowerViews } from "../catalog/lower-views.ts";
 import type { Json } from "../kinds/kind.ts";
 import { PROBLEM_SCHEMA } from "../openapi/errors.ts";
 import { NamedSchemas } from "../openapi/named-schemas.ts";
 import type { OpenApiDocument } from "../openapi/schemas.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
 import { backgroundOf } from "../routes/route.ts";
+import { lowerViews } from "../views/lower-views.ts";
 
 /** Describes a service as OpenAPI 3.1, from the same columns as its validators. */
 export function describeService(declared: Manifest, declaredService: ManifestService): OpenApiDocument {

@@ -1,12 +1,12 @@
 import { appError } from "@appdb/contract/errors";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
-import { type ReadableTable, rowsSql } from "../catalog/view-tables.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { ValueError } from "../values/value-error.ts";
+import { type ReadableTable, rowsSql } from "../views/view-tables.ts";
 import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 

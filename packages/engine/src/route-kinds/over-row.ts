@@ -6,8 +6,8 @@ import type {
   ManifestUpdateRoute,
 } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
-import { lowerViews } from "../catalog/lower-views.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
+import { lowerViews } from "../views/lower-views.ts";
 import {
   compareFileResponse,
   compareNames,

@@ -1,7 +1,6 @@
 import type { ErrorCode } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
 import type { MadeRowsAnswer } from "@appdb/contract/views";
-import { lowerViews } from "../catalog/lower-views.ts";
 import type { Json, JsonObject } from "../kinds/kind.ts";
 import { isMedia } from "../kinds/media.ts";
 import { errorResponses, FILE, MEDIA, UPLOADS } from "../openapi/errors.ts";
@@ -10,6 +9,7 @@ import { operationId } from "../openapi/named-schemas.ts";
 import { FILE_SCHEMA, fileContent, type ObjectSchema, objectSchema, valueSchema } from "../openapi/schemas.ts";
 import { CELL_ERRORS_HEADER } from "../routes/cell-error-header.ts";
 import { MINIMAL_RESPONSE, PREFER_PARAMETER } from "../routes/minimal-answer.ts";
+import { lowerViews } from "../views/lower-views.ts";
 import { allColumns, type OverRow } from "./over-row.ts";
 import type { OpenApiInput } from "./route-kind.ts";
 

@@ -1,7 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { rowKey } from "../catalog/row-keys.ts";
 import { shownOf, shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { resultOf } from "../compute/batch-results.ts";
 import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
@@ -12,6 +11,7 @@ import type { LazyRunner } from "../jobs/run-rows.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";
+import { rowKey } from "../views/row-keys.ts";
 import { type ColumnSources, computeSample, selectSample } from "./sample-statement.ts";
 
 /** A row of a sample: its key, and the values of computed columns in plan form. */

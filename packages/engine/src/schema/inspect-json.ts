@@ -1,11 +1,11 @@
 import type { ColumnType } from "@appdb/contract/types";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { keyColumns } from "../catalog/row-keys.ts";
 import { shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { compileJsonChecks } from "../kinds/json-checks.ts";
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { keyColumns } from "../views/row-keys.ts";
 import type { NarrowingViolation } from "./facts.ts";
 
 /** Maximum number of mismatching values in a plan. */

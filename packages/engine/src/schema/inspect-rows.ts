@@ -1,10 +1,10 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { keyColumns } from "../catalog/row-keys.ts";
 import { shownRowKey, shownValue } from "../catalog/shown-values.ts";
 import { type Check, VALUE } from "../kinds/type-change.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { keyColumns } from "../views/row-keys.ts";
 import { factKey, type NarrowingViolation } from "./facts.ts";
 import { findUnfitJson, MAX_EXAMPLES } from "./inspect-json.ts";
 

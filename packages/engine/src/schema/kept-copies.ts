@@ -1,9 +1,9 @@
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
-import { possibleCopies } from "../catalog/carried-columns.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { type LoweredManifest, lowerViews } from "../catalog/lower-views.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { folderSchema } from "../target.ts";
+import { possibleCopies } from "../views/carried-columns.ts";
+import { type LoweredManifest, lowerViews } from "../views/lower-views.ts";
 import { columnsOfUndeclared, ownersOf } from "./view-columns.ts";
 
 /**

@@ -4,13 +4,13 @@ import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { withQueries } from "../catalog/column-queries.ts";
 import { nameHidden, shownColumn } from "../catalog/hidden-columns.ts";
-import type { LoweredManifest } from "../catalog/lower-views.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
 import { settled, shadowsOf } from "../catalog/shadow-columns.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
+import type { LoweredManifest } from "../views/lower-views.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";

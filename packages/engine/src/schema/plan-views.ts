@@ -1,9 +1,9 @@
 import type { PlanOp, TablePlan } from "@appdb/contract/plan";
 import type { Catalog, CatalogView } from "../catalog/catalog.ts";
 import { isSameExpr, isSameJson, isSameText } from "../catalog/compare.ts";
-import type { DeclaredView, LoweredManifest } from "../catalog/lower-views.ts";
 import { matchNames } from "../catalog/match-names.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
+import type { DeclaredView, LoweredManifest } from "../views/lower-views.ts";
 
 /** The difference between a stored view and its declaration. */
 type ViewChange = "name" | "base" | "filter" | "columns" | "comment" | "custom_metadata";

@@ -6,13 +6,13 @@ import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
 import { bumpCatalog, deleteColumn, deleteIndex, deleteTable, lockCatalog } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { dropRowTriggers } from "../catalog/row-triggers.ts";
 import { conditionColumn, ownColumns, viewColumnName } from "../catalog/sql-names.ts";
-import { deleteView } from "../catalog/view-store.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
+import { dropRowTriggers } from "../views/row-triggers.ts";
+import { deleteView } from "../views/view-store.ts";
 import { describeChangesSince, rememberChanges } from "./changes.ts";
 import { otherProject, planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 

@@ -1,11 +1,11 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import type { RowKey } from "../catalog/row-keys.ts";
 import { ERRORS_INPUT } from "../compute/cell-errors.ts";
 import type { SqlStep } from "../compute/plan-compute.ts";
 import { fromTransport, storageType, transportType } from "../kinds/storage-type.ts";
 import { VALUE } from "../kinds/type-change.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import type { RowKey } from "../views/row-keys.ts";
 
 /** Builders of the statements that read a sample of a table in its current and its future form. Names with `#` are
  *  reserved. */

@@ -2,11 +2,11 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { PlanOp } from "@appdb/contract/plan";
 import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
 import { guardOf } from "../catalog/guards.ts";
-import type { LoweredManifest } from "../catalog/lower-views.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
+import type { LoweredManifest } from "../views/lower-views.ts";
 import { describeOperation } from "./describe-operation.ts";
 import type { PlanFacts } from "./facts.ts";
 

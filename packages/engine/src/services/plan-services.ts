@@ -3,7 +3,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import { MAX_NAME_LENGTH } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { PlanOp, ServicePlan, ServicePlanItem } from "@appdb/contract/plan";
-import { lowerViews } from "../catalog/lower-views.ts";
+import { lowerViews } from "../views/lower-views.ts";
 import { checkRoutes } from "./check-routes.ts";
 import { compareRoutes, findService, op } from "./compare-routes.ts";
 

@@ -1,7 +1,7 @@
+import { SHADOWS } from "../catalog/shadow-columns.ts";
 import type { SqlConnection } from "../ports.ts";
 import { storableText } from "../sql/quote.ts";
 import type { DeclaredView } from "./lower-views.ts";
-import { SHADOWS } from "./shadow-columns.ts";
 
 /** Writers of the catalog's views. All run inside the transaction of an update or a prune. */
 

@@ -1,8 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestQuery } from "@appdb/contract/manifest";
+import { expressionsOf, mapExpressions } from "../catalog/bind-query.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
 import { BOOL_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
-import { expressionsOf, mapExpressions } from "./bind-query.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
 import type { DeclaredView } from "./lower-views.ts";
 

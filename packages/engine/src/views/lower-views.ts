@@ -8,17 +8,17 @@ import {
   type ManifestTable,
 } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
+import type { ViewDefinition } from "../catalog/catalog.ts";
+import { guarded } from "../catalog/guards.ts";
+import { identityOf, isIndexable } from "../catalog/operations.ts";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import { carryColumns } from "./carried-columns.ts";
-import type { ViewDefinition } from "./catalog.ts";
-import { guarded } from "./guards.ts";
 import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { lowerRoute, withMember } from "./lower-routes.ts";
-import { identityOf, isIndexable } from "./operations.ts";
-import { renameInExpr } from "./rename-catalog.ts";
-import { conditionColumn, viewColumnName } from "./sql-names.ts";
 
 /**
  * A view of an application. It has no rows of its own: its rows are those rows of its table for which `member` is

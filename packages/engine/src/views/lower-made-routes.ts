@@ -1,11 +1,11 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestComputeRoute, ManifestTable } from "@appdb/contract/manifest";
 import { type MadeRowsAnswer, MEMBER } from "@appdb/contract/views";
+import { viewColumnName } from "../catalog/sql-names.ts";
 import { responseRows } from "../expressions/made-rows.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { BOOL_TYPE, JSON_TYPE } from "../kinds/kinds.ts";
 import type { DeclaredView } from "./lower-views.ts";
-import { viewColumnName } from "./sql-names.ts";
 
 /** The lowered tables and views that routes are over. */
 export interface LoweredTables {

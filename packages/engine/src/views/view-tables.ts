@@ -1,6 +1,6 @@
+import type { Catalog, CatalogColumn, CatalogTable, CatalogView } from "../catalog/catalog.ts";
 import { compileSql } from "../expressions/compile-sql.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { Catalog, CatalogColumn, CatalogTable, CatalogView } from "./catalog.ts";
 
 /** A table as readers of its rows see it. A view has no rows of its own. */
 export interface ReadableTable extends CatalogTable {

@@ -1,9 +1,9 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { Random } from "../expressions/testing/random.ts";
 import { findTable, listRows } from "../queries/list-rows.ts";
-import { loadCatalog } from "./load-catalog.ts";
 import { readableTables } from "./view-tables.ts";
 
 interface Conditions {

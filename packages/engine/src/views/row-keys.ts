@@ -1,6 +1,6 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { INT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
 
 /** What identifies a row for people: the key of its table, or that of the row that makes it, and its number. */

@@ -1,8 +1,8 @@
 import { isComputeRoute, type ManifestColumn, type ManifestRoute, type ManifestTable } from "@appdb/contract/manifest";
+import { viewColumnName } from "../catalog/sql-names.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
 import { type LoweredTables, lowerMadeRoute } from "./lower-made-routes.ts";
 import type { DeclaredView } from "./lower-views.ts";
-import { viewColumnName } from "./sql-names.ts";
 
 /** Compute routes over views, as routes over their tables. */
 

@@ -2,8 +2,8 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestQuery, ManifestTable } from "@appdb/contract/manifest";
 import { aColumn, aComputed, aManifest, anIndex, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
+import { isSameExpr } from "../catalog/compare.ts";
 import { asMade, madeRowsIn } from "../expressions/made-rows.ts";
-import { isSameExpr } from "./compare.ts";
 import { lowerViews } from "./lower-views.ts";
 
 const DOCS = aTable("docs", [

@@ -2,11 +2,11 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import type { ManifestIterator } from "@appdb/contract/views";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { viewColumnName } from "../catalog/sql-names.ts";
 import { asMade, madeRowsExpr, ofMadeRow } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { INT_TYPE, JSON_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
-import { renameInExpr } from "./rename-catalog.ts";
-import { viewColumnName } from "./sql-names.ts";
 
 /** The identity of the base's row, in each row of an iterator view. */
 export const BASE_ROW = "_base_row";

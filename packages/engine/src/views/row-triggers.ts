@@ -1,12 +1,12 @@
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { keyExpression } from "../catalog/ddl.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { isShadow } from "../catalog/shadow-columns.ts";
 import { madeRowsIn, sqlOfMade, travelsAsText } from "../expressions/made-rows.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
-import type { CatalogColumn, CatalogTable } from "./catalog.ts";
-import { keyExpression } from "./ddl.ts";
-import { loadCatalog } from "./load-catalog.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
-import { isShadow } from "./shadow-columns.ts";
 
 /**
  * The rows of an iterator view are written by triggers of its base's table, so that they follow every write of the row

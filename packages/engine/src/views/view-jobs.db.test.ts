@@ -1,9 +1,9 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
+import { ignoreErrorsOfJobs } from "../catalog/catalog-store.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { listErrors } from "../compute/list-errors.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
-import { ignoreErrorsOfJobs } from "./catalog-store.ts";
-import { loadCatalog } from "./load-catalog.ts";
 
 const NOTE = `
 class Note(Base, name="notes", base=Doc.where(Doc.low.contains("note"))):

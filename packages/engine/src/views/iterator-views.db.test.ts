@@ -1,9 +1,9 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { Random } from "../expressions/testing/random.ts";
 import { type PlannedRecompute, planRecompute, startRecompute } from "../jobs/plan-recompute.ts";
-import { loadCatalog } from "./load-catalog.ts";
 
 const appWith = ({ least = 1, by = "Doc.title", more = "" }: { least?: number; by?: string; more?: string } = {}) => `
 from typing import Iterator, TypedDict

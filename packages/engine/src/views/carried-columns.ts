@@ -1,9 +1,9 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { viewColumnName } from "../catalog/sql-names.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { INT_TYPE } from "../kinds/kinds.ts";
-import { renameInExpr } from "./rename-catalog.ts";
-import { viewColumnName } from "./sql-names.ts";
 
 /** A column that a model shows: its declaration, and how many iterator views are between the model and it. */
 interface Shown {

@@ -1,8 +1,8 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, expect, test } from "vitest";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import { startRecompute } from "../jobs/plan-recompute.ts";
-import { loadCatalog } from "./load-catalog.ts";
 
 interface Names {
   readonly doc?: string;
