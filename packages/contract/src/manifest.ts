@@ -3,6 +3,7 @@ import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { checkNames } from "./manifest-names.ts";
 import { querySchema } from "./query.ts";
+import { resourcePoolSchema } from "./resource-pool.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 import { MAX_NAMES, madeRowsSchema, viewSchema } from "./views.ts";
 
@@ -141,17 +142,6 @@ export const functionSchema = z.strictObject({
   /** Name of the resource pool that limits its calls. */
   resource_pool: z.string().nullable().default(null),
   source: sourceSchema,
-});
-
-/** Limits shared by the calls of several functions, across all workers of a service. */
-export const resourcePoolSchema = z.strictObject({
-  name: z.string(),
-  /** Maximum concurrent calls; null: unlimited. */
-  max_concurrent: z.int().min(1).nullable(),
-  /** Maximum calls per minute; null: unlimited. */
-  per_minute: z.int().min(1).nullable(),
-  /** Number of retries after a provider's refusal (429, 503, timeouts). */
-  retries: z.int().min(0),
 });
 
 /** A function marked `@query`: its body ran once, with placeholders for its parameters. */
@@ -400,6 +390,5 @@ export type ManifestQueryRoute = z.infer<typeof queryRouteSchema>;
 export type ManifestHandlerRoute = z.infer<typeof handlerRouteSchema>;
 export type ManifestCors = z.infer<typeof corsSchema>;
 export type ManifestBackground = z.infer<typeof backgroundSchema>;
-export type ResourcePool = z.infer<typeof resourcePoolSchema>;
 export type ManifestService = z.infer<typeof serviceSchema>;
 export type Manifest = z.infer<typeof manifestSchema>;

@@ -1,5 +1,5 @@
 import type { Expr } from "./expressions.ts";
-import type { ResourcePool } from "./manifest.ts";
+import type { ResourcePool } from "./resource-pool.ts";
 import type { ColumnType, EngineValue } from "./types.ts";
 
 /**

@@ -1,4 +1,5 @@
-import type { Logger, RequestTracer } from "@appdb/engine/ports";
+import type { Logger } from "@appdb/engine/ports";
+import type { RequestTracer } from "@appdb/engine/request-tracer";
 import { createDocsFiles } from "@appdb/http/docs-files";
 import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import { createTurnShares } from "@appdb/system/network/turn-shares";

@@ -1,7 +1,8 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import { MEDIA_CORS } from "@appdb/contract/media";
-import type { Logger, RequestTracer } from "@appdb/engine/ports";
+import type { Logger } from "@appdb/engine/ports";
+import type { RequestTracer } from "@appdb/engine/request-tracer";
 import type { DocsFiles } from "@appdb/http/docs-files";
 import type { Link } from "@appdb/pods/link/open-link";
 import { keyAllows, type Verified } from "@appdb/system/keys/key-verifier";

@@ -12,7 +12,8 @@ import { emptyCatalog, hasCatalog, loadCatalog } from "../catalog/load-catalog.t
 import { compileManifestChecks } from "../kinds/json-checks.ts";
 import { collectMedia } from "../media/collect-media.ts";
 import type { OpenApiDocument } from "../openapi/schemas.ts";
-import type { Logger, QueryAnswerer, RequestTracer } from "../ports.ts";
+import type { Logger, QueryAnswerer } from "../ports.ts";
+import type { RequestTracer } from "../request-tracer.ts";
 import { routeKind } from "../route-kinds/route-kinds.ts";
 import { readPreferences } from "../routes/prefer.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";

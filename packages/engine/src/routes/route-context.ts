@@ -15,13 +15,13 @@ import type {
   HandlerRunner,
   Logger,
   MediaFiles,
-  RequestTracer,
   Spool,
   SqlConnection,
   SqlPool,
   UdfRunner,
 } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
+import type { RequestTracer } from "../request-tracer.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { timestampOf } from "../values/parse-time.ts";
 import { createUuid7 } from "../values/uuid7.ts";

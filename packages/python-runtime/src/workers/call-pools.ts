@@ -1,4 +1,4 @@
-import type { ResourcePool } from "@appdb/contract/manifest";
+import type { ResourcePool } from "@appdb/contract/resource-pool";
 
 /** Pause before the first retry unless the provider names one. It doubles for each further retry. */
 const FIRST_PAUSE_MS = 1_000;

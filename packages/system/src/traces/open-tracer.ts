@@ -1,4 +1,5 @@
-import type { Logger, RequestTracer } from "@appdb/engine/ports";
+import type { Logger } from "@appdb/engine/ports";
+import type { RequestTracer } from "@appdb/engine/request-tracer";
 import type { OtlpTracerInput } from "./otlp-tracer.ts";
 
 /** At least one of them must be set before anything is traced or loaded. */

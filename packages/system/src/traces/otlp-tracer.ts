@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
-import type { Logger, RequestTrace, RequestTracer, TracedRequest } from "@appdb/engine/ports";
+import type { Logger } from "@appdb/engine/ports";
+import type { RequestTrace, RequestTracer, TracedRequest } from "@appdb/engine/request-tracer";
 import type { NotePart } from "@appdb/engine/timing";
 import {
   type Context,

@@ -2,7 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from "n
 import type { Http2ServerRequest } from "node:http2";
 import type { Writable } from "node:stream";
 import type { ManifestCors } from "@appdb/contract/manifest";
-import type { RequestTrace } from "@appdb/engine/ports";
+import type { RequestTrace } from "@appdb/engine/request-tracer";
 import type { LinkCaller } from "@appdb/pods/link/link";
 import type { RoutedDatabase } from "../routing/routing-table.ts";
 
