@@ -51,7 +51,7 @@ def leak(target: str) -> db.Document:
     return path
 
 
-@db.udf
+@db.udf(timeout=150)
 def hide(megabytes: int) -> str:
     pair = socket.socketpair()
     for at in range(megabytes):
@@ -59,7 +59,7 @@ def hide(megabytes: int) -> str:
             os.unlink(made.name)
             made.write(bytes(1 << 20))
             socket.send_fds(pair[0], [b"x"], [made.fileno()])
-    time.sleep(25)
+    time.sleep(140)
     return "held"
 
 
@@ -98,7 +98,7 @@ const READY_MS = 30_000;
 
 // no driver is configured: a machine that supports sandboxes uses them
 if ((await useSandbox()) !== undefined) {
-  test("two organizations upload and read files, each only its own", { timeout: 180_000 }, async () => {
+  test("two organizations upload and read files, each only its own", { timeout: 300_000 }, async () => {
     await using project = await makeProject(APP, { env: { SERVICE_PODS: "" } });
     const hosted = await startHosted(project);
     await hosted.setUp("ann@example.com");
@@ -134,7 +134,7 @@ if ((await useSandbox()) !== undefined) {
     });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
     const hidden = await acme.insert("/hidden", { megabytes: 280 });
-    // the pod ended the code: its files were in no folder and in no process
+    // the pod ended the code: its files were in no folder and in no process. That takes a minute when others free space
     expect(hidden).toMatchObject({ status: 400, json: { code: "worker_died" } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
 
