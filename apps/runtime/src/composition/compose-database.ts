@@ -17,7 +17,7 @@ import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
-import { TableInserts } from "../databases/table-inserts.ts";
+import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
@@ -56,7 +56,7 @@ export interface DatabasePodDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
-  readonly inserts: TableInserts;
+  readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
   readonly use: DatabaseUse;
@@ -145,14 +145,14 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     status_command: `cli db status ${spec.uri}`,
   });
   const printAddress = printFileAddress(spec.uri);
-  const inserts = new TableInserts({
+  const writes = new TableWrites({
     sql,
     clock: steady,
     log,
     limits,
     runtimes,
     manifests,
-    media: spec.media,
+    mediaOf: () => spec.media,
     printAddress,
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
@@ -224,7 +224,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     databases,
     runtimes,
     manifests,
-    inserts,
+    writes,
     row_files: rowFiles,
     use,
     disk,
@@ -237,7 +237,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       disk[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
-      await inserts[Symbol.asyncDispose]();
+      await writes[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
