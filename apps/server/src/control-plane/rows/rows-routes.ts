@@ -42,9 +42,9 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     );
     return undefined;
   });
-  routes.add("rowCount", async ({ org, params: { db, table }, reply }) => {
+  routes.add("rowCount", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    return await podClient(pod).call("rowCount", { params: { table } }, { signal: endOf(reply) });
+    return await podClient(pod).call("rowCount", { params: { table }, query }, { signal: endOf(reply) });
   });
   routes.add("fileShow", async ({ org, params, query, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
