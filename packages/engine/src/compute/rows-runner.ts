@@ -43,8 +43,8 @@ const PART_ROWS = 250;
 const PARTS_AT_ONCE = 8;
 /** Maximum bytes of the values of a part that come from the row above, which are sent with each made row. */
 const PART_BYTES = 8_000_000;
-/** Maximum bytes of all values of the rows that one row makes. */
-export const MAX_MADE_BYTES = 64_000_000;
+/** Maximum bytes of all values of the rows that one row makes: PostgreSQL needs about 20 times as much to store them. */
+export const MAX_MADE_BYTES = 16_000_000;
 
 /**
  * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
