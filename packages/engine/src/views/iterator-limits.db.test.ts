@@ -49,7 +49,9 @@ test("an iterator ends at its own time limit, and its row is refused", async () 
 test("rows of more than 1 MB wait for those of other transactions, and small ones do not", async () => {
   await using tested = await openTestApplication(APP);
   const large = () => `${"a".repeat(600_000)} ${"b".repeat(600_000)}`;
-  const waiting = { text: "select count(*) from pg_locks where locktype = 'advisory' and not granted" };
+  const waiting = {
+    text: "select count(*) from pg_locks l join pg_database d on d.oid = l.database and d.datname = current_database() where locktype = 'advisory' and not granted",
+  };
   const held = await tested.sql.transaction(async (connection) => {
     await connection.query({
       text: "insert into docs (_row, id, body, \"parts.(rows)\") select uuidv7(), 1, '', to_json(t) from (values (2, json_build_object('text', json_build_array($1::text, $1::text)), '{}'::json, '{}'::json)) as t(rows, given, computed, errors)",
