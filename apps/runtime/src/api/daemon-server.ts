@@ -14,6 +14,7 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { queryHandlers } from "../databases/query-handlers.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
@@ -154,6 +155,9 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       const { name, sql } = await openKnown(deps, db);
       return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
     }),
+    ...queryHandlers(deps.log, async ({ params: { db } }: { readonly params: { readonly db: string } }) =>
+      deps.readsOf(await openKnown(deps, db)),
+    ),
     ...schemaHandlers(deps),
     ...serviceHandlers(deps),
   });

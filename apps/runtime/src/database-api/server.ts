@@ -6,6 +6,8 @@ import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
+import { refuseRuntime } from "../databases/query-code.ts";
+import { queryHandlers } from "../databases/query-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { rowHandlers } from "./row-routes.ts";
@@ -33,6 +35,11 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
     }),
     ...podHandlers(app, deps),
+    ...queryHandlers(deps.log, async ({ body }) => {
+      refuseRuntime(body);
+      await deps.ready();
+      return deps.reads;
+    }),
     ...rowHandlers(app, deps),
     ...schemaHandlers(deps),
     ...workHandlers(deps),

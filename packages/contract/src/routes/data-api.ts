@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { MAX_ROWS } from "./api.ts";
+import { queryRequestSchema, rowsQuerySchema } from "./data-queries.ts";
 
 /** The data API of a database: its tables and their rows, the same from the daemon, a database's pod and the control
  *  plane. `:table` is a path within the database: `docs`, `reports/docs`. */
@@ -85,4 +86,5 @@ export const DATA_SCHEMAS = {
   rowShow: { query: rowShowQuerySchema, answer: row },
   rowCount: { answer: z.object({ count: z.int() }) },
   fileShow: { query: fileQuerySchema },
+  queryRun: { body: queryRequestSchema, query: rowsQuerySchema },
 } as const;

@@ -36,6 +36,7 @@ export const LOCAL_ROUTES = {
   rowList: get("/v1/databases/:db/tables/:table/rows"),
   rowShow: get("/v1/databases/:db/tables/:table/row"),
   rowCount: get("/v1/databases/:db/tables/:table/count"),
+  queryRun: post("/v1/databases/:db/query", { answers: "rows" }),
   /** By the address in a row, which needs no token of the home. */
   fileShow: get("/v1/databases/:db/file", { answers: "file" }),
   serviceList: get("/v1/services"),
