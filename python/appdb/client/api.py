@@ -98,6 +98,14 @@ def create_view(
             f"Write {database.target.path(inside)}",
             "invalid_target",
         )
+    folder = over.__appdb_table__.path.rpartition("/")[0]
+    if folder != inside.rpartition("/")[0]:
+        name = "/".join(part for part in (folder, inside.rpartition("/")[2]) if part)
+        raise Error(
+            f"The view {path} is in another folder than its base {over.path}.",
+            f"Write {target.path(name)}",
+            "invalid_target",
+        )
     options = {"comment": comment, "custom_metadata": custom_metadata, "has_default_idxs": has_default_idxs}
     declared = changing.declare(inside.rpartition("/")[2], additional_columns or {}, options, base, iterator)
     changing.create(database, inside, declared, if_exists, on_error)

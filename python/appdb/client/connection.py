@@ -124,6 +124,7 @@ class Answer:
         self._server = server
         self._raw = raw
         self._response = response
+        self._is_read = False
         self.headers = response.headers
 
     def blocks(self):
@@ -134,6 +135,9 @@ class Answer:
             except (OSError, http.client.HTTPException) as error:
                 raise _lost(self._server, error) from error
             if not block:
+                if self._response.length:
+                    raise _lost(self._server, http.client.IncompleteRead(b"", self._response.length))
+                self._is_read = True
                 return
             yield block
 
@@ -172,10 +176,11 @@ class Answer:
         if self._raw is None:
             return
         raw, self._raw = self._raw, None
-        if self._response.isclosed() and not self._response.will_close and raw.sock is not None:
+        will_close = self._response.will_close
+        self._response.close()
+        if self._is_read and not will_close and raw.sock is not None:
             self._owner._give_back(self._server, raw)
         else:
-            self._response.close()
             raw.close()
 
 

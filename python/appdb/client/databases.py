@@ -65,6 +65,10 @@ class Database:
             "on_error": on_error,
             "dry_run": dry_run,
         }
+        if self.is_local and body["runtime"] is None:
+            from appdb.client.code import Code
+
+            body["project_root"] = Code().root
         return self.connection.events("/changes", body, progress)["plan"]
 
 

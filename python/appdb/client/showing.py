@@ -67,7 +67,7 @@ def views(table, recursive):
 def history(table, n):
     """The latest changes of a table."""
     query = {"table": table.__appdb_table__.path, "limit": n}
-    return table.__appdb_database__.connection.call("GET", "/history", query=query)["changes"]
+    return table.__appdb_database__.connection.call("GET", "/history", query=query)["entries"]
 
 
 def errors(table, column, limit):
