@@ -50,7 +50,7 @@ export class DatabaseReads implements AsyncDisposable {
     this.#running += 1;
     const { createRunner, database, findCode, limits, row_files: rowFiles, workers } = this.#deps;
     const sql = this.#open();
-    using lent = new DisposableStack();
+    const leases: Disposable[] = [];
     try {
       await runDataQuery(
         {
@@ -70,13 +70,15 @@ export class DatabaseReads implements AsyncDisposable {
             const lease = await workers.lend(`${database}\n${key}`, () =>
               createRunner({ name: database, sql }, runtimeId, modules, refuseQueries),
             );
-            const { runner } = lent.use(lease);
+            leases.push(lease);
+            const { runner } = lease;
             return { functions: new Map(functions.map((one) => [one.id, one])), udf: () => runner };
           },
         },
         { query: request.query, timeout_ms: request.timeout_ms, format, send, signal },
       );
     } finally {
+      for (const lease of leases) lease[Symbol.dispose]();
       this.#running -= 1;
     }
   }

@@ -1,6 +1,7 @@
 import { appError, toProblem } from "@appdb/contract/errors";
 import type { queryRequestSchema, rowsQuerySchema } from "@appdb/contract/routes/data-queries";
 import { explainFullDisk } from "@appdb/engine/answers/answers";
+import { ARROW_ROWS } from "@appdb/engine/data-queries/arrow-rows";
 import { MSGPACK_ROWS } from "@appdb/engine/data-queries/msgpack-rows";
 import { NDJSON_ROWS } from "@appdb/engine/data-queries/ndjson-rows";
 import type { RowsFormat } from "@appdb/engine/data-queries/rows-format";
@@ -59,5 +60,6 @@ function chooseFormat(accept: string | undefined, rows: "plain" | "arrow"): Rows
       hint: `Send the header accept: ${MSGPACK_ROWS.media_type}`,
     });
   }
+  if (rows === "arrow") return ARROW_ROWS;
   return isPacked ? MSGPACK_ROWS : NDJSON_ROWS;
 }

@@ -21,7 +21,6 @@ const EXACT_CHARACTERS = 15;
 /** Rows as msgpack, one message after the other. */
 export const MSGPACK_ROWS: RowsFormat = {
   media_type: "application/msgpack",
-  is_binary: false,
   message: packMessage,
   begin(columns, describe) {
     const sheet = new PackSheet();

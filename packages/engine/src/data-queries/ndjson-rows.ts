@@ -19,7 +19,6 @@ const END = "]}\n";
 /** Rows as NDJSON, each message a line. Values have the forms of a route's response. */
 export const NDJSON_ROWS: RowsFormat = {
   media_type: "application/x-ndjson",
-  is_binary: false,
   message: (message) => Buffer.from(`${JSON.stringify(message)}\n`),
   begin(columns, describe) {
     const sheet = new JsonSheet();

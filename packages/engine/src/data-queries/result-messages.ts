@@ -26,8 +26,13 @@ export class ResultMessages {
     this.#input = input;
   }
 
-  get is_binary(): boolean {
-    return this.#input.format.is_binary;
+  /** The cursor of a statement, which sends the fields in the form that the format reads. */
+  cursorOf(statement: string, outputs: readonly QueryOutput[]): string {
+    const { sentType } = this.#input.format;
+    if (sentType === undefined || outputs.length === 0) return `no scroll cursor for ${statement}`;
+    const names = outputs.map((_output, at) => `c${at}`);
+    const sent = outputs.map(({ type }, at) => `q.c${at}::${sentType(type)}`);
+    return `binary no scroll cursor for select ${sent.join(", ")} from (${statement}) as q(${names.join(", ")})`;
   }
 
   /** Begins the rows; those of an attempt before are dropped. */

@@ -1,6 +1,6 @@
 import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
-import type { EngineValue } from "@appdb/contract/types";
+import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { Statement } from "../ports.ts";
 
 /** What the client of a file's cell is given. */
@@ -12,8 +12,8 @@ export type DescribeFile = (cell: string) => FileCell;
  */
 export interface RowsFormat {
   readonly media_type: string;
-  /** Whether `take_row` reads PostgreSQL's binary format instead of its texts. */
-  readonly is_binary: boolean;
+  /** Set if `take_row` reads PostgreSQL's binary format instead of its texts: the PostgreSQL type that it reads. */
+  readonly sentType?: (type: ColumnType) => string;
   /** Begins a result. `describe` is only called for columns of media. */
   begin(columns: readonly ResultColumn[], describe: DescribeFile): RowsWriter;
   /** One message. */

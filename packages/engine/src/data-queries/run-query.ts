@@ -153,7 +153,7 @@ async function readByCursor({ sql, plan, udf, clock, result }: CursorRead): Prom
   const { placeholders, text } = final.exact ?? final.statement;
   const writer = await result.begin(final.outputs);
   return await sql.transaction(async (connection) => {
-    const declare = `declare rows ${result.is_binary ? "binary " : ""}no scroll cursor for ${text}`;
+    const declare = `declare rows ${result.cursorOf(text, final.outputs)}`;
     const values = placeholders.map((placeholder) => boundValue(placeholder, versions, args));
     await clock.measure(() => connection.query({ text: declare, values, signal }));
     for (let size = FIRST_ROWS; ; ) {
