@@ -43,9 +43,9 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     );
     return undefined;
   });
-  routes.add("rowCount", async ({ org, params: { db, table }, reply }) => {
+  routes.add("rowCount", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    return await podClient(pod).call("rowCount", { params: { table } }, { signal: endOf(reply) });
+    return await podClient(pod).call("rowCount", { params: { table }, query }, { signal: endOf(reply) });
   });
   routes.add("queryRun", async ({ org, body, params: { db }, query, reply, request }) => {
     if (body.runtime !== null) throw hasRuntime();
