@@ -28,6 +28,7 @@ export const LAYERS = {
     ["route-kinds"],
     ["background", "services"],
     ["endpoints"],
+    ["table-changes"],
   ],
   "packages/system/src": [
     [".", "files", "network", "tools"],

@@ -22,6 +22,7 @@ import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../s
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
 
@@ -155,6 +156,7 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
     }),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...serviceHandlers(deps),
   });
   addUnread(app, {

@@ -7,6 +7,7 @@ import { DATA_SCHEMAS } from "./data-api.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
 /** Maximum number of initial log lines in a response. */
 const MAX_LINES = 100_000;
@@ -50,6 +51,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   },
   ...MEDIA_SCHEMAS,
   ...DATA_SCHEMAS,
+  ...TABLE_CHANGE_SCHEMAS,
   /** Services of one target; default: of every target. */
   serviceList: {
     query: z.strictObject({ target: z.string().optional() }),

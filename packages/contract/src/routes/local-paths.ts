@@ -36,6 +36,10 @@ export const LOCAL_ROUTES = {
   rowList: get("/v1/databases/:db/tables/:table/rows"),
   rowShow: get("/v1/databases/:db/tables/:table/row"),
   rowCount: get("/v1/databases/:db/tables/:table/count"),
+  tableDefinition: get("/v1/databases/:db/tables/:table/definition"),
+  historyList: get("/v1/databases/:db/history"),
+  /** Makes a missing database for a new table or folder. When its client disconnects, fills continue. */
+  tableChange: post("/v1/databases/:db/changes", { answers: "events" }),
   /** By the address in a row, which needs no token of the home. */
   fileShow: get("/v1/databases/:db/file", { answers: "file" }),
   serviceList: get("/v1/services"),
