@@ -24,6 +24,7 @@ import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
 import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
 
@@ -164,6 +165,7 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       return { sql, uri: name, writes: deps.writesOf(name, sql), check: () => undefined };
     }),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...serviceHandlers(deps),
   });
   addUnread(app, {

@@ -87,7 +87,13 @@ export type FileCell = z.infer<typeof fileCellSchema>;
 
 /** The input and output of the routes, which are the same in all APIs. */
 export const DATA_SCHEMAS = {
-  tableList: { answer: z.object({ tables: z.array(dataTableSchema) }) },
+  tableList: {
+    answer: z.object({
+      tables: z.array(dataTableSchema),
+      /** Also those without tables: `reports`, `reports/2024`. */
+      folders: z.array(z.string()).default([]),
+    }),
+  },
   tableShow: { answer: dataTableSchema },
   rowList: { query: rowListQuerySchema, answer: rowPageSchema },
   rowShow: { query: rowShowQuerySchema, answer: row },
