@@ -30,6 +30,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
+  /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
+  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
 }
 
 /**
@@ -63,6 +65,7 @@ export async function changeDatabase(
     { sql, clock: deps.clock, log: deps.log },
     { ...request, runtime_id: runtimeId },
   );
+  if (!isDry && "table" in change) deps.onApplied?.(parseTablePath(`${deps.uri}/${change.table}`).target.text, code);
   await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
   return { plan, manifest };
 }
