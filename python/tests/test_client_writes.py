@@ -227,7 +227,9 @@ def test_a_wrong_definition_is_refused(server, make, message):
 
 
 def test_a_computed_column_is_added_by_its_expression(server, docs):
-    server.events = [{"event": "progress", "job": "j", "table": "docs", "column": "x", "rows_done": 5, "rows_total": 5, "errors": 1}, *server.events]
+    progress = {"event": "progress", "job": "j", "table": "docs", "column": "x", "rows_done": 5, "rows_total": 5, "errors": 1}
+    server.events = [progress, {"event": "done", "plan": {"tables": [{"path": "main/docs", "error_count": 1}]}}]
+    server.result({"count": "int"}, [[5]])
     status = docs.add_computed_column(more=upper(docs.title) + "!", if_exists="ignore", on_error="ignore")
     (body,) = server.bodies("/changes")
     assert body["change"]["columns"][0]["computed"]["text"] == "upper(title) + '!'"

@@ -120,8 +120,18 @@ def drop_table(table, *, force=False, if_not_exists="error"):
     else:
         target, inside = table_path(table)
         database = database_of(target)
-    change = {"change": "drop_table", "table": inside, "force": bool(force)}
-    database.change({**change, "if_not_exists": changing.if_not_exists_of(if_not_exists)})
+    changing.if_not_exists_of(if_not_exists)
+    change = {"change": "drop_table", "table": inside, "force": bool(force), "if_not_exists": if_not_exists}
+    _drop(database, change, if_not_exists)
+
+
+def _drop(database, change, if_not_exists):
+    """Drops a table or folder. A database that does not exist has none."""
+    try:
+        database.change(change)
+    except NotFoundError:
+        if if_not_exists == "error":
+            raise
 
 
 def move(path, new_path):
@@ -159,7 +169,7 @@ def drop_dir(path, *, force=False, if_not_exists="error"):
     database = database_of(target)
     if inside:
         change = {"change": "drop_folder", "folder": inside, "force": bool(force), "if_not_exists": if_not_exists}
-        database.change(change)
+        _drop(database, change, if_not_exists)
         return
     if target.organization is not None:
         raise Error(f"{path} is a hosted database.", f"Delete it: cli db delete {path}", "hosted_not_available")

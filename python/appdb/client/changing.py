@@ -120,10 +120,11 @@ def _add(table, columns, if_exists, on_error):
         "columns": [column_document(column, code.places) for column in made],
         "if_exists": if_exists_of(if_exists),
     }
-    counted = {"rows": 0, "errors": 0}
-    _change(database, change, table.path, documents, on_error, counted)
+    plan = _change(database, change, table.path, documents, on_error)
     database.refresh(declared)
-    return UpdateStatus("filled", counted["rows"], counted["errors"])
+    is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
+    failed = sum(one["error_count"] for one in plan["tables"]) if is_filled else 0
+    return UpdateStatus("filled", table.count() if is_filled else 0, failed)
 
 
 def drop_column(table, column, if_not_exists):
@@ -200,15 +201,11 @@ def _change_table(table, change):
     database.refresh(declared)
 
 
-def _change(database, change, path, code=None, on_error="abort", counted=None):
+def _change(database, change, path, code=None, on_error="abort"):
     progress = Progress(f"{change['change'].replace('_', ' ')} {path}")
-
-    def seen(line):
-        progress.at(line["rows_done"], line["rows_total"])
-        if counted is not None:
-            counted["rows"], counted["errors"] = max(counted["rows"], line["rows_done"]), line["errors"]
-
-    plan = database.change(change, code, on_error, progress=seen)
+    plan = database.change(
+        change, code, on_error, progress=lambda line: progress.at(line["rows_done"], line["rows_total"])
+    )
     progress.end()
     return plan
 

@@ -73,11 +73,13 @@ def history(table, n):
 def errors(table, column, limit):
     """The failed cells of a table."""
     database, path = table.__appdb_database__, table.__appdb_table__.path
-    name = column if column is None or isinstance(column, str) else column._name
-    query = {"limit": limit, **({} if name is None else {"column": name})}
+    query = {"limit": limit}
+    if column is not None:
+        query["column"] = column if isinstance(column, str) else column._name
     if database.is_local:
-        whole = database.target.database
-        found = database.connection.call("GET", "//v1/errors", query={"target": whole, "table": f"{whole}/{path}", **query})
+        folder, _, name = path.rpartition("/")
+        query = {"target": database.target.path(folder), "table": name, **query}
+        found = database.connection.call("GET", "//v1/errors", query=query)
     else:
         found = database.connection.call("GET", "/errors", query={"path": path, **query})
     return [error for one in found["tables"] for error in one["errors"]]
