@@ -25,6 +25,7 @@ import { rowKey } from "../views/row-keys.ts";
 import { dropMadeRows, followDroppedColumns } from "../views/row-triggers.ts";
 import { keepDefinitions } from "../views/view-store.ts";
 import { JobLost, type RowFailed } from "./fill-context.ts";
+import type { FillOptions } from "./fill-plan.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
 import { whenTableIsFree } from "./open-shadows.ts";
@@ -33,11 +34,16 @@ import { rememberCode } from "./remember-code.ts";
 import { dropUndoLog, undoJob } from "./undo-log.ts";
 
 /** The last transaction of a fill or recompute: new columns become visible, new values of views are put in place, and
- *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. */
-export async function finishFill(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+ *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. @throws ValueRefused */
+export async function finishFill(
+  deps: JobDeps,
+  job: Job,
+  signal: AbortSignal,
+  options: FillOptions = {},
+): Promise<void> {
   const dropped = await whenTableIsFree(deps.sql, signal, async (connection) => {
     await lockCatalog(connection);
-    const placed = await placeShadows(connection, job);
+    const placed = await placeShadows(connection, job, options);
     // Rolls back what was put in place.
     if (!(await endJob(connection, job, deps.owner, null))) throw new JobLost("the job was cancelled or taken over");
     await dropUndoLog(connection, job);
