@@ -30,6 +30,7 @@ import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
 import { whenTableIsFree } from "./open-shadows.ts";
 import { dropPlaced, placeShadows } from "./place-shadows.ts";
+import { findRelatedRebuilds, stopRelated, withRelated } from "./related-rebuilds.ts";
 import { rememberCode } from "./remember-code.ts";
 import { dropUndoLog, undoJob } from "./undo-log.ts";
 
@@ -114,13 +115,16 @@ async function failOnce(
   sql: SqlConnection,
   deps: JobDeps,
   job: Job,
-  error: JobError,
+  cause: JobError,
   isPutBack: boolean,
 ): Promise<void> {
   await lockCatalog(sql);
   const catalog = await loadCatalog(sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
+  const related = await findRelatedRebuilds(sql, catalog.tables, job);
+  const error = withRelated(cause, related);
   if (!(await endJob(sql, job, deps.owner, error))) return;
+  await stopRelated(sql, job, cause, related);
   await dropUndoLog(sql, job);
   if (table === undefined || job.kind === "close_pending") return;
   const index = table.indexes.find((candidate) => candidate.id === job.index_id);

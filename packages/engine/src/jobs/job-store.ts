@@ -160,11 +160,12 @@ export interface JobError {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
-/** Ends a job of this runner. False when another runner holds it, or when it was cancelled and must now be undone. */
+/** Ends a job of this runner. False when another runner holds it, or when it was cancelled or stopped and must now be
+ *  undone. */
 export async function endJob(sql: SqlConnection, job: Job, owner: string, error: JobError | null): Promise<boolean> {
   const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
-      where id = $1 and owner = $2 and state = 'running' and not ($3 = 'done' and is_cancelled)`,
+      where id = $1 and owner = $2 and state = 'running' and not ($3 = 'done' and (is_cancelled or undoing is not null))`,
     values: [job.id, owner, stateAfter(error), error === null ? null : JSON.stringify(error)],
   });
   return rowCount === 1;
