@@ -173,7 +173,7 @@ test("rows whose values have too many bytes are not made, and long values of the
   const { errors, values } = await runWith(title, (row) => `${row.word}${row["^title"]}`);
   expect(values).toEqual([title, null]);
   expect(errors?.["w.(rows)"]?.message).toBe(
-    "the values of the rows that one row makes have more than 64 MB, the maximum",
+    "the values of the rows that one row makes have more than 16 MB, the maximum",
   );
   expect(Math.max(...sizes)).toBe(19);
   expect(sizes.length * 19).toBeLessThan(200);

@@ -15,7 +15,7 @@ import { valuesRead } from "../expressions/needs-python.ts";
 import { INT_TYPE, kindOf } from "../kinds/kinds.ts";
 import { literalValue, toSqlText } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
-import { runRowWise } from "./batch-results.ts";
+import { runRowWise, runWhole } from "./batch-results.ts";
 import { type CellErrors, ownErrors, spreadErrors } from "./cell-errors.ts";
 import { limited } from "./limited.ts";
 
@@ -35,8 +35,6 @@ interface Makers {
   readonly makers: readonly Maker[];
 }
 
-/** Interval of the checks for unfinished rows. */
-const LOOK_MS = 1_000;
 /** Rows of one batch whose iterators run at once. */
 const ROWS_AT_ONCE = 4;
 /** Made rows that are computed together, and how many such parts of all requests and jobs run at once: made rows may not
@@ -45,8 +43,8 @@ const PART_ROWS = 250;
 const PARTS_AT_ONCE = 8;
 /** Maximum bytes of the values of a part that come from the row above, which are sent with each made row. */
 const PART_BYTES = 8_000_000;
-/** Maximum bytes of all values of the rows that one row makes. */
-export const MAX_MADE_BYTES = 64_000_000;
+/** Maximum bytes of all values of the rows that one row makes: PostgreSQL needs about 20 times as much to store them. */
+export const MAX_MADE_BYTES = 16_000_000;
 
 /**
  * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
@@ -64,11 +62,7 @@ export function withMadeRows(runner: UdfRunner): UdfRunner {
     }
     return makers;
   };
-  const runPart: RunPart = async (graph, columns, rows, signal) => {
-    const batch = outer.runBatch(graph, columns, rows);
-    while (batch.ready < rows) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
-    return batch;
-  };
+  const runPart: RunPart = (...part) => runWhole(outer, ...part);
   const runLeaf = limited(runPart, PARTS_AT_ONCE);
   // A part whose rows make rows waits for other parts, so it does not count itself.
   const runAny: RunPart = (graph, ...rest) => (makersOf(graph) === null ? runLeaf : runPart)(graph, ...rest);

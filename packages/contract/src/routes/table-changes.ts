@@ -1,0 +1,90 @@
+import * as z from "zod";
+import { onErrorSchema } from "../jobs.ts";
+import { columnSchema, indexSchema, tableSchema } from "../manifest.ts";
+import { schemaPlanSchema } from "../plan.ts";
+import { requestCodeSchema } from "./data-queries.ts";
+
+/** A path within the database: `docs`, `reports/docs`; of a folder: `reports`. */
+const path = z.string().min(1).max(1_000);
+const ifExists = z.enum(["error", "ignore", "replace"]).default("error");
+const ifNotExists = z.enum(["error", "ignore"]).default("error");
+
+/** A change of one table or folder. `force` drops what depends on it, too. */
+export const tableChangeSchema = z.discriminatedUnion("change", [
+  /** A table, or a view whose base exists. `definition.name` is the last part of the path. */
+  z.strictObject({ change: z.literal("create_table"), table: path, definition: tableSchema, if_exists: ifExists }),
+  /** Stored columns, which old rows have no value or the default of, and computed ones, which are filled. */
+  z.strictObject({
+    change: z.literal("add_columns"),
+    table: path,
+    columns: z.array(columnSchema).min(1),
+    if_exists: ifExists,
+  }),
+  z.strictObject({
+    change: z.literal("drop_columns"),
+    table: path,
+    columns: z.array(z.string()).min(1),
+    if_not_exists: ifNotExists,
+  }),
+  z.strictObject({ change: z.literal("rename_column"), table: path, column: z.string(), to: z.string() }),
+  /** `columns`: those with the vectors of an embedding index. */
+  z.strictObject({
+    change: z.literal("add_index"),
+    table: path,
+    index: indexSchema,
+    columns: z.array(columnSchema).default([]),
+    if_exists: ifExists,
+  }),
+  /** By its name, or the only one over a column. */
+  z.strictObject({
+    change: z.literal("drop_index"),
+    table: path,
+    index: z.string().nullable(),
+    column: z.string().nullable(),
+    if_not_exists: ifNotExists,
+  }),
+  /** To another name, another folder, or both. */
+  z.strictObject({ change: z.literal("move_table"), table: path, to: path }),
+  z.strictObject({
+    change: z.literal("drop_table"),
+    table: path,
+    force: z.boolean().default(false),
+    if_not_exists: ifNotExists,
+  }),
+  z.strictObject({ change: z.literal("create_folder"), folder: path, if_exists: ifExists }),
+  z.strictObject({
+    change: z.literal("drop_folder"),
+    folder: path,
+    force: z.boolean().default(false),
+    if_not_exists: ifNotExists,
+  }),
+]);
+export type TableChange = z.output<typeof tableChangeSchema>;
+
+export const tableChangeRequestSchema = z.strictObject({
+  change: tableChangeSchema,
+  ...requestCodeSchema.shape,
+  on_error: onErrorSchema.default("abort"),
+  /** Only plans. */
+  dry_run: z.boolean().default(false),
+});
+
+/** `plan.tables` names the changed tables with what was done; none if the change had nothing to do. */
+export const tableChangedSchema = z.object({ plan: schemaPlanSchema });
+
+/** A change of the past, the newest first. */
+export const historyEntrySchema = z.object({
+  /** The catalog's version after it. */
+  version: z.int(),
+  changed_at: z.string(),
+  /** Within the database. */
+  table: z.string(),
+  /** `add column summary`, `drop table` and so on, as a plan describes them. */
+  changes: z.array(z.string()),
+  /** The application file or the program; null if it is unknown. */
+  made_by: z.string().nullable(),
+});
+export type HistoryEntry = z.infer<typeof historyEntrySchema>;
+
+/** A definition as `create_table` takes it, and the functions that it calls. */
+export const tableDefinitionSchema = z.object({ definition: tableSchema, ...requestCodeSchema.shape });
