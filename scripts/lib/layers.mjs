@@ -29,6 +29,7 @@ export const LAYERS = {
     ["route-kinds", "table-writes"],
     ["background", "services"],
     ["endpoints"],
+    ["table-changes"],
   ],
   "packages/system/src": [
     [".", "files", "network", "tools"],

@@ -46,7 +46,7 @@ async function answerEvents(
 }
 
 /** Headers that hooks have set; a hijacked reply must send them itself. */
-function headersOf(reply: FastifyReply): Record<string, string> {
+export function headersOf(reply: FastifyReply): Record<string, string> {
   const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
   return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));
 }

@@ -12,10 +12,13 @@ import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { DatabaseReads } from "../databases/database-reads.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { hostedCode } from "../databases/query-code.ts";
+import { QueryWorkers } from "../databases/query-workers.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
@@ -59,6 +62,7 @@ export interface DatabasePodDeps {
   readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
+  readonly reads: DatabaseReads;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   /** The media store of the database, for people. @throws as `ready` */
@@ -156,6 +160,18 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     printAddress,
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
+  const queryWorkers = new QueryWorkers({ clock: steady, log });
+  const reads = new DatabaseReads({
+    database,
+    dsn: postgres.dsn(database),
+    application_name: POD_CONNECTIONS,
+    limits,
+    log,
+    row_files: rowFiles,
+    workers: queryWorkers,
+    createRunner,
+    findCode: hostedCode(sql, manifests),
+  });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -226,6 +242,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     manifests,
     writes,
     row_files: rowFiles,
+    reads,
     use,
     disk,
     lifecycle: { is_ready: false, is_stopping: false },
@@ -238,6 +255,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
       await writes[Symbol.asyncDispose]();
+      await queryWorkers[Symbol.asyncDispose]();
+      await reads[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));

@@ -13,10 +13,13 @@ import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { ManagedStore } from "@appdb/media/files/managed-store";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { DaemonConfig } from "../config/config.ts";
+import { DatabaseReads } from "../databases/database-reads.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createLocalManifests, type LocalManifests } from "../databases/local-manifests.ts";
-import { OpenDatabases } from "../databases/open-databases.ts";
+import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { localCode } from "../databases/query-code.ts";
+import { QueryWorkers } from "../databases/query-workers.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
 import { TableWrites } from "../databases/table-writes.ts";
@@ -53,6 +56,9 @@ export interface DaemonDeps {
   readonly body_bytes: number;
   closeWrites(): Promise<void>;
   closeMedia(): Promise<void>;
+  /** The ad-hoc queries of a database. */
+  readsOf(database: OpenDatabase): DatabaseReads;
+  closeReads(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
@@ -129,6 +135,17 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       log,
       room: async () => undefined,
     });
+  const queryWorkers = new QueryWorkers({ clock, log });
+  const reads = new Map<SqlPool, DatabaseReads>();
+  const rowFilesOf: DaemonDeps["rowFilesOf"] = (name, sql) => {
+    const known = rowFiles.get(sql);
+    if (known !== undefined) return known;
+    const printAddress = (base: string, token: string) =>
+      base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
+    const files = new RowFiles({ sql, log, place: mediaOf(name, {}), env: {}, printAddress });
+    rowFiles.set(sql, files);
+    return files;
+  };
   return {
     home,
     token: input.token,
@@ -147,6 +164,28 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       managedStores.set(sql, opening);
       opening.catch(() => managedStores.delete(sql));
       return await opening;
+    },
+    rowFilesOf,
+    readsOf({ dsn, name, sql }) {
+      const known = reads.get(sql);
+      if (known !== undefined) return known;
+      const made = new DatabaseReads({
+        database: name,
+        dsn,
+        application_name: "appdb daemon",
+        limits: config.limits,
+        log,
+        row_files: rowFilesOf(name, sql),
+        workers: queryWorkers,
+        createRunner,
+        findCode: localCode(runtimes),
+      });
+      reads.set(sql, made);
+      return made;
+    },
+    async closeReads() {
+      await queryWorkers[Symbol.asyncDispose]();
+      await Promise.all([...reads.values()].map((one) => one[Symbol.asyncDispose]()));
     },
     manifests,
     body_bytes: config.limits.body_bytes,
@@ -171,14 +210,6 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     },
     async closeWrites() {
       await Promise.all([...writes.values()].map((one) => one[Symbol.asyncDispose]()));
-    },
-    rowFilesOf(name, sql) {
-      const known = rowFiles.get(sql);
-      if (known !== undefined) return known;
-      const printAddress = printLocalAddress(name);
-      const files = new RowFiles({ sql, log, place: mediaOf(name, {}), env: {}, printAddress });
-      rowFiles.set(sql, files);
-      return files;
     },
     async closeMedia() {
       await Promise.all([...rowFiles.values()].map((files) => files[Symbol.asyncDispose]()));

@@ -7,6 +7,8 @@ import { createJsonApi, mountApi } from "../api/json-api.ts";
 import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
+import { refuseRuntime } from "../databases/query-code.ts";
+import { queryHandlers } from "../databases/query-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
@@ -33,6 +35,11 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
     }),
     ...podHandlers(app, deps),
+    ...queryHandlers(deps.log, async ({ body }) => {
+      refuseRuntime(body);
+      await deps.ready();
+      return deps.reads;
+    }),
     ...rowHandlers(app, deps, async () => {
       await deps.disk.admit();
       await deps.ready();

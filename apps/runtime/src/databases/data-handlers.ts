@@ -2,6 +2,8 @@ import { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { DATA_SCHEMAS } from "@appdb/contract/routes/data-api";
+import { listFolders } from "@appdb/engine/catalog/folders";
+import { hasCatalog } from "@appdb/engine/catalog/load-catalog";
 import { conditionSql } from "@appdb/engine/conditions/condition-sql";
 import type { SqlPool } from "@appdb/engine/ports";
 import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
@@ -44,7 +46,8 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
     tableList: async ({ params }: Call<Params>) => {
       const { sql } = await open(params);
       const catalog = await catalogOf(sql);
-      return { tables: await describeTables(sql, catalog, readableTables(catalog)) };
+      const tables = await describeTables(sql, catalog, readableTables(catalog));
+      return { tables, folders: (await hasCatalog(sql)) ? await listFolders(sql) : [] };
     },
     tableShow: async ({ params }: Call<Params & OfTable>) => {
       const { sql, table } = await openTable(params);

@@ -213,7 +213,7 @@ export interface PruneTargetInput {
 
 /** Drops tables that a manifest does not declare, or only lists them. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
-  deps: Pick<LocalSchemaDeps, "databases" | "clock">,
+  deps: Pick<LocalSchemaDeps, "databases" | "clock" | "log">,
   { manifest, target, project_root: projectRoot, catalog_version: catalogVersion }: PruneTargetInput,
 ): Promise<SchemaPlan> {
   const database = await deps.databases.find(target.database);
@@ -221,7 +221,7 @@ export async function pruneTarget(
   const input = { manifest, target: target.text, ...othersOf({ project_root: projectRoot }) };
   const { sql } = database;
   if (catalogVersion === null) return planPrune(sql, input, await loadCatalog(sql));
-  return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version: catalogVersion });
+  return pruneTables({ sql, clock: deps.clock, log: deps.log }, { ...input, catalog_version: catalogVersion });
 }
 
 /** Unfinished jobs of the declared tables. */

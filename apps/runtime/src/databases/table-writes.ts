@@ -5,11 +5,13 @@ import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
+import { declaredTables } from "@appdb/engine/table-changes/declared-tables";
 import type { TableWriter } from "@appdb/engine/table-writes/table-writer";
 import { folderSchema } from "@appdb/engine/target";
 import { createFileSpool } from "@appdb/system/files/file-spool";
@@ -176,7 +178,7 @@ async function open(
   const applied = await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
-  const tables = applied.tables.filter(({ name }) => own.has(name));
+  const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, applied.tables);
   const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { MAX_ROWS } from "./api.ts";
+import { queryRequestSchema, rowsQuerySchema } from "./data-queries.ts";
 
 /** The data API of a database: its tables and their rows, the same from the daemon, a database's pod and the control
  *  plane. `:table` is a path within the database: `docs`, `reports/docs`. */
@@ -86,10 +87,17 @@ export type FileCell = z.infer<typeof fileCellSchema>;
 
 /** The input and output of the routes, which are the same in all APIs. */
 export const DATA_SCHEMAS = {
-  tableList: { answer: z.object({ tables: z.array(dataTableSchema) }) },
+  tableList: {
+    answer: z.object({
+      tables: z.array(dataTableSchema),
+      /** Also those without tables: `reports`, `reports/2024`. */
+      folders: z.array(z.string()).default([]),
+    }),
+  },
   tableShow: { answer: dataTableSchema },
   rowList: { query: rowListQuerySchema, answer: rowPageSchema },
   rowShow: { query: rowShowQuerySchema, answer: row },
   rowCount: { query: rowCountQuerySchema, answer: z.object({ count: z.int() }) },
   fileShow: { query: fileQuerySchema },
+  queryRun: { body: queryRequestSchema, query: rowsQuerySchema },
 } as const;

@@ -1,3 +1,4 @@
+import { appError } from "@appdb/contract/errors";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, type PodClient, podClient } from "../../pods/pod-client.ts";
@@ -10,7 +11,7 @@ const CHECK_MS = 20_000;
 /** Request headers that the pod's route reads. */
 const PASSED = ["content-type", "content-length", "content-encoding", "idempotency-key"] as const;
 const RANGE = ["range", "if-range"] as const;
-const NDJSON = "application/x-ndjson";
+const STREAMS = ["application/x-ndjson", "application/msgpack"] as const;
 
 export interface RowRouteDeps extends FindPodDeps {
   mayStillRead(request: FastifyRequest): Promise<boolean>;
@@ -45,6 +46,12 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   routes.add("rowCount", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
     return await podClient(pod).call("rowCount", { params: { table }, query }, { signal: endOf(reply) });
+  });
+  routes.add("queryRun", async ({ org, body, params: { db }, query, reply, request }) => {
+    if (body.runtime !== null) throw hasRuntime();
+    const { pod } = await findPod(deps, org, db, "read");
+    const options = { signal: endOf(reply), headers: passed(request, ["accept"]) };
+    await forwardAnswer(await podClient(pod).open("queryRun", { body, query }, options), reply);
   });
   routes.add("fileShow", async ({ org, params, query, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
@@ -116,8 +123,19 @@ function passed({ headers }: FastifyRequest, names: readonly string[]): Record<s
   );
 }
 
-/** Sends the answer's bytes as JSON only: a pod's data comes from untrusted callers. */
+/** Sends the answer's bytes as data only: a pod's data comes from untrusted callers. */
 async function forwardAnswer({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
-  const type = body.headers["content-type"]?.startsWith(NDJSON) === true ? NDJSON : "application/json; charset=utf-8";
-  await reply.code(status).type(type).send(body);
+  const type = STREAMS.find((one) => body.headers["content-type"]?.startsWith(one) === true);
+  await reply
+    .code(status)
+    .type(type ?? "application/json; charset=utf-8")
+    .send(body);
+}
+
+function hasRuntime(): Error {
+  return appError("invalid_request", {
+    detail: "A hosted database runs its own project files; the request has a runtime.",
+    hint: "Send no runtime, or null.",
+    errors: [{ pointer: "/runtime", detail: "The runtime must be null." }],
+  });
 }
