@@ -14,7 +14,6 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { openKnown } from "../databases/open-known.ts";
-import { queryHandlers } from "../databases/query-handlers.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
@@ -22,6 +21,7 @@ import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
+import { queryHandlers } from "./query-handlers.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
