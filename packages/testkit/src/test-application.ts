@@ -111,7 +111,7 @@ export async function openTestApplication(
     async prune(source) {
       const { version } = await loadCatalog(catalog.sql);
       const input = { manifest: await read(source), target: "main", catalog_version: version };
-      const { ops } = await pruneTables({ sql: catalog.sql, clock }, input);
+      const { ops } = await pruneTables({ sql: catalog.sql, clock, log }, input);
       return ops.map(({ name }) => name ?? "");
     },
     async finish(jobs) {

@@ -54,7 +54,7 @@ export function headersOf(reply: FastifyReply): Record<string, string> {
 const MAX_ERRORS = 20;
 
 /** Parses a client's input. @throws invalid_request, manifest_invalid, manifest_too_new, app_invalid for a name in a manifest */
-function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
+export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;

@@ -20,7 +20,7 @@ import { OpenDatabases } from "../databases/open-databases.ts";
 import { hostedCode } from "../databases/query-code.ts";
 import { QueryWorkers } from "../databases/query-workers.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
-import { TableInserts } from "../databases/table-inserts.ts";
+import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
@@ -59,7 +59,7 @@ export interface DatabasePodDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
-  readonly inserts: TableInserts;
+  readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
   readonly reads: DatabaseReads;
@@ -149,14 +149,14 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     status_command: `cli db status ${spec.uri}`,
   });
   const printAddress = printFileAddress(spec.uri);
-  const inserts = new TableInserts({
+  const writes = new TableWrites({
     sql,
     clock: steady,
     log,
     limits,
     runtimes,
     manifests,
-    media: spec.media,
+    mediaOf: () => spec.media,
     printAddress,
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
@@ -240,7 +240,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     databases,
     runtimes,
     manifests,
-    inserts,
+    writes,
     row_files: rowFiles,
     reads,
     use,
@@ -254,7 +254,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       disk[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
-      await inserts[Symbol.asyncDispose]();
+      await writes[Symbol.asyncDispose]();
       await queryWorkers[Symbol.asyncDispose]();
       await reads[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();

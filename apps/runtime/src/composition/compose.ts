@@ -15,12 +15,14 @@ import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider
 import type { DaemonConfig } from "../config/config.ts";
 import { DatabaseReads } from "../databases/database-reads.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
+import { createLocalManifests, type LocalManifests } from "../databases/local-manifests.ts";
 import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { localCode } from "../databases/query-code.ts";
 import { QueryWorkers } from "../databases/query-workers.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { TableWrites } from "../databases/table-writes.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
 import { Services } from "../services/service-processes.ts";
@@ -45,6 +47,14 @@ export interface DaemonDeps {
   openManagedStore(database: string): Promise<ManagedStore>;
   /** The files of a database's media cells, for people. */
   rowFilesOf(database: string, sql: SqlPool): RowFiles;
+  /** What writes rows of a database, for people. */
+  writesOf(database: string, sql: SqlPool): TableWrites;
+  /** Makes the next write to a database use its last update. */
+  renewWrites(database: string): Promise<void>;
+  readonly manifests: LocalManifests;
+  /** Maximum size of a request body that is read into memory. */
+  readonly body_bytes: number;
+  closeWrites(): Promise<void>;
   closeMedia(): Promise<void>;
   /** The ad-hoc queries of a database. */
   readsOf(database: OpenDatabase): DatabaseReads;
@@ -110,6 +120,8 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       });
     },
   });
+  const manifests = createLocalManifests({ folder: join(home, HOME_PATHS.manifests), runtimes, log });
+  const writes = new Map<SqlPool, TableWrites>();
   const rowFiles = new Map<SqlPool, RowFiles>();
   const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const openStore = (name: string, sql: SqlPool) =>
@@ -175,6 +187,30 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       await queryWorkers[Symbol.asyncDispose]();
       await Promise.all([...reads.values()].map((one) => one[Symbol.asyncDispose]()));
     },
+    manifests,
+    body_bytes: config.limits.body_bytes,
+    writesOf(name, sql) {
+      const known = writes.get(sql);
+      if (known !== undefined) return known;
+      const opened = new TableWrites({
+        sql,
+        clock,
+        log,
+        limits: config.limits,
+        runtimes,
+        manifests,
+        mediaOf: (env) => mediaOf(name, env),
+        printAddress: printLocalAddress(name),
+      });
+      writes.set(sql, opened);
+      return opened;
+    },
+    async renewWrites(name) {
+      writes.get((await databases.open(name)).sql)?.renew();
+    },
+    async closeWrites() {
+      await Promise.all([...writes.values()].map((one) => one[Symbol.asyncDispose]()));
+    },
     async closeMedia() {
       await Promise.all([...rowFiles.values()].map((files) => files[Symbol.asyncDispose]()));
       const opened = await Promise.allSettled(managedStores.values());
@@ -184,4 +220,9 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     query_limits: config.limits,
     requestStop: input.requestStop,
   };
+}
+
+/** Makes the function that prints the daemon's path of a file in a database. */
+function printLocalAddress(name: string): (base: string, token: string) => string {
+  return (base, token) => base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
 }

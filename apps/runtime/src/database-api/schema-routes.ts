@@ -49,7 +49,7 @@ export function schemaHandlers(
         try {
           return { plan: await applyTarget(deps, { ...input, manifest, target, runtime }, emit, signal) };
         } finally {
-          deps.inserts.renew();
+          deps.writes.renew();
         }
       };
     },

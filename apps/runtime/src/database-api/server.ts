@@ -5,12 +5,12 @@ import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
 import { queryHandlers } from "../api/query-handlers.ts";
+import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { refuseRuntime } from "../databases/query-code.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
-import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 import { workHandlers } from "./work-routes.ts";
 
@@ -40,7 +40,11 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       await deps.ready();
       return deps.reads;
     }),
-    ...rowHandlers(app, deps),
+    ...rowHandlers(app, deps, async () => {
+      await deps.disk.admit();
+      await deps.ready();
+      return { sql: deps.sql, uri: deps.spec.uri, writes: deps.writes, check: () => deps.disk.check() };
+    }),
     ...schemaHandlers(deps),
     ...workHandlers(deps),
   });

@@ -87,6 +87,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
     await api.close();
     await deps.services[Symbol.asyncDispose]();
     await deps.closeReads();
+    await deps.closeWrites();
     await deps.closeMedia();
     await deps.databases[Symbol.asyncDispose]();
   }

@@ -52,6 +52,7 @@ export function defineApi<
 export const get = withMethod("GET");
 export const post = withMethod("POST");
 export const put = withMethod("PUT");
+export const patch = withMethod("PATCH");
 export const remove = withMethod("DELETE");
 
 function withMethod<const Method extends Route["method"]>(method: Method) {

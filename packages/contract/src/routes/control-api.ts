@@ -10,6 +10,7 @@ import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { WRITE_SCHEMAS } from "./data-writes.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
@@ -83,7 +84,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   },
   schemaApply: { body: databases.hostedSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
   ...DATA_SCHEMAS,
-  rowInsert: {},
+  ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },

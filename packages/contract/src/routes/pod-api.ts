@@ -6,6 +6,7 @@ import { podHealthSchema, servicePodHealthSchema } from "../pod-spec.ts";
 import { defineApi } from "./api.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { WRITE_SCHEMAS } from "./data-writes.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
@@ -22,7 +23,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
   ...DATA_SCHEMAS,
-  rowInsert: {},
+  ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },
