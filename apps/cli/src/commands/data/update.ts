@@ -1,3 +1,4 @@
+import { jsonOf, literalOf } from "@appdb/contract/clients/typed-values";
 import type { OnError } from "@appdb/contract/jobs";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { Written } from "@appdb/contract/routes/data-writes";
@@ -13,7 +14,6 @@ import {
   WHERE_FLAG,
   whileWorking,
 } from "./data-target.ts";
-import { jsonOf, literalOf } from "./typed-values.ts";
 
 interface Flags extends JsonFlag {
   readonly onError: OnError;

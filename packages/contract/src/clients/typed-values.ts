@@ -1,5 +1,5 @@
-import type { Expr } from "@appdb/contract/expressions";
-import type { DataColumn } from "@appdb/contract/routes/data-api";
+import type { Expr } from "../expressions.ts";
+import type { DataColumn } from "../routes/data-api.ts";
 import type { CsvCell } from "./read-csv.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
