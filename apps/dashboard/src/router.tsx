@@ -11,6 +11,7 @@ import type { Api } from "./api/api.tsx";
 import { orgQuery, whoamiQuery } from "./api/queries.ts";
 import { databaseQuery } from "./features/databases/use-database.ts";
 import { hostedServiceQuery } from "./features/services/use-service.ts";
+import type { RowFilter } from "./features/tables/use-tables.ts";
 import { OrgLayout } from "./routes/org-layout.tsx";
 import { PublicLayout } from "./routes/public-layout.tsx";
 import { SignedInLayout } from "./routes/signed-in-layout.tsx";
@@ -145,6 +146,7 @@ const databaseTables = createRoute({
 const databaseTable = createRoute({
   getParentRoute: () => database,
   path: "/tables/$table",
+  validateSearch: (search: Search): RowFilter => pick(search, "where", "order_by"),
   component: lazyRouteComponent(() => import("./routes/table-page.tsx"), "TablePage"),
 });
 const databaseLogs = createRoute({

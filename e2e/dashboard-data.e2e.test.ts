@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findBarriers } from "./support/browser.ts";
+import { type Dashboard, makeFirstAccount, makeKey, NO_BROWSER, openDashboard, post } from "./support/dashboard.ts";
+import { expectExit, writeFile } from "./support/served.ts";
+
+const APP = `
+import appdb as db
+
+Base = db.model_base()
+
+
+@db.udf
+def ratio(text: str) -> float:
+    return 100 / int(text)
+
+
+class Docs(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    score: db.Float | None
+    meta: db.Json | None
+    shout = title.upper() + "!"
+    share = ratio(title)
+
+
+class Good(Base, name="good", base=Docs.where(Docs.score > 0.5)):
+    label = Docs.title + "?"
+`;
+
+const TABLE = "/orgs/acme/databases/main/tables/docs";
+
+/** One journey; each test continues from the previous one. */
+describe.skipIf(NO_BROWSER)("data in the dashboard", () => {
+  let dashboard: Dashboard;
+
+  beforeAll(async () => {
+    dashboard = await openDashboard({ SERVICE_PODS: "process" });
+    await makeFirstAccount(dashboard);
+    await post(dashboard, "/v1/orgs", { name: "acme" });
+    await makeKey(dashboard, "acme");
+    await dashboard.open("/orgs/acme");
+    await dashboard.page.getByRole("row", { name: /^main/ }).getByText("AVAILABLE").waitFor();
+    await expectExit(dashboard.project, 0, "init");
+    writeFile(dashboard.project, "app.py", APP);
+    await expectExit(dashboard.project, 0, "db", "update", "cloud://acme:main", "-f");
+    await expectExit(dashboard.project, 0, "schema", "update", "app.py", "cloud://acme:main");
+    const rows = [1, 2, 3, 4].map((id) => `{"id": ${id}, "title": "${id}", "score": ${id / 4}}`);
+    writeFile(dashboard.project, "rows.jsonl", `${rows.join("\n")}\n`);
+    await expectExit(dashboard.project, 0, "insert", "cloud://acme:main/docs", "rows.jsonl");
+  });
+  afterAll(async () => {
+    await dashboard?.[Symbol.asyncDispose]();
+  });
+
+  const opens = () => dashboard.page.getByRole("button", { name: /^Open row / });
+  const shownKeys = async () => (await opens().allTextContents()).map((text) => text.replace("Open row ", ""));
+
+  test("filters rows by a condition, and shows its error at the field", async () => {
+    const { page, open, button } = dashboard;
+    await open(TABLE);
+    const condition = page.getByLabel("Condition");
+    await condition.fill("score > ");
+    await button("Filter").click();
+    await page.getByText(/The condition is not valid at its end/).waitFor();
+    expect(await condition.getAttribute("aria-invalid")).toBe("true");
+    await condition.fill("skore > 0.5");
+    await condition.press("Enter");
+    await page.getByText(/Did you mean score/).waitFor();
+    await condition.fill("score > 0.5");
+    await condition.press("Enter");
+    await page.getByText("2 rows of the condition").waitFor();
+    expect(await shownKeys()).toEqual(["4", "3"]);
+    expect(new URL(page.url()).searchParams.get("where")).toBe("score > 0.5");
+    await page.getByLabel("Condition").fill("score > 5");
+    await button("Filter").click();
+    await page.getByText("No row matches the condition").waitFor();
+    await button("Show all rows").click();
+    await page.getByText("Rows 1 to 4").waitFor();
+  });
+
+  test("sorts by a column's header, by keyboard, and keeps the order in the address", async () => {
+    const { page, open } = dashboard;
+    const header = page.getByRole("columnheader", { name: /^title/ });
+    await header.getByRole("button", { name: "title" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(shownKeys).toEqual(["1", "2", "3", "4"]);
+    expect(await header.getAttribute("aria-sort")).toBe("ascending");
+    await page.keyboard.press("Enter");
+    await expect.poll(shownKeys).toEqual(["4", "3", "2", "1"]);
+    await open(`${TABLE}?order_by=score%3Aasc&where=score%20%3C%201`);
+    await expect.poll(shownKeys).toEqual(["1", "2", "3"]);
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
+  test("changes a cell and shows the computed value of the server", async () => {
+    const { page, open } = dashboard;
+    await open(TABLE);
+    await page.getByRole("button", { name: "Open row 1" }).click();
+    const whole = page.getByRole("dialog", { name: "A row of docs" });
+    expect(await whole.getByRole("button", { name: "Edit shout" }).count()).toBe(0);
+    await whole.getByRole("button", { name: "Edit title" }).click();
+    const edit = page.getByRole("dialog", { name: "Edit title of row 1" });
+    await edit.getByLabel("title").fill("50");
+    expect(await findBarriers(page)).toEqual([]);
+    await edit.getByRole("button", { name: "Save" }).click();
+    const changed = page.getByRole("dialog", { name: "Changed row of docs" });
+    await changed.getByText("50!", { exact: true }).waitFor();
+    await changed.getByRole("button", { name: "Edit row" }).click();
+    const all = page.getByRole("dialog", { name: "Edit row 1" });
+    await all.getByLabel("score", { exact: true }).fill("many");
+    await all.getByText("Expected a number: 0.5.").waitFor();
+    expect(await all.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+    await all.getByLabel("score is null").check();
+    await all.getByLabel("title", { exact: true }).fill("bad");
+    await all.getByRole("button", { name: "Save" }).click();
+    await all
+      .getByRole("alert")
+      .getByText(/ValueError|bad/)
+      .first()
+      .waitFor();
+    await all.getByLabel("title", { exact: true }).fill("25");
+    await all.getByRole("button", { name: "Save" }).click();
+    await changed.getByText("25!", { exact: true }).waitFor();
+    await changed.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("cell", { name: "25!" }).waitFor();
+  });
+
+  test("deletes selected rows after a question", async () => {
+    const { page, button } = dashboard;
+    await page.getByLabel("Select row 1").check();
+    await page.getByLabel("Select row 2").check();
+    await button("Delete 2 selected rows").click();
+    const question = page.getByRole("dialog", { name: "Delete 2 rows of docs?" });
+    expect(await findBarriers(page)).toEqual([]);
+    await question.getByRole("button", { name: "Delete 2 rows" }).click();
+    await page.getByText("2 rows deleted.").waitFor();
+    await expect.poll(shownKeys).toEqual(["4", "3"]);
+  });
+
+  test("offers no changes of a view", async () => {
+    const { page, open } = dashboard;
+    await open("/orgs/acme/databases/main/tables/good");
+    await page.getByText("Rows 1 to 2").waitFor();
+    expect(await page.getByRole("checkbox").count()).toBe(0);
+    await page.getByRole("button", { name: "Open row 4" }).click();
+    await page.getByRole("dialog", { name: "A row of good" }).waitFor();
+    expect(await page.getByRole("button", { name: /^(Edit|Delete)/ }).count()).toBe(0);
+    await page.keyboard.press("Escape");
+  });
+
+  test("no page reported an error", () => {
+    expect(dashboard.ann.complaints).toEqual([]);
+  });
+});
