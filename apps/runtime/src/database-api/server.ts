@@ -10,6 +10,7 @@ import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 import { workHandlers } from "./work-routes.ts";
 
 /** The API of a database pod (contract/routes/pod-api.ts). Every request must send the pod's token. */
@@ -35,6 +36,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
     ...podHandlers(app, deps),
     ...rowHandlers(app, deps),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...workHandlers(deps),
   });
   return app;

@@ -30,6 +30,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
+  /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
+  readonly owns_projects: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export async function changeDatabase(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
-  const project = runtime?.project_root ?? projectRoot ?? undefined;
+  const project = deps.owns_projects ? (runtime?.project_root ?? projectRoot ?? undefined) : undefined;
   const isFirst = change.change === "create_table" || change.change === "create_folder";
   const database = await deps.open(isFirst && !isDry);
   const request: Omit<ChangeRequest, "runtime_id"> = {

@@ -11,6 +11,7 @@ import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
   query: bodies.pageQuerySchema,
@@ -83,6 +84,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   },
   schemaApply: { body: databases.hostedSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
   ...DATA_SCHEMAS,
+  ...TABLE_CHANGE_SCHEMAS,
   rowInsert: {},
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },

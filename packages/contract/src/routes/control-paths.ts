@@ -156,6 +156,13 @@ export const CONTROL_ROUTES = {
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   rowShow: get(`${DATABASE}/tables/:table/row`, "data.read", "Read a row by its key"),
   rowCount: get(`${DATABASE}/tables/:table/count`, "data.read", "Count rows"),
+  tableDefinition: get(`${DATABASE}/tables/:table/definition`, "data.read", "Read the definition of a table"),
+  historyList: get(`${DATABASE}/history`, "data.read", "List the changes of tables"),
+  /** NDJSON: `progress` lines, then one `done` or `error`. */
+  tableChange: post(`${DATABASE}/changes`, "database.update", "Create, change or drop a table or folder", {
+    body_bytes: TREE_BODY_BYTES,
+    answers: "events",
+  }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
   /** By the address in a row. HTML, SVG and documents are downloaded, never shown. */

@@ -9,6 +9,7 @@ import { DATA_SCHEMAS } from "./data-api.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
+import { TABLE_CHANGE_SCHEMAS, tableChangedSchema } from "./table-changes.ts";
 
 const imported = z.array(pod.importedFileSchema);
 const done = z.object({});
@@ -22,6 +23,8 @@ export const POD_API = defineApi(POD_ROUTES, {
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
   ...DATA_SCHEMAS,
+  ...TABLE_CHANGE_SCHEMAS,
+  tableChange: { body: pod.podTableChangeRequestSchema, answer: tableChangedSchema },
   rowInsert: {},
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },

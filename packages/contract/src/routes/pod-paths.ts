@@ -19,6 +19,10 @@ export const POD_ROUTES = {
   rowList: get("/v1/tables/:table/rows"),
   rowShow: get("/v1/tables/:table/row"),
   rowCount: get("/v1/tables/:table/count"),
+  tableDefinition: get("/v1/tables/:table/definition"),
+  historyList: get("/v1/history"),
+  /** Changes one table or folder. */
+  tableChange: post("/v1/changes", { answers: "events" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
   /** Addresses begin with a path of the gateway's. */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema } from "../manifest.ts";
 import { recomputeBodySchema } from "./control-work.ts";
+import { tableChangeRequestSchema } from "./table-changes.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
 const appFile = z.string().max(1_000);
@@ -39,6 +40,12 @@ export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
 export const podRecomputeRequestSchema = z.strictObject({
   ...recomputeBodySchema.shape,
   /** The current tree of the database, whose functions run if it has them. Null: those of the table's last update. */
+  files: digest.nullable(),
+});
+
+export const podTableChangeRequestSchema = z.strictObject({
+  ...tableChangeRequestSchema.shape,
+  /** The current tree of the database, which has the functions that the change calls; null: it has no files. */
   files: digest.nullable(),
 });
 
