@@ -10,6 +10,7 @@ import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
@@ -83,6 +84,8 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
     answer: z.object({ plan: schemaPlanSchema }),
   },
   schemaApply: { body: databases.hostedSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  schemaPrune: { body: databases.hostedSchemaPruneRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  queryExplain: { body: databases.hostedQueryExplainRequestSchema, answer: queryExplanationSchema },
   ...DATA_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
   rowInsert: {},

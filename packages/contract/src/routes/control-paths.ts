@@ -151,6 +151,15 @@ export const CONTROL_ROUTES = {
     { body_bytes: TREE_BODY_BYTES, answers: "events" },
   ),
 
+  /** Without a version, it only shows what would be dropped. */
+  schemaPrune: post(
+    `${DATABASE}/schema/prune`,
+    "database.update",
+    "Drop tables that the application file does not declare",
+    TREE,
+  ),
+  queryExplain: post(`${DATABASE}/queries/explain`, "database.update", "Explain a query of the application file", TREE),
+
   tableList: get(`${DATABASE}/tables`, "data.read", "List tables"),
   tableShow: get(`${DATABASE}/tables/:table`, "data.read", "Show a table"),
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),

@@ -6,6 +6,7 @@ import { podHealthSchema, servicePodHealthSchema } from "../pod-spec.ts";
 import { defineApi } from "./api.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
@@ -20,6 +21,8 @@ export const POD_API = defineApi(POD_ROUTES, {
   manifest: { body: pod.podManifestRequestSchema, answer: z.object({ manifest: manifestSchema, imported }) },
   schemaPlan: { body: pod.podSchemaPlanRequestSchema, answer: z.object({ plan: schemaPlanSchema, imported }) },
   schemaApply: { body: pod.podSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  schemaPrune: { body: pod.podSchemaPruneRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  queryExplain: { body: pod.podQueryExplainRequestSchema, answer: queryExplanationSchema },
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
   ...DATA_SCHEMAS,

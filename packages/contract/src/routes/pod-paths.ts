@@ -9,6 +9,8 @@ export const POD_ROUTES = {
   schemaPlan: post("/v1/schema/plan"),
   /** Returns the plan after the update. */
   schemaApply: post("/v1/schema/apply", { answers: "events" }),
+  schemaPrune: post("/v1/schema/prune"),
+  queryExplain: post("/v1/queries/explain"),
   /** The differences that prevent a release from running on the current tables. */
   tablesCheck: post("/v1/schema/check"),
   /** The trees of project files that the tables and their jobs still need. */

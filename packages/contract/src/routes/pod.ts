@@ -2,6 +2,7 @@ import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema } from "../manifest.ts";
 import { recomputeBodySchema } from "./control-work.ts";
+import { queryQuestionSchema } from "./local.ts";
 import { tableChangeRequestSchema } from "./table-changes.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
@@ -36,6 +37,19 @@ export const podSchemaApplyRequestSchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
 });
 export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
+
+export const podSchemaPruneRequestSchema = z.strictObject({
+  ...podManifestRequestSchema.shape,
+  folders: z.array(z.string()).max(20),
+  /** As for a local prune. */
+  catalog_version: z.int().nullable(),
+});
+
+export const podQueryExplainRequestSchema = z.strictObject({
+  ...podManifestRequestSchema.shape,
+  folders: z.array(z.string()).max(20),
+  ...queryQuestionSchema.shape,
+});
 
 export const podRecomputeRequestSchema = z.strictObject({
   ...recomputeBodySchema.shape,
