@@ -54,6 +54,7 @@ export const ERRORS = {
   several_rows: { status: 409, title: "The query found more than one row" },
   query_timeout: { status: 504, title: "A statement exceeded its time limit" },
   result_too_large: { status: 422, title: "The result is too large" },
+  invalid_condition: { status: 422, title: "The condition is not valid" },
   invalid_cursor: { status: 422, title: "The cursor does not belong to this request" },
   not_pageable: { status: 422, title: "The query does not support pages" },
   query_not_found: { status: 404, title: "The query was not found" },

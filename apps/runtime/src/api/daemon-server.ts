@@ -14,6 +14,7 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { queryHandlers } from "../databases/query-handlers.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
@@ -21,6 +22,7 @@ import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
+import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 import { tableChangeHandlers } from "./table-change-routes.ts";
 
@@ -154,6 +156,13 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
     ...dataHandlers(async ({ db }: { readonly db: string }) => {
       const { name, sql } = await openKnown(deps, db);
       return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
+    }),
+    ...queryHandlers(deps.log, async ({ params: { db } }: { readonly params: { readonly db: string } }) =>
+      deps.readsOf(await openKnown(deps, db)),
+    ),
+    ...rowHandlers(app, deps, async ({ db }: { readonly db: string }) => {
+      const { name, sql } = await openKnown(deps, db);
+      return { sql, uri: name, writes: deps.writesOf(name, sql), check: () => undefined };
     }),
     ...schemaHandlers(deps),
     ...tableChangeHandlers(deps),

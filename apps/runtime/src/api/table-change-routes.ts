@@ -27,7 +27,13 @@ export function tableChangeHandlers(
         return isPlannedFirst ? await deps.databases.find(target.database) : await openKnown(deps, db);
       };
       return async (emit, signal) => {
-        const { manifest, plan } = await changeDatabase({ ...deps, open, uri: target.database, owns_projects: true }, body, emit, signal);
+        const onApplied = deps.manifests.keepCode;
+        const { manifest, plan } = await changeDatabase(
+          { ...deps, open, uri: target.database, owns_projects: true, onApplied },
+          body,
+          emit,
+          signal,
+        ).finally(() => deps.renewWrites(target.database));
         const breaks = findBroken(deps, target, { plan, manifest, project_root: body.runtime?.project_root });
         return { plan: breaks.length === 0 ? plan : { ...plan, breaks } };
       };

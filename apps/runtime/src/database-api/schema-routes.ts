@@ -45,7 +45,7 @@ export function schemaHandlers(
         const input = { manifest, target: placeOf(deps, folders), catalog_version: catalogVersion };
         return { plan: await pruneTarget(deps, input) };
       } finally {
-        deps.inserts.renew();
+        deps.writes.renew();
       }
     },
     queryExplain: async ({ body: { app_file: appFile, files, folders, ...question }, reply }) => {
@@ -68,7 +68,7 @@ export function schemaHandlers(
         try {
           return { plan: await applyTarget(deps, { ...input, manifest, target, runtime }, emit, signal) };
         } finally {
-          deps.inserts.renew();
+          deps.writes.renew();
         }
       };
     },

@@ -4,11 +4,13 @@ import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
+import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
+import { refuseRuntime } from "../databases/query-code.ts";
+import { queryHandlers } from "../databases/query-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
-import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 import { tableChangeHandlers } from "./table-change-routes.ts";
 import { workHandlers } from "./work-routes.ts";
@@ -34,7 +36,16 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
     }),
     ...podHandlers(app, deps),
-    ...rowHandlers(app, deps),
+    ...queryHandlers(deps.log, async ({ body }) => {
+      refuseRuntime(body);
+      await deps.ready();
+      return deps.reads;
+    }),
+    ...rowHandlers(app, deps, async () => {
+      await deps.disk.admit();
+      await deps.ready();
+      return { sql: deps.sql, uri: deps.spec.uri, writes: deps.writes, check: () => deps.disk.check() };
+    }),
     ...schemaHandlers(deps),
     ...tableChangeHandlers(deps),
     ...workHandlers(deps),

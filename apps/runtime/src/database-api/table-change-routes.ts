@@ -34,7 +34,7 @@ export function tableChangeHandlers(
           );
           return { plan };
         } finally {
-          deps.inserts.renew();
+          deps.writes.renew();
         }
       };
     },

@@ -42,6 +42,8 @@ export interface LocalSchemaDeps {
   readonly query_limits: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Called when the tables are those of the runtime's manifest, before fills have ended. */
+  readonly onApplied?: (runtimeId: string) => void;
 }
 
 /**
@@ -174,6 +176,7 @@ export async function applyTarget(
   const { hold, sql } = await deps.databases.open(target.database);
   using _held = hold();
   const { manifest, catalog_version: catalogVersion, allow_destructive: allowDestructive, recompute } = input;
+  const runtimeId = deps.runtimes.save(input.runtime, manifest.app_file);
   const { plan } = await applySchema(
     { sql, clock: deps.clock, log: deps.log },
     {
@@ -182,12 +185,13 @@ export async function applyTarget(
       catalog_version: catalogVersion,
       allow_destructive: allowDestructive,
       recompute,
-      runtime_id: deps.runtimes.save(input.runtime, manifest.app_file),
+      runtime_id: runtimeId,
       on_error: input.on_error,
       ...(input.project_root === undefined ? {} : { project: input.project_root }),
       ...othersOf(input),
     },
   );
+  deps.onApplied?.(runtimeId);
   const jobs = await openJobs(sql, await loadCatalog(sql), target.text, plan);
   await watchJobs(
     { sql, clock: deps.clock },

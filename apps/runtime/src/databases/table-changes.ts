@@ -32,6 +32,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   readonly uri: string;
   /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
   readonly owns_projects: boolean;
+  /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
+  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
 }
 
 /**
@@ -65,6 +67,7 @@ export async function changeDatabase(
     { sql, clock: deps.clock, log: deps.log },
     { ...request, runtime_id: runtimeId },
   );
+  if (!isDry && "table" in change) deps.onApplied?.(parseTablePath(`${deps.uri}/${change.table}`).target.text, code);
   await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
   return { plan, manifest };
 }

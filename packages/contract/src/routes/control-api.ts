@@ -10,6 +10,7 @@ import { CONTROL_ROUTES } from "./control-paths.ts";
 import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { WRITE_SCHEMAS } from "./data-writes.ts";
 import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
@@ -88,7 +89,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   queryExplain: { body: databases.hostedQueryExplainRequestSchema, answer: queryExplanationSchema },
   ...DATA_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
-  rowInsert: {},
+  ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },

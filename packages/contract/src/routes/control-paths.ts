@@ -172,8 +172,15 @@ export const CONTROL_ROUTES = {
     body_bytes: TREE_BODY_BYTES,
     answers: "events",
   }),
+  /** The rows of an expression tree, as messages. */
+  queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
+  /** The bodies of these two are in data-writes.ts. */
+  rowUpdate: patch(`${DATABASE}/tables/:table/rows`, "data.write", "Update rows", { streams: "application/json" }),
+  rowDelete: post(`${DATABASE}/tables/:table/rows/delete`, "data.write", "Delete rows", {
+    streams: "application/json",
+  }),
   /** By the address in a row. HTML, SVG and documents are downloaded, never shown. */
   fileShow: get(`${DATABASE}/file`, "data.read", "Read the file of a media cell", { answers: "file" }),
 

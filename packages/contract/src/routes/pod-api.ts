@@ -6,6 +6,7 @@ import { podHealthSchema, servicePodHealthSchema } from "../pod-spec.ts";
 import { defineApi } from "./api.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { WRITE_SCHEMAS } from "./data-writes.ts";
 import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
@@ -28,7 +29,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   ...DATA_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
   tableChange: { body: pod.podTableChangeRequestSchema, answer: tableChangedSchema },
-  rowInsert: {},
+  ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },
   recomputePlan: { body: work.recomputeBodySchema, answer: z.object({ plan: recomputePlanSchema }) },

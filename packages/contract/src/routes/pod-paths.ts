@@ -1,4 +1,4 @@
-import { get, post, put, remove } from "./api.ts";
+import { get, patch, post, put, remove } from "./api.ts";
 
 /** A database pod's API, on a unix socket, each request with `authorization: Bearer <token>`; pod-api.ts has its
  *  schemas. */
@@ -25,8 +25,12 @@ export const POD_ROUTES = {
   historyList: get("/v1/history"),
   /** Changes one table or folder. */
   tableChange: post("/v1/changes", { answers: "events" }),
+  queryRun: post("/v1/query", { answers: "rows" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
+  /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */
+  rowUpdate: patch("/v1/tables/:table/rows", { streams: "application/json" }),
+  rowDelete: post("/v1/tables/:table/rows/delete", { streams: "application/json" }),
   /** Addresses begin with a path of the gateway's. */
   mediaList: get("/v1/media"),
   mediaUsage: get("/v1/media/usage"),

@@ -5,13 +5,20 @@ import type { DataTable, RowPage } from "@appdb/contract/routes/data-api";
 import type { Context } from "../../context.ts";
 import { text } from "../parameters.ts";
 
+interface RowQuery {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+  readonly where: string | undefined;
+  readonly order_by: string | undefined;
+}
+
 /** The tables and rows of a local or hosted database. `table`: a path within it, such as `reports/docs`. */
 export interface DataTarget {
   tables(): Promise<readonly DataTable[]>;
   table(table: string): Promise<DataTable>;
-  count(table: string): Promise<number>;
+  count(table: string, where: string | undefined): Promise<number>;
   /** The response's text: numbers may be larger than those of JavaScript. */
-  rows(table: string, query: { readonly limit: number; readonly cursor: string | undefined }): Promise<string>;
+  rows(table: string, query: RowQuery): Promise<string>;
   row(table: string, key: readonly string[]): Promise<string>;
 }
 
@@ -26,6 +33,14 @@ export const COLUMNS_FLAG = {
   optional: true,
   brief: "Only these columns, separated by commas",
   placeholder: "names",
+} as const;
+
+export const WHERE_FLAG = {
+  kind: "parsed",
+  parse: text,
+  optional: true,
+  brief: "Only rows of a condition: score > 0.5 and title like 'x%'",
+  placeholder: "condition",
 } as const;
 
 /** A table of a typed path. */
@@ -52,7 +67,8 @@ export async function openData(ctx: Context, target: Target): Promise<DataTarget
     return {
       tables: async () => (await client.call("tableList", { params: { db: target.database } }, options)).tables,
       table: (table) => client.call("tableShow", { params: at(table) }, options),
-      count: async (table) => (await client.call("rowCount", { params: at(table) }, options)).count,
+      count: async (table, where) =>
+        (await client.call("rowCount", { params: at(table), query: { where } }, options)).count,
       rows: (table, query) => client.text("rowList", { params: at(table), query }, options),
       row: (table, key) => client.text("rowShow", { params: at(table), query: keyQuery(key) }, options),
     };
@@ -62,7 +78,8 @@ export async function openData(ctx: Context, target: Target): Promise<DataTarget
   return {
     tables: async () => (await client.call("tableList", { params }, options)).tables,
     table: (table) => client.call("tableShow", { params: { ...params, table } }, options),
-    count: async (table) => (await client.call("rowCount", { params: { ...params, table } }, options)).count,
+    count: async (table, where) =>
+      (await client.call("rowCount", { params: { ...params, table }, query: { where } }, options)).count,
     rows: (table, query) => client.text("rowList", { params: { ...params, table }, query }, options),
     row: (table, key) => client.text("rowShow", { params: { ...params, table }, query: keyQuery(key) }, options),
   };

@@ -54,8 +54,24 @@ describe("tables and rows", () => {
     const answer = await server.ask("rowInsert", { as: setup.member, params: paramsOf(setup), body, headers } as never);
     expect([answer.status, answer.text]).toEqual([200, '{"n":1}']);
     const [asked] = setup.pod.asked;
-    expect(asked).toMatchObject({ route: "POST /v1/tables/docs/rows", body, headers: { "idempotency-key": "k1" } });
+    const route = "POST /v1/tables/docs/rows?on_error=abort&return_rows=1";
+    expect(asked).toMatchObject({ route, body, headers: { "idempotency-key": "k1" } });
     expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${setup.member.token}`));
+  });
+
+  test("are updated and deleted by the pod, with the digits of the request", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    const written = { inserted: 0, updated: 1, deleted: 0, errors: 0 };
+    setup.pod.answer = (_asked, response) => sendJson(response, written);
+    const body = '{"rows": [{"id": 9223372036854775807}]}';
+    for (const [name, route] of [
+      ["rowUpdate", "PATCH /v1/tables/docs/rows"],
+      ["rowDelete", "POST /v1/tables/docs/rows/delete"],
+    ] as const) {
+      const answer = await server.ask(name, { as: setup.member, params: paramsOf(setup), body } as never);
+      expect([answer.status, answer.json]).toEqual([200, written]);
+      expect(setup.pod.asked.at(-1)).toMatchObject({ route, body });
+    }
   });
 
   test("that the pod refuses are refused with its own error", async () => {

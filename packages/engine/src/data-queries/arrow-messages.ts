@@ -1,0 +1,93 @@
+import { FlatBuffer, type FlatMember } from "./flat-buffer.ts";
+
+/** A field of Arrow's schema. */
+export interface ArrowField {
+  readonly name: string;
+  readonly nullable: boolean;
+  readonly type: ArrowType;
+}
+
+/** A type of Arrow (format/Schema.fbs): its number in the union, its members, the fields in it. */
+export interface ArrowType {
+  readonly id: number;
+  members(flat: FlatBuffer): readonly FlatMember[];
+  readonly children: readonly ArrowField[];
+}
+
+/** The content of a record batch: for each field, depth first, its lengths, then its buffers. */
+export interface BatchParts {
+  readonly nodes: [length: number, nulls: number][];
+  readonly buffers: Uint8Array[];
+}
+
+const VERSION_5 = 4;
+const SCHEMA = 1;
+const RECORD_BATCH = 3;
+const ALIGNED = 8;
+const HEAD_BYTES = 8;
+
+/** The end of an IPC stream. */
+export const END_OF_STREAM = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+
+/** The IPC message with the schema of a stream. */
+export function schemaMessage(fields: readonly ArrowField[]): Buffer {
+  const flat = new FlatBuffer();
+  const vector = flat.objects(fields.map((field) => writeField(flat, field)));
+  const schema = flat.table([{ bytes: 2, value: 0 }, { place: vector }]);
+  return encapsulate(flat, SCHEMA, schema, []);
+}
+
+/** The IPC message with rows. */
+export function batchMessage(rows: number, { buffers, nodes }: BatchParts): Buffer {
+  const flat = new FlatBuffer();
+  let offset = 0;
+  const places = buffers.map((buffer): [number, number] => {
+    const place: [number, number] = [offset, buffer.length];
+    offset += padded(buffer.length);
+    return place;
+  });
+  const buffersPlace = flat.pairs(places);
+  const nodesPlace = flat.pairs(nodes);
+  const batch = flat.table([{ bytes: 8, value: rows }, { place: nodesPlace }, { place: buffersPlace }]);
+  return encapsulate(flat, RECORD_BATCH, batch, buffers);
+}
+
+function writeField(flat: FlatBuffer, { name, nullable, type }: ArrowField): number {
+  const children = flat.objects(type.children.map((child) => writeField(flat, child)));
+  const place = flat.table(type.members(flat));
+  const text = flat.text(name);
+  return flat.table([
+    { place: text },
+    { bytes: 1, value: nullable ? 1 : 0 },
+    { bytes: 1, value: type.id },
+    { place },
+    undefined,
+    { place: children },
+  ]);
+}
+
+function encapsulate(flat: FlatBuffer, kind: number, header: number, buffers: readonly Uint8Array[]): Buffer {
+  const bodyBytes = buffers.reduce((sum, buffer) => sum + padded(buffer.length), 0);
+  const message = flat.table([
+    { bytes: 2, value: VERSION_5 },
+    { bytes: 1, value: kind },
+    { place: header },
+    { bytes: 8, value: bodyBytes },
+  ]);
+  const metadata = flat.finish(message);
+  const metadataBytes = padded(metadata.length);
+  const all = Buffer.alloc(HEAD_BYTES + metadataBytes + bodyBytes);
+  all.writeUInt32LE(0xffffffff, 0);
+  all.writeUInt32LE(metadataBytes, 4);
+  all.set(metadata, HEAD_BYTES);
+  let at = HEAD_BYTES + metadataBytes;
+  for (const buffer of buffers) {
+    all.set(buffer, at);
+    at += padded(buffer.length);
+  }
+  return all;
+}
+
+function padded(bytes: number): number {
+  return Math.ceil(bytes / ALIGNED) * ALIGNED;
+}
