@@ -149,6 +149,21 @@ const databaseTable = createRoute({
   validateSearch: (search: Search): RowFilter => pick(search, "where", "order_by"),
   component: lazyRouteComponent(() => import("./routes/table-page.tsx"), "TablePage"),
 });
+const databaseImport = createRoute({
+  getParentRoute: () => database,
+  path: "/tables/$table/import",
+  component: lazyRouteComponent(() => import("./routes/data/import-page.tsx"), "ImportPage"),
+});
+const databaseErrors = createRoute({
+  getParentRoute: () => database,
+  path: "/errors",
+  component: lazyRouteComponent(() => import("./routes/data/failed-cells-page.tsx"), "FailedCellsPage"),
+});
+const databaseLineage = createRoute({
+  getParentRoute: () => database,
+  path: "/lineage",
+  component: lazyRouteComponent(() => import("./routes/data/lineage-page.tsx"), "LineagePage"),
+});
 const databaseLogs = createRoute({
   getParentRoute: () => database,
   path: "/logs",
@@ -208,6 +223,9 @@ const tree = root.addChildren([
         databaseOverview,
         databaseTables,
         databaseTable,
+        databaseImport,
+        databaseErrors,
+        databaseLineage,
         databaseServices,
         databaseService,
         databaseServiceCall,

@@ -11,6 +11,7 @@ import { RowDialog } from "../features/tables/row-dialog.tsx";
 import { RowsFilter } from "../features/tables/rows-filter.tsx";
 import { RowsTable } from "../features/tables/rows-table.tsx";
 import { type RowFilter, useRowCount, useTable } from "../features/tables/use-tables.ts";
+import { ExportDialog } from "../features/transfer/export-dialog.tsx";
 import { ProblemAlert } from "../ui/alert.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -30,6 +31,7 @@ export function TablePage() {
   const navigate = route.useNavigate();
   const { database, error } = useDatabase();
   const table = useTable(database, path);
+  const [exporting, setExporting] = useState(false);
   const [inserting, setInserting] = useState(false);
   const [inserted, setInserted] = useState<ExactObject | undefined>(undefined);
   const isAwake = database.state === "AVAILABLE";
@@ -80,18 +82,36 @@ export function TablePage() {
               is_writable={isWritable && hasKey}
               onSort={(orderBy) => change({ order_by: orderBy })}
               actions={
-                isWritable && (
-                  <Button small look="primary" onClick={() => setInserting(true)}>
-                    <PlusIcon />
-                    Insert a row
+                <>
+                  <Button small onClick={() => setExporting(true)}>
+                    Export
                   </Button>
-                )
+                  {isWritable && (
+                    <>
+                      <span className="self-center text-sm">
+                        <TextLink
+                          to="/orgs/$org/databases/$db/tables/$table/import"
+                          params={{ ...params, table: path }}
+                        >
+                          Import a file
+                        </TextLink>
+                      </span>
+                      <Button small look="primary" onClick={() => setInserting(true)}>
+                        <PlusIcon />
+                        Insert a row
+                      </Button>
+                    </>
+                  )}
+                </>
               }
             />
           )}
           <Section title="Columns">
             <ColumnsTable table={table.data} />
           </Section>
+          {exporting && (
+            <ExportDialog database={database} table={table.data} filter={filter} onClose={() => setExporting(false)} />
+          )}
           {inserting && (
             <InsertDialog
               database={database}
