@@ -15,7 +15,7 @@ import {
   takeValidity,
   UTF8,
 } from "./arrow-types.ts";
-import { Bits, Bytes } from "./arrow-vectors.ts";
+import { Bits, Bytes, Validity, Words } from "./arrow-vectors.ts";
 import type { DescribeFile } from "./rows-format.ts";
 
 /** Makes the column of a type. */
@@ -23,9 +23,9 @@ export function arrowColumn(type: ColumnType, describe: DescribeFile): ArrowColu
   if (isMedia(type.kind)) return new TextColumn(UTF8, (cell) => describe(cell).address);
   switch (type.kind) {
     case "int":
-      return new FixedColumn(INT64, 8, copyEight, (to, value) => to.bigint(BigInt(value as number | bigint)));
+      return new WordColumn(INT64, BigInt);
     case "float":
-      return new FixedColumn(FLOAT64, 8, copyEight, (to, value) => to.double(Number(value)));
+      return new WordColumn(FLOAT64, Number);
     case "timestamp":
       return new FixedColumn(TIMESTAMP, 8, copyTimestamp, (to, value) => to.bigint(microsOf(String(value))));
     case "date":
@@ -65,7 +65,7 @@ class FixedColumn implements ArrowColumn {
   readonly #width: number;
   readonly #copy: CopyField;
   readonly #write: WriteValue;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #values = new Bytes();
 
   constructor(type: ArrowType, width: number, copy: CopyField, write: WriteValue) {
@@ -100,9 +100,50 @@ class FixedColumn implements ArrowColumn {
   }
 }
 
+/** Int and Float: the eight bytes of PostgreSQL's value in the other order. */
+class WordColumn implements ArrowColumn {
+  readonly type: ArrowType;
+  readonly #numberOf: (value: number) => number | bigint;
+  readonly #one = new DataView(new ArrayBuffer(8));
+  readonly #valid = new Validity();
+  readonly #values = new Words();
+
+  constructor(type: ArrowType, numberOf: (value: number) => number | bigint) {
+    this.type = type;
+    this.#numberOf = numberOf;
+  }
+
+  get bytes(): number {
+    return this.#values.bytes;
+  }
+
+  addNull(): void {
+    this.#valid.add(false);
+    this.#values.add(0, 0);
+  }
+
+  addField(row: Buffer, start: number): void {
+    this.#valid.add(true);
+    this.#values.copy(row, start);
+  }
+
+  addValue(value: Exclude<EngineValue, null>): void {
+    const number = this.#numberOf(value as number);
+    if (typeof number === "bigint") this.#one.setBigInt64(0, number);
+    else this.#one.setFloat64(0, number);
+    this.#valid.add(true);
+    this.#values.add(this.#one.getInt32(4), this.#one.getInt32(0));
+  }
+
+  take({ buffers, nodes }: BatchParts): void {
+    takeValidity(this.#valid, { buffers, nodes });
+    buffers.push(this.#values.take());
+  }
+}
+
 class BoolColumn implements ArrowColumn {
   readonly type = BOOL;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #values = new Bits();
 
   get bytes(): number {
@@ -135,7 +176,7 @@ class TextColumn implements ArrowColumn {
   readonly type: ArrowType;
   readonly #ofField: ((text: string) => string) | null;
   readonly #ofValue: ((value: string) => string) | null;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #ends = new Bytes();
   readonly #values = new Bytes();
 
@@ -189,10 +230,6 @@ const DAY_MS = 86_400_000;
 /** From 1970, where Arrow begins, to 2000, where PostgreSQL begins. */
 const EPOCH_DAYS = 10_957;
 const EPOCH_MICROS = BigInt(EPOCH_DAYS) * BigInt(DAY_MS) * 1000n;
-
-function copyEight(to: Bytes, row: Buffer, start: number): void {
-  to.reverse(row, start, 8);
-}
 
 function copyTimestamp(to: Bytes, row: Buffer, start: number): void {
   to.bigint(row.readBigInt64BE(start) + EPOCH_MICROS);

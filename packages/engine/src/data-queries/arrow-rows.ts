@@ -15,14 +15,14 @@ export const ARROW_ROWS: RowsFormat = {
   begin(columns, describe) {
     const built = columns.map(({ type }) => arrowColumn(type, describe));
     let count = 0;
-    let schema: Buffer | undefined = schemaMessage(
+    let schema: readonly Uint8Array[] = schemaMessage(
       // a computed column has null where it failed, whatever its type says
       built.map(({ type }, at) => ({ name: columns[at]?.name ?? "", nullable: true, type })),
     );
-    const withSchema = (message: Buffer): Uint8Array => {
-      const arrow = schema === undefined ? message : Buffer.concat([schema, message]);
-      schema = undefined;
-      return packMessage({ arrow });
+    const withSchema = (pieces: readonly Uint8Array[]): Uint8Array => {
+      const message = arrowMessage([...schema, ...pieces]);
+      schema = [];
+      return message;
     };
     return {
       take_row(row, start) {
@@ -57,7 +57,20 @@ export const ARROW_ROWS: RowsFormat = {
         count = 0;
         return withSchema(message);
       },
-      finish: () => withSchema(END_OF_STREAM),
+      finish: () => withSchema([END_OF_STREAM]),
     };
   },
 };
+
+/** `{"arrow": bytes}` in msgpack. The bytes are copied once. */
+function arrowMessage(pieces: readonly Uint8Array[]): Buffer {
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  const head = Buffer.from([ONE_MEMBER, TEXT + "arrow".length, ...Buffer.from("arrow"), BINARY_32, 0, 0, 0, 0]);
+  head.writeUInt32BE(bytes, head.length - 4);
+  return Buffer.concat([head, ...pieces], head.length + bytes);
+}
+
+/** Of msgpack: a map of one member, a short text, bytes with a length of four bytes. */
+const ONE_MEMBER = 0x81;
+const TEXT = 0xa0;
+const BINARY_32 = 0xc6;
