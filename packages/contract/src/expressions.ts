@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { OPERATORS } from "./operators.ts";
+import { isDeclaredOperator } from "./operators.ts";
 import { type ColumnType, columnTypeSchema } from "./types.ts";
 
 /**
@@ -118,7 +118,7 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   }),
   z.strictObject({
     node: z.literal("call"),
-    fn: z.string().refine((name) => !name.startsWith("op.") || OPERATORS.has(name), "is not a known operator"),
+    fn: z.string().refine((name) => !name.startsWith("op.") || isDeclaredOperator(name), "is not a known operator"),
     args: z.array(lazyExpr),
     kwargs: z.record(z.string(), lazyExpr),
     ...typed,

@@ -45,6 +45,7 @@ test.each([
   ["another version", aDocument(call("string.upper"), { manifest_version: 2 }), ["manifest_version"]],
   ["a node of another kind", aDocument({ ...TITLE, node: "pivot" }), [...PLACE, "node"]],
   ["an operator that nobody knows", aDocument(call("op.xor")), [...PLACE, "fn"]],
+  ["the operator of rows of a view", aDocument(call("op.rows")), [...PLACE, "fn"]],
   [
     "a type that nobody knows, deep in a tree",
     aDocument({ ...call("string.upper"), args: [{ ...TITLE, type: { kind: "picture" } }] }),
@@ -124,4 +125,42 @@ test("the hidden column of an embedding index keeps its name, and another hidden
 
 test("a wrong member of a manifest is not a wrong name", () => {
   expect(withTable((table) => Object.assign(table, { surprise: 1 }))).toBeUndefined();
+});
+
+const MADE = { column: "title", table: "docs", deeper: [], values: [], computed: [], outputs: [] };
+const COMPUTE = {
+  kind: "compute",
+  path: "/docs",
+  method: "post",
+  table: "docs",
+  inputs: ["title"],
+  outputs: ["title"],
+  source: SOURCE,
+};
+
+/** A service with one route. */
+const withRoute = (route: unknown) =>
+  aDocument(call("string.upper"), { services: [{ name: "api", prefix: "", routes: [route], source: SOURCE }] });
+
+test.each([
+  ["the view of a column", (table: Changed) => Object.assign(table.columns[0] ?? {}, { view: "docs" })],
+  [
+    "the rows of a table",
+    (table: Changed) => Object.assign(table, { rows_of: { table: "docs", column: "a", text: "" } }),
+  ],
+  ["the former name of an index", ({ indexes }: Changed) => indexes.push({ ...BTREE, name: null, renamed_from: "a" })],
+])("refuses %s, which only the engine writes", (_what, change) => {
+  const document = aDocument(call("string.upper")) as { tables: Changed[] };
+  for (const table of document.tables) change(table);
+  expect(manifestSchema.safeParse(document).error?.issues.map(({ message }) => message)).toEqual([
+    "is a member that only the engine writes",
+  ]);
+});
+
+test("refuses a compute route whose response the engine would read as its own bytes", () => {
+  const messages = (route: unknown) =>
+    manifestSchema.safeParse(withRoute(route)).error?.issues.map(({ message }) => message);
+  expect(messages(COMPUTE)).toBeUndefined();
+  const forged = { ...COMPUTE, of_view: { name: "docs", member: null, names: {}, made: MADE } };
+  expect(messages(forged)).toEqual(["is a member that only the engine writes"]);
 });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { engineMember } from "./engine-member.ts";
 import { exprSchema, generatorOf, VECTOR_METRICS } from "./expressions.ts";
 import { onErrorSchema } from "./jobs.ts";
 import { checkNames } from "./manifest-names.ts";
@@ -46,16 +47,16 @@ export const columnSchema = z.strictObject({
   renamed_from: z.string().nullable().default(null),
   /** Hidden from users: it holds the vectors of an embedding index, and its name begins with an underscore. */
   is_hidden: z.boolean().optional(),
-  /** The view whose column it is, when a table has the columns of its views (lower-views.ts). Never in a manifest. */
-  view: z.string().optional(),
+  /** The view whose column it is, when a table has the columns of its views (lower-views.ts). */
+  view: engineMember(z.string()),
   source: sourceSchema,
 });
 
 const btreeIndexSchema = z.strictObject({
   kind: z.literal("btree"),
   name: z.string().nullable(),
-  /** Of a view: its name in the table before the view was renamed (lower-views.ts). Never in a manifest. */
-  renamed_from: z.string().optional(),
+  /** Of a view: its name in the table before the view was renamed (lower-views.ts). */
+  renamed_from: engineMember(z.string()),
   columns: z.array(z.string()).max(MAX_NAMES).min(1),
   source: sourceSchema,
 });
@@ -65,7 +66,7 @@ const embeddingIndexSchema = z
   .strictObject({
     kind: z.literal("embedding"),
     name: z.string().nullable(),
-    renamed_from: z.string().optional(),
+    renamed_from: engineMember(z.string()),
     columns: z.array(z.string()).length(1),
     /** The hidden column with the vectors; null when the indexed array column itself holds them. */
     values: z.string().nullable(),
@@ -94,8 +95,8 @@ export const tableSchema = z
     columns: z.array(columnSchema).max(MAX_NAMES),
     view: viewSchema.optional(),
     /** Of the table with the rows of an iterator view (lower-views.ts): the table of its base, the column of that table
-     *  that makes the rows, and the call for people. Never in a manifest. */
-    rows_of: z.strictObject({ table: z.string(), column: z.string(), text: z.string() }).optional(),
+     *  that makes the rows, and the call for people. */
+    rows_of: engineMember(z.strictObject({ table: z.string(), column: z.string(), text: z.string() })),
     /** Computed columns without values in the table. What reads one has its expression in its place. */
     unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
     /** Column names in declared order; empty when the table has no key. */
@@ -236,15 +237,15 @@ const insertRouteSchema = z.strictObject({
 const computeRouteSchema = z.strictObject({
   kind: z.literal("compute"),
   /** Over a view, when `table` is the view's table (lower-views.ts): which column says whether the row is one of the view,
-   *  and the names of outputs in responses. `made`: an iterator view, whose rows are the response. Never in a manifest. */
-  of_view: z
-    .strictObject({
+   *  and the names of outputs in responses. `made`: an iterator view, whose rows are the response. */
+  of_view: engineMember(
+    z.strictObject({
       name: z.string(),
       member: z.string().nullable(),
       names: z.record(z.string(), z.string()),
       made: madeRowsSchema.optional(),
-    })
-    .optional(),
+    }),
+  ),
   ...overTable,
   ...overRow,
   ...answeredByEngine,

@@ -1,12 +1,13 @@
 import * as z from "zod";
+import { engineMember } from "./engine-member.ts";
 import { exprSchema } from "./expressions.ts";
 
 /** A table of a query, with its name in the query's `column` nodes (`of`). */
 const tableRefSchema = z.strictObject({
   table: z.string(),
   as: z.string(),
-  /** The rows of the table that the query reads; absent for all (lower-queries.ts). Never in a manifest. */
-  member: exprSchema.optional(),
+  /** The rows of the table that the query reads; absent for all (lower-queries.ts). */
+  member: engineMember(exprSchema),
 });
 
 export const JOIN_KINDS = ["inner", "left", "right", "full", "cross"] as const;
@@ -24,8 +25,8 @@ export const querySchema = z.strictObject({
       kind: z.enum(JOIN_KINDS),
       ...tableRefSchema.shape,
       on: exprSchema.nullable(),
-      /** Joined to the table before it, whose condition may then read it (lower-queries.ts). Never in a manifest. */
-      is_within: z.boolean().optional(),
+      /** Joined to the table before it, whose condition may then read it (lower-queries.ts). */
+      is_within: engineMember(z.boolean()),
     }),
   ),
   where: exprSchema.nullable(),

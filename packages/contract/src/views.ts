@@ -38,7 +38,7 @@ const madeValue = { name: z.string(), type: columnTypeSchema, nullable: z.boolea
 
 /**
  * The rows that a compute route over an iterator view makes of one row (lower-routes.ts). Rows of rows have several
- * levels: 0 is the row of the request, and the last one has the rows of the view. Never in a manifest.
+ * levels: 0 is the row of the request, and the last one has the rows of the view.
  */
 export const madeRowsSchema = z.strictObject({
   /** The column of the request's row that makes the rows of level 1. */

@@ -1,4 +1,4 @@
-import { appError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 import { type LocalTarget, parseTarget } from "@appdb/contract/names";
 
 /** Parameters and texts shared by several commands. */
@@ -42,6 +42,11 @@ export const PORT_FLAG = {
   brief: "Port of the service",
   placeholder: "number",
 } as const;
+
+/** The error of a command line or an input that cannot be used. */
+export function usageError(detail: string, hint: string): AppError {
+  return appError("usage", { detail, hint });
+}
 
 /** Parses a port. @throws Error with a message that the command-line parser prints */
 export function parsePort(input: string): number {

@@ -1,6 +1,22 @@
 import type { EngineValue } from "@appdb/contract/types";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 
+/** Interval of the checks for unfinished rows. */
+const LOOK_MS = 1_000;
+
+/** Runs a graph on rows, and waits until all have their result. @throws as `UdfBatch.wait` */
+export async function runWhole(
+  runner: Pick<UdfRunner, "runBatch">,
+  graph: UdfGraph,
+  columns: readonly (readonly EngineValue[])[],
+  rows: number,
+  signal = new AbortController().signal,
+): Promise<UdfBatch> {
+  const batch = runner.runBatch(graph, columns, rows);
+  while (batch.ready < rows) await batch.wait(LOOK_MS, signal);
+  return batch;
+}
+
 type RowErrors = Readonly<Record<string, UdfError>>;
 
 /** Collects the results of a batch's rows in any order and form, and wakes waiting callers. */

@@ -5,6 +5,7 @@ import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
 import { columnLabel, columnPath } from "../catalog/sql-names.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
+import { runWhole } from "./batch-results.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 import { planPython } from "./plan-compute.ts";
 import type { RowLayout } from "./row-layout.ts";
@@ -82,9 +83,6 @@ export async function runCells(
   return errors;
 }
 
-/** Interval of the checks for unfinished results. */
-const LOOK_MS = 1_000;
-
 /**
  * The same for many rows at once. Returns errors by row index.
  * @throws worker_unavailable, overloaded; the signal's reason
@@ -93,11 +91,10 @@ export async function runBatch(
   udf: UdfRunner,
   bound: BoundGraph,
   rows: readonly EngineValue[][],
-  signal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<UdfBatch["errors"]> {
   const inputs = bound.inputs.map((slot) => rows.map((row) => row[slot] ?? null));
-  const batch = udf.runBatch(bound.graph, inputs, rows.length);
-  while (batch.ready < rows.length) await batch.wait(LOOK_MS, signal);
+  const batch = await runWhole(udf, bound.graph, inputs, rows.length, signal);
   for (const [step, slot] of bound.outputs.entries()) {
     const values = batch.columns[step];
     for (const [at, row] of rows.entries()) row[slot] = values?.[at] ?? null;

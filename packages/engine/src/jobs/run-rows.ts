@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { functionsReadBy } from "../catalog/column-queries.ts";
+import { runWhole } from "../compute/batch-results.ts";
 import type { CellError, CellErrors } from "../compute/cell-errors.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { withMadeRows } from "../compute/rows-runner.ts";
@@ -94,18 +95,13 @@ function sliceMap<T>(map: ReadonlyMap<number, T>, from: number, to: number): Rea
   return slice;
 }
 
-/** Interval of the checks for unfinished results. */
-const LOOK_MS = 1_000;
-
 /** Runs a graph on rows and waits for all of them. @throws as `UdfBatch.wait` */
 export async function runAll(
   { runner, signal }: Pick<FillContext, "runner" | "signal">,
   graph: UdfGraph,
   rows: Pick<StoredRows, "ids" | "inputs">,
 ): Promise<RowResults> {
-  const batch = (await runner.forGraph(graph)).runBatch(graph, rows.inputs, rows.ids.length);
-  while (batch.ready < rows.ids.length) await batch.wait(LOOK_MS, signal);
-  return batch;
+  return await runWhole(await runner.forGraph(graph), graph, rows.inputs, rows.ids.length, signal);
 }
 
 /** Workers for a job, started with the first graph that needs them. */

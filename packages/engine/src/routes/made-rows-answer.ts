@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
 import type { EngineValue } from "@appdb/contract/types";
 import { type MadeRowsAnswer, MEMBER } from "@appdb/contract/views";
+import { runWhole } from "../compute/batch-results.ts";
 import { functionsOf } from "../compute/plan-compute.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { unpackRows } from "../compute/rows-runner.ts";
@@ -14,8 +15,6 @@ import type { RouteContext } from "./route-context.ts";
 /** Writes the response for a computed row: the rows that it makes. */
 export type MadeRowsWriter = (row: Row, signal: AbortSignal | undefined) => Promise<string>;
 
-/** Interval of the checks for unfinished rows. */
-const LOOK_MS = 1_000;
 const PART_ROWS = 250;
 
 type Columns = ReadonlyMap<string, readonly EngineValue[]>;
@@ -52,8 +51,7 @@ export function compileMadeRows(
     for (let from = 0; from < count; from += PART_ROWS) {
       const rows = Math.min(PART_ROWS, count - from);
       const part = given.map((values) => values.slice(from, from + rows));
-      const batch = context.udf().runBatch(graph, part, rows);
-      while (batch.ready < rows) await batch.wait(LOOK_MS, signal ?? new AbortController().signal);
+      const batch = await runWhole(context.udf(), graph, part, rows, signal);
       const [first] = [...batch.errors].sort(([a], [b]) => a - b);
       if (first !== undefined) throw cellError(of, first[1]);
       for (const [step, column] of found.entries()) column.push(...(batch.columns[step] ?? []));

@@ -81,6 +81,14 @@ export async function dropMadeRows(
   await sql.query({ text: `truncate ${[...emptied].map(quoteTable).join(", ")}` });
 }
 
+/**
+ * PostgreSQL needs about 20 times the bytes of made rows while it stores those of one base row. Transactions with many
+ * bytes in a row take turns, so that callers at the same time do not exceed its memory.
+ */
+const TURN_BYTES = 1_000_000;
+/** Fixed advisory lock number. */
+const TURN_LOCK = 7_236_118_054;
+
 function functionName(id: number, kind: "rows" | "deleted"): string {
   return `appdb.${quoteIdent(`${kind} of ${id}`)}`;
 }
@@ -123,6 +131,9 @@ begin
     delete from ${target} where ${quoteIdent(BASE_ROW)} = new.${identity};
   end if;
   if json_typeof("(given)") = 'object' and (tg_op = 'UPDATE' or not ${isTaken}) then
+    if pg_column_size("(given)") > ${TURN_BYTES} then
+      perform pg_advisory_xact_lock(${TURN_LOCK});
+    end if;
     insert into ${target} ("_row", ${quoteIdent(BASE_ROW)}, ${names.join(", ")}, _errors)
     select (left("(first)", 31) || lpad(to_hex(pos), 5, '0'))::uuid, new.${identity}, ${names.join(", ")}, _errors from ${source};
     get diagnostics "(made)" = row_count;
