@@ -48,6 +48,8 @@ export interface DataQueryInput {
   send(message: Uint8Array): Promise<void>;
 }
 
+/** Results of one database that clients read at a time. Each keeps a connection until its end. */
+export const MAX_READS = 8;
 /** How often a query restarts because a table changed. */
 const MAX_ATTEMPTS = 8;
 /** Bytes of the first message, which shows a caller that rows arrive, and of the others. */
