@@ -229,6 +229,12 @@ def test_tables_and_folders_are_listed(server):
     assert [row["name"] for row in db.ls()] == ["main"]
 
 
+def test_functions_are_listed_by_namespace():
+    names = db.list_functions()
+    assert {"string.upper", "image.resize", "json.map"} & set(names) >= {"string.upper", "image.resize"}
+    assert names == sorted(set(names))
+
+
 def test_a_table_of_an_application_file_is_not_opened(server, no_body, monkeypatch):
     from appdb.declare.declaring import Phase
 
