@@ -239,6 +239,39 @@ describe.skipIf(NO_BROWSER)("data in the dashboard", () => {
     await page.getByText("Rows 1 to").waitFor();
   });
 
+  test("runs SQL that reads, and shows why other SQL is refused", async () => {
+    const { page, open, button } = dashboard;
+    await open("/orgs/acme/databases/main/query");
+    const sql = page.getByLabel("SQL");
+    await sql.fill("select id, title as id from docs where id > 8 union all select 1, null");
+    await button("Run").click();
+    const result = page.getByRole("region", { name: "Result" });
+    await result.getByRole("row", { name: "9007199254740993 10" }).waitFor();
+    await result.getByRole("row", { name: "1 null" }).waitFor();
+    await page.getByText(/^2 rows in \d+ ms$/).waitFor();
+    expect(await findBarriersInBoth(page)).toEqual([]);
+    expect(await widthOnPhone(page)).toBe(390);
+    await sql.fill("select * from generate_series(1, 2000)");
+    await sql.press("Control+Enter");
+    await page.getByText(/^1,000 rows in \d+ ms\. There are more/).waitFor();
+    await sql.fill("select * from docs where false");
+    await sql.press("Control+Enter");
+    await page.getByText("The result has no rows").waitFor();
+    await sql.fill("delete from docs");
+    await button("Run").click();
+    await page
+      .getByRole("alert")
+      .getByText(/The statement begins with DELETE/)
+      .waitFor();
+    await sql.fill("select *\nfrom nowhere");
+    await button("Run").click();
+    await page
+      .getByRole("alert")
+      .getByText(/line 2, column 6/)
+      .waitFor();
+    expect(await result.count()).toBe(0);
+  });
+
   test("axe finds no problem on data pages in light and dark", async () => {
     const { page, server } = dashboard;
     const found: Record<string, string[]> = {};
@@ -259,6 +292,7 @@ const PAGES = [
   TABLE,
   `${TABLE}?where=score%20%3E`,
   `${TABLE}/import`,
+  "/orgs/acme/databases/main/query",
   "/orgs/acme/databases/main/errors",
   "/orgs/acme/databases/main/lineage",
 ];

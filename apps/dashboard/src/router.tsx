@@ -154,6 +154,11 @@ const databaseImport = createRoute({
   path: "/tables/$table/import",
   component: lazyRouteComponent(() => import("./routes/data/import-page.tsx"), "ImportPage"),
 });
+const databaseSql = createRoute({
+  getParentRoute: () => database,
+  path: "/query",
+  component: lazyRouteComponent(() => import("./routes/data/query-page.tsx"), "QueryPage"),
+});
 const databaseErrors = createRoute({
   getParentRoute: () => database,
   path: "/errors",
@@ -224,6 +229,7 @@ const tree = root.addChildren([
         databaseTables,
         databaseTable,
         databaseImport,
+        databaseSql,
         databaseErrors,
         databaseLineage,
         databaseServices,
