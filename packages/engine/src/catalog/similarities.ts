@@ -8,6 +8,7 @@ import { quoteIdent } from "../sql/quote.ts";
 import type { BoundTable } from "./bind-query.ts";
 import type { CatalogIndex } from "./catalog.ts";
 import { vectorOf } from "./ddl.ts";
+import { guardOf } from "./guards.ts";
 import { columnPath } from "./sql-names.ts";
 
 /** A `similarity` node of a query. A column with the flat name `name` replaces it in the query's expressions. */
@@ -108,8 +109,10 @@ export function isNearestFirst({ metric }: AskedSimilarity, asc: boolean): boole
 function vectorExpr({ value }: AskedSimilarity, { columns, vectors, embedding }: CatalogIndex): Expr | undefined {
   const [column] = columns;
   const { kind, dtype } = value.type;
-  if (vectors != null && dtype === undefined && kindIn(vectors.expr, column) === kind)
-    return withValue(vectors.expr, (node) => node.node === "column" && node.name === column, value);
+  // Of a view: the vector of any value, without the condition of its rows.
+  const ofColumn = vectors == null ? undefined : guardOf(vectors.expr).value;
+  if (ofColumn !== undefined && dtype === undefined && kindIn(ofColumn, column) === kind)
+    return withValue(ofColumn, (node) => node.node === "column" && node.name === column, value);
   const embed = embedding?.embeds?.[kind];
   if (embed !== undefined) return withValue(embed, (node) => node.node === "parameter", value);
   return kindOf(value.type).isVector ? value : undefined;
