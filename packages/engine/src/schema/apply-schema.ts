@@ -17,7 +17,8 @@ import {
 import { isSameExpr } from "../catalog/compare.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { shadowsOf } from "../catalog/shadow-columns.ts";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { overColumns, shadowNames, shadowsOf } from "../catalog/shadow-columns.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
@@ -133,13 +134,16 @@ async function refreshMakers(sql: SqlConnection, folder: string, tables: readonl
   for (const { columns, name } of tables) {
     const table = stored.find((one) => one.name === name);
     if (table === undefined) continue;
-    const shadowed = new Set(shadowsOf(table).map(({ column }) => column.id));
+    const shadows = shadowsOf(table);
+    const names = shadowNames(table, new Set(shadows.map(({ column }) => column.name)));
     for (const { computed, name: columnName } of columns) {
       if (computed === null || madeRowsIn(computed.expr) === undefined) continue;
       const column = table.columns.find((one) => one.name === columnName);
-      if (column?.computed == null || shadowed.has(column.id)) continue;
-      if (!isSameExpr(column.computed.expr, computed.expr)) continue;
-      await storeExpression(sql, column, computed.expr);
+      if (column?.computed == null) continue;
+      if (isSameExpr(column.computed.expr, computed.expr)) await storeExpression(sql, column, computed.expr);
+      const shadow = shadows.find((one) => one.column === column)?.shadow;
+      if (shadow?.computed == null || !isSameExpr(overColumns(shadow.computed.expr, shadows), computed.expr)) continue;
+      await storeExpression(sql, shadow, renameInExpr(computed.expr, names));
     }
   }
 }

@@ -45,15 +45,15 @@ export interface PlannedSchema {
 export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
   const catalog = settled(declared.catalog);
+  const folder = folderSchema(declared.target);
   const manifest = withKeptCopies(declared.manifest, { catalog, target: declared.target });
   const input: LoweredInput = { ...declared, manifest, catalog };
-  const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
   const matches = matchNames(existing, withQueries(manifest).tables);
-  const busy = new Set(declared.catalog.tables.flatMap((table) => (shadowsOf(table).length > 0 ? [table.id] : [])));
+  const busy = busyTables(declared.catalog.tables);
   const planned = matches.map((match) => {
     const plannedTable = planTable(input, match, { facts, digests, recompute });
     return busy.has(match.stored?.id ?? 0) ? untilPlaced(plannedTable) : plannedTable;
@@ -98,6 +98,23 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
     },
   };
   return { plan, operations: planned.flatMap(({ operations }) => operations), views: ofViews.operations };
+}
+
+/** The ids of tables with shadows, and of iterator views whose rows a shadow makes. */
+function busyTables(tables: readonly CatalogTable[]): ReadonlySet<number> {
+  return new Set(
+    tables.flatMap((table) => {
+      const shadows = shadowsOf(table);
+      const made = tables.filter(({ folder, rows_of: made }) => {
+        return (
+          folder === table.folder &&
+          made?.table === table.name &&
+          shadows.some(({ column }) => column.name === made.column)
+        );
+      });
+      return shadows.length === 0 ? [] : [table.id, ...made.map(({ id }) => id)];
+    }),
+  );
 }
 
 /** A table whose shadows a job computes. Its other columns could change what the shadows are made of. */
