@@ -19,6 +19,7 @@ import { isNameOfView, otherName, planViews, resolutionOf, type ViewOperation } 
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 import { columnsOfUndeclared, describeOfView, isFormOf, ownerOf, ownersOf, withReaders } from "./view-columns.ts";
+import { withOpenRenames } from "./view-renames.ts";
 
 export interface SchemaPlanInput {
   readonly manifest: Manifest;
@@ -46,7 +47,8 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
   const catalog = settled(declared.catalog);
   const folder = folderSchema(declared.target);
-  const manifest = withKeptCopies(declared.manifest, { catalog, target: declared.target });
+  const copied = withKeptCopies(declared.manifest, { catalog, target: declared.target });
+  const manifest = withOpenRenames(copied, { manifest: declared.manifest, catalog, folder });
   const input: LoweredInput = { ...declared, manifest, catalog };
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;
