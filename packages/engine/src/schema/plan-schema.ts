@@ -15,7 +15,7 @@ import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { withKeptCopies } from "./kept-copies.ts";
-import { isNameOfView, otherName, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
+import { isNameOfView, otherName, otherProject, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 import { columnsOfUndeclared, describeOfView, isFormOf, ownerOf, ownersOf, withReaders } from "./view-columns.ts";
@@ -64,7 +64,13 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   const ofColumns = columnsOfViews(planned);
   const ofViews = planViews(
     manifest,
-    { catalog, folder, target: input.target, app_file: input.manifest.app_file },
+    {
+      catalog,
+      folder,
+      target: input.target,
+      app_file: input.manifest.app_file,
+      isOtherProject: declared.isOtherProject,
+    },
     {
       columns: ofColumns,
       renames: renamesIn(planned.flatMap(({ operations }) => operations)),
@@ -215,16 +221,14 @@ function planTable(
     (stored === undefined || from !== null) &&
     isNameOfView(declared.name, manifest, { catalog, folder: folderSchema(target) })
   ) {
-    const refusedPlan = tablePlan(path, declared, [otherKind(declared, "a filtered view", input)], "unsupported");
-    return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
+    return refusedPlan(declared, "a filtered view", input);
   }
   if (stored === undefined) {
     const plan = tablePlan(path, declared, [], "create");
     return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
   }
   if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
-    const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator", input);
-    return { plan: tablePlan(path, declared, [op], "unsupported"), operations: [], ofViews: [], stale: [] };
+    return refusedPlan(declared, stored.rows_of == null ? "a table" : "a view with an iterator", input);
   }
   const owners = ownersOf(stored, declared.name, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
@@ -263,28 +267,27 @@ function planTable(
   };
 }
 
-/** The owning project of a stored table, when it is not the caller's. */
-export function otherProject(
-  { project }: Pick<CatalogTable, "project">,
-  isOther: SchemaPlanInput["isOtherProject"],
-): string | undefined {
-  return project != null && isOther?.(project) === true ? project : undefined;
-}
-
-/** A table and a view cannot become each other. */
-function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string, { manifest, target }: LoweredInput): PlanOp {
-  const declared = rowsOf === undefined ? "a table" : "a view with an iterator";
-  return {
+/** The plan of a model whose name a stored model of another kind has: these cannot become each other. */
+function refusedPlan(declared: ManifestTable, is: string, input: LoweredInput): ReturnType<typeof planTable> {
+  const { manifest, target, catalog, isOtherProject } = input;
+  const { name, rows_of: rowsOf } = declared;
+  const folder = folderSchema(target);
+  const stored = [...catalog.tables, ...catalog.views].find((one) => one.folder === folder && one.name === name);
+  const project = otherProject(stored ?? {}, isOtherProject);
+  const becomes = rowsOf === undefined ? "a table" : "a view with an iterator";
+  const op: PlanOp = {
     name,
     op: "alter",
     severity: "unsupported",
-    description: `'${name}' is ${is} and cannot become ${declared}. ${otherName(manifest.app_file, target)}`,
+    description: `'${name}' is ${is} and cannot become ${becomes}. ${otherName(manifest.app_file, target, project)}`,
     requires_restart: false,
     status: null,
     target: "table",
     details: {},
     destructive: false,
   };
+  const plan = tablePlan(`${target}/${name}`, declared, [op], "unsupported");
+  return { plan: project === undefined ? plan : { ...plan, project }, operations: [], ofViews: [], stale: [] };
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. An index is renamed with its view. */

@@ -32,10 +32,23 @@ interface Place {
   readonly folder: string;
   readonly target: string;
   readonly app_file: string;
+  readonly isOtherProject: ((project: string) => boolean) | undefined;
 }
 
-/** The next step where a model of another kind has the name. A prune leaves what the file declares. */
-export function otherName(appFile: string, target: string): string {
+/** The owning project of a stored table or view, when it is not the caller's. */
+export function otherProject(
+  { project }: { readonly project?: string | null },
+  isOther: Place["isOtherProject"],
+): string | undefined {
+  return project != null && isOther?.(project) === true ? project : undefined;
+}
+
+/** The next step where a model of another kind has the name. A prune leaves what the file declares, and what another
+ *  project owns. */
+export function otherName(appFile: string, target: string, project: string | undefined): string {
+  if (project !== undefined) {
+    return `It belongs to the project ${project}. Give the model another name=, or use a database of your own: cli schema update ${appFile} <name>`;
+  }
   const prune = `cli schema prune ${appFile} ${target} --allow-destructive`;
   return `Give the model another name=. Or leave it out of the file, run ${prune}, and declare it then`;
 }
@@ -55,7 +68,9 @@ export function planViews(
       ...(operation === undefined ? [] : describeView(operation)),
       ...(before === undefined || operation?.kind === "refuse_view" ? [] : (columns.get(declared.name) ?? [])),
     ];
-    return { operation, plan: viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops) };
+    const plan = viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops);
+    const project = ownerOfName(declared.name, before, place);
+    return { operation, plan: project === undefined ? plan : { ...plan, project } };
   });
   const matched = new Set(matches.map((match) => match.stored));
   return {
@@ -63,6 +78,16 @@ export function planViews(
     operations: planned.flatMap(({ operation }) => operation ?? []),
     extras: stored.flatMap((view) => (matched.has(view) ? [] : [view.name])),
   };
+}
+
+/** The other project whose view a declared one is, or whose table or view has its name. */
+function ownerOfName(
+  name: string,
+  before: CatalogView | undefined,
+  { catalog, folder, isOtherProject }: Place,
+): string | undefined {
+  const table = catalog.tables.find((one) => one.folder === folder && one.name === name);
+  return otherProject(table ?? before ?? {}, isOtherProject);
 }
 
 /** Whether a stored view has the name of a table, and keeps it. */
@@ -79,9 +104,10 @@ function planView(
   before: CatalogView | undefined,
   to: DeclaredView,
   from: string | null,
-  { app_file: appFile, catalog, folder, renames, target }: Place & Pick<TablesPlanned, "renames">,
+  { renames, ...place }: Place & Pick<TablesPlanned, "renames">,
 ): ViewOperation | undefined {
-  const other = otherName(appFile, target);
+  const { app_file: appFile, catalog, folder, target } = place;
+  const other = otherName(appFile, target, ownerOfName(to.name, before, place));
   const sameName = catalog.tables.find((table) => table.folder === folder && table.name === to.name);
   if (sameName !== undefined) {
     const kind = sameName.rows_of == null ? "a table" : "a view with an iterator";

@@ -14,7 +14,8 @@ import { folderSchema } from "../target.ts";
 import { dropRowTriggers } from "../views/row-triggers.ts";
 import { deleteView } from "../views/view-store.ts";
 import { describeChangesSince, rememberChanges } from "./changes.ts";
-import { otherProject, planSchema, type SchemaPlanInput } from "./plan-schema.ts";
+import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
+import { otherProject } from "./plan-views.ts";
 
 /** As for an update: a waiting DROP queues every reader behind it. */
 const LOCK_TIMEOUT_MS = 400;
