@@ -7,7 +7,7 @@ import { nameHidden, shownColumn } from "../catalog/hidden-columns.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
-import { settled, shadowsOf } from "../catalog/shadow-columns.ts";
+import { busyTables, settled } from "../catalog/shadow-columns.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import type { LoweredManifest } from "../views/lower-views.ts";
@@ -15,10 +15,20 @@ import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { withKeptCopies } from "./kept-copies.ts";
-import { isNameOfView, otherName, otherProject, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
+import {
+  isNameOfView,
+  opsOfView,
+  otherName,
+  otherProject,
+  planViews,
+  resolutionOf,
+  tableLine,
+  type ViewOperation,
+} from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 import { columnsOfUndeclared, describeOfView, isFormOf, ownerOf, ownersOf, withReaders } from "./view-columns.ts";
+import { type ChangedTable, followingViews } from "./view-reasons.ts";
 import { withOpenRenames } from "./view-renames.ts";
 
 export interface SchemaPlanInput {
@@ -62,6 +72,10 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   });
   const matched = new Set(matches.map((match) => match.stored));
   const ofColumns = columnsOfViews(planned);
+  const following = followingViews(
+    planned.flatMap(({ changed }) => changed ?? []),
+    manifest,
+  );
   const ofViews = planViews(
     manifest,
     {
@@ -73,12 +87,16 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
     },
     {
       columns: ofColumns,
+      following,
       renames: renamesIn(planned.flatMap(({ operations }) => operations)),
     },
   );
   const undeclared = existing.flatMap((table) => (matched.has(table) ? [] : [table.name]));
   const tables = [
-    ...planned.map(({ plan }) => withColumns(plan, ofColumns.get(plan.path.slice(input.target.length + 1)) ?? [])),
+    ...planned.map(({ plan }) => {
+      const name = plan.path.slice(input.target.length + 1);
+      return withColumns(plan, opsOfView(name, plan.ops, { columns: ofColumns, following }));
+    }),
     ...ofViews.plans,
   ];
   // One of another kind has a line that says why it stays.
@@ -108,45 +126,17 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   return { plan, operations: planned.flatMap(({ operations }) => operations), views: ofViews.operations };
 }
 
-/** The ids of tables with shadows, and of iterator views whose rows a shadow makes. */
-function busyTables(tables: readonly CatalogTable[]): ReadonlySet<number> {
-  return new Set(
-    tables.flatMap((table) => {
-      const shadows = shadowsOf(table);
-      const made = tables.filter(({ folder, rows_of: made }) => {
-        return (
-          folder === table.folder &&
-          made?.table === table.name &&
-          shadows.some(({ column }) => column.name === made.column)
-        );
-      });
-      return shadows.length === 0 ? [] : [table.id, ...made.map(({ id }) => id)];
-    }),
-  );
-}
-
 /** A table whose shadows a job computes. Its other columns could change what the shadows are made of. */
-function untilPlaced(planned: ReturnType<typeof planTable>): ReturnType<typeof planTable> {
+function untilPlaced(planned: PlannedTable): PlannedTable {
   if (planned.operations.length === 0) return planned;
-  const { plan } = planned;
+  const { plan, stale } = planned;
   const name = plan.path.slice(plan.path.lastIndexOf("/") + 1);
-  const op: PlanOp = {
+  const op = tableLine(
     name,
-    op: "alter",
-    severity: "unsupported",
-    description: `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
-    requires_restart: false,
-    status: null,
-    target: "table",
-    details: {},
-    destructive: false,
-  };
-  return {
-    plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false },
-    operations: [],
-    ofViews: [],
-    stale: planned.stale,
-  };
+    "unsupported",
+    `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
+  );
+  return { ...NOTHING, plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false }, stale };
 }
 
 /** An iterator view, with the operations on the column of its base that makes its rows. */
@@ -204,17 +194,23 @@ interface Surroundings {
   readonly recompute: boolean;
 }
 
+interface PlannedTable {
+  readonly plan: TablePlan;
+  readonly operations: readonly SchemaOperation[];
+  /** Operations on columns of views, with the name of the view. */
+  readonly ofViews: readonly (readonly [string, PlanOp])[];
+  readonly stale: readonly StaleColumn[];
+  readonly changed: ChangedTable | null;
+}
+
+/** Without a plan. */
+const NOTHING = { operations: [], ofViews: [], stale: [], changed: null } as const;
+
 function planTable(
   input: LoweredInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
-): {
-  plan: TablePlan;
-  operations: readonly SchemaOperation[];
-  /** Operations on columns of views, with the name of the view. */
-  ofViews: readonly (readonly [string, PlanOp])[];
-  stale: readonly StaleColumn[];
-} {
+): PlannedTable {
   const { target, manifest, catalog, isOtherProject } = input;
   const path = `${target}/${declared.name}`;
   if (
@@ -225,7 +221,7 @@ function planTable(
   }
   if (stored === undefined) {
     const plan = tablePlan(path, declared, [], "create");
-    return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
+    return { ...NOTHING, plan, operations: [createTable(declared)] };
   }
   if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
     return refusedPlan(declared, stored.rows_of == null ? "a table" : "a view with an iterator", input);
@@ -256,7 +252,8 @@ function planTable(
   );
   const ofViews = operations.flatMap((operation) => describeOfView(operation, owners, facts));
   const ops = adviseOnRenames(described, own, stored);
-  const changed = changedValues(tableAfter(renamed.table, operations), operations);
+  const after = tableAfter(renamed.table, operations);
+  const changed = changedValues(after, operations);
   const other = otherProject(stored, isOtherProject);
   const plan = tablePlan(path, declared, ops, resolutionOf(ops, true));
   return {
@@ -264,30 +261,21 @@ function planTable(
     operations,
     ofViews,
     stale: [...stale].flatMap(([column, one]) => (changed.has(column) ? [] : [one])),
+    changed: { after, changed, owners },
   };
 }
 
 /** The plan of a model whose name a stored model of another kind has: these cannot become each other. */
-function refusedPlan(declared: ManifestTable, is: string, input: LoweredInput): ReturnType<typeof planTable> {
+function refusedPlan(declared: ManifestTable, is: string, input: LoweredInput): PlannedTable {
   const { manifest, target, catalog, isOtherProject } = input;
   const { name, rows_of: rowsOf } = declared;
   const folder = folderSchema(target);
   const stored = [...catalog.tables, ...catalog.views].find((one) => one.folder === folder && one.name === name);
   const project = otherProject(stored ?? {}, isOtherProject);
   const becomes = rowsOf === undefined ? "a table" : "a view with an iterator";
-  const op: PlanOp = {
-    name,
-    op: "alter",
-    severity: "unsupported",
-    description: `'${name}' is ${is} and cannot become ${becomes}. ${otherName(manifest.app_file, target, project)}`,
-    requires_restart: false,
-    status: null,
-    target: "table",
-    details: {},
-    destructive: false,
-  };
-  const plan = tablePlan(`${target}/${name}`, declared, [op], "unsupported");
-  return { plan: project === undefined ? plan : { ...plan, project }, operations: [], ofViews: [], stale: [] };
+  const reason = `'${name}' is ${is} and cannot become ${becomes}. ${otherName(manifest.app_file, target, project)}`;
+  const plan = tablePlan(`${target}/${name}`, declared, [tableLine(name, "unsupported", reason)], "unsupported");
+  return { ...NOTHING, plan: project === undefined ? plan : { ...plan, project } };
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. An index is renamed with its view. */

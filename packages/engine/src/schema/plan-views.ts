@@ -23,6 +23,8 @@ export type ViewOperation =
 interface TablesPlanned {
   /** The operations on the columns of each view. */
   readonly columns: ReadonlyMap<string, readonly PlanOp[]>;
+  /** The lines of views that only follow other changes. */
+  readonly following: ReadonlyMap<string, PlanOp>;
   /** By table: the new names of renamed columns by their previous ones. */
   readonly renames: ReadonlyMap<number, ReadonlyMap<string, string>>;
 }
@@ -57,26 +59,51 @@ export function otherName(appFile: string, target: string, project: string | und
 export function planViews(
   { views }: LoweredManifest,
   place: Place,
-  { columns, renames }: TablesPlanned,
+  { renames, ...planned }: TablesPlanned,
 ): { plans: readonly TablePlan[]; operations: readonly ViewOperation[]; extras: readonly string[] } {
   const { catalog, folder, target } = place;
   const stored = catalog.views.filter((view) => view.folder === folder);
   const matches = matchNames(stored, views);
-  const planned = matches.map(({ stored: before, declared, from }) => {
+  const plans = matches.map(({ stored: before, declared, from }) => {
     const operation = planView(before, declared, from, { ...place, renames });
-    const ops = [
-      ...(operation === undefined ? [] : describeView(operation)),
-      ...(before === undefined || operation?.kind === "refuse_view" ? [] : (columns.get(declared.name) ?? [])),
-    ];
+    const own = operation === undefined ? [] : describeView(operation);
+    const isOther = before === undefined || operation?.kind === "refuse_view";
+    const ops = [...own, ...(isOther ? [] : opsOfView(declared.name, own, planned))];
     const plan = viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops);
     const project = ownerOfName(declared.name, before, place);
     return { operation, plan: project === undefined ? plan : { ...plan, project } };
   });
   const matched = new Set(matches.map((match) => match.stored));
   return {
-    plans: planned.map(({ plan }) => plan),
-    operations: planned.flatMap(({ operation }) => operation ?? []),
+    plans: plans.map(({ plan }) => plan),
+    operations: plans.flatMap(({ operation }) => operation ?? []),
     extras: stored.flatMap((view) => (matched.has(view) ? [] : [view.name])),
+  };
+}
+
+/** The lines of a view's columns. One that has no other line, and follows other changes, has the line that says so. */
+export function opsOfView(
+  name: string,
+  own: readonly PlanOp[],
+  { columns, following }: Omit<TablesPlanned, "renames">,
+): readonly PlanOp[] {
+  const ofColumns = columns.get(name) ?? [];
+  const line = own.length + ofColumns.length === 0 ? following.get(name) : undefined;
+  return line === undefined ? ofColumns : [line];
+}
+
+/** The line of a table or view as a whole. */
+export function tableLine(name: string, severity: PlanOp["severity"], description: string): PlanOp {
+  return {
+    name,
+    op: "alter",
+    severity,
+    description,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: {},
+    destructive: false,
   };
 }
 

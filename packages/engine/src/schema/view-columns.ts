@@ -9,6 +9,7 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import type { LoweredManifest } from "../views/lower-views.ts";
 import { describeOperation } from "./describe-operation.ts";
 import type { PlanFacts } from "./facts.ts";
+import { reasonOfRows } from "./view-reasons.ts";
 import { namesAfter } from "./view-renames.ts";
 
 /** The hidden columns of views in the plans of their tables. */
@@ -156,7 +157,8 @@ export function describeOfView(
   const op = describeOperation(operation, facts);
   const shown = owner.name ?? owner.view;
   if (owner.name === null) {
-    const whole = "its rows will be computed again, for every row of its base; until then it has the previous ones";
+    const reason = operation.kind === "alter_column" ? reasonOfRows(operation) : "its definition changes";
+    const whole = `its rows will be computed again, for every row of its base, because ${reason}; until then it has the previous ones`;
     return [[owner.view, { ...op, name: shown, target: "table", description: whole }]];
   }
   if (operation.kind === "rename_column") {

@@ -266,3 +266,51 @@ test.each([1, 4, 5])(
   },
   120_000,
 );
+
+const withOwn = (sign: string) => `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.functions import upper
+from appdb.serving import Router
+
+Base = db.model_base()
+
+class Piece(TypedDict):
+    piece: str
+
+@db.iterator
+def pieces(text: str) -> Iterator[Piece]:
+    for piece in text.split():
+        yield {"piece": piece}
+
+@db.udf
+def signed(text: str, sign: str) -> str:
+    return text + sign
+
+class T(Base, name="t"):
+    id = db.Column(type=db.Int, primary_key=True)
+    s: db.String
+
+class P(Base, name="pieces", base=T, iterator=pieces(T.s)):
+    by_python = signed(piece, sign="${sign}")
+    by_sql = upper(piece) + "${sign}"
+
+api = Router(name="api")
+api.add_insert_route(T, path="/add")
+`;
+
+test("rows that an older service makes have the new values of the view's own columns", async () => {
+  tested = await openTestApplication(withOwn("!"));
+  await write(tested, "/add", { id: 1, s: "one" });
+  const jobs = await tested.update(withOwn("?"));
+  await write(tested, "/add", { id: 2, s: "two" });
+  await tested.finish(jobs);
+  await write(tested, "/add", { id: 3, s: "three" });
+  await finishAll();
+  expect(await rows("select by_python, by_sql from pieces order by by_sql")).toEqual([
+    ["one?", "ONE?"],
+    ["three?", "THREE?"],
+    ["two?", "TWO?"],
+  ]);
+});
