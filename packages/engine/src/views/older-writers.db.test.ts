@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { Random } from "../expressions/testing/random.ts";
 
 interface Version {
-  /** The conditions of the filtered views. SQL tests the first in each query. */
+  /** The conditions of the filtered views. SQL tests the first in each query; the others are stored. */
   readonly below: number;
   readonly share: number;
   readonly even: boolean;
@@ -45,7 +45,7 @@ class T(Base, name="t"):
 class Below(Base, name="below", base=T.where(T.n < ${below})):
     loud = upper(T.s) + "${sign}"
 
-class Share(Base, name="share", base=T.where(T.f < ${share})):
+class Share(Base, name="share", base=T.where(T.f * 1.0 < ${share})):
     loud = upper(T.s) + "${sign}"
 
 class Right(Base, name="right", base=T.where(is_right(T.n, even=${even ? "True" : "False"}))):
