@@ -176,6 +176,8 @@ async function installTriggers(
   for (const view of tables) {
     const base = tables.find((table) => table.name === view.rows_of?.table);
     if (base === undefined || !(touched.has(view.name) || touched.has(base.name))) continue;
+    // A fill that failed dropped the column that makes the rows; the next update that declares the view makes it.
+    if (!base.columns.some(({ name }) => name === view.rows_of?.column)) continue;
     await installRowTriggers(sql, view, base);
   }
 }
