@@ -64,9 +64,11 @@ def cursor(rows, _dsn):
 def prepare(rows, _dsn):
     import appdb as db
 
-    columns = {"n": db.Int, "x": db.Float, "flag": db.Bool, "at": db.Timestamp, "title": db.String}
-    db.create_table("library/written", columns)
-    db.create_table("library/read", columns)
+    from appdb.functions import uuid7
+
+    columns = {"id": db.Column(value=uuid7()), "n": db.Int, "x": db.Float, "flag": db.Bool, "at": db.Timestamp, "title": db.String}
+    db.create_table("library/written", columns, primary_key="id")
+    db.create_table("library/read", columns, primary_key="id")
     return 0
 
 

@@ -16,7 +16,8 @@ import { type ApplyDeps, applyOnce, changeWhenFree } from "../schema/apply-schem
 import { rememberChanges } from "../schema/changes.ts";
 import { dropTableOp, dropTables, dropViewOp } from "../schema/drop-tables.ts";
 import { planInspected } from "../schema/inspect-plan.ts";
-import { otherProject, type SchemaPlanInput } from "../schema/plan-schema.ts";
+import type { SchemaPlanInput } from "../schema/plan-schema.ts";
+import { otherProject } from "../schema/plan-views.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { nameOf } from "./dependents.ts";
 import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
