@@ -1,4 +1,3 @@
-import type { Expr } from "../expressions.ts";
 import type { DataColumn } from "../routes/data-api.ts";
 import type { CsvCell } from "./read-csv.ts";
 
@@ -31,14 +30,4 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** A JSON text as a constant. The server converts it to the type of the column. */
-export function literalOf(json: string): Expr {
-  const value: unknown = JSON.parse(json);
-  if (typeof value === "string") return { node: "literal", value, type: { kind: "string" }, nullable: false };
-  if (typeof value === "boolean") return { node: "literal", value, type: { kind: "bool" }, nullable: false };
-  if (value === null) return { node: "literal", value, type: { kind: "string" }, nullable: true };
-  // the text has all digits of a number
-  return { node: "literal", value: json, type: { kind: "json" }, nullable: false };
 }

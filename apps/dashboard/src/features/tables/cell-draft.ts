@@ -21,11 +21,6 @@ const EXAMPLES: readonly (readonly [type: RegExp, example: string])[] = [
   [/^Array\b/, "a JSON array: [1, 2]"],
 ];
 
-/** Columns whose values people give: the database makes all others. */
-export function isGiven(column: DataColumn): boolean {
-  return !column.is_computed;
-}
-
 export function isNullable({ type }: DataColumn): boolean {
   return type.endsWith(OPTIONAL);
 }
@@ -45,7 +40,7 @@ export function draftOf(row: ExactObject, column: DataColumn): CellDraft {
   return { text, is_null: false };
 }
 
-/** Why a text is no value of the column. The server checks again. Undefined for a value. */
+/** Why the column refuses a text. The server checks again. Undefined for a value. */
 export function cellProblem(column: DataColumn, text: string): string | undefined {
   const example = EXAMPLES.find(([of]) => of.test(column.type))?.[1];
   if (example === undefined) return undefined;

@@ -24,7 +24,7 @@ export interface ImportFile {
   /** Columns of the file, in their order. */
   readonly columns: readonly string[];
   readonly records: readonly ImportRecord[];
-  /** Lines that are no records. */
+  /** Lines without a record. */
   readonly problems: readonly LineProblem[];
 }
 
