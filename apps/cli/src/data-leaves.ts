@@ -1,4 +1,4 @@
-import type { Leaf } from "./command-entry.ts";
+import type { Leaf, Noun } from "./command-entry.ts";
 
 /** The commands that read tables and rows. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
@@ -21,4 +21,20 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   get: { brief: "Show a row by its key", load: async () => (await import("./commands/data/get.ts")).get },
   count: { brief: "Count the rows of a table", load: async () => (await import("./commands/data/count.ts")).count },
+};
+
+export const QUERY_NOUN: Noun = {
+  brief: "Run SQL that reads, and explain queries of an application",
+  has_plan: false,
+  default_verb: "run",
+  verbs: {
+    run: {
+      brief: "Run SQL that reads, and show its rows",
+      load: async () => (await import("./commands/query/run.ts")).run,
+    },
+    explain: {
+      brief: "Show a query's statement, what runs where, and PostgreSQL's plan",
+      load: async () => (await import("./commands/query/explain.ts")).explain,
+    },
+  },
 };
