@@ -53,7 +53,7 @@ def hello(name: str) -> dict[str, str]:
 interface Journey {
   readonly told: unknown[];
   /** Runs a command with --json and records its exit status and the outline of its answer. */
-  run(words: string): Promise<void>;
+  run(words: string, args?: readonly string[]): Promise<void>;
   /** Sends a request and records status, type and body of the answer. */
   ask(method: string, path: string, body?: object | string, headers?: Record<string, string>): Promise<void>;
 }
@@ -128,6 +128,12 @@ test("local and hosted targets give the same answers", async () => {
     await expectExit(project, 0, "db", "update", HOSTED, "-f");
   });
   expect(here.length).toBeGreaterThan(40);
+  const statements = here.filter((step) => JSON.stringify(step).startsWith('["query '));
+  expect(statements).toMatchObject([
+    [expect.any(String), 0, { count: 2 }],
+    ...Array.from({ length: 5 }, () => [expect.any(String), 1, { code: "sql_refused" }]),
+    [expect.any(String), 0, { count: 1 }],
+  ]);
   // equal failures of both targets would also be equal answers
   for (const [words, told] of WRITTEN) {
     const step = here.find((one) => Array.isArray(one) && one[0] === words);
@@ -238,6 +244,19 @@ async function journey(
     await run(words);
   }
 
+  // SQL of people (sql.md).
+  for (const sql of [
+    "select number, title, length from notes where number < 5 order by number",
+    "select count(*) from notes; select 1",
+    "select titel\nfrom notes",
+    "delete from notes",
+    "select pg_sleep(1)",
+    "select * from appdb.tables",
+    "with long as (select * from notes where length > 5) select count(*) from long",
+  ]) {
+    await run(`query ${target}`, ["query", sql, "--target", target, "--limit", "2"]);
+  }
+
   // A function, a column and a route change: each command reports it, and the previous version keeps serving.
   editFile(project, "app.py", "return text.upper()", 'return text.upper() + "!"');
   editFile(project, "app.py", "    length = title.len()\n", "    length = title.len()\n    twice = title + title\n");
@@ -325,8 +344,8 @@ function openJourney(project: TestProject, target: string, own: Record<string, s
   };
   return {
     told,
-    run: async (words) => {
-      const ran = await project.cli(...words.split(" "), "--json");
+    run: async (words, args = words.split(" ")) => {
+      const ran = await project.cli(...args, "--json");
       const json = ran.stdout === "" ? undefined : JSON.parse(ran.stdout);
       told.push(plain([words, ran.code, json === undefined ? ran.stderr : outline(json)]));
       if (words.startsWith("service list")) address = json.services[0].endpoint;

@@ -30,6 +30,7 @@ const WILLING: DaemonAnswers = {
   schemaPlan: async () => schemaPlan(),
   schemaApply: async () => schemaPlan(),
   schemaPrune: async () => schemaPlan(),
+  sqlRun: async () => '{"columns":[]}\n{"done":{"count":0,"has_more":false}}\n',
   queryExplain: async () => ({
     query: "app:by_n",
     source: { file: "app.py", line: 1 },
@@ -166,6 +167,8 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "schema update": "app.py main",
   "schema check": "app.py",
   "schema prune": "app.py main",
+  export: "main/docs -o /dev/null",
+  "query run": "table_docs",
   "query explain": "app.py main by_n",
   "service run": "app.py main",
   "service diff": "app.py main",

@@ -101,7 +101,12 @@ async function buildNoun(noun: Noun, verbName: string | undefined): Promise<Rout
   for (const [verb, leaf] of Object.entries(noun.verbs)) {
     routes[verb] = all || verbName === verb ? await leaf.load() : unloadedCommand(leaf);
   }
-  return buildRouteMap<string, Context>({ routes, docs: { brief: noun.brief } });
+  const { default_verb: defaultCommand } = noun;
+  return buildRouteMap<string, Context>({
+    routes,
+    docs: { brief: noun.brief },
+    ...(defaultCommand === undefined ? {} : { defaultCommand }),
+  });
 }
 
 /** A command that is only listed. `buildTree` loads the one that the command line names. */

@@ -1,5 +1,5 @@
 import type { Leaf, Noun } from "./command-entry.ts";
-import { DATA_LEAVES } from "./data-leaves.ts";
+import { DATA_LEAVES, QUERY_NOUN } from "./data-leaves.ts";
 
 /** Every command in the order of the help. */
 export const LEAVES: Readonly<Record<string, Leaf>> = {
@@ -85,16 +85,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       },
     },
   },
-  query: {
-    brief: "Queries of an application",
-    has_plan: false,
-    verbs: {
-      explain: {
-        brief: "Show a query's statement, what runs where, and PostgreSQL's plan",
-        load: async () => (await import("./commands/query/explain.ts")).explain,
-      },
-    },
-  },
+  query: QUERY_NOUN,
   service: {
     brief: "HTTP services of a database",
     has_plan: true,

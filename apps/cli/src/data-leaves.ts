@@ -1,4 +1,4 @@
-import type { Leaf } from "./command-entry.ts";
+import type { Leaf, Noun } from "./command-entry.ts";
 
 /** The commands that read and write tables and rows, and that change single tables. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
@@ -20,6 +20,10 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/data/rows.ts")).rows,
   },
   get: { brief: "Show a row by its key", load: async () => (await import("./commands/data/get.ts")).get },
+  export: {
+    brief: "Write the rows of a table as CSV or JSON lines",
+    load: async () => (await import("./commands/data/export.ts")).exportRows,
+  },
   drop: {
     brief: "Drop a table or view",
     load: async () => (await import("./commands/data/drop.ts")).drop,
@@ -47,4 +51,20 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   update: { brief: "Change rows of a table", load: async () => (await import("./commands/data/update.ts")).update },
   delete: { brief: "Delete rows of a table", load: async () => (await import("./commands/data/delete.ts")).deleteRows },
+};
+
+export const QUERY_NOUN: Noun = {
+  brief: "Run SQL that reads, and explain queries of an application",
+  has_plan: false,
+  default_verb: "run",
+  verbs: {
+    run: {
+      brief: "Run SQL that reads, and show its rows",
+      load: async () => (await import("./commands/query/run.ts")).run,
+    },
+    explain: {
+      brief: "Show a query's statement, what runs where, and PostgreSQL's plan",
+      load: async () => (await import("./commands/query/explain.ts")).explain,
+    },
+  },
 };

@@ -57,6 +57,7 @@ export const ERRORS = {
   invalid_condition: { status: 422, title: "The condition is not valid" },
   invalid_cursor: { status: 422, title: "The cursor does not belong to this request" },
   not_pageable: { status: 422, title: "The query does not support pages" },
+  sql_refused: { status: 422, title: "PostgreSQL refused the SQL statement" },
   query_not_found: { status: 404, title: "The query was not found" },
   // the application file
   app_file_not_found: { status: 404, title: "The application file does not exist" },

@@ -34,6 +34,8 @@ export interface Statement {
    * pipelined with others, each in its own transaction. It must only read.
    */
   readonly restart?: () => void;
+  /** Whether the result has its `fields`. Not together with `take_row`. */
+  readonly describes?: boolean;
   /** Cancels the statement, which then throws SqlError 57014. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -53,6 +55,14 @@ export class ResultTooLarge extends Error {
 export interface SqlResult {
   readonly rows: readonly (readonly (string | null)[])[];
   readonly row_count: number;
+  /** The columns, for a statement that describes them. */
+  readonly fields?: readonly SqlField[];
+}
+
+export interface SqlField {
+  readonly name: string;
+  /** PostgreSQL's number of the type. */
+  readonly type_oid: number;
 }
 
 /** Runs statements on one connection, in order. */
@@ -91,6 +101,9 @@ export class SqlError extends Error {
   readonly column: string | undefined;
   /** For a COPY: the refused row, from 1. */
   readonly line: number | undefined;
+  /** Where the statement is wrong, in characters from 1. */
+  readonly position: number | undefined;
+  readonly hint: string | undefined;
 
   constructor(
     message: string,
@@ -99,6 +112,8 @@ export class SqlError extends Error {
       constraint?: string | undefined;
       column?: string | undefined;
       line?: number | undefined;
+      position?: number | undefined;
+      hint?: string | undefined;
       cause?: unknown;
     },
   ) {
@@ -108,6 +123,8 @@ export class SqlError extends Error {
     this.constraint = fields.constraint;
     this.column = fields.column;
     this.line = fields.line;
+    this.position = fields.position;
+    this.hint = fields.hint;
   }
 }
 

@@ -17,6 +17,7 @@ import { testRuntime } from "./test-runtime.ts";
 /** An application file, applied to a test catalog and served, with real Python workers. */
 export interface TestApplication extends ServedRoutes {
   readonly sql: SqlPool;
+  readonly dsn: string;
   /** Of the file as it was opened. */
   readonly manifest: Manifest;
   /** Workers with the file's functions, which the caller ends. */
@@ -101,6 +102,7 @@ export async function openTestApplication(
   return {
     ...served,
     sql: catalog.sql,
+    dsn: catalog.dsn,
     manifest,
     workers: () => workers(["app"], async () => null),
     statements: () => seen.splice(0),

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { AnswerOf, CallOptions, InputOf } from "@appdb/contract/clients/client";
 import type { ControlClient } from "@appdb/contract/clients/control-client";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
@@ -133,12 +134,16 @@ type Sent<Input> = Input extends { readonly body: infer Body }
     ? NonNullable<Query>
     : undefined;
 
-/** Answers by route name, computed from a body or a query; `serviceLogs` returns lines. */
+/** Answers by route name, computed from a body or a query; `serviceLogs` returns lines, `sqlRun` a response's text. */
 export type DaemonAnswers = {
   readonly [Name in keyof LocalApi]?: (
     sent: Sent<InputOf<LocalApi[Name]>>,
     options: Omit<CallOptions, "onProgress"> & { onProgress?: (progress: Progress) => void },
-  ) => Name extends "serviceLogs" ? AsyncIterable<string> : Promise<Held<Name, AnswerOf<LocalApi[Name]>>>;
+  ) => Name extends "serviceLogs"
+    ? AsyncIterable<string>
+    : Name extends "queryRun" | "sqlRun"
+      ? Promise<string>
+      : Promise<Held<Name, AnswerOf<LocalApi[Name]>>>;
 };
 
 function fakeClient(answers: DaemonAnswers): LocalClient {
@@ -154,6 +159,10 @@ function fakeClient(answers: DaemonAnswers): LocalClient {
     },
     text: async (name: keyof LocalApi, input: object, options?: CallOptions) =>
       JSON.stringify(await ask(name, input, options)),
+    open: async (name: string, input: object, options?: CallOptions) => {
+      const text = String(await ask(name, input, options));
+      return { status: 200, text: async () => text, body: Readable.from([Buffer.from(text)]) };
+    },
     lines: async function* (name: string, input: object, signal: AbortSignal) {
       for await (const line of ask(name, input, { signal }) as AsyncIterable<string>) yield { event: "log", line };
     },

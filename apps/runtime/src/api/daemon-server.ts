@@ -157,9 +157,10 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       const { name, sql } = await openKnown(deps, db);
       return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
     }),
-    ...queryHandlers(deps.log, async ({ params: { db } }: { readonly params: { readonly db: string } }) =>
-      deps.readsOf(await openKnown(deps, db)),
-    ),
+    ...queryHandlers<{ readonly db: string }>(deps.log, {
+      openReads: async ({ params: { db } }) => deps.readsOf(await openKnown(deps, db)),
+      openSql: async ({ db }) => deps.sqlReadsOf(await openKnown(deps, db)),
+    }),
     ...rowHandlers(app, deps, async ({ db }: { readonly db: string }) => {
       const { name, sql } = await openKnown(deps, db);
       return { sql, uri: name, writes: deps.writesOf(name, sql), check: () => undefined };

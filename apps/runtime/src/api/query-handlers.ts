@@ -1,54 +1,78 @@
 import { appError, toProblem } from "@appdb/contract/errors";
-import type { queryRequestSchema, rowsQuerySchema } from "@appdb/contract/routes/data-queries";
+import type { queryRequestSchema, rowsQuerySchema, sqlRequestSchema } from "@appdb/contract/routes/data-queries";
 import { explainFullDisk } from "@appdb/engine/answers/answers";
 import { ARROW_ROWS } from "@appdb/engine/data-queries/arrow-rows";
 import { MSGPACK_ROWS } from "@appdb/engine/data-queries/msgpack-rows";
 import { NDJSON_ROWS } from "@appdb/engine/data-queries/ndjson-rows";
 import type { RowsFormat } from "@appdb/engine/data-queries/rows-format";
+import type { DataQueryInput } from "@appdb/engine/data-queries/run-query";
 import type { Logger } from "@appdb/engine/ports";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { DatabaseReads } from "../databases/database-reads.ts";
 import { sendPieces } from "../databases/send-pieces.ts";
+import type { SqlReads } from "../databases/sql-reads.ts";
 import { headersOf } from "./json-api.ts";
 
-interface QueryCall<Params> {
+interface Call<Params, Body> {
   readonly params: Params;
-  readonly body: z.output<typeof queryRequestSchema>;
+  readonly body: Body;
   readonly query: z.output<typeof rowsQuerySchema>;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
+type QueryCall<Params> = Call<Params, z.output<typeof queryRequestSchema>>;
+type SqlCall<Params> = Call<Params, z.output<typeof sqlRequestSchema>>;
 
-/** The route that runs a query of a request, for each API that has it. */
-export function queryHandlers<Params>(
-  log: Logger,
-  open: (call: Pick<QueryCall<Params>, "params" | "body">) => Promise<DatabaseReads>,
-) {
+interface Opening<Params> {
+  readonly openReads: (call: Pick<QueryCall<Params>, "params" | "body">) => Promise<DatabaseReads>;
+  readonly openSql: (params: Params) => Promise<SqlReads>;
+}
+
+/** The routes that run queries of requests, for each API that has them. */
+export function queryHandlers<Params>(log: Logger, { openReads, openSql }: Opening<Params>) {
   return {
-    queryRun: async ({ body, params, query, reply, request }: QueryCall<Params>) => {
-      const format = chooseFormat(request.headers.accept, query.rows);
-      const reads = await open({ params, body });
-      const signal = endOf(reply);
-      const begin = () => {
-        reply.hijack();
-        reply.raw.writeHead(200, { ...headersOf(reply), "content-type": format.media_type });
-      };
-      const send = sendPieces(reply.raw, signal, begin);
-      try {
-        await reads.run(body, { format, send, signal });
-      } catch (error) {
-        if (!reply.sent) throw error;
-        const problem = toProblem(explainFullDisk(error), request.id);
-        if (problem.code === "internal_error" && !signal.aborted) {
-          log.error({ err: error, req: request.id }, "a query failed");
-        }
-        if (!signal.aborted) reply.raw.write(format.message({ error: problem }));
-      }
-      reply.raw.end();
-    },
+    queryRun: async (call: QueryCall<Params>) =>
+      await sendRows(log, call, async () => {
+        const reads = await openReads(call);
+        return (output) => reads.run(call.body, output);
+      }),
+    sqlRun: async (call: SqlCall<Params>) =>
+      await sendRows(log, call, async () => {
+        const reads = await openSql(call.params);
+        return (output) => reads.run(call.body, output);
+      }),
   };
+}
+
+type Run = (output: Pick<DataQueryInput, "format" | "send" | "signal">) => Promise<void>;
+
+/** Sends the messages of a result. An error after the first one is the last message. */
+async function sendRows(
+  log: Logger,
+  { query, reply, request }: Call<unknown, unknown>,
+  open: () => Promise<Run>,
+): Promise<void> {
+  const format = chooseFormat(request.headers.accept, query.rows);
+  const run = await open();
+  const signal = endOf(reply);
+  const begin = () => {
+    reply.hijack();
+    reply.raw.writeHead(200, { ...headersOf(reply), "content-type": format.media_type });
+  };
+  const send = sendPieces(reply.raw, signal, begin);
+  try {
+    await run({ format, send, signal });
+  } catch (error) {
+    if (!reply.sent) throw error;
+    const problem = toProblem(explainFullDisk(error), request.id);
+    if (problem.code === "internal_error" && !signal.aborted) {
+      log.error({ err: error, req: request.id }, "a query failed");
+    }
+    if (!signal.aborted) reply.raw.write(format.message({ error: problem }));
+  }
+  reply.raw.end();
 }
 
 /** @throws not_acceptable, invalid_request */

@@ -20,6 +20,7 @@ import { OpenDatabases } from "../databases/open-databases.ts";
 import { hostedCode } from "../databases/query-code.ts";
 import { QueryWorkers } from "../databases/query-workers.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
+import { SqlReads } from "../databases/sql-reads.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
@@ -63,6 +64,7 @@ export interface DatabasePodDeps {
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
   readonly reads: DatabaseReads;
+  readonly sql_reads: SqlReads;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   /** The media store of the database, for people. @throws as `ready` */
@@ -172,6 +174,15 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     createRunner,
     findCode: hostedCode(sql, manifests),
   });
+  const sqlReads = new SqlReads({
+    database,
+    dsn: postgres.dsn(database),
+    sql,
+    superuser_dsn: postgres.superuserDsn(database),
+    application_name: POD_CONNECTIONS,
+    limits,
+    log,
+  });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -243,6 +254,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     writes,
     row_files: rowFiles,
     reads,
+    sql_reads: sqlReads,
     use,
     disk,
     lifecycle: { is_ready: false, is_stopping: false },
@@ -257,6 +269,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       await writes[Symbol.asyncDispose]();
       await queryWorkers[Symbol.asyncDispose]();
       await reads[Symbol.asyncDispose]();
+      await sqlReads[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));

@@ -22,6 +22,7 @@ import { localCode } from "../databases/query-code.ts";
 import { QueryWorkers } from "../databases/query-workers.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { SqlReads } from "../databases/sql-reads.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
@@ -58,6 +59,8 @@ export interface DaemonDeps {
   closeMedia(): Promise<void>;
   /** The ad-hoc queries of a database. */
   readsOf(database: OpenDatabase): DatabaseReads;
+  /** The SQL of people in a database. */
+  sqlReadsOf(database: OpenDatabase): SqlReads;
   closeReads(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
@@ -137,6 +140,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     });
   const queryWorkers = new QueryWorkers({ clock, log });
   const reads = new Map<SqlPool, DatabaseReads>();
+  const sqlReads = new Map<SqlPool, SqlReads>();
   const rowFilesOf: DaemonDeps["rowFilesOf"] = (name, sql) => {
     const known = rowFiles.get(sql);
     if (known !== undefined) return known;
@@ -183,9 +187,24 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       reads.set(sql, made);
       return made;
     },
+    sqlReadsOf({ dsn, name, sql }) {
+      const known = sqlReads.get(sql);
+      if (known !== undefined) return known;
+      const made = new SqlReads({
+        database: name,
+        dsn,
+        sql,
+        superuser_dsn: postgres.superuserDsn?.(name),
+        application_name: "appdb daemon",
+        limits: config.limits,
+        log,
+      });
+      sqlReads.set(sql, made);
+      return made;
+    },
     async closeReads() {
       await queryWorkers[Symbol.asyncDispose]();
-      await Promise.all([...reads.values()].map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all([...reads.values(), ...sqlReads.values()].map((one) => one[Symbol.asyncDispose]()));
     },
     manifests,
     body_bytes: config.limits.body_bytes,

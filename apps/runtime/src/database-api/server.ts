@@ -36,10 +36,16 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
     }),
     ...podHandlers(app, deps),
-    ...queryHandlers(deps.log, async ({ body }) => {
-      refuseRuntime(body);
-      await deps.ready();
-      return deps.reads;
+    ...queryHandlers(deps.log, {
+      openReads: async ({ body }) => {
+        refuseRuntime(body);
+        await deps.ready();
+        return deps.reads;
+      },
+      openSql: async () => {
+        await deps.ready();
+        return deps.sql_reads;
+      },
     }),
     ...rowHandlers(app, deps, async () => {
       await deps.disk.admit();

@@ -174,6 +174,8 @@ export const CONTROL_ROUTES = {
   }),
   /** The rows of an expression tree, as messages. */
   queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
+  /** The rows of a statement that a role which can only read runs, as messages. */
+  sqlRun: post(`${DATABASE}/sql`, "data.read", "Run SQL that reads", { answers: "rows" }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { MAX_ROWS } from "./api.ts";
-import { queryRequestSchema, rowsQuerySchema } from "./data-queries.ts";
+import { queryRequestSchema, rowsQuerySchema, sqlRequestSchema } from "./data-queries.ts";
 
 /** The data API of a database: its tables and their rows, the same from the daemon, a database's pod and the control
  *  plane. `:table` is a path within the database: `docs`, `reports/docs`. */
@@ -100,4 +100,5 @@ export const DATA_SCHEMAS = {
   rowCount: { query: rowCountQuerySchema, answer: z.object({ count: z.int() }) },
   fileShow: { query: fileQuerySchema },
   queryRun: { body: queryRequestSchema, query: rowsQuerySchema },
+  sqlRun: { body: sqlRequestSchema, query: rowsQuerySchema },
 } as const;

@@ -37,6 +37,7 @@ export const LOCAL_ROUTES = {
   rowShow: get("/v1/databases/:db/tables/:table/row"),
   rowCount: get("/v1/databases/:db/tables/:table/count"),
   queryRun: post("/v1/databases/:db/query", { answers: "rows" }),
+  sqlRun: post("/v1/databases/:db/sql", { answers: "rows" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/databases/:db/tables/:table/rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */

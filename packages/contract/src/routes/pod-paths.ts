@@ -26,6 +26,7 @@ export const POD_ROUTES = {
   /** Changes one table or folder. */
   tableChange: post("/v1/changes", { answers: "events" }),
   queryRun: post("/v1/query", { answers: "rows" }),
+  sqlRun: post("/v1/sql", { answers: "rows" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */

@@ -1,6 +1,7 @@
 import { withReferences } from "../answers/media-addresses.ts";
 import { JsonSheet } from "../kinds/json-sheet.ts";
 import { kindOf } from "../kinds/kinds.ts";
+import { isMedia } from "../kinds/media.ts";
 import { fieldWriter } from "../queries/json-rows.ts";
 import { readInt32 } from "../sql/read-int32.ts";
 import type { RowsFormat } from "./rows-format.ts";
@@ -23,6 +24,8 @@ export const NDJSON_ROWS: RowsFormat = {
   begin(columns, describe) {
     const sheet = new JsonSheet();
     const writers = columns.map(({ type }) => ({ field: fieldWriter(type), toJson: kindOf(type).toJson }));
+    // a text of another column may contain the marks of a reference
+    const hasFiles = columns.some(({ type }) => isMedia(type.kind));
     let count = 0;
     const open = (bytes: number) => {
       sheet.begin(bytes + writers.length * MORE + LENGTH_BYTES);
@@ -59,7 +62,8 @@ export const NDJSON_ROWS: RowsFormat = {
       },
       flush() {
         if (count === 0) return undefined;
-        const rows = withReferences(sheet.text(), (cell) => JSON.stringify(describe(cell)));
+        const text = sheet.text();
+        const rows = hasFiles ? withReferences(text, (cell) => JSON.stringify(describe(cell))) : text;
         count = 0;
         sheet.at = 0;
         return Buffer.from(BEGIN + rows + END);

@@ -1,7 +1,6 @@
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 import { isMedia } from "../kinds/media.ts";
 import type { DescribeFile } from "../kinds/results/describe-file.ts";
-import type { QueryOutput } from "../query-plans/query-plan.ts";
 import type { RowsFormat, RowsWriter } from "./rows-format.ts";
 
 interface ResultMessagesDeps {
@@ -28,7 +27,7 @@ export class ResultMessages {
   }
 
   /** The statement whose fields have the form that the format reads. */
-  sent(text: string, outputs: readonly QueryOutput[]): { readonly text: string; readonly is_binary: boolean } {
+  sent(text: string, outputs: readonly ResultColumn[]): { readonly text: string; readonly is_binary: boolean } {
     const { sentType } = this.#input.format;
     if (sentType === undefined) return { text, is_binary: false };
     const names = outputs.map((_output, at) => `c${at}`);
@@ -37,7 +36,7 @@ export class ResultMessages {
   }
 
   /** Begins the rows; those of an attempt before are dropped. */
-  async begin(outputs: readonly QueryOutput[]): Promise<RowsWriter> {
+  async begin(outputs: readonly ResultColumn[]): Promise<RowsWriter> {
     this.#columns = outputs.map(({ name, type, nullable }) => ({ name, type, nullable }));
     const hasFiles = this.#columns.some(({ type }) => isMedia(type.kind));
     this.#writer = this.#input.format.begin(this.#columns, hasFiles ? await this.#deps.openFiles() : noFiles);
@@ -55,10 +54,10 @@ export class ResultMessages {
     await this.#send(this.#writer?.flush());
   }
 
-  async finish(): Promise<void> {
+  async finish(hasMore = false): Promise<void> {
     await this.flush();
     await this.#send(this.#writer?.finish());
-    await this.#send(this.#input.format.message({ done: { count: this.count, has_more: false } }));
+    await this.#send(this.#input.format.message({ done: { count: this.count, has_more: hasMore } }));
   }
 
   async #send(message: Uint8Array | undefined): Promise<void> {

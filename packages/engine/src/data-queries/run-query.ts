@@ -18,6 +18,7 @@ import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import { bindRequest, REQUEST_QUERY, type RequestQuery } from "./bind-request.ts";
 import { ResultMessages } from "./result-messages.ts";
 import type { RowsFormat } from "./rows-format.ts";
+import { MESSAGE_BYTES, streamRows } from "./stream-rows.ts";
 import { WorkClock } from "./work-clock.ts";
 
 /** The functions that a query may call, and their workers. */
@@ -53,9 +54,6 @@ export interface DataQueryInput {
 export const MAX_READS = 8;
 /** How often a query restarts because a table changed. */
 const MAX_ATTEMPTS = 8;
-/** Bytes of the first message, which shows a caller that rows arrive, and of the others. */
-const FIRST_BYTES = 16 * 1024;
-const MESSAGE_BYTES = 512 * 1024;
 /** PostgreSQL would count the time of a slow client; `WorkClock` bounds the statement instead. */
 const ONLY_READS = "set transaction read only; set local statement_timeout = 0";
 const NO_ARGUMENTS: QueryArguments = new Map();
@@ -158,28 +156,9 @@ async function readStream({ sql, plan, udf, clock, result }: StreamRead): Promis
   if (args === undefined) return false;
   const { placeholders, text } = final.exact ?? final.statement;
   const writer = await result.begin(final.outputs);
-  let failed: { readonly error: unknown } | undefined;
-  const pause = (): Promise<void> | undefined => {
-    if (clock.is_paused || failed !== undefined) return undefined;
-    if (writer.bytes < (result.is_started ? MESSAGE_BYTES : FIRST_BYTES)) return undefined;
-    return clock.pause(result.flush()).catch((error: unknown) => {
-      failed = { error };
-      clock.stop();
-    });
-  };
-  const takeRow: typeof writer.take_row = (bytes, start, end) => {
-    result.count += 1;
-    writer.take_row(bytes, start, end);
-  };
   return await sql.transaction(async (connection) => {
     const values = placeholders.map((placeholder) => boundValue(placeholder, versions, args));
-    const statement = { ...result.sent(text, final.outputs), values, take_row: takeRow, pause, signal };
-    await clock
-      .measure(() => connection.query(statement))
-      .catch((error: unknown) => {
-        throw failed === undefined ? error : failed.error;
-      });
-    if (failed !== undefined) throw failed.error;
+    await streamRows(connection, { ...result.sent(text, final.outputs), values }, { clock, result, writer });
     return result.count > 0 || (await isCurrent(connection, versions));
   }, ONLY_READS);
 }

@@ -1,5 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { SqlError } from "@appdb/engine/ports";
+import { ResultTooLarge, SqlError } from "@appdb/engine/ports";
 import { DatabaseError } from "pg";
 
 /** Whether the connection that threw this error is unusable. */
@@ -13,7 +13,7 @@ export function isConnectionLost(error: unknown): boolean {
  * while it ran). A FATAL error during a shutdown may come after the commit, so it counts as unknown too.
  */
 export function statementError(error: unknown): unknown {
-  if (error instanceof AppError || error instanceof SqlError) return error;
+  if (error instanceof AppError || error instanceof SqlError || error instanceof ResultTooLarge) return error;
   if (error instanceof DatabaseError && error.code === READ_ONLY) return writesRefused(error);
   if (error instanceof DatabaseError && !isConnectionLost(error)) {
     return new SqlError(error.message, {
@@ -21,6 +21,8 @@ export function statementError(error: unknown): unknown {
       constraint: error.constraint,
       column: error.column,
       line: lineOf(error.where),
+      position: error.position === undefined ? undefined : Number(error.position),
+      hint: error.hint,
       cause: error,
     });
   }

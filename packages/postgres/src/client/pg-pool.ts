@@ -10,7 +10,7 @@ import {
   type Statement,
 } from "@appdb/engine/ports";
 import { IN_SIGHT } from "@appdb/engine/queries/nearest-rows";
-import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from "pg";
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryResult } from "pg";
 import { from } from "pg-copy-streams";
 import { isConnectionLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
@@ -67,6 +67,12 @@ export interface PgPoolOptions {
   readonly idle_timeout_ms?: number;
   /** Keeps one connection open even when it is idle, so that others see the pool's program. */
   readonly keeps_connection?: boolean | undefined;
+  /** Closes each connection after its use, so that no caller leaves settings or locks to the next. */
+  readonly is_single_use?: boolean;
+  /** Maximum bytes of a row. A longer one ends its connection before it is read. Default: no limit. */
+  readonly max_row_bytes?: number;
+  /** Connects as a role that may cancel statements of this one; default `dsn`. */
+  readonly cancel_dsn?: string;
   readonly log?: Logger;
   /** Command that shows the state of this PostgreSQL, for callers who get no connection. */
   readonly status_command?: string;
@@ -114,10 +120,11 @@ class PgPool implements SqlPool {
       max: options.max,
       min: options.keeps_connection === true ? 1 : 0,
       idleTimeoutMillis: options.idle_timeout_ms ?? IDLE_TIMEOUT_MS,
+      ...(options.is_single_use === true ? { maxUses: 1 } : {}),
       // The pool's own connect timeout would include the wait for a free connection, which is not a failure.
       Client: class extends Client {
         constructor() {
-          const reader = new RawRowReader();
+          const reader = new RawRowReader(options.max_row_bytes);
           opensStreams ??= config.stream === undefined && !new Client(config).ssl;
           super(opensStreams ? { ...config, stream: () => reader.openStream() } : config);
           readers.set(this, reader);
@@ -215,7 +222,9 @@ class PgPool implements SqlPool {
 
   /** Resolves once PostgreSQL got the request, so that it cannot hit the connection's next statement. */
   async #cancel(client: PoolClient): Promise<void> {
-    const messenger = new Client({ ...this.#config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+    const { cancel_dsn: cancelDsn } = this.#options;
+    const config = cancelDsn === undefined ? this.#config : { connectionString: cancelDsn };
+    const messenger = new Client({ ...config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
     messenger.on("error", (error) => this.#recordLoss(error));
     try {
       await messenger.connect();
@@ -255,10 +264,14 @@ async function prepareSession(client: ClientBase, options: PgPoolOptions): Promi
     jit: "off",
     statement_timeout: Math.trunc(options.statement_timeout_ms ?? 0),
   };
+  // not by set_config(), which the role that people's SQL runs as may not call
+  const set = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'; `);
   // qualified, because the owner of a database chooses its search path
-  const set = Object.entries(settings).map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', false)`);
-  const { rows } = await client.query<{ pid: string }>(`select pg_catalog.pg_backend_pid() as pid, ${set.join(", ")}`);
-  return rows[0]?.pid ?? "";
+  const text = `${set.join("")}select pg_catalog.pg_backend_pid() as pid`;
+  // the driver has a result for each of several statements
+  const results: unknown = await client.query(text);
+  const last = (results as readonly QueryResult<{ pid: string }>[]).at(-1);
+  return last?.rows[0]?.pid ?? "";
 }
 
 /** Before COMMIT is sent nothing can be committed, so a lost connection is not an unknown commit. */

@@ -1,5 +1,5 @@
 import { ResultTooLarge, type SqlResult, type Statement } from "@appdb/engine/ports";
-import { type ClientBase, Query } from "pg";
+import { type ClientBase, Query, type QueryResult } from "pg";
 import { statementError } from "./pg-errors.ts";
 import type { RawRowReader } from "./raw-row-reader.ts";
 
@@ -9,10 +9,18 @@ type TextRow = (string | null)[];
 export async function runStatement(client: ClientBase, statement: Statement): Promise<SqlResult> {
   try {
     const result = await client.query<TextRow, unknown[]>(configOf(statement));
-    return { rows: result.rows, row_count: result.rowCount ?? 0 };
+    return resultOf(result.rows, result, statement);
   } catch (error) {
     throw statementError(error);
   }
+}
+
+type EndedResult = Pick<QueryResult, "rowCount" | "fields">;
+
+function resultOf(rows: TextRow[], { fields, rowCount }: EndedResult, { describes }: Statement): SqlResult {
+  const found = { rows, row_count: rowCount ?? 0 };
+  if (describes !== true) return found;
+  return Object.assign(found, { fields: fields.map(({ dataTypeID: oid, name }) => ({ name, type_oid: oid })) });
 }
 
 /**
@@ -55,7 +63,7 @@ export async function runBounded(
   try {
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted) stop();
-    const rowCount = await new Promise<number>((resolve, reject) => {
+    const ended = await new Promise<EndedResult>((resolve, reject) => {
       const query = new Query<TextRow, unknown[]>(configOf(statement));
       if (takeRow !== undefined) {
         const submit = query.submit.bind(query);
@@ -70,14 +78,14 @@ export async function runBounded(
           stop();
         }
       });
-      query.on("end", (result) => resolve(result.rowCount ?? 0));
+      query.on("end", resolve);
       query.on("error", reject);
       client.query(query);
     });
     reader.notePrepared(statement);
     if (bytes > max) throw new ResultTooLarge(max);
     if (thrown !== undefined) throw thrown.error;
-    return { rows, row_count: rowCount };
+    return resultOf(rows, ended, statement);
   } catch (error) {
     if (thrown !== undefined) throw thrown.error;
     throw bytes > max ? new ResultTooLarge(max) : statementError(error);

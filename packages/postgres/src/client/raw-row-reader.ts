@@ -1,6 +1,6 @@
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Statement } from "@appdb/engine/ports";
+import { ResultTooLarge, type Statement } from "@appdb/engine/ports";
 import { readInt32 } from "@appdb/engine/sql/read-int32";
 import type { Connection } from "pg";
 
@@ -46,6 +46,12 @@ export class RawRowReader {
   #undescribed: Connection | undefined;
   /** The driver keeps the buffers that it reads while a connection is being opened. */
   #isReady = false;
+  readonly #maxRowBytes: number;
+
+  /** A row with more bytes ends the connection. */
+  constructor(maxRowBytes = Number.POSITIVE_INFINITY) {
+    this.#maxRowBytes = maxRowBytes;
+  }
 
   /**
    * Opens the stream of a connection that is not encrypted, and filters it. It reads into one buffer: a new one for every piece is
@@ -107,6 +113,10 @@ export class RawRowReader {
       size = 1 + readInt32(bytes, at + 1);
       if (size < HEADER) {
         stream.destroy(new Error("The server sent a message with an invalid length."));
+        return;
+      }
+      if (size > this.#maxRowBytes && bytes[at] === DATA_ROW) {
+        stream.destroy(new ResultTooLarge(this.#maxRowBytes));
         return;
       }
       if (bytes.length - at < size) break;

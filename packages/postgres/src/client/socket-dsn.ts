@@ -20,6 +20,21 @@ export function tcpDsn({
   return writeDsn({ host, port: String(port) }, login);
 }
 
+/** The same connection string with another role, and without startup options of the first one. */
+export function withLogin(
+  dsn: string,
+  { user, password }: { readonly user: string; readonly password: string },
+): string {
+  const [address, query] = dsn.split("?", 2);
+  const parameters = new URLSearchParams(query);
+  parameters.delete("options");
+  parameters.set("user", user);
+  parameters.set("password", password);
+  // a plus sign is not a space there
+  const written = [...parameters].map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return `${address}?${written.join("&")}`;
+}
+
 function writeDsn(parameters: Readonly<Record<string, string>>, login: Omit<SocketDsnInput, "folder">): string {
   const { database, password, user } = login;
   const query = Object.entries({ ...parameters, user, password }).map(

@@ -11,6 +11,9 @@ export const SUPERUSER = "postgres";
 /** Role that owns the databases and their contents and has no other privileges. The engine connects as this role. */
 export const OWNER = "appdb_owner";
 
+/** Group of the roles that people's SQL runs as (reader-role.ts). It has no privileges. */
+export const READERS = "appdb_readers";
+
 /** Stored in the cluster's folder, so that moving or copying the cluster includes it. PostgreSQL ignores it. */
 const FILE = "access.json";
 /** Our own rules file. The file that older versions use stays unchanged for a rollback. */
@@ -76,12 +79,12 @@ export function writeAccess(dataFolder: string, { superuser, owner, former, prep
 }
 
 /**
- * Writes who may connect to the cluster, and returns the file's path: both roles and members of the owner, which are
- * services. All must send a password. `type` and `address` describe the system's local connections (local-address.ts).
+ * Writes who may connect to the cluster, and returns the file's path: both roles, members of the owner, which are
+ * services, and readers. All must send a password. `type` and `address` describe the system's local connections (local-address.ts).
  */
 export function writeRules(dataFolder: string, [type, address]: readonly [type: string, address: string]): string {
   const path = join(dataFolder, RULES_FILE);
-  const roles = [SUPERUSER, OWNER, `+${OWNER}`];
+  const roles = [SUPERUSER, OWNER, `+${OWNER}`, `+${READERS}`];
   writeFileSync(path, roles.map((role) => `${type} all ${role} ${address} scram-sha-256\n`).join(""), { mode: 0o600 });
   return path;
 }

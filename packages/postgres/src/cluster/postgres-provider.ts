@@ -13,6 +13,8 @@ export interface PostgresProvider extends AsyncDisposable {
   state(): PostgresState;
   /** Connection string of a database, which need not exist. */
   dsn(database: string): string;
+  /** The same as the superuser; absent where we have none, on an external server. */
+  superuserDsn?(database: string): string;
   hasDatabase(database: string): Promise<boolean>;
   /** Names of all our databases, sorted. */
   listDatabases(): Promise<readonly string[]>;

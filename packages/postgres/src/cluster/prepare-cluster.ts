@@ -139,6 +139,8 @@ export async function prepareDatabase(
     await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
     for (const statement of hasVector ? MAKE_VECTOR : []) await client.query(statement);
     await client.query(MOVE_OWNERS);
+    // readers of other databases (reader-role.ts)
+    await client.query(`revoke connect, temporary on database ${quoteIdent(database)} from public`);
     // last: a database with this owner is complete
     await client.query(`alter database ${quoteIdent(database)} owner to ${OWNER}`);
     await client.query("commit");

@@ -53,6 +53,11 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     const options = { signal: endOf(reply), headers: passed(request, ["accept"]) };
     await forwardAnswer(await podClient(pod).open("queryRun", { body, query }, options), reply);
   });
+  routes.add("sqlRun", async ({ org, body, params: { db }, query, reply, request }) => {
+    const { pod } = await findPod(deps, org, db, "read");
+    const options = { signal: endOf(reply), headers: passed(request, ["accept"]) };
+    await forwardAnswer(await podClient(pod).open("sqlRun", { body, query }, options), reply);
+  });
   routes.add("fileShow", async ({ org, params, query, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
     const options = { signal: endOf(reply), headers: passed(request, RANGE) };

@@ -87,6 +87,24 @@ describe("tables and rows", () => {
     expect(setup.pod.asked).toHaveLength(1);
   });
 
+  test("of SQL stream through, and a refused statement keeps its line", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => {
+      response.writeHead(200, { "content-type": "application/x-ndjson" }).end('{"rows":[[9223372036854775807]]}\n');
+    };
+    const ask = () =>
+      server.ask("sqlRun", { as: setup.member, params: paramsOf(setup), body: { sql: "select 1", limit: 5 } } as never);
+    const answer = await ask();
+    expect([answer.status, answer.text]).toEqual([200, '{"rows":[[9223372036854775807]]}\n']);
+    expect(setup.pod.asked.at(-1)).toMatchObject({ route: "POST /v1/sql?rows=plain" });
+    expect(JSON.parse(String(setup.pod.asked.at(-1)?.body))).toEqual({ sql: "select 1", folder: "", limit: 5 });
+    const problem = { type: "x", title: "x", status: 422, code: "sql_refused", detail: "No.", meta: { line: 2 } };
+    setup.pod.answer = (_asked, response) => {
+      response.writeHead(422, { "content-type": "application/problem+json" }).end(JSON.stringify(problem));
+    };
+    expect((await ask()).json).toMatchObject({ code: "sql_refused", detail: "No.", meta: { line: 2 } });
+  });
+
   test("are inserted once with their idempotency key", async () => {
     await using setup = await openDatabaseWithPod(server);
     setup.pod.answer = (_asked, response) => sendJson(response, { n: 1 });

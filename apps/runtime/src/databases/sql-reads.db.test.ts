@@ -1,0 +1,390 @@
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { NDJSON_ROWS } from "@appdb/engine/data-queries/ndjson-rows";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { readerName } from "@appdb/postgres/cluster/reader-role";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SqlReads } from "./sql-reads.ts";
+
+const appWith = (more = "") => `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Word(TypedDict):
+    word: str
+
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        yield {"word": word}
+
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    price: db.Float | None
+    data: db.Json | None
+
+
+class Cheap(Base, name="cheap", base=Doc.where(Doc.price < 10)):
+    label = Doc.title + "!"
+
+
+class Cheapest(Base, name="cheapest", base=Cheap.where(Cheap.price < 5)):
+    shout = Cheap.label + "!"
+
+
+class Words(Base, name="words", base=Doc, iterator=words(Doc.title)):
+    twice = word + word
+${more}
+
+r = Router(name="q")
+r.add_insert_route(Doc, path="/docs")
+`;
+
+let app: TestApplication;
+let reads: SqlReads;
+let database: string;
+
+beforeAll(async () => {
+  app = await openTestApplication(appWith());
+  await app.post("/docs", [
+    { id: 1, title: "one apple", price: 3, data: { a: [1] } },
+    { id: 2, title: "two", price: 7.5 },
+    { id: 3, title: "three", price: 50 },
+  ]);
+  database = new URL(app.dsn).pathname.slice(1);
+  reads = openReads();
+});
+afterAll(async () => {
+  await reads?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
+});
+
+function openReads(limits: Partial<typeof DEFAULT_LIMITS> = {}): SqlReads {
+  return new SqlReads({
+    database,
+    dsn: app.dsn,
+    sql: app.sql,
+    superuser_dsn: app.dsn,
+    application_name: "test",
+    limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 4_000, ...limits },
+    log: createSilentLog(),
+  });
+}
+
+/** Works without end, in little memory. */
+const ENDLESS =
+  "select count(*) from generate_series(1, 9000) a, generate_series(1, 9000) b, generate_series(1, 9000) c";
+
+interface Asked {
+  readonly folder?: string;
+  readonly limit?: number;
+  readonly timeout_ms?: number;
+  readonly signal?: AbortSignal;
+  readonly by?: SqlReads;
+}
+
+async function ask(sql: string, { by = reads, signal = new AbortController().signal, ...more }: Asked = {}) {
+  const messages: string[] = [];
+  const send = async (message: Uint8Array) => void messages.push(Buffer.from(message).toString());
+  await by.run({ sql, folder: "", ...more }, { format: NDJSON_ROWS, send, signal });
+  const parsed = messages.map((message) => JSON.parse(message));
+  const [{ columns }] = parsed;
+  return { columns, rows: parsed.flatMap(({ rows = [] }) => rows), done: parsed.at(-1).done };
+}
+
+test("a statement over a table has its visible columns with their kinds", async () => {
+  const { columns, done, rows } = await ask("select * from docs order by id limit 1; ");
+  expect(rows).toEqual([[1, "one apple", 3, { a: [1] }]]);
+  expect(columns.map(({ name, type }: { name: string; type: { kind: string } }) => [name, type.kind])).toEqual([
+    ["id", "int"],
+    ["title", "string"],
+    ["price", "float"],
+    ["data", "json"],
+  ]);
+  expect(done).toEqual({ count: 1, has_more: false });
+});
+
+test("views, views over views and iterator views give their rows by name", async () => {
+  expect((await ask("select id, label from cheap order by id")).rows).toEqual([
+    [1, "one apple!"],
+    [2, "two!"],
+  ]);
+  expect((await ask("select id, shout from cheapest")).rows).toEqual([[1, "one apple!!"]]);
+  expect((await ask("select id, pos, word, twice from words where id < 3 order by id, pos")).rows).toEqual([
+    [1, 0, "one", "oneone"],
+    [1, 1, "apple", "appleapple"],
+    [2, 0, "two", "twotwo"],
+  ]);
+});
+
+test("a statement may begin with WITH and contain comments", async () => {
+  const sql =
+    "-- how many\nwith recursive n(i) as (select 1 union all select i + 1 from n where i < 3)\nselect i, count(*) from n cross join docs group by i order by i -- end";
+  expect((await ask(sql)).rows).toEqual([
+    [1, 3],
+    [2, 3],
+    [3, 3],
+  ]);
+});
+
+test("values of every kind arrive as JSON", async () => {
+  const sql = `select true, 9007199254740993, 'NaN'::float8, 1.5::numeric, '2024-01-02'::date, '2024-01-02 03:04+00'::timestamptz,
+    '\\x00ff'::bytea, E'{"a":\\n1}'::json, null, interval '1 day', array[1, 2], U&'\\FDD0 x'`;
+  const { rows } = await ask(sql);
+  expect(rows[0].toSpliced(1, 1)).toEqual([
+    true,
+    null,
+    1.5,
+    "2024-01-02",
+    "2024-01-02T03:04:00Z",
+    "AP8=",
+    { a: 1 },
+    null,
+    "1 day",
+    "{1,2}",
+    "\uFDD0 x",
+  ]);
+});
+
+test("a limit ends the rows and says that there are more", async () => {
+  const all = "select * from generate_series(1, 5) as i order by i desc";
+  expect(await ask(all, { limit: 2 })).toMatchObject({ rows: [[5], [4]], done: { count: 2, has_more: true } });
+  expect(await ask(all, { limit: 5 })).toMatchObject({ done: { count: 5, has_more: false } });
+});
+
+test("an error of a statement has its line and column", async () => {
+  await expect(ask("select id,\n  titel from docs")).rejects.toMatchObject({
+    code: "sql_refused",
+    message: 'PostgreSQL refused the statement at line 2, column 3: column "titel" does not exist.',
+    meta: { line: 2, column: 3, position: 14, sqlstate: "42703" },
+  });
+  await expect(ask("select id from")).rejects.toMatchObject({
+    message: expect.stringContaining("syntax error at the end of the statement"),
+  });
+});
+
+test("tables that an update adds or renames can be read at once", async () => {
+  await app.update(appWith(`\n\nclass Later(Base, name="later"):\n    name: db.String\n`));
+  expect((await ask("select name from later")).rows).toEqual([]);
+  await app.update(appWith(`\n\nclass Later(Base, name="much_later", renamed_from="later"):\n    name: db.String\n`));
+  expect((await ask("select name from much_later")).rows).toEqual([]);
+});
+
+test("a statement ends when its client leaves", async () => {
+  const leaving = new AbortController();
+  const asked = ask(ENDLESS, { signal: leaving.signal });
+  asked.catch(() => undefined);
+  const running = async () =>
+    Number(
+      (
+        await app.sql.query({
+          text: `select count(*) from pg_stat_activity where usename = '${readerName(database)}' and state = 'active'`,
+        })
+      ).rows[0]?.[0],
+    );
+  await eventually(async () => expect(await running()).toBe(1));
+  leaving.abort();
+  await expect(asked).rejects.toMatchObject({ code: "interrupted" });
+  await eventually(async () => expect(await running()).toBe(0));
+});
+
+test("a third statement at a time is refused", async () => {
+  const leaving = new AbortController();
+  const busy = [1, 2].map(() => ask(ENDLESS, { signal: leaving.signal }));
+  for (const one of busy) one.catch(() => undefined);
+  await expect(ask("select 1")).rejects.toMatchObject({ code: "overloaded" });
+  leaving.abort();
+  await Promise.allSettled(busy);
+  expect((await ask("select 1")).rows).toEqual([[1]]);
+});
+
+/** What each statement is refused for: the code, and a part of the detail. */
+const ATTACKS: readonly (readonly [sql: string, code: string, says: string | RegExp])[] = [
+  // statements that write
+  ["insert into docs (id) values (9)", "sql_refused", "begins with INSERT"],
+  ["update public.docs set price = 0", "sql_refused", "begins with UPDATE"],
+  ["delete from public.docs", "sql_refused", "begins with DELETE"],
+  ["merge into public.docs using (select 1) s on true when matched then delete", "sql_refused", "begins with MERGE"],
+  ["truncate public.docs", "sql_refused", "begins with TRUNCATE"],
+  ["create table t (a int)", "sql_refused", "begins with CREATE"],
+  ["create temp table t (a int)", "sql_refused", "begins with CREATE"],
+  ["drop table public.docs", "sql_refused", "begins with DROP"],
+  ["alter table public.docs rename to d", "sql_refused", "begins with ALTER"],
+  ["with gone as (delete from public.docs returning *) select * from gone", "sql_refused", "data-modifying"],
+  ["select * into copied from public.docs", "sql_refused", "INTO"],
+  ["select * from public.docs for update", "sql_refused", "The statement writes"],
+  ["select nextval('appdb.jobs_id_seq')", "sql_refused", /permission denied|does not exist/],
+  // roles and settings
+  ["set role postgres", "sql_refused", "begins with SET"],
+  ["reset role", "sql_refused", "begins with RESET"],
+  ["set session authorization postgres", "sql_refused", "begins with SET"],
+  ["set statement_timeout = 0", "sql_refused", "begins with SET"],
+  ["select set_config('role', 'postgres', false)", "sql_refused", "permission denied for function set_config"],
+  ["select set_config('statement_timeout', '0', false)", "sql_refused", "permission denied for function set_config"],
+  ["select set_config('transaction_read_only', 'off', false)", "sql_refused", "permission denied"],
+  ["begin", "sql_refused", "begins with BEGIN"],
+  ["commit", "sql_refused", "begins with COMMIT"],
+  // several statements
+  ["select 1; drop table public.docs", "sql_refused", "several statements"],
+  ["select 1) as a; commit; set role postgres; select * from (select 2", "sql_refused", "several statements"],
+  ["select 1) as a; delete from public.docs; --", "sql_refused", "syntax error"],
+  ["", "sql_refused", "no statement"],
+  ["-- nothing", "sql_refused", "no statement"],
+  ["/* open", "sql_refused", /comment|statement/],
+  // blocks and programs
+  ["do $$ begin perform 1; end $$", "sql_refused", "begins with DO"],
+  ["call pg_catalog.now()", "sql_refused", "begins with CALL"],
+  ["copy public.docs to '/tmp/docs'", "sql_refused", "begins with COPY"],
+  ["copy public.docs from program 'id'", "sql_refused", "begins with COPY"],
+  ["copy (select 1) to program 'id'", "sql_refused", "begins with COPY"],
+  ["execute rows", "sql_refused", "begins with EXECUTE"],
+  ["prepare p as select 1", "sql_refused", "begins with PREPARE"],
+  ["explain analyze select 1", "sql_refused", "begins with EXPLAIN"],
+  ["vacuum", "sql_refused", "begins with VACUUM"],
+  ["lock table public.docs", "sql_refused", "begins with LOCK"],
+  ["load 'auto_explain'", "sql_refused", "begins with LOAD"],
+  // messages
+  ["listen jobs", "sql_refused", "begins with LISTEN"],
+  ["notify jobs", "sql_refused", "begins with NOTIFY"],
+  ["select pg_notify('jobs', '') from generate_series(1, 1000000)", "sql_refused", "permission denied for function"],
+  // functions with side effects
+  ["select pg_advisory_lock(1)", "sql_refused", "permission denied for function"],
+  ["select pg_advisory_xact_lock_shared(1634755692, 1)", "sql_refused", "permission denied for function"],
+  ["select pg_try_advisory_lock(1)", "sql_refused", "permission denied for function"],
+  ["select lo_create(0)", "sql_refused", "permission denied for function"],
+  ["select lo_from_bytea(0, 'x')", "sql_refused", "permission denied for function"],
+  ["select lo_get(1)", "sql_refused", "permission denied for function"],
+  ["select lo_import('/etc/passwd')", "sql_refused", "permission denied for function"],
+  ["select pg_read_file('/etc/passwd')", "sql_refused", "permission denied for function"],
+  ["select pg_read_binary_file('/etc/passwd')", "sql_refused", "permission denied for function"],
+  ["select pg_ls_dir('/')", "sql_refused", "permission denied for function"],
+  ["select pg_stat_file('/etc/passwd')", "sql_refused", "permission denied for function"],
+  ["select * from dblink('dbname=postgres', 'select 1') as t(a int)", "sql_refused", "does not exist"],
+  ["select pg_sleep(60)", "sql_refused", "permission denied for function"],
+  ["select pg_terminate_backend(pid) from pg_stat_activity", "sql_refused", "permission denied for function"],
+  ["select pg_cancel_backend(1)", "sql_refused", "permission denied for function"],
+  ["select pg_reload_conf()", "sql_refused", "permission denied for function"],
+  ["select pg_rotate_logfile()", "sql_refused", "permission denied for function"],
+  ["select pg_switch_wal()", "sql_refused", "permission denied for function"],
+  ["select pg_create_restore_point('x')", "sql_refused", "permission denied for function"],
+  ["select pg_logical_emit_message(false, 'x', 'y')", "sql_refused", "permission denied for function"],
+  ["select pg_create_logical_replication_slot('s', 'pgoutput')", "sql_refused", "permission denied for function"],
+  ["select pg_export_snapshot()", "sql_refused", "permission denied for function"],
+  ["select pg_current_xact_id()", "sql_refused", "permission denied for function"],
+  ["select txid_current()", "sql_refused", "permission denied for function"],
+  ["select pg_stat_reset()", "sql_refused", "permission denied for function"],
+  ["select query_to_xml('select 1', true, true, '')", "sql_refused", "permission denied for function"],
+  ["select table_to_xml('public.docs', true, true, '')", "sql_refused", "permission denied for function"],
+  ["select ts_stat('select 1')", "sql_refused", "permission denied for function"],
+  ["select appdb.mark_pending(1, '{1}')", "sql_refused", "permission denied for function"],
+  // what others own
+  ["select * from appdb.tables", "sql_refused", "permission denied for table"],
+  ["select * from appdb.jobs", "sql_refused", "permission denied for table"],
+  ["select * from pg_authid", "sql_refused", "permission denied for table"],
+  ["select * from pg_shadow", "sql_refused", "permission denied for view"],
+  ["select * from pg_largeobject", "sql_refused", "permission denied for table"],
+  ["select * from pg_hba_file_rules", "sql_refused", "permission denied for view"],
+  ["select * from pg_file_settings", "sql_refused", "permission denied for view"],
+  ["select * from public.unlisted", "sql_refused", "permission denied for table"],
+  ["select _row from docs", "sql_refused", "does not exist"],
+  // too much of something
+  ["select count(*) from generate_series(1, 1000000000000)", "result_too_large|query_timeout", ""],
+  [
+    "with recursive n(i) as (select 1 union all select i from n) select count(*) from n",
+    "result_too_large|query_timeout",
+    "",
+  ],
+  ["select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b", "query_timeout", "4000 ms"],
+  [
+    "select a, b, repeat('x', 1000) t from generate_series(1, 10000) a, generate_series(1, 10000) b order by t, b, a",
+    "result_too_large|query_timeout",
+    "",
+  ],
+  ["select repeat('x', 100000000)", "result_too_large", "64000000 bytes"],
+  ["select repeat(repeat('x', 1000000), 100000)", "result_too_large", "memory"],
+  ["select array_fill(1, array[100000, 100000])", "sql_refused|result_too_large", ""],
+];
+
+describe("attacks", () => {
+  beforeAll(async () => {
+    await app.sql.query({ text: "create table unlisted (a int)" });
+  });
+
+  test.each(ATTACKS)("refuses %s", async (sql, code, says) => {
+    const error = await ask(sql).then(
+      () => ({ code: "done", message: "" }),
+      (thrown: { code: string; message: string }) => thrown,
+    );
+    expect(code.split("|"), error.message).toContain(error.code);
+    expect(error.message).toMatch(says);
+  });
+
+  test("leave the tables, the roles and the settings as they were", async () => {
+    const { rows } = await app.sql.query({ text: "select count(*), sum(price) from docs" });
+    expect(rows).toEqual([["3", "60.5"]]);
+    expect((await ask("select current_user, session_user, current_setting('statement_timeout')")).rows).toEqual([
+      [readerName(database), readerName(database), "1h"],
+    ]);
+  });
+});
+
+test("rows without end arrive one by one, and the client that leaves ends them", async () => {
+  const leaving = new AbortController();
+  let rows = 0;
+  const send = async (message: Uint8Array) => {
+    rows += JSON.parse(Buffer.from(message).toString()).rows?.length ?? 0;
+    if (rows > 100_000) leaving.abort();
+  };
+  const sql = "select generate_series(1, 1000000000), 'text'";
+  const asked = reads.run({ sql, folder: "" }, { format: NDJSON_ROWS, send, signal: leaving.signal });
+  await expect(asked).rejects.toMatchObject({ code: "interrupted" });
+});
+
+test("the role cannot write or leave itself, whatever it sends on its own connection", async () => {
+  await ask("select 1");
+  const { hostname: _, searchParams } = new URL(app.dsn);
+  const dsn = `postgresql:///${database}?host=${encodeURIComponent(searchParams.get("host") ?? "")}&user=${readerName(database)}`;
+  const statements = [
+    "insert into public.docs (id) values (9)",
+    "delete from public.docs",
+    "set role postgres",
+    "set role appdb_readers",
+    "set session authorization postgres",
+    "set temp_file_limit = -1",
+    "create temp table t (a int)",
+    "create table public.t (a int)",
+    "create schema s",
+    "do $$ begin end $$",
+    "create function public.f() returns int language sql as 'select 1'",
+    "select * from appdb.tables",
+    "grant appdb_readers to current_user",
+    "alter role current_user superuser",
+    "create role other",
+    "copy public.docs to program 'cat >/dev/null'",
+  ];
+  await using raw = createPgPool({ dsn, max: 1, is_single_use: true, application_name: "test" });
+  for (const text of statements) {
+    const refused = raw.withConnection(async (connection) => {
+      await connection.query({ text: "set default_transaction_read_only = off" });
+      await connection.query({ text });
+    });
+    const sqlstate = await refused.then(
+      () => "done",
+      (error: { readonly sqlstate?: string }) => error.sqlstate,
+    );
+    expect(sqlstate, text).toMatch(/^(42|0L)/);
+  }
+  const other = createPgPool({ dsn: dsn.replace(`/${database}?`, "/postgres?"), max: 1, application_name: "test" });
+  await expect(other.query({ text: "select 1" })).rejects.toMatchObject({ code: "database_unavailable" });
+  await other[Symbol.asyncDispose]();
+});
