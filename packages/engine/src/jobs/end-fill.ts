@@ -284,6 +284,33 @@ export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promi
   };
 }
 
+/** The error for people about a fill or recompute whose attempts all ended at one batch, which begins with `row`. */
+export async function explainInterruptions(
+  sql: SqlPool,
+  job: Job,
+  { row, attempts }: { readonly row: string | undefined; readonly attempts: number },
+): Promise<JobError> {
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find(({ id }) => id === job.table_id);
+  const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
+  const key = table === undefined || row === undefined ? [] : await readRowKey(sql, table, tables, row);
+  const shown = key.map(({ name, shown: value }) => `${name} = ${value}`).join(", ");
+  const where = key.length === 0 ? "after the last row" : `in the batch of rows that begins with ${shown}`;
+  const [done, total] = await countDone(sql, job);
+  return {
+    code: "fill_failed",
+    detail: `The ${job.kind} of table ${job.table_name} was given up after ${attempts} attempts: PostgreSQL or the job's process ended each time ${where}, perhaps without memory. ${done} of ${total} rows were done; ${whatStays(job, added, done)}.`,
+    hint: "Give the database more memory (memory_mb), or make the values of these rows smaller; then run the update again.",
+    meta: {
+      table: job.table_name,
+      job: job.id,
+      row: Object.fromEntries(key.map(({ name, shown: value }) => [name, value])),
+      rows_done: done,
+      rows_total: total,
+    },
+  };
+}
+
 function whatStays(job: Job, added: readonly CatalogColumn[], done: number): string {
   if (added.some(isShadow)) return "the view keeps its previous rows";
   if (added.length > 0) return "its new columns were dropped";
