@@ -1,13 +1,13 @@
 import { appError } from "@appdb/contract/errors";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { kindOf, UUID_TYPE } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { ValueError } from "../values/value-error.ts";
 import { type ReadableTable, rowsSql } from "../views/view-tables.ts";
-import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
+import { invalidCursor, readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 
 /** Maximum total size of a page's values; a page of long values has fewer rows. A single row is returned at any
@@ -39,7 +39,7 @@ export function seenColumns(table: ReadableTable): readonly CatalogColumn[] {
  */
 export async function listRows(sql: SqlConnection, table: ReadableTable, input: ListRowsInput): Promise<ListedRows> {
   const scope = `rows of ${table.id}`;
-  const after = input.cursor === null ? null : (readQueryCursor(scope, input.cursor).after?.keys[0] ?? null);
+  const after = input.cursor === null ? null : readIdentity(scope, input.cursor);
   const columns = seenColumns(table);
   const found = await readPage(sql, table, columns, after, input.limit);
   const last = found.rows.at(-1)?.[columns.length + 1];
@@ -48,6 +48,13 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
     rows: found.rows.map(rowWriter(table, columns)),
     next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], returned: 0 }),
   };
+}
+
+/** The identity of the last row of the previous page. @throws invalid_cursor */
+function readIdentity(scope: string, cursor: string): string {
+  const [key, ...more] = readQueryCursor(scope, cursor).after?.keys ?? [];
+  if (key == null || more.length > 0 || parseUrlText(UUID_TYPE, key) instanceof ValueError) throw invalidCursor();
+  return key;
 }
 
 /**
