@@ -4,6 +4,7 @@ import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { DATA_SCHEMAS } from "@appdb/contract/routes/data-api";
 import type { SqlPool } from "@appdb/engine/ports";
 import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
+import { SharedAnswers } from "@appdb/engine/queries/shared-answers";
 import { folderSchema } from "@appdb/engine/target";
 import { type ReadableTable, readableTables } from "@appdb/engine/views/view-tables";
 import { endOf } from "@appdb/http/mount-api";
@@ -34,15 +35,17 @@ interface OfTable {
 
 /** The data API's routes that read, for each API that has them. `open` finds the database of a request. */
 export function dataHandlers<Params>(open: (params: Params) => Promise<DataSource>) {
+  // A list of thousands of columns takes megabytes; concurrent requests share it.
+  const lists = new SharedAnswers<Buffer>();
   const openTable = async (params: Params & OfTable) => {
     const source = await open(params);
     return { ...source, ...(await tableIn(source, params.table)) };
   };
   return {
-    tableList: async ({ params }: Call<Params>) => {
-      const { sql } = await open(params);
-      const catalog = await catalogOf(sql);
-      return { tables: await describeTables(sql, catalog, readableTables(catalog)) };
+    tableList: async ({ params, reply }: Call<Params>) => {
+      const { sql, uri } = await open(params);
+      await sendJson(reply, await lists.run(uri, () => describeAll(sql)));
+      return undefined as never;
     },
     tableShow: async ({ params }: Call<Params & OfTable>) => {
       const { sql, table } = await openTable(params);
@@ -84,6 +87,11 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
   };
 }
 
+async function describeAll(sql: SqlPool): Promise<Buffer> {
+  const catalog = await catalogOf(sql);
+  return Buffer.from(JSON.stringify({ tables: await describeTables(sql, catalog, readableTables(catalog)) }));
+}
+
 /** Finds the table of a request by its path within the database. @throws invalid_target, table_not_found */
 export async function tableIn(
   { sql, uri }: Pick<DataSource, "sql" | "uri">,
@@ -95,8 +103,8 @@ export async function tableIn(
   return { table: findTable(tables, tableName), path };
 }
 
-/** Sends rows as text, because JSON numbers would lose digits. */
-async function sendJson(reply: FastifyReply, text: string): Promise<void> {
+/** Sends JSON that is written already: JSON numbers would lose digits of rows, and a shared list is written once. */
+async function sendJson(reply: FastifyReply, text: string | Buffer): Promise<void> {
   await reply.type("application/json; charset=utf-8").send(text);
 }
 
