@@ -1,9 +1,50 @@
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { SqlPool } from "@appdb/engine/ports";
+import { readableTables } from "@appdb/engine/views/view-tables";
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { openTestCatalog } from "@appdb/testkit/test-catalog";
 import { fastify } from "fastify";
 import { expect, test } from "vitest";
 import { dataHandlers } from "./data-handlers.ts";
+import { describeTables } from "./data-tables.ts";
+
+const APP = `
+from typing import Iterator, TypedDict
+
+import appdb as db
+
+Base = db.model_base()
+
+class Word(TypedDict):
+    word: str
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        yield {"word": word}
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    body: db.String
+
+class W(Base, name="words", base=Doc, iterator=words(Doc.body)):
+    up = word.upper()
+    line = Doc.body + ": " + word
+`;
+
+test("own columns of an iterator view are computed, whether they read its base or not", async () => {
+  await using tested = await openTestApplication(APP);
+  const catalog = await loadCatalog(tested.sql);
+  const views = readableTables(catalog).filter(({ name }) => name === "words");
+  const [described] = await describeTables(tested.sql, catalog, views);
+  expect(described?.columns.map(({ is_computed, name, value }) => [name, is_computed, value])).toEqual([
+    ["pos", false, null],
+    ["word", false, null],
+    ["up", true, "upper(word)"],
+    ["line", true, "body + ': ' + word"],
+  ]);
+});
 
 test("callers who read the list of tables at once share two runs, and a later one sees a new table", async () => {
   await using tested = await openTestCatalog();
