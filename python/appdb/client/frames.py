@@ -1,0 +1,152 @@
+"""Results as frames of pandas, polars and Arrow, which `appdb[data]` installs."""
+
+import importlib
+import sys
+from datetime import timezone
+
+from appdb.client.cells import File
+from appdb.declare.errors import Error
+from appdb.values import decoder
+
+_ARROW = {"string": "string", "int": "int64", "float": "float64", "bool": "bool_", "date": "date32", "binary": "binary"}
+
+
+def need(module, what):
+    """Imports a package that the base install lacks. Raises Error that names what to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = "appdb[data]" if module in ("pandas", "pyarrow") else module.partition(".")[0]
+        raise Error(
+            f"{what} needs {module.partition('.')[0]}, which this Python lacks.",
+            f"Install it: pip install '{package}'",
+            "environment_failed",
+        ) from error
+
+
+def pandas_frame(columns, rows):
+    """A DataFrame: nullable types where a column has nulls, so that numbers stay numbers."""
+    pandas = need("pandas", "to_pandas()")
+    values = _by_column(columns, rows)
+    made = {}
+    for place, column in enumerate(columns):
+        given = values[place]
+        has_null = any(value is None for value in given)
+        dtype = {"int": "Int64" if has_null else "int64", "float": "float64", "bool": "boolean" if has_null else "bool"}
+        if column.kind == "timestamp":
+            made[place] = pandas.Series(pandas.to_datetime(given, utc=True))
+        else:
+            made[place] = pandas.Series(given, dtype=dtype.get(column.kind, "object"))
+    frame = pandas.DataFrame(made)
+    frame.columns = [column.name for column in columns]
+    return frame
+
+
+def arrow_table(columns, rows):
+    """A pyarrow.Table: json as text, files as their addresses, UUIDs as text."""
+    pyarrow = need("pyarrow", "to_arrow()")
+    values = _by_column(columns, rows)
+    arrays = [_arrow_array(pyarrow, column, given) for column, given in zip(columns, values)]
+    return pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+
+def polars_frame(table):
+    """A polars.DataFrame of an Arrow table."""
+    return need("polars", "to_polars()").from_arrow(table)
+
+
+def has_arrow():
+    """Whether pyarrow is installed: then results travel as Arrow."""
+    from importlib.util import find_spec
+
+    return "pyarrow" in sys.modules or find_spec("pyarrow") is not None
+
+
+def read_stream(parts):
+    """The pyarrow.Table of an IPC stream that came in parts."""
+    pyarrow = need("pyarrow", "A result")
+    from pyarrow import ipc
+
+    return ipc.open_stream(pyarrow.py_buffer(b"".join(parts))).read_all()
+
+
+def table_rows(columns, table):
+    """The rows of an Arrow table, as lists of Python objects."""
+    return [list(values) for values in zip(*(_values(column, table.column(at)) for at, column in enumerate(columns)))]
+
+
+def pandas_table(columns, table):
+    """A DataFrame of an Arrow table, with the types of pandas_frame()."""
+    pandas = need("pandas", "to_pandas()")
+    made = {}
+    for place, column in enumerate(columns):
+        array = table.column(place)
+        nullable = {"int": pandas.Int64Dtype(), "bool": pandas.BooleanDtype()}.get(column.kind)
+        if nullable is not None and array.null_count:
+            made[place] = array.to_pandas(types_mapper=lambda _, dtype=nullable: dtype)
+        elif column.kind in ("int", "float", "bool", "timestamp"):
+            made[place] = array.to_pandas()
+        else:
+            made[place] = pandas.Series(_values(column, array), dtype="object")
+    frame = pandas.DataFrame(made)
+    frame.columns = [column.name for column in columns]
+    return frame
+
+
+def _values(column, array):
+    """The values of a column as Python objects."""
+    values, kind = array.to_pylist(), column.kind
+    if kind == "array":
+        numpy, dtype = _numpy(), column.type["dtype"]
+        if numpy is None:
+            return values
+        return [None if value is None else numpy.array(value, dtype=str if dtype == "string" else dtype) for value in values]
+    if kind == "timestamp":
+        utc = timezone.utc
+        return [None if value is None else value.replace(tzinfo=utc) for value in values]
+    decode = decoder(column.type) if kind in ("uuid", "json") else None
+    return values if decode is None else [None if value is None else decode(value) for value in values]
+
+
+def _numpy():
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
+
+def _by_column(columns, rows):
+    if not rows:
+        return [[] for _ in columns]
+    return [list(values) for values in zip(*rows)]
+
+
+def _arrow_array(pyarrow, column, values):
+    kind = column.kind
+    if kind == "timestamp":
+        return pyarrow.array(values, pyarrow.timestamp("us", "UTC"))
+    if kind == "json":
+        from appdb.values import to_json
+
+        return pyarrow.array([None if value is None else to_json(value) for value in values], pyarrow.string())
+    if kind == "array":
+        return _arrow_lists(pyarrow, column, values)
+    if kind in _ARROW:
+        return pyarrow.array(values, getattr(pyarrow, _ARROW[kind])())
+    return pyarrow.array([_address(value) for value in values], pyarrow.string())
+
+
+def _arrow_lists(pyarrow, column, values):
+    dtype, shape = column.type["dtype"], column.type["shape"]
+    item = getattr(pyarrow, {"bool": "bool_"}.get(dtype, dtype))()
+    for length in reversed(shape or [None]):
+        item = pyarrow.list_(item) if length is None else pyarrow.list_(item, length)
+    lists = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    return pyarrow.array(lists, item if shape is not None else None)
+
+
+def _address(value):
+    if type(value) is File:
+        return value.cell.get("url") or value.cell["address"]
+    return None if value is None else str(value)
