@@ -135,7 +135,12 @@ test("an iterator view is a table, whose base has a column that makes its rows",
   const both = aComputed("of", call("op.add", "string", col("word", "string"), col("title", "string")));
   const view = aTable("w", [own, both], words("docs", col("title", "string"), SMALL));
   const child = lowered(view).tables.find(({ name }) => name === "w");
-  expect(child?.rows_of).toEqual({ table: "docs", column: "w.(rows)", text: "words(title)" });
+  expect(child?.rows_of).toEqual({
+    table: "docs",
+    column: "w.(rows)",
+    text: "words(title)",
+    values: { of: "text of of" },
+  });
   expect(child?.columns.map(({ name, computed }) => [name, computed !== null])).toEqual([
     ["_base_row", false],
     ["pos", false],
