@@ -1,6 +1,6 @@
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
-import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
+import type { Catalog, CatalogColumn, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
 import { countErrors } from "@appdb/engine/compute/list-errors";
@@ -34,8 +34,8 @@ export async function describeTables(
       name: column.name,
       type: displayType(column.type, column.nullable),
       is_key: column.primary_key,
-      is_computed: column.computed !== null,
-      value: column.computed?.text ?? null,
+      is_computed: textOf(table, column) !== null,
+      value: textOf(table, column),
       comment: column.comment,
     })),
     indexes: indexesOf(table),
@@ -43,6 +43,13 @@ export async function describeTables(
     errors: cellsOf(table, catalog, errors).reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
   }));
+}
+
+/** The text of a computed column; null for any other. One of an iterator view may be made with its row. */
+function textOf({ rows_of: rowsOf }: ReadableTable, { computed, name }: CatalogColumn): string | null {
+  if (computed !== null) return computed.text;
+  const values = rowsOf?.values ?? {};
+  return Object.hasOwn(values, name) ? (values[name] ?? null) : null;
 }
 
 /** The path of what a view is over; null for a table. */

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { readTableSizes } from "../catalog/table-sizes.ts";
 import { countRows, findRow, findTable, listRows } from "./list-rows.ts";
+import { writeQueryCursor } from "./query-cursor.ts";
 
 const { apply, catalog, deps, execute, insertDocs } = useJobsBench();
 
@@ -29,6 +30,19 @@ test("pages show newest rows first, and are stable under concurrent inserts", as
   await expect(listRows(deps().sql, { ...of, id: of.id + 1 }, { limit: 2, cursor: next })).rejects.toMatchObject({
     code: "invalid_cursor",
   });
+});
+
+test.each([
+  { keys: ["zzz"] },
+  { keys: [] },
+  { keys: [null] },
+  { keys: ["' or 1=1"] },
+  { keys: ["00000000-0000-4000-8000-000000000000", "x"] },
+])("a cursor that was forged with the keys $keys is refused", async ({ keys }) => {
+  await apply(docs());
+  const of = await table();
+  const cursor = writeQueryCursor(`rows of ${of.id}`, 2, { keys, returned: 0 });
+  await expect(listRows(deps().sql, of, { limit: 2, cursor })).rejects.toMatchObject({ code: "invalid_cursor" });
 });
 
 test("a page of long values has fewer rows, and the next continues after them", async () => {

@@ -3,13 +3,13 @@ import { appError } from "@appdb/contract/errors";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
 import { explainCondition } from "../conditions/condition-sql.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { kindOf, UUID_TYPE } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { ValueError } from "../values/value-error.ts";
 import { type ReadableTable, rowsSql } from "../views/view-tables.ts";
-import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
+import { invalidCursor, readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 import { behind, type RowOrder } from "./row-order.ts";
 
@@ -49,7 +49,7 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
   const { cursor, limit, order, where } = input;
   const about = where === undefined && order === undefined ? "" : ` ${digest(`${where ?? ""}\n${order?.text ?? ""}`)}`;
   const scope = `rows of ${table.id}${about}`;
-  const after = cursor === null ? null : (readQueryCursor(scope, cursor).after?.keys ?? null);
+  const after = cursor === null ? null : readKeys(scope, cursor, order === undefined ? 1 : 2);
   const columns = seenColumns(table);
   const found = await readPage(sql, table, columns, { after, limit, order, where }).catch((error: unknown) => {
     throw explainCondition(table, error);
@@ -61,6 +61,14 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
     rows: found.rows.map(rowWriter(table, columns)),
     next: isLast ? null : writeQueryCursor(scope, limit, { keys, returned: 0 }),
   };
+}
+
+/** The identity of the last row of the previous page, and with an order its value. @throws invalid_cursor */
+function readKeys(scope: string, cursor: string, count: 1 | 2): readonly (string | null)[] {
+  const keys = readQueryCursor(scope, cursor).after?.keys ?? [];
+  const identity = keys[0] ?? "";
+  if (keys.length !== count || parseUrlText(UUID_TYPE, identity) instanceof ValueError) throw invalidCursor();
+  return keys;
 }
 
 function digest(text: string): string {

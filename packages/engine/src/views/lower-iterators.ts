@@ -68,7 +68,12 @@ export function lowerIterator(
     child: {
       ...declared,
       view: undefined,
-      rows_of: { table: base.table.name, column: viewColumnName(name, null), text: iterator.text },
+      rows_of: {
+        table: base.table.name,
+        column: viewColumnName(name, null),
+        text: iterator.text,
+        ...textsOf(declared, overBase),
+      },
       primary_key: [],
       columns: [
         { ...stored({ name: BASE_ROW, type: UUID_TYPE, nullable: false }), is_hidden: true },
@@ -80,6 +85,15 @@ export function lowerIterator(
     },
     overBase,
   };
+}
+
+/** The declared texts of columns that are made with their row. */
+function textsOf({ columns }: ManifestTable, made: readonly { readonly name: string }[]) {
+  const texts = columns.flatMap(({ computed, is_hidden: isHidden, name }) => {
+    const isMade = isHidden !== true && computed !== null && made.some((one) => one.name === name);
+    return isMade ? [[name, computed.text] as const] : [];
+  });
+  return texts.length === 0 ? {} : { values: Object.fromEntries(texts) };
 }
 
 function pick({ name, type, nullable }: ManifestIterator["outputs"][number]) {
