@@ -71,13 +71,13 @@ type ListRequest = Omit<Parameters<typeof listErrors>[2], "columns">;
 /** The errors of a view's own columns are errors of its table. */
 async function listViewErrors(
   sql: SqlConnection,
-  { name, columns, view }: ReadableTable,
+  { name, columns, shown, view }: ReadableTable,
   { column, ...request }: ListRequest & { readonly column: string | undefined },
 ): Promise<TableErrors> {
   const known = columns.filter((one) => column === undefined || one.name === column);
   if (known.length === 0)
     throw missing("column_not_found", `View ${name} has no column ${column}.`, column ?? "", columns);
-  const stored = known.flatMap((one) => view?.stored_as.get(one.name) ?? []);
+  const stored = known.flatMap((one) => shown?.stored_as.get(one.name) ?? []);
   const own = stored.filter((one) => column !== undefined || one.includes("."));
   if (view === undefined) throw new TypeError(`${name} is not a view.`);
   return await listErrors(sql, view.table, { ...request, columns: own });

@@ -27,7 +27,12 @@ export interface LoweredIterator {
 export function lowerIterator(
   declared: ManifestTable,
   iterator: ManifestIterator,
-  base: { readonly table: ManifestTable; readonly names: ReadonlyMap<string, string> },
+  base: {
+    readonly table: ManifestTable;
+    readonly names: ReadonlyMap<string, string>;
+    /** The columns of the base that the view shows. */
+    readonly visible: NonNullable<NonNullable<ManifestTable["rows_of"]>["columns"]>;
+  },
 ): LoweredIterator {
   const { name, source } = declared;
   const outputs = iterator.outputs.filter((output) => output.is_stored);
@@ -68,7 +73,12 @@ export function lowerIterator(
     child: {
       ...declared,
       view: undefined,
-      rows_of: { table: base.table.name, column: viewColumnName(name, null), text: iterator.text },
+      rows_of: {
+        table: base.table.name,
+        column: viewColumnName(name, null),
+        text: iterator.text,
+        columns: base.visible,
+      },
       primary_key: [],
       columns: [
         { ...stored({ name: BASE_ROW, type: UUID_TYPE, nullable: false }), is_hidden: true },
