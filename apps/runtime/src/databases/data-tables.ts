@@ -2,6 +2,7 @@ import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { viewColumnName } from "@appdb/engine/catalog/sql-names";
 import { readTableSizes, type TableSize } from "@appdb/engine/catalog/table-sizes";
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
@@ -89,9 +90,10 @@ function indexesOf({ indexes, shown: rows, view }: ReadableTable): DataTable["in
 }
 
 /** Whether errors of a column count for the table, or for the view whose column it is. */
-function isOf({ columns, shown, view }: ReadableTable, column: string): boolean {
+function isOf({ columns, name, shown, view }: ReadableTable, column: string): boolean {
   if (view === undefined) return !column.includes(".");
-  return column.includes(".") && columns.some(({ name }) => shown?.stored_as.get(name) === column);
+  if (column === viewColumnName(name, null)) return true;
+  return column.includes(".") && columns.some((one) => shown?.stored_as.get(one.name) === column);
 }
 
 async function countViews(
