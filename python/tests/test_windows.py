@@ -118,6 +118,8 @@ def test_an_ordered_aggregate_with_windows_is_a_window_with_group_by(project):
     classes = CLASSES.replace(", allows_window=True, allows_std_agg=False", ", allows_window=True")
     code = f"{classes}{MODEL}\n@db.query\ndef q():\n    return A.select(x=path(A.id, A.g, group_by=A.n))\n"
     found = project.manifest(code)["queries"][0]["query"]["select"][0]["expr"]
+    error = project.error(code.replace("path(A.id, A.g, group_by=A.n)", "path(A.id, A.g, order_by=A.n)"))
+    assert error["hint"] == "Write path(Docs.n, text). For a window, add group_by=."
     assert found["node"] == "window" and names(found["order_by"]) == ["id"] and names(found["group_by"]) == ["n"]
 
 
