@@ -103,6 +103,8 @@ export const tableSchema = z
         column: z.string(),
         text: z.string(),
         values: z.record(z.string(), z.string()).optional(),
+        /** The columns of its base that it shows, and how many tables further up each is. */
+        columns: z.array(z.strictObject({ name: z.string(), column: z.string(), up: z.int() })).optional(),
       }),
     ),
     /** Computed columns without values in the table. What reads one has its expression in its place. */

@@ -71,6 +71,10 @@ export interface CatalogTable {
         readonly column: string;
         readonly text: string;
         readonly values?: Readonly<Record<string, string>> | undefined;
+        /** Columns of its base that it shows: their names, and how many tables further up they are. */
+        readonly columns?:
+          | readonly { readonly name: string; readonly column: string; readonly up: number }[]
+          | undefined;
       }
     | null
     | undefined;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
+import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
 import { explainCondition } from "../conditions/condition-sql.ts";
@@ -152,15 +153,15 @@ function withErrors(
   row: string,
   errors: string | null,
   columns: readonly CatalogColumn[],
-  { view }: ReadableTable,
+  { shown }: ReadableTable,
 ): string {
   if (errors === null) return row;
   const all: Record<string, unknown> = JSON.parse(errors);
-  const shown = columns.flatMap(({ name }) => {
-    const stored = view?.stored_as.get(name) ?? name;
+  const cells = columns.flatMap(({ name }) => {
+    const stored = shown?.stored_as.get(name) ?? name;
     return Object.hasOwn(all, stored) ? [[name, all[stored]] as const] : [];
   });
-  return shown.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(shown))}}`;
+  return cells.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(cells))}}`;
 }
 
 interface Page {
@@ -209,9 +210,21 @@ export function findTable(
 ): ReadableTable {
   const table = tables.find(({ folder, name }) => folder === tableName.folder && name === tableName.name);
   if (table !== undefined) return table;
+  const names = tables.flatMap(({ folder, name }) => (folder === tableName.folder ? [name] : []));
+  const nearest = nearestName(tableName.name, names);
+  const near = nearest === undefined ? undefined : tableName.text.replace(/[^/]*$/, nearest);
+  const others = names.length === 0 ? "Create it first: cli schema update <file> <target>" : listed(names);
   throw appError("table_not_found", {
     detail: `Table ${tableName.text} does not exist.`,
-    hint: "Create it first: cli schema update <file> <target>",
+    hint: near === undefined ? others : `Did you mean ${near}?`,
     meta: { table: tableName.text },
   });
+}
+
+/** Names of a hint; those of a large database would fill the screen. */
+const MOST_LISTED = 20;
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MOST_LISTED ? `, and ${names.length - MOST_LISTED} more` : "";
+  return `There are the tables and views ${names.slice(0, MOST_LISTED).join(", ")}${more}.`;
 }

@@ -27,7 +27,12 @@ export interface LoweredIterator {
 export function lowerIterator(
   declared: ManifestTable,
   iterator: ManifestIterator,
-  base: { readonly table: ManifestTable; readonly names: ReadonlyMap<string, string> },
+  base: {
+    readonly table: ManifestTable;
+    readonly names: ReadonlyMap<string, string>;
+    /** The columns of the base that the view shows. */
+    readonly visible: NonNullable<NonNullable<ManifestTable["rows_of"]>["columns"]>;
+  },
 ): LoweredIterator {
   const { name, source } = declared;
   const outputs = iterator.outputs.filter((output) => output.is_stored);
@@ -73,6 +78,7 @@ export function lowerIterator(
         column: viewColumnName(name, null),
         text: iterator.text,
         ...textsOf(declared, overBase),
+        columns: base.visible,
       },
       primary_key: [],
       columns: [

@@ -166,8 +166,10 @@ function lowerIteratorView(
   const names = namesOfBase(root, base);
   const { member, condition } = lowerCondition(declared, conditionColumn, names, base);
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
-  const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
-  const lowered = lowerIterator(declared, iterator, { table: root, names });
+  const visible = inherited
+    .filter((column) => over?.columns == null || over.columns.includes(column.name))
+    .map((column) => ({ ...column, up: (column.up ?? 0) + 1 }));
+  const lowered = lowerIterator(declared, iterator, { table: root, names, visible });
   return {
     view: {
       ...describedBy(declared),
@@ -177,10 +179,7 @@ function lowerIteratorView(
         base: over?.base ?? "",
         filter: over?.filter?.text ?? null,
         member: null,
-        columns: [
-          ...lowered.child.columns.flatMap(shownColumn),
-          ...visible.map((column) => ({ ...column, up: (column.up ?? 0) + 1 })),
-        ],
+        columns: [...lowered.child.columns.flatMap(shownColumn), ...visible],
         indexes: {},
       },
     },

@@ -51,6 +51,17 @@ test("ls shows what is directly in a database or a folder", async () => {
   expect((await run("ls")).stderr).toContain("There are no databases.");
 });
 
+test("ls and describe mark estimated numbers of rows", async () => {
+  const large = dataTable("docs", { rows: 50_000, is_rows_estimated: true });
+  const client = { ...DOCS, tableList: async () => [large], tableShow: async () => large };
+  expect((await run("ls main", client)).stdout).toBe("main/docs  table  ~50000 rows  1 column\n");
+  expect((await run("describe main/docs", client)).stdout).toContain("    ~50000 rows, 8.0 KiB\n");
+  expect(JSON.parse((await run("ls main --json", client)).stdout).entries[0]).toMatchObject({
+    rows: 50_000,
+    is_rows_estimated: true,
+  });
+});
+
 test("ls --tree shows views below what they are over", async () => {
   const { stdout } = await run("ls main --tree");
   expect(stdout.split("\n").map((line) => line.split("  ").filter(Boolean)[0])).toEqual([
