@@ -138,6 +138,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   rows: "main/docs",
   get: "main/docs 1",
   count: "main/docs",
+  shell: "main -c ls",
   "jobs list": "main",
   "org create": "acme",
   "org switch": "acme",

@@ -13,3 +13,9 @@ export interface Noun {
   readonly has_plan: boolean;
   readonly verbs: Readonly<Record<string, Leaf>>;
 }
+
+/** Every command, by its first word. */
+export interface CommandTable {
+  readonly leaves: Readonly<Record<string, Leaf>>;
+  readonly nouns: Readonly<Record<string, Noun>>;
+}

@@ -1,6 +1,6 @@
 import type { Leaf } from "./command-entry.ts";
 
-/** The commands that read tables and rows. */
+/** The commands that read tables and rows, and the shell for them. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   ls: { brief: "List tables, views and folders", load: async () => (await import("./commands/data/ls.ts")).ls },
   describe: {
@@ -21,4 +21,8 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   get: { brief: "Show a row by its key", load: async () => (await import("./commands/data/get.ts")).get },
   count: { brief: "Count the rows of a table", load: async () => (await import("./commands/data/count.ts")).count },
+  shell: {
+    brief: "Type commands and SQL at a prompt",
+    load: async () => (await import("./commands/root/shell.ts")).shell,
+  },
 };
