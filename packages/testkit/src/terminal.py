@@ -1,7 +1,7 @@
 """Runs a command in a pseudo-terminal, as a person would: terminal.py COMMAND..., steps as JSON on stdin.
 
-A step types text, or waits for text that the terminal shows after what the previous steps waited for. Prints JSON: the
-exit status, all output, and for each step the seconds that it took.
+A step types text, pauses for some seconds, or waits for text that the terminal shows after what the previous steps waited
+for. Prints JSON: the exit status, all output, and for each step the seconds that it took.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ STEP_SECONDS = 60
 ROWS, COLUMNS = 40, 120
 
 
-def run(command: list[str], steps: list[dict[str, str]]) -> dict[str, object]:
+def run(command: list[str], steps: list[dict[str, str | float]]) -> dict[str, object]:
     pid, terminal = pty.fork()
     if pid == 0:
         os.execvp(command[0], command)
@@ -44,9 +44,12 @@ def run(command: list[str], steps: list[dict[str, str]]) -> dict[str, object]:
     for step in steps:
         began = time.monotonic()
         if "type" in step:
-            os.write(terminal, step["type"].encode())
+            os.write(terminal, str(step["type"]).encode())
+        elif "pause" in step:
+            while read(began + float(step["pause"])):
+                pass
         else:
-            wanted = step["wait"].encode()
+            wanted = str(step["wait"]).encode()
             while (at := output.find(wanted, seen)) < 0:
                 if not read(began + STEP_SECONDS):
                     failure = f"The terminal never showed {step['wait']!r}."

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { findCheckout } from "./postgres-binaries.ts";
 
-/** Text that is typed, or that the terminal must show next. */
-export type TerminalStep = { readonly type: string } | { readonly wait: string };
+/** Text that is typed, text that the terminal must show next, or seconds without either. */
+export type TerminalStep = { readonly type: string } | { readonly wait: string } | { readonly pause: number };
 
 export interface TerminalRun {
   readonly exit: number;

@@ -29,7 +29,7 @@ async function at(line: string, parts: Partial<CompletionInput> = {}) {
 
 test.each([
   ["descr", ["describe "], "descr"],
-  ["co", ["columns", "completions", "count"], "co"],
+  ["co", ["columns", "completions", "config", "count"], "co"],
   ["schema d", ["diff "], "d"],
   ["rows --li", ["--limit "], "--li"],
   ["rows ", ["docs", "notes", "reports/"], ""],

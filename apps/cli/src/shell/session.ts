@@ -200,11 +200,28 @@ function refuseShell(): never {
   throw appError("usage", { detail: "You are in the shell already.", hint: "Go to another database: cd PATH" });
 }
 
-/** @throws table_not_found for a table or a folder that does not exist; errors of reading the tables */
+/**
+ * Checks that a database or folder exists. A database is not asked for its tables, which takes long if it has many.
+ * @throws database_not_found; table_not_found for a table or a missing folder; errors of the daemon or the server
+ */
 export async function requireLocation(ctx: Context, target: Target): Promise<void> {
+  const options = { signal: ctx.signal };
+  if (target.folders.length > 0) {
+    await requireFolder(ctx, target);
+  } else if (target.kind === "hosted") {
+    const { client } = await (await ctx.control()).open();
+    const params = { org: target.uri.organization, db: target.uri.database };
+    await client.call("databaseShow", { params }, options);
+  } else {
+    // the cheapest request that opens the database; a list of databases counts the tables of all of them
+    await (await ctx.daemon.ensure()).call("jobList", { query: { target: target.database, all: "0" } }, options);
+  }
+}
+
+async function requireFolder(ctx: Context, target: Target): Promise<void> {
   const tables = await (await openData(ctx, target)).tables();
   const folder = target.folders.join("/");
-  if (folder === "" || tables.some(({ path }) => path.startsWith(`${folder}/`))) return;
+  if (tables.some(({ path }) => path.startsWith(`${folder}/`))) return;
   const isTable = tables.some(({ path }) => path === folder);
   throw appError("table_not_found", {
     detail: `${target.text} is ${isTable ? "a table" : "not a folder with tables"}.`,

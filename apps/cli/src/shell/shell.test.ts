@@ -18,7 +18,10 @@ const DOCS: DaemonAnswers = {
   tableList: async () => TABLES,
   tableShow: async () => dataTable("docs"),
   rowCount: async () => ({ count: 7 }),
-  databaseList: async () => [],
+  jobList: async ({ target }) => {
+    if (target === "main") return [];
+    throw appError("database_not_found", { detail: `There is no database ${target}.` });
+  },
 };
 
 const pipe = (lines: readonly string[], words = "shell main", client: DaemonAnswers = DOCS) =>
@@ -149,6 +152,7 @@ test("a target that does not exist is refused at the start", async () => {
   const ran = await pipe(["pwd"], "shell main/nowhere");
   expect(ran).toMatchObject({ stdout: "", exit: 1 });
   expect(ran.stderr).toContain("main/nowhere is not a folder with tables.");
+  expect((await pipe(["pwd"], "shell other")).stderr).toBe("error: There is no database other.\n");
 });
 
 test("help lists what the shell has besides commands", async () => {

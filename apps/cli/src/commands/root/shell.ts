@@ -18,6 +18,9 @@ interface Flags extends JsonFlag {
 /** Where a shell begins without a target. */
 const DEFAULT_TARGET = "main";
 
+/** The tables are read for completion when the prompt has been there for this time. */
+const READ_AHEAD_MS = 200;
+
 /** Exits with the status of the last command that failed. */
 export const shell = defineCommand<Flags, [target?: string], undefined>({
   brief: "Type commands and SQL at a prompt",
@@ -58,7 +61,8 @@ export const shell = defineCommand<Flags, [target?: string], undefined>({
     const tables = createTableCache(ctx);
     const session = new Session({ ctx, location, tables, json });
     const isTyped = command === undefined && ctx.terminal.is_interactive;
-    if (isTyped) void tables.tables(databaseOf(location));
+    // later: the first command must not wait for the list of many tables
+    const ahead = isTyped ? setTimeout(() => void tables.tables(databaseOf(location)), READ_AHEAD_MS) : undefined;
     const release = isTyped ? ctx.terminal.takeInterrupts(() => session.interrupt()) : undefined;
     const { add, source } = openSource(ctx, session, tables, command);
     const stop = () => source.close();
@@ -66,6 +70,7 @@ export const shell = defineCommand<Flags, [target?: string], undefined>({
     try {
       await readAll(ctx, session, source, add);
     } finally {
+      clearTimeout(ahead);
       ctx.signal.removeEventListener("abort", stop);
       source.close();
       release?.();
