@@ -40,6 +40,7 @@ const ELSEWHERE = {
   "docs/resource-pools.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/routes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/shell.md": "e2e/shell.e2e.test.ts",
+  "docs/status.md": "e2e/shell.e2e.test.ts",
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/views.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/upgrades.md": "packages/postgres/src/cluster/before-upgrade.contract.test.ts",

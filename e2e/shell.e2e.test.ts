@@ -140,3 +140,15 @@ test("the lines of shell.md work here", async () => {
   const ran = await project.type(`printf '%s\\n' ${typed.map((line) => `'${line}'`).join(" ")} | cli shell main`);
   expect(ran.code, ran.stderr).toBe(0);
 });
+
+test("the lines of status.md work here", async () => {
+  const lines = readTypedLines("docs/status.md").filter(({ text }) => !/cloud:|--org/.test(text));
+  expect(lines.length).toBeGreaterThan(4);
+  for (const { text } of lines) {
+    const ran = await project.type(`${text} --json`);
+    expect(ran.code, `${text}\n${ran.stderr}`).toBe(0);
+    expect(() => JSON.parse(ran.stdout)).not.toThrow();
+  }
+  const { limits } = JSON.parse((await project.type("cli limits --json")).stdout);
+  expect(limits).toContainEqual({ name: "workers", value: 1, setting: "SERVICE_WORKERS", default: 1 });
+});

@@ -134,6 +134,7 @@ const HOLDERS = {
   serviceList: "services",
   databaseList: "databases",
   tableList: "tables",
+  limitList: "limits",
 } as const;
 
 type LocalApi = typeof LOCAL_API;
