@@ -26,6 +26,7 @@ const WALK = [
 const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
   "docs/handlers.md": "apps/runtime/src/http/printed-handlers.contract.test.ts",
+  "docs/changing-tables.md": "e2e/both-targets.e2e.test.ts",
   "docs/columns.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/defaults.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",
@@ -42,6 +43,7 @@ const ELSEWHERE = {
   "docs/shell.md": "e2e/shell.e2e.test.ts",
   "docs/status.md": "e2e/shell.e2e.test.ts",
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/writing-data.md": "e2e/both-targets.e2e.test.ts",
   "docs/views.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/upgrades.md": "packages/postgres/src/cluster/before-upgrade.contract.test.ts",
 } as const;

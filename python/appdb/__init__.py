@@ -34,11 +34,17 @@ _HOMES = {
     "Batch": "appdb.udfs.signatures",
     "ResourcePool": "appdb.declare.pools",
     "AppFileError": "appdb.declare.errors",
+    "Error": "appdb.declare.errors",
+    **dict.fromkeys("NotFoundError ConflictError AccessError UnavailableError".split(), "appdb.client.errors"),
+    "Table": "appdb.client.tables",
+    **dict.fromkeys(
+        "get_table create_table create_view drop_table move create_dir drop_dir list_tables list_dirs ls"
+        " get_dir_contents list_functions init".split(),
+        "appdb.client.api",
+    ),
 }
 _LATER = frozenset(
-    "ConfigVar URI"
-    " retrieval_udf tools tool mcp_udfs create_table create_view get_table drop_table move create_dir"
-    " drop_dir list_tables list_dirs ls init list_functions get_dir_contents io".split()
+    "ConfigVar URI retrieval_udf tools tool mcp_udfs io".split()
 )
 
 # Names in other systems of features of this library.
@@ -72,10 +78,6 @@ def __getattr__(name):
 
     if name in VERSIONS:
         raise no_versions(f"appdb.{name}", VERSIONS[name])
-    if name == "get_table":
-        from appdb.declare.errors import get_table
-
-        return get_table
     if name in _LATER:
         raise later(f"appdb.{name}")
     if name == "PxtIterator":

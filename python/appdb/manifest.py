@@ -38,6 +38,7 @@ def _document(root, app):
     from appdb.appfile import collect
     from appdb.declare.declaring import Phase
 
+    Phase.reading = True
     try:
         document = collect.manifest(root, app)
         if Phase.has_doubtful:

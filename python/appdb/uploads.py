@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from appdb import __version__
+from appdb.client.servers import find_server, quoted
+from appdb.declare.errors import Error
 
-_VERSION_HEADER = "x-client-version"
 #: Files of one request for addresses.
 _GROUP = 50
 _BLOCK_BYTES = 1 << 20
@@ -37,13 +37,11 @@ _RETRY_S = (1, 2, 4, 8, 16)
 _PASSING = (429, 502, 503, 504)
 
 
-class UploadError(Exception):
+class UploadError(Error):
     """An upload that cannot continue. `code` and `hint` are those of the service's error."""
 
     def __init__(self, message: str, *, code: str = "upload_failed", hint: str | None = None):
-        super().__init__(message if hint is None else f"{message} {hint}")
-        self.code = code
-        self.hint = hint
+        super().__init__(message, hint, code)
 
 
 @dataclass(frozen=True)
@@ -259,86 +257,15 @@ def _groups(files: list[Path]) -> Iterator[list[Path]]:
 def find_store(target: str, *, home: str | os.PathLike | None = None) -> Store:
     """Finds the store of a target as the command does: the server and the credential of a hosted database, or the daemon
     of the home."""
-    folder = Path(home or os.environ.get("SERVICE_HOME") or Path.home() / ".service")
-    if not target.startswith("cloud://"):
-        return _local_store(target, folder)
-    organization, _, database = target.removeprefix("cloud://").partition(":")
-    if not organization or not database or "/" in database:
+    is_hosted = target.startswith("cloud://")
+    organization, _, database = target.removeprefix("cloud://").partition(":") if is_hosted else (None, "", target)
+    if is_hosted and (not organization or not database or "/" in database):
         raise UploadError(f"{target!r} is not a hosted database.", code="invalid_target", hint="Write: cloud://acme:main")
-    url = _server_url(folder)
-    quoted = [urllib.parse.quote(part, safe="") for part in (organization, database)]
-    return Store(
-        url=url,
-        path=f"/v1/orgs/{quoted[0]}/databases/{quoted[1]}/media",
-        headers={_VERSION_HEADER: __version__, **_credential(folder, url)},
-        uri=f"mediafs://{organization}:{database}/home",
-    )
-
-
-def _local_store(target: str, home: Path) -> Store:
-    database = target.split("/")[0].lower()
+    database = database if is_hosted else database.split("/")[0].lower()
     try:
-        daemon = json.loads((home / "daemon.json").read_text("utf-8"))
-        token = (home / "daemon.token").read_text("utf-8").strip()
-    except FileNotFoundError as error:
-        raise UploadError(
-            f"No daemon runs on {home}.", code="daemon_not_running", hint="Start it: cli daemon start"
-        ) from error
-    return Store(
-        url=f"http://127.0.0.1:{daemon['port']}",
-        path=f"/v1/media/{urllib.parse.quote(database, safe='')}",
-        headers={_VERSION_HEADER: __version__, "authorization": f"Bearer {token}"},
-        uri=f"mediafs://{database}/home",
-    )
-
-
-def _server_url(home: Path) -> str:
-    url = os.environ.get("SERVICE_API_URL") or _home_config(home).get("api_url")
-    if url is None and (home / "server.json").exists():
-        url = json.loads((home / "server.json").read_text("utf-8"))["url"]
-    if url is None:
-        raise UploadError(
-            f"No server is known: SERVICE_API_URL is not set, and {home} names none.",
-            code="server_unreachable",
-            hint="Set yours: cli login --server https://...",
-        )
-    return url.rstrip("/")
-
-
-def _credential(home: Path, url: str) -> dict[str, str]:
-    key = os.environ.get("SERVICE_API_KEY") or _project_key(Path.cwd()) or _home_config(home).get("api_key")
-    if key is not None:
-        return {"x-api-key": key}
-    try:
-        sessions = json.loads((home / "sessions.json").read_text("utf-8"))["sessions"]
-        return {"authorization": f"Bearer {sessions[url]['token']}"}
-    except (FileNotFoundError, KeyError, ValueError) as error:
-        raise UploadError(
-            f"You are not signed in at {url}.", code="not_signed_in", hint="Sign in: cli login. Or set SERVICE_API_KEY."
-        ) from error
-
-
-def _home_config(home: Path) -> dict:
-    return _toml(home / "config.toml").get("service", {})
-
-
-def _project_key(folder: Path) -> str | None:
-    """`api_key` of the nearest project, as the command reads it."""
-    for place in (folder, *folder.parents):
-        if (place / "service.toml").exists():
-            return _toml(place / "service.toml").get("service", {}).get("api_key")
-        service = _toml(place / "pyproject.toml").get("tool", {}).get("service")
-        if service is not None:
-            return service.get("api_key")
-    return None
-
-
-def _toml(path: Path) -> dict:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise UploadError(f"{path} is not valid TOML: {error}.", code="config_invalid", hint="Correct it.") from error
+        server = find_server(organization, database, home)
+    except Error as error:
+        raise UploadError(error.detail, code=error.code, hint=error.hint) from error
+    path = f"{server.base}/media" if is_hosted else f"/v1/media/{quoted(database)}"
+    place = f"{organization}:{database}" if is_hosted else database
+    return Store(url=server.url, path=path, headers=server.headers, uri=f"mediafs://{place}/home")

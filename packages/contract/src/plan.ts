@@ -15,7 +15,7 @@ export const opSchema = z.strictObject({
   description: z.string(),
   requires_restart: z.boolean(),
   status: z.enum(["applied", "skipped", "refused", "failed"]).nullable(),
-  target: z.enum(["column", "index", "table", "service", "route", "project"]),
+  target: z.enum(["column", "index", "table", "folder", "service", "route", "project"]),
   details: z.record(z.string(), z.unknown()),
   destructive: z.boolean(),
 });

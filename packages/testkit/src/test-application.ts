@@ -17,6 +17,10 @@ import { testRuntime } from "./test-runtime.ts";
 /** An application file, applied to a test catalog and served, with real Python workers. */
 export interface TestApplication extends ServedRoutes {
   readonly sql: SqlPool;
+  /** Of the file as it was opened. */
+  readonly manifest: Manifest;
+  /** Workers with the file's functions, which the caller ends. */
+  workers(): UdfRunner;
   /** Statements sent to PostgreSQL since the last call. */
   statements(): readonly Statement[];
   /** Serves another version of the file, which has been applied. */
@@ -97,6 +101,8 @@ export async function openTestApplication(
   return {
     ...served,
     sql: catalog.sql,
+    manifest,
+    workers: () => workers(["app"], async () => null),
     statements: () => seen.splice(0),
     serve: async (source) => serve(await read(source)),
     update: async (source) => apply(await read(source)),
@@ -105,7 +111,7 @@ export async function openTestApplication(
     async prune(source) {
       const { version } = await loadCatalog(catalog.sql);
       const input = { manifest: await read(source), target: "main", catalog_version: version };
-      const { ops } = await pruneTables({ sql: catalog.sql, clock }, input);
+      const { ops } = await pruneTables({ sql: catalog.sql, clock, log }, input);
       return ops.map(({ name }) => name ?? "");
     },
     async finish(jobs) {

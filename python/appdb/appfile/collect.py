@@ -37,7 +37,7 @@ def manifest(root, app):
     tables = _tables(bases)
     queries = _queries(tables, queries)
     refuse_identity_tests(tables, queries)
-    functions = called_functions(_callers(tables, queries))
+    functions = called_functions(callers(tables, queries))
     application = _application(module)
     alone = [(variable, router) for variable, router in routers if not router._is_included]
     services = _services(routers if application is not None else alone)
@@ -52,19 +52,38 @@ def manifest(root, app):
             'Write Base = db.model_base() and class Docs(Base, name="docs"): with a column inside.',
             (path, 1),
         )
-    modules = _modules(root)
+    return {
+        **_documents(relative, tables, functions, queries, places, project_modules(root)),
+        "services": _service_documents(module, application, routers, services, places, root),
+        "warnings": shadowed_modules(root, relative) + _export_warnings(routers),
+    }
+
+
+def schema_manifest(root, file, base):
+    """The manifest of the models of a base alone, for a program that updates their tables. Raises AppFileError."""
+    places = Places(root)
+    tables = _tables([base])
+    queries = _queries(tables, [])
+    refuse_identity_tests(tables, queries)
+    functions = called_functions(callers(tables, queries))
+    return {
+        **_documents(file, tables, functions, queries, places, project_modules(root)),
+        "services": [],
+        "warnings": [],
+    }
+
+
+def _documents(file, tables, functions, queries, places, modules):
     return {
         "manifest_version": MANIFEST_VERSION,
         "library_version": __version__,
         "python_version": ".".join(map(str, sys.version_info[:3])),
-        "app_file": relative,
-        "tables": [_table(table, places) for table in sorted(tables, key=lambda table: table.name)],
+        "app_file": file,
+        "tables": [table_document(table, places) for table in sorted(tables, key=lambda table: table.name)],
         "functions": function_documents(functions, places, modules),
         "queries": [query_document(query, places) for query in sorted(queries, key=lambda query: query.id)],
         "resource_pools": pool_documents(functions),
-        "services": _service_documents(module, application, routers, services, places, root),
         "modules": module_documents(modules),
-        "warnings": shadowed_modules(root, relative) + _export_warnings(routers),
     }
 
 
@@ -219,7 +238,7 @@ def _queries(tables, visible):
     return list(found.values())
 
 
-def _callers(tables, queries):
+def callers(tables, queries):
     """All expressions of the file, each with its place."""
     for table in tables:
         for column in (*table.columns.values(), *table.hidden.values()):
@@ -235,7 +254,8 @@ def _callers(tables, queries):
             yield f"query '{query.__name__}'", expr
 
 
-def _table(table, places):
+def table_document(table, places):
+    """A table in the manifest."""
     own = [column for column in table.columns.values() if column.name not in table.inherited]
     return {
         "name": table.name,
@@ -243,8 +263,8 @@ def _table(table, places):
         "comment": table.comment,
         "custom_metadata": table.custom_metadata,
         "columns": [
-            *(_column(column, places) for column in own if column.is_stored),
-            *(_hidden(column, places) for column in table.hidden.values()),
+            *(column_document(column, places) for column in own if column.is_stored),
+            *(hidden_document(column, places) for column in table.hidden.values()),
         ],
         **_unstored(own, places),
         **({} if table.view is None else {"view": table.view.document()}),
@@ -257,11 +277,12 @@ def _table(table, places):
 
 
 def _unstored(columns, places):
-    found = [_column(column, places) for column in columns if not column.is_stored]
+    found = [column_document(column, places) for column in columns if not column.is_stored]
     return {"unstored": found} if found else {}
 
 
-def _column(column, places):
+def column_document(column, places):
+    """A column in the manifest."""
     value = column.value
     default = column.default
     return {
@@ -278,8 +299,9 @@ def _column(column, places):
     }
 
 
-def _hidden(column, places):
-    return {**_column(column, places), "type": column.type(), "nullable": True, "is_hidden": True}
+def hidden_document(column, places):
+    """A column with the vectors of an index in the manifest."""
+    return {**column_document(column, places), "type": column.type(), "nullable": True, "is_hidden": True}
 
 
 def _application(module):
@@ -313,7 +335,7 @@ def _service(name, router, places):
     }
 
 
-def _modules(root):
+def project_modules(root):
     """The project's own files among the imported ones: path for people by real path."""
     paths = {}
     passed_over = os.path.dirname(os.path.abspath(os.__file__)) + os.sep, LIBRARY_FOLDER  # Skips most modules by name.

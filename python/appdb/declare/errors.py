@@ -1,7 +1,24 @@
-"""The one error of application declarations, and helpers for its texts."""
+"""The error of application declarations, the base of all errors of the library, and helpers for their texts."""
 
 
-class AppFileError(Exception):
+class Error(Exception):
+    """An error of the library or of a server: `detail` describes it, `hint` the next step.
+
+    `code` is one of docs/errors.md. `errors` has the wrong fields of a request: dicts with `pointer` and `detail`.
+    """
+
+    code = "invalid_request"
+
+    def __init__(self, detail, hint=None, code=None, errors=()):
+        super().__init__(f"{detail} {hint}" if hint else detail)
+        self.detail = detail
+        self.hint = hint
+        self.errors = list(errors)
+        if code is not None:
+            self.code = code
+
+
+class AppFileError(Error):
     """An error in an application file: `detail` describes it, `hint` the correction.
 
     `source` is (file, line) if the place is more precise than the traceback's.
@@ -10,9 +27,7 @@ class AppFileError(Exception):
     code = "app_invalid"
 
     def __init__(self, detail, hint, source=None):
-        super().__init__(f"{detail} {hint}")
-        self.detail = detail
-        self.hint = hint
+        super().__init__(detail, hint)
         self.source = source
 
 
@@ -49,14 +64,6 @@ def no_versions(what, wanted):
         "Branches and point-in-time restore will come in a later version; until then, use"
         " pg_dump to keep copies.",
     )
-
-
-def get_table(path, *_, **__):
-    """The function of applications that name a table by its path. The path shows what is missing."""
-    version = path.rpartition(":")[2] if isinstance(path, str) and ":" in path else ""
-    if version.isdecimal():
-        raise no_versions(f"{path!r}", f"version {version} of a table")
-    raise later("appdb.get_table", "Name the model: Docs.insert(...) in a handler, or a query marked @db.query.")
 
 
 def nearest(name, known, likeness=0.6):

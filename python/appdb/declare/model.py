@@ -16,10 +16,15 @@ from appdb.declare.errors import (
 from appdb.expressions.expr import ColumnRef
 
 _KEYWORDS = ("name", "base", "iterator", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
-_LATER_METHODS = frozenset(
-    "batch_update compute recompute_columns describe get_metadata create_all update_all bind_all diff_all"
-    " table is_bound list_views table_path columns get_base_table referenced_functions defined_models".split()
+_LATER_METHODS = frozenset("compute referenced_functions defined_models".split())
+
+# Of a base: what it does on a target. Of a model: what it has after bind_all() or create_all() (client/models.py).
+BASE_VERBS = frozenset("create_all update_all bind_all get_model_diff diff_all".split())
+BOUND_VERBS = frozenset(
+    "where select order_by limit group_by join distinct sample head tail count collect show cursor insert update delete"
+    " batch_update recompute_columns describe get_metadata list_views columns get_base_table history errors".split()
 )
+_ABOUT_BINDING = frozenset("table is_bound table_path".split())
 
 # Verbs that run a query or change rows: no database is available while a file is read.
 _ROW_VERBS = frozenset("collect show cursor insert update delete".split())
@@ -45,7 +50,13 @@ class Table:
         self.columns = {}
         self.hidden = {}  # Columns with the vectors of indexes.
         self.indexes = []
+        self.is_bound = False  # Whether it is a table of a database, and not a declaration of a file.
+        self.bound_path = None  # Its path in the database: `reports/docs`.
 
+    @property
+    def path(self):
+        """How queries name it: its path in the database that it is bound to, else its name."""
+        return self.bound_path or self.name
 
     def all_indexes(self):
         """Its indexes, and those of the tables below a view."""
@@ -118,6 +129,10 @@ class ModelMeta(type):
         if name.startswith("__"):
             raise AttributeError(name)
         table = cls.__dict__.get("__appdb_table__")
+        if name in BASE_VERBS or (table is not None and _is_of_client(cls, name)):
+            from appdb.client.models import member
+
+            return member(cls, name)
         if table is not None and name in VERBS:
             from appdb.queries.query import verb
 
@@ -159,6 +174,15 @@ class ModelMeta(type):
         raise AppFileError(
             f"The column '{name}' is added to {cls.__name__} after its class.", "Declare it inside the class."
         )
+
+
+def _is_of_client(model, name):
+    """Whether a name is one of the library on a target: always for a bound model, else outside of application files."""
+    if "__appdb_database__" in model.__dict__:
+        return name in BOUND_VERBS or name in _ABOUT_BINDING
+    is_file = Phase.reading or Phase.running or Phase.bodies
+    own = VERBS.union(_ROW_VERBS, VERSIONS) if is_file else VERBS
+    return name in _ABOUT_BINDING or (name in BOUND_VERBS and name not in own)
 
 
 def model_base(cls_name="TableModel"):

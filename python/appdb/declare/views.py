@@ -76,6 +76,11 @@ def view_of(class_name, own_base, base):
             f"base= of the model {class_name} names {model.__name__}, a model of another model_base().",
             "Make both with one base.",
         )
+    return view_over(class_name, table, query)
+
+
+def view_over(class_name, table, query):
+    """What a view is over: a table, or a query over it that chooses rows and values. `query` is None for all rows."""
     if query is None:
         return ViewOf(table)
     for attribute, verb in _REFUSED:

@@ -1,8 +1,18 @@
 """Properties of files: `picture.fileurl`."""
 
 from appdb.declare.errors import AppFileError
-from appdb.expressions.expr import article
+from appdb.expressions.expr import Expr, article
 from appdb.kinds import rules
+
+
+class FileAddress(Expr):
+    """A file whose address was asked for: a program that collects rows gets the address and not the file."""
+
+    __slots__ = ()
+
+    def __init__(self, expr):
+        for attribute in Expr.__slots__:
+            setattr(self, attribute, getattr(expr, attribute))
 
 
 def file_of(expr, name):
@@ -14,4 +24,5 @@ def file_of(expr, name):
             f"{expr._text}.localpath is available in functions alone.",
             "Give the column to a @udf: a Video, Audio or Document parameter gets the path of its file.",
         )
-    return expr
+    owner = getattr(expr, "_owner", None)
+    return FileAddress(expr) if owner is not None and owner.is_bound else expr

@@ -8,7 +8,7 @@ import sys
 
 from appdb.appfile.sources import below
 from appdb.declare import deferred
-from appdb.declare.errors import AppFileError, get_table
+from appdb.declare.errors import AppFileError, later
 from appdb.declare.views import refused_change
 from appdb.udfs.signatures import innermost
 
@@ -65,12 +65,9 @@ def _refuse_in(part, function, filename):
         if type(node).__name__ != "Call":
             continue
         called = node.func
-        if _resolved(called, function) is get_table:
-            raise AppFileError(
-                "appdb.get_table is not supported yet.",
-                "Name the model: Docs.insert(...) in a handler; its rows are read by a function marked @db.query.",
-                (filename, node.lineno),
-            )
+        if _is_get_table(called, function):
+            hint = "Name the model: Docs.insert(...) in a handler; its rows are read by a function marked @db.query."
+            raise AppFileError(later("appdb.get_table").detail, hint, (filename, node.lineno))
         if type(called).__name__ != "Attribute" or called.attr not in (*_VERBS, *_CHANGES):
             continue
         table = getattr(_resolved(called.value, function), "__dict__", {}).get("__appdb_table__")
@@ -122,6 +119,14 @@ def _asked(node, function):
     return None
 
 
+def _is_get_table(node, function):
+    """Whether a node is the function get_table of the library, which may not be loaded yet."""
+    if type(node).__name__ == "Attribute" and node.attr == "get_table":
+        return getattr(_resolved(node.value, function), "__name__", None) == "appdb"
+    found = _resolved(node, function)
+    return getattr(found, "__module__", None) == "appdb.client.api" and found.__name__ == "get_table"
+
+
 def _resolved(node, function):
     """The object of a name, or of a name in a module, in a function; None if it is only known at run time."""
     kind = type(node).__name__
@@ -132,5 +137,5 @@ def _resolved(node, function):
     if kind == "Attribute":
         owner = _resolved(node.value, function)
         if type(owner) is type(sys):
-            return vars(owner).get(node.attr) or (get_table if owner.__name__ == "appdb" and node.attr == "get_table" else None)
+            return vars(owner).get(node.attr)
     return None

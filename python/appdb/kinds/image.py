@@ -148,7 +148,7 @@ class Made(Leaving):
     def to_wire(self):
         """Writes the file; returns its path and what is known of it."""
         image = self.image
-        kind = _format_of(image)
+        kind = format_of(image)
         path = scratch_file(f".{kind}")
         image.save(path, kind)
         return {"path": path, "type": f"image/{kind}", **known_of(image)}
@@ -198,7 +198,7 @@ def _fitting(type):
     return fit
 
 
-def _format_of(image):
+def format_of(image):
     """The format of an image's file: one that holds the mode, and that browsers show if there is such a one."""
     kind = _FORMATS.get(image.mode)
     if kind is None:

@@ -40,7 +40,7 @@ class Query:
         self._drawn = None
 
     def _with(self, **changes):
-        made = object.__new__(Query)
+        made = object.__new__(type(self))
         for name in Query.__slots__:
             setattr(made, name, changes.get(name, getattr(self, name)))
         return made

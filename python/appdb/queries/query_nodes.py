@@ -10,8 +10,8 @@ class TableNames:
         self._tables = [model.__appdb_table__ for model in models]
 
     def of(self, model):
-        name = model.__appdb_table__.name
-        return {"table": name, "as": name}
+        table = model.__appdb_table__
+        return {"table": table.path, "as": table.name}
 
     def placed(self, expr):
         """The node of an expression with `of` in each of its columns."""

@@ -40,6 +40,8 @@ test.each([
   ["cd ", ["reports/"], ""],
   ["\\d n", ["notes "], "n"],
   ["rows docs --columns id,ti", ["title", "title_upper"], "ti"],
+  ["rows docs --where 'id > 1 and title_", ["title_upper"], "title_"],
+  ["mv docs r", ["reports/"], "r"],
   ["recompute docs title_", ["title_upper "], "title_"],
   ["completions z", ["zsh "], "z"],
   ["help des", ["describe "], "des"],

@@ -3,7 +3,7 @@ import { SHELLS } from "../output/completion-scripts.ts";
 import { BUILT_IN_NAMES } from "./built-ins.ts";
 import { completeSql } from "./complete-sql.ts";
 import { databaseOf, type Location, parseLocation, resolvePath } from "./location.ts";
-import { type CommandShape, findCommand, readShape, readWords } from "./parse-command.ts";
+import { type CommandOption, type CommandShape, findCommand, readShape, readWords } from "./parse-command.ts";
 import { pathKindOf } from "./place-words.ts";
 import { splitWords } from "./split-words.ts";
 import { beginsSql, SQL_WORDS } from "./sql-text.ts";
@@ -22,8 +22,9 @@ export interface CompletionInput {
   readonly tables: TableCache;
 }
 
-/** Options whose values are columns, separated by commas or within a condition. */
-const COLUMN_OPTIONS: ReadonlySet<string> = new Set(["--columns", "--column", "--where"]);
+/** Values of options that have names of columns: alone, separated by commas, or within a condition. */
+const COLUMN_VALUES: ReadonlySet<string> = new Set(["names", "column", "condition", "column=value"]);
+const COLUMN_OPTION = "--column";
 
 export async function complete(input: CompletionInput): Promise<Completion> {
   const { before, line, location, tables } = input;
@@ -62,7 +63,7 @@ async function candidatesOf(words: readonly string[], typed: string, input: Comp
   if (command === undefined) return whole(verbs);
   const shape = await readShape(command.leaf);
   const last = readWords([...words.slice(command.depth), typed], shape).at(-1);
-  if (last?.kind === "value" && COLUMN_OPTIONS.has(last.option.name)) {
+  if (last?.kind === "value" && hasColumns(last.option)) {
     return { names: await columnsOf(words.slice(command.depth), shape, input), partial: /\w*$/.exec(typed)?.[0] ?? "" };
   }
   if (last?.kind === "value") {
@@ -75,6 +76,10 @@ async function candidatesOf(words: readonly string[], typed: string, input: Comp
   return whole([...verbs, ...arguments_]);
 }
 
+function hasColumns({ name, value }: CommandOption): boolean {
+  return name === COLUMN_OPTION || COLUMN_VALUES.has(value?.placeholder ?? "");
+}
+
 async function argumentsAt(
   { at, noun, shape, typed }: { shape: CommandShape; at: number; noun: string; typed: string },
   input: CompletionInput,
@@ -85,7 +90,7 @@ async function argumentsAt(
   if (placeholder === "TABLE COLUMN" && at > 0)
     return await columnsOf([input.line.trim().split(/\s+/)[1] ?? ""], shape, input);
   if (kind === undefined || (placeholder === "TABLE KEY" && at > 0)) return [];
-  return await pathsAt(typed, placeholder === "TARGET" ? "folders" : "tables", input);
+  return await pathsAt(typed, placeholder === "TARGET" || placeholder === "FOLDER" ? "folders" : "tables", input);
 }
 
 /** The columns of the table that the words after a command name first. */

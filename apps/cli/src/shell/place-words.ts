@@ -8,11 +8,15 @@ const PATHS: Readonly<Record<string, "table" | "target">> = {
   "TABLE KEY": "table",
   "TABLE COLUMN": "table",
   TARGET: "target",
+  FOLDER: "target",
+  PATH: "target",
   "TARGET[/TABLE]": "target",
 };
 /** Services of `service` commands. Other nouns use the placeholder for names without a path. */
 const SERVICE_NAME = "NAME";
 const URI = "URI";
+/** Arguments that are the location if they are missing. */
+const FILLED: ReadonlySet<string> = new Set(["TARGET", "TARGET[/TABLE]", "PATH", URI]);
 
 /** What the path of an argument names; undefined for an argument that is no path. */
 export function pathKindOf(placeholder: string, noun: string): "table" | "target" | undefined {
@@ -79,7 +83,7 @@ function findMissingTarget(
   location: Location,
 ): { readonly at: number; readonly target: string } | undefined {
   if (location === undefined || repeats) return undefined;
-  const at = slots.findIndex(({ placeholder }) => placeholder.startsWith("TARGET") || placeholder === URI);
+  const at = slots.findIndex(({ placeholder }) => FILLED.has(placeholder));
   const uri = location.kind === "hosted" ? databaseOf(location) : undefined;
   const target = slots[at]?.placeholder === URI ? uri : location.text;
   if (at < 0 || target === undefined || read.some(({ text }) => text === "--help" || text === "-h")) return undefined;

@@ -14,7 +14,7 @@ import type { TableCache } from "./table-cache.ts";
 
 /** Commands that change neither tables nor databases. */
 const READERS: ReadonlySet<string> = new Set([
-  ..."ls describe columns indexes rows get count errors export query".split(" "),
+  ..."ls describe columns indexes rows get count errors history export query".split(" "),
   ..."config status health limits whoami events doctor completions".split(" "),
 ]);
 

@@ -134,6 +134,8 @@ const HOLDERS = {
   serviceList: "services",
   databaseList: "databases",
   tableList: "tables",
+  tableChange: "plan",
+  historyList: "entries",
   limitList: "limits",
 } as const;
 

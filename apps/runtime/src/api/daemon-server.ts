@@ -22,7 +22,10 @@ import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
+import { queryHandlers } from "./query-handlers.ts";
+import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 
 type Names = "Apply" | "List" | "Logs" | "Plan" | "Prune" | "Restart" | "Stop";
 
@@ -156,7 +159,15 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       const { name, sql } = await openKnown(deps, db);
       return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
     }),
+    ...queryHandlers(deps.log, async ({ params: { db } }: { readonly params: { readonly db: string } }) =>
+      deps.readsOf(await openKnown(deps, db)),
+    ),
+    ...rowHandlers(app, deps, async ({ db }: { readonly db: string }) => {
+      const { name, sql } = await openKnown(deps, db);
+      return { sql, uri: name, writes: deps.writesOf(name, sql), check: () => undefined };
+    }),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...serviceHandlers(deps),
   });
   addUnread(app, {

@@ -46,7 +46,7 @@ async function answerEvents(
 }
 
 /** Headers that hooks have set; a hijacked reply must send them itself. */
-function headersOf(reply: FastifyReply): Record<string, string> {
+export function headersOf(reply: FastifyReply): Record<string, string> {
   const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
   return Object.fromEntries(headers.map(([name, value]) => [name, String(value)]));
 }
@@ -54,7 +54,7 @@ function headersOf(reply: FastifyReply): Record<string, string> {
 const MAX_ERRORS = 20;
 
 /** Parses a client's input. @throws invalid_request, manifest_invalid, manifest_too_new, app_invalid for a name in a manifest */
-function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
+export function parseRequest<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const { issues } = parsed.error;

@@ -27,9 +27,15 @@ export function schemaHandlers(
     schemaPrune: async ({ body }) => ({ plan: await pruneTarget(deps, placed(body)) }),
     schemaApply:
       ({ body }) =>
-      async (emit, signal) => ({
-        plan: await applyTarget(deps, { ...placed(body), ...projectOf(body.runtime) }, emit, signal),
-      }),
+      async (emit, signal) => {
+        const input = { ...placed(body), ...projectOf(body.runtime) };
+        const onApplied = (runtimeId: string) => deps.manifests.store(runtimeId, input.target.text, input.manifest);
+        try {
+          return { plan: await applyTarget({ ...deps, onApplied }, input, emit, signal) };
+        } finally {
+          await deps.renewWrites(input.target.database);
+        }
+      },
     openTarget: async ({ body }) => {
       const { text: target } = parseLocalTarget(body.target);
       const { manifest, pid, runtime, services } = body;
@@ -41,7 +47,7 @@ export function schemaHandlers(
       deps.terminals.save(pid, { target, services, app_file: manifest.app_file, project_root });
       return await openTarget(deps, placed(body));
     },
-    queryExplain: async ({ body }) => await explainTarget(deps, body),
+    queryExplain: async ({ body }) => await explainTarget(deps, placed(body)),
   };
 }
 

@@ -12,12 +12,15 @@ import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { DatabaseReads } from "../databases/database-reads.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { hostedCode } from "../databases/query-code.ts";
+import { QueryWorkers } from "../databases/query-workers.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
-import { TableInserts } from "../databases/table-inserts.ts";
+import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
@@ -56,9 +59,10 @@ export interface DatabasePodDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
-  readonly inserts: TableInserts;
+  readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
+  readonly reads: DatabaseReads;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   /** The media store of the database, for people. @throws as `ready` */
@@ -145,17 +149,29 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     status_command: `cli db status ${spec.uri}`,
   });
   const printAddress = printFileAddress(spec.uri);
-  const inserts = new TableInserts({
+  const writes = new TableWrites({
     sql,
     clock: steady,
     log,
     limits,
     runtimes,
     manifests,
-    media: spec.media,
+    mediaOf: () => spec.media,
     printAddress,
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
+  const queryWorkers = new QueryWorkers({ clock: steady, log });
+  const reads = new DatabaseReads({
+    database,
+    dsn: postgres.dsn(database),
+    application_name: POD_CONNECTIONS,
+    limits,
+    log,
+    row_files: rowFiles,
+    workers: queryWorkers,
+    createRunner,
+    findCode: hostedCode(sql, manifests),
+  });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -224,8 +240,9 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     databases,
     runtimes,
     manifests,
-    inserts,
+    writes,
     row_files: rowFiles,
+    reads,
     use,
     disk,
     lifecycle: { is_ready: false, is_stopping: false },
@@ -237,7 +254,9 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       disk[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
-      await inserts[Symbol.asyncDispose]();
+      await writes[Symbol.asyncDispose]();
+      await queryWorkers[Symbol.asyncDispose]();
+      await reads[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));

@@ -14,11 +14,16 @@ import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { ManagedStore } from "@appdb/media/files/managed-store";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { DaemonConfig } from "../config/config.ts";
+import { DatabaseReads } from "../databases/database-reads.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
-import { OpenDatabases } from "../databases/open-databases.ts";
+import { createLocalManifests, type LocalManifests } from "../databases/local-manifests.ts";
+import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { localCode } from "../databases/query-code.ts";
+import { QueryWorkers } from "../databases/query-workers.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { TableWrites } from "../databases/table-writes.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 import { forkService, type ServiceProgram } from "../services/fork-service.ts";
 import { Services } from "../services/service-processes.ts";
@@ -43,7 +48,18 @@ export interface DaemonDeps {
   openManagedStore(database: string): Promise<ManagedStore>;
   /** The files of a database's media cells, for people. */
   rowFilesOf(database: string, sql: SqlPool): RowFiles;
+  /** What writes rows of a database, for people. */
+  writesOf(database: string, sql: SqlPool): TableWrites;
+  /** Makes the next write to a database use its last update. */
+  renewWrites(database: string): Promise<void>;
+  readonly manifests: LocalManifests;
+  /** Maximum size of a request body that is read into memory. */
+  readonly body_bytes: number;
+  closeWrites(): Promise<void>;
   closeMedia(): Promise<void>;
+  /** The ad-hoc queries of a database. */
+  readsOf(database: OpenDatabase): DatabaseReads;
+  closeReads(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
@@ -107,6 +123,8 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       });
     },
   });
+  const manifests = createLocalManifests({ folder: join(home, HOME_PATHS.manifests), runtimes, log });
+  const writes = new Map<SqlPool, TableWrites>();
   const rowFiles = new Map<SqlPool, RowFiles>();
   const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const openStore = (name: string, sql: SqlPool) =>
@@ -120,6 +138,17 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       log,
       room: async () => undefined,
     });
+  const queryWorkers = new QueryWorkers({ clock, log });
+  const reads = new Map<SqlPool, DatabaseReads>();
+  const rowFilesOf: DaemonDeps["rowFilesOf"] = (name, sql) => {
+    const known = rowFiles.get(sql);
+    if (known !== undefined) return known;
+    const printAddress = (base: string, token: string) =>
+      base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
+    const files = new RowFiles({ sql, log, place: mediaOf(name, {}), env: {}, printAddress });
+    rowFiles.set(sql, files);
+    return files;
+  };
   return {
     home,
     token: input.token,
@@ -139,14 +168,51 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       opening.catch(() => managedStores.delete(sql));
       return await opening;
     },
-    rowFilesOf(name, sql) {
-      const known = rowFiles.get(sql);
+    rowFilesOf,
+    readsOf({ dsn, name, sql }) {
+      const known = reads.get(sql);
       if (known !== undefined) return known;
-      const printAddress = (base: string, token: string) =>
-        base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
-      const files = new RowFiles({ sql, log, place: mediaOf(name, {}), env: {}, printAddress });
-      rowFiles.set(sql, files);
-      return files;
+      const made = new DatabaseReads({
+        database: name,
+        dsn,
+        application_name: "appdb daemon",
+        limits: config.limits,
+        log,
+        row_files: rowFilesOf(name, sql),
+        workers: queryWorkers,
+        createRunner,
+        findCode: localCode(runtimes),
+      });
+      reads.set(sql, made);
+      return made;
+    },
+    async closeReads() {
+      await queryWorkers[Symbol.asyncDispose]();
+      await Promise.all([...reads.values()].map((one) => one[Symbol.asyncDispose]()));
+    },
+    manifests,
+    body_bytes: config.limits.body_bytes,
+    writesOf(name, sql) {
+      const known = writes.get(sql);
+      if (known !== undefined) return known;
+      const opened = new TableWrites({
+        sql,
+        clock,
+        log,
+        limits: config.limits,
+        runtimes,
+        manifests,
+        mediaOf: (env) => mediaOf(name, env),
+        printAddress: printLocalAddress(name),
+      });
+      writes.set(sql, opened);
+      return opened;
+    },
+    async renewWrites(name) {
+      writes.get((await databases.open(name)).sql)?.renew();
+    },
+    async closeWrites() {
+      await Promise.all([...writes.values()].map((one) => one[Symbol.asyncDispose]()));
     },
     async closeMedia() {
       await Promise.all([...rowFiles.values()].map((files) => files[Symbol.asyncDispose]()));
@@ -158,4 +224,9 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     limits: config.limits,
     requestStop: input.requestStop,
   };
+}
+
+/** Makes the function that prints the daemon's path of a file in a database. */
+function printLocalAddress(name: string): (base: string, token: string) => string {
+  return (base, token) => base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
 }

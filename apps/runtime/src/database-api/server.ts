@@ -4,12 +4,15 @@ import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
+import { queryHandlers } from "../api/query-handlers.ts";
+import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
+import { refuseRuntime } from "../databases/query-code.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
-import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 import { workHandlers } from "./work-routes.ts";
 
 /** The API of a database pod (contract/routes/pod-api.ts). Every request must send the pod's token. */
@@ -33,8 +36,18 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
     }),
     ...podHandlers(app, deps),
-    ...rowHandlers(app, deps),
+    ...queryHandlers(deps.log, async ({ body }) => {
+      refuseRuntime(body);
+      await deps.ready();
+      return deps.reads;
+    }),
+    ...rowHandlers(app, deps, async () => {
+      await deps.disk.admit();
+      await deps.ready();
+      return { sql: deps.sql, uri: deps.spec.uri, writes: deps.writes, check: () => deps.disk.check() };
+    }),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...workHandlers(deps),
   });
   return app;

@@ -2,8 +2,12 @@ import { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { DATA_SCHEMAS } from "@appdb/contract/routes/data-api";
+import { listFolders } from "@appdb/engine/catalog/folders";
+import { hasCatalog } from "@appdb/engine/catalog/load-catalog";
+import { conditionSql } from "@appdb/engine/conditions/condition-sql";
 import type { SqlPool } from "@appdb/engine/ports";
 import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
+import { parseRowOrder } from "@appdb/engine/queries/row-order";
 import { folderSchema } from "@appdb/engine/target";
 import { type ReadableTable, readableTables } from "@appdb/engine/views/view-tables";
 import { endOf } from "@appdb/http/mount-api";
@@ -25,7 +29,7 @@ interface Call<Params> {
   readonly params: Params;
   readonly reply: FastifyReply;
 }
-interface Query<Name extends "rowList" | "rowShow" | "fileShow"> {
+interface Query<Name extends "rowCount" | "rowList" | "rowShow" | "fileShow"> {
   readonly query: z.output<Schemas[Name]["query"]>;
 }
 interface OfTable {
@@ -42,7 +46,8 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
     tableList: async ({ params }: Call<Params>) => {
       const { sql } = await open(params);
       const catalog = await catalogOf(sql);
-      return { tables: await describeTables(sql, catalog, readableTables(catalog)) };
+      const tables = await describeTables(sql, catalog, readableTables(catalog));
+      return { tables, folders: (await hasCatalog(sql)) ? await listFolders(sql) : [] };
     },
     tableShow: async ({ params }: Call<Params & OfTable>) => {
       const { sql, table } = await openTable(params);
@@ -50,9 +55,11 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
       if (described === undefined) throw new TypeError("A table has no description.");
       return described;
     },
-    rowList: async ({ params, query: { cursor, limit }, reply }: Call<Params & OfTable> & Query<"rowList">) => {
+    rowList: async ({ params, query, reply }: Call<Params & OfTable> & Query<"rowList">) => {
       const { row_files: files, sql, table } = await openTable(params);
-      const page = await listRows(sql, table, { limit, cursor: cursor ?? null });
+      const { cursor = null, limit, order_by: orderBy, where } = query;
+      const order = orderBy === undefined ? undefined : parseRowOrder(table, orderBy);
+      const page = await listRows(sql, table, { limit, cursor, order, where: conditionSql(table, where ?? null) });
       const rows = await files.describe(page.rows.join(","));
       await sendJson(reply, `{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`);
       return undefined as never;
@@ -62,9 +69,9 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
       await sendJson(reply, await files.describe(await findRow(sql, table, { key: readKey(key), text: path.text })));
       return undefined as never;
     },
-    rowCount: async ({ params }: Call<Params & OfTable>) => {
+    rowCount: async ({ params, query: { where } }: Call<Params & OfTable> & Query<"rowCount">) => {
       const { sql, table } = await openTable(params);
-      return { count: await countRows(sql, table) };
+      return { count: await countRows(sql, table, conditionSql(table, where ?? null)) };
     },
     fileShow: async ({
       params,

@@ -3,6 +3,7 @@ import { HOME_STORE, type MediaPlace } from "@appdb/contract/media-place";
 import { parseDatabaseUri } from "@appdb/contract/names";
 import { urlOf } from "@appdb/contract/routes/api";
 import { CONTROL_ROUTES } from "@appdb/contract/routes/control-paths";
+import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { RouteAnswer } from "@appdb/engine/answers/answers";
 import { type FileRequest, fileAnswer } from "@appdb/engine/answers/file-answer";
 import { references, withReferences } from "@appdb/engine/answers/media-addresses";
@@ -44,6 +45,12 @@ export class RowFiles implements AsyncDisposable {
     if (references(rows).length === 0) return rows;
     const media = await this.#open();
     return withReferences(rows, (cell) => JSON.stringify(media.describe(cell)));
+  }
+
+  /** Opens the stores, and describes cells for people. */
+  async describer(): Promise<(cell: string) => FileCell> {
+    const media = await this.#open();
+    return (cell) => media.describe(cell);
   }
 
   /** @throws media_address_invalid, media_not_found, media_unreachable and other errors of stores */

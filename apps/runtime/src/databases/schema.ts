@@ -42,6 +42,8 @@ export interface LocalSchemaDeps {
   readonly query_limits: QueryLimits;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Called when the tables are those of the runtime's manifest, before fills have ended. */
+  readonly onApplied?: (runtimeId: string) => void;
 }
 
 /**
@@ -174,6 +176,7 @@ export async function applyTarget(
   const { hold, sql } = await deps.databases.open(target.database);
   using _held = hold();
   const { manifest, catalog_version: catalogVersion, allow_destructive: allowDestructive, recompute } = input;
+  const runtimeId = deps.runtimes.save(input.runtime, manifest.app_file);
   const { plan } = await applySchema(
     { sql, clock: deps.clock, log: deps.log },
     {
@@ -182,12 +185,13 @@ export async function applyTarget(
       catalog_version: catalogVersion,
       allow_destructive: allowDestructive,
       recompute,
-      runtime_id: deps.runtimes.save(input.runtime, manifest.app_file),
+      runtime_id: runtimeId,
       on_error: input.on_error,
       ...(input.project_root === undefined ? {} : { project: input.project_root }),
       ...othersOf(input),
     },
   );
+  deps.onApplied?.(runtimeId);
   const jobs = await openJobs(sql, await loadCatalog(sql), target.text, plan);
   await watchJobs(
     { sql, clock: deps.clock },
@@ -201,23 +205,24 @@ export async function applyTarget(
 export interface PruneTargetInput {
   readonly manifest: Manifest;
   readonly target: TargetFolder;
-  /** Folder of the caller's project. Tables of other projects stay. */
-  readonly project_root: string;
+  /** Folder of the caller's project. Tables of other projects stay. Hosted tables have none. */
+  readonly project_root?: string;
   /** Catalog version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
 }
 
 /** Drops tables that a manifest does not declare, or only lists them. @throws catalog_moved, schema_lock_timeout */
 export async function pruneTarget(
-  deps: Pick<LocalSchemaDeps, "databases" | "clock">,
+  deps: Pick<LocalSchemaDeps, "databases" | "clock" | "log">,
   { manifest, target, project_root: projectRoot, catalog_version: catalogVersion }: PruneTargetInput,
 ): Promise<SchemaPlan> {
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, { manifest, target });
-  const input = { manifest, target: target.text, ...othersOf({ project_root: projectRoot }) };
+  const own = projectRoot === undefined ? {} : { project_root: projectRoot };
+  const input = { manifest, target: target.text, ...othersOf(own) };
   const { sql } = database;
   if (catalogVersion === null) return planPrune(sql, input, await loadCatalog(sql));
-  return pruneTables({ sql, clock: deps.clock }, { ...input, catalog_version: catalogVersion });
+  return pruneTables({ sql, clock: deps.clock, log: deps.log }, { ...input, catalog_version: catalogVersion });
 }
 
 /** Unfinished jobs of the declared tables. */

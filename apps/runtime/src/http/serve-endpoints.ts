@@ -42,7 +42,7 @@ export interface ServeOptions extends CarryOptions {
 }
 
 /** The parts of endpoints that HTTP serves. */
-export type ServedRoutes = Omit<Endpoints, "inside" | "background" | "answerHandler">;
+export type ServedRoutes = Omit<Endpoints, "inside" | "background" | "answerHandler" | "writer">;
 
 export interface ServedEndpoints extends AsyncDisposable {
   readonly address: string;

@@ -86,6 +86,8 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
     if (ownsHome(join(home, HOME_PATHS.locks))) removeDaemonFile(home);
     await api.close();
     await deps.services[Symbol.asyncDispose]();
+    await deps.closeReads();
+    await deps.closeWrites();
     await deps.closeMedia();
     await deps.databases[Symbol.asyncDispose]();
   }

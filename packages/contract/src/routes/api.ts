@@ -17,9 +17,9 @@ export interface Route {
   /**
    * The form of a response that is not one JSON document. `lines`: streamed NDJSON, each line an `answer`. `events`:
    * NDJSON, `progress` lines, then exactly one `done` with the `answer`, or one `error`. `text`: text for Prometheus.
-   * `file`: the content of a file.
+   * `file`: the content of a file. `rows`: a result as messages (data-queries.ts).
    */
-  readonly answers?: "lines" | "events" | "text" | "file";
+  readonly answers?: "lines" | "events" | "text" | "file" | "rows";
 }
 
 export type Schema = z.ZodType;
@@ -52,6 +52,7 @@ export function defineApi<
 export const get = withMethod("GET");
 export const post = withMethod("POST");
 export const put = withMethod("PUT");
+export const patch = withMethod("PATCH");
 export const remove = withMethod("DELETE");
 
 function withMethod<const Method extends Route["method"]>(method: Method) {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { MAX_ROWS } from "./api.ts";
+import { queryRequestSchema, rowsQuerySchema } from "./data-queries.ts";
 
 /** The data API of a database: its tables and their rows, the same from the daemon, a database's pod and the control
  *  plane. `:table` is a path within the database: `docs`, `reports/docs`. */
@@ -47,10 +48,17 @@ export type DataTable = z.output<typeof dataTableSchema>;
 const row = z.record(z.string(), z.unknown());
 export type DataRow = z.infer<typeof row>;
 
+/** A condition of people in an address, which is shorter than a body. */
+const where = z.string().min(1).max(4_000).optional();
+
 export const rowListQuerySchema = z.strictObject({
   limit: z.coerce.number().int().min(1).max(MAX_ROWS).default(50),
   cursor: z.string().max(2_000).optional(),
+  where,
+  /** `column`, `column:asc` or `column:desc`; rows without a value come last. Default: the newest first. */
+  order_by: z.string().min(1).max(200).optional(),
 });
+export const rowCountQuerySchema = z.strictObject({ where });
 export const rowPageSchema = z.object({ rows: z.array(row), next: z.string().nullable() });
 export type RowPage = z.infer<typeof rowPageSchema>;
 
@@ -79,10 +87,17 @@ export type FileCell = z.infer<typeof fileCellSchema>;
 
 /** The input and output of the routes, which are the same in all APIs. */
 export const DATA_SCHEMAS = {
-  tableList: { answer: z.object({ tables: z.array(dataTableSchema) }) },
+  tableList: {
+    answer: z.object({
+      tables: z.array(dataTableSchema),
+      /** Also those without tables: `reports`, `reports/2024`. */
+      folders: z.array(z.string()).default([]),
+    }),
+  },
   tableShow: { answer: dataTableSchema },
   rowList: { query: rowListQuerySchema, answer: rowPageSchema },
   rowShow: { query: rowShowQuerySchema, answer: row },
-  rowCount: { answer: z.object({ count: z.int() }) },
+  rowCount: { query: rowCountQuerySchema, answer: z.object({ count: z.int() }) },
   fileShow: { query: fileQuerySchema },
+  queryRun: { body: queryRequestSchema, query: rowsQuerySchema },
 } as const;

@@ -50,3 +50,10 @@ export const writtenSchema = z.object({
   errors: z.int().default(0),
 });
 export type Written = z.output<typeof writtenSchema>;
+
+/** The input and output of the routes that are the same in all APIs. Handlers check the bodies of updates and deletes. */
+export const WRITE_SCHEMAS = {
+  rowInsert: { query: rowInsertQuerySchema },
+  rowUpdate: { answer: writtenSchema },
+  rowDelete: { answer: writtenSchema },
+} as const;

@@ -5,9 +5,11 @@ import { limitSchema } from "../service-limits.ts";
 import { defineApi } from "./api.ts";
 import { MAX_ERRORS } from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
+import { WRITE_SCHEMAS } from "./data-writes.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
 /** Maximum number of initial log lines in a response. */
 const MAX_LINES = 100_000;
@@ -52,6 +54,8 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   },
   ...MEDIA_SCHEMAS,
   ...DATA_SCHEMAS,
+  ...WRITE_SCHEMAS,
+  ...TABLE_CHANGE_SCHEMAS,
   /** Services of one target; default: of every target. */
   serviceList: {
     query: z.strictObject({ target: z.string().optional() }),

@@ -1,4 +1,4 @@
-import { get, post } from "./api.ts";
+import { get, patch, post } from "./api.ts";
 
 /** The local daemon's API, on loopback; local-api.ts has its schemas. Each request has the home's token and the
  *  client's version. */
@@ -38,6 +38,16 @@ export const LOCAL_ROUTES = {
   rowList: get("/v1/databases/:db/tables/:table/rows"),
   rowShow: get("/v1/databases/:db/tables/:table/row"),
   rowCount: get("/v1/databases/:db/tables/:table/count"),
+  queryRun: post("/v1/databases/:db/query", { answers: "rows" }),
+  /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
+  rowInsert: post("/v1/databases/:db/tables/:table/rows", { streams: "application/json" }),
+  /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */
+  rowUpdate: patch("/v1/databases/:db/tables/:table/rows", { streams: "application/json" }),
+  rowDelete: post("/v1/databases/:db/tables/:table/rows/delete", { streams: "application/json" }),
+  tableDefinition: get("/v1/databases/:db/tables/:table/definition"),
+  historyList: get("/v1/databases/:db/history"),
+  /** Makes a missing database for a new table or folder. When its client disconnects, fills continue. */
+  tableChange: post("/v1/databases/:db/changes", { answers: "events" }),
   /** By the address in a row, which needs no token of the home. */
   fileShow: get("/v1/databases/:db/file", { answers: "file" }),
   serviceList: get("/v1/services"),

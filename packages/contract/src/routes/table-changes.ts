@@ -64,6 +64,8 @@ export type TableChange = z.output<typeof tableChangeSchema>;
 export const tableChangeRequestSchema = z.strictObject({
   change: tableChangeSchema,
   ...requestCodeSchema.shape,
+  /** Folder of the caller's project, of a local request without a runtime. */
+  project_root: z.string().nullable().default(null),
   on_error: onErrorSchema.default("abort"),
   /** Only plans. */
   dry_run: z.boolean().default(false),
@@ -86,5 +88,18 @@ export const historyEntrySchema = z.object({
 });
 export type HistoryEntry = z.infer<typeof historyEntrySchema>;
 
+/** `table`: a path within the database; default: all tables. */
+export const historyQuerySchema = z.strictObject({
+  table: z.string().max(1_000).optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(50),
+});
+
 /** A definition as `create_table` takes it, and the functions that it calls. */
 export const tableDefinitionSchema = z.object({ definition: tableSchema, ...requestCodeSchema.shape });
+
+/** The input and output of the routes, which are the same in all APIs. */
+export const TABLE_CHANGE_SCHEMAS = {
+  tableDefinition: { answer: tableDefinitionSchema },
+  historyList: { query: historyQuerySchema, answer: z.object({ entries: z.array(historyEntrySchema) }) },
+  tableChange: { body: tableChangeRequestSchema, answer: tableChangedSchema },
+} as const;

@@ -1,8 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import type { JobRecord } from "@appdb/contract/jobs";
-import { JOBS_CHANNEL } from "../catalog/load-catalog.ts";
+import { JOBS_CHANNEL, loadCatalog } from "../catalog/load-catalog.ts";
 import { shownNames } from "../catalog/sql-names.ts";
 import type { JobError } from "../jobs/job-store.ts";
+import { findRelatedRebuilds } from "../jobs/related-rebuilds.ts";
 import type { Clock, SqlConnection, SqlPool } from "../ports.ts";
 import { cancelBackground } from "./background-store.ts";
 
@@ -74,13 +75,29 @@ export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise
     if (!(await cancelBackground({ sql, clock }, job))) throw notCancellable(job, "has just ended");
     return { id: job };
   }
-  const cancelled = await sql.query({
-    text: `update appdb.jobs set is_cancelled = true where id = $1 and state in ('queued', 'running')`,
-    values: [job],
-  });
-  if (cancelled.row_count === 0) throw notCancellable(job, "has just ended");
+  if (!(await sql.transaction((connection) => cancelWithRelated(connection, job)))) {
+    throw notCancellable(job, "has just ended");
+  }
   await sql.query({ text: "select pg_notify($1, '')", values: [JOBS_CHANNEL] });
   return { id: job };
+}
+
+/** Cancels a job on a table, and those of the same update that compute related views. False when it has ended. */
+async function cancelWithRelated(sql: SqlConnection, id: string): Promise<boolean> {
+  const { rows } = await sql.query({
+    text: `update appdb.jobs set is_cancelled = true where id = $1 and state in ('queued', 'running')
+      returning table_id, to_json(column_ids)`,
+    values: [id],
+  });
+  const [tableId, columnIds] = rows[0] ?? [];
+  if (tableId == null || columnIds == null) return false;
+  const job = { id, table_id: Number(tableId), column_ids: JSON.parse(columnIds) as number[] };
+  const { open } = await findRelatedRebuilds(sql, (await loadCatalog(sql)).tables, job);
+  await sql.query({
+    text: "update appdb.jobs set is_cancelled = true where id = any($1::uuid[]) and state in ('queued', 'running')",
+    values: [open.map((one) => one.id)],
+  });
+  return true;
 }
 
 function notFound(id: string, isAmbiguous: boolean): Error {

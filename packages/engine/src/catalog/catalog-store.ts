@@ -33,7 +33,7 @@ export async function insertTable(
   folder: string,
   to: ManifestTable,
   identity: string,
-  runtimeId: string,
+  runtimeId: string | null,
 ): Promise<number> {
   const { rows } = await sql.query({
     text: `insert into appdb.tables
@@ -70,12 +70,12 @@ export async function rememberRuntime(
   sql: SqlConnection,
   folder: string,
   tables: readonly ManifestTable[],
-  by: { readonly runtime_id: string; readonly project?: string | undefined },
+  by: { readonly runtime_id: string | null; readonly project?: string | undefined },
 ): Promise<void> {
   await sql.query({
-    text: `update appdb.tables set runtime_id = $3, project = coalesce($4, project)
+    text: `update appdb.tables set runtime_id = coalesce($3, runtime_id), project = coalesce($4, project)
       where folder = $1 and name = any($2::text[])
-        and (runtime_id, project) is distinct from ($3, coalesce($4, project))`,
+        and (runtime_id, project) is distinct from (coalesce($3, runtime_id), coalesce($4, project))`,
     values: [folder, tables.map((table) => table.name), by.runtime_id, by.project ?? null],
   });
 }

@@ -28,6 +28,15 @@ export function createFolder(folder: string): string {
   return `create schema if not exists ${quoteIdent(folder)}`;
 }
 
+export function dropFolder(folder: string): string {
+  return `drop schema if exists ${quoteIdent(folder)}`;
+}
+
+/** Moves a table with its indexes to another folder. */
+export function moveTable(table: TableName, folder: string): string {
+  return `alter table ${quoteTable(table)} set schema ${quoteIdent(folder)}`;
+}
+
 /** A table with its identity, key, columns, comments and indexes. */
 export function createTable(
   folder: string,

@@ -163,8 +163,13 @@ CREATE TABLE appdb.changes (
     id bigint NOT NULL,
     version bigint NOT NULL,
     what text NOT NULL,
-    made_at timestamp with time zone DEFAULT now() NOT NULL
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    path text,
+    change text,
+    made_by text
 );
+
+COMMENT ON COLUMN appdb.changes.path IS 'The table or folder within the database; null for changes of earlier versions.';
 
 ALTER TABLE appdb.changes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME appdb.changes_id_seq
@@ -203,6 +208,10 @@ ALTER TABLE appdb.columns ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE appdb.folders (
+    name text NOT NULL
 );
 
 CREATE TABLE appdb.functions (
@@ -399,6 +408,9 @@ ALTER TABLE appdb.views ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
+
+ALTER TABLE ONLY appdb.folders
+    ADD CONSTRAINT "appdb.folders.name" PRIMARY KEY (name);
 
 ALTER TABLE ONLY appdb.media_files
     ADD CONSTRAINT "appdb.media_files.name" PRIMARY KEY (name);

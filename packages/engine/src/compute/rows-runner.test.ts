@@ -173,9 +173,17 @@ test("rows whose values have too many bytes are not made, and long values of the
   const { errors, values } = await runWith(title, (row) => `${row.word}${row["^title"]}`);
   expect(values).toEqual([title, null]);
   expect(errors?.["w.(rows)"]?.message).toBe(
-    "the values of the rows that one row makes have more than 16 MB, the maximum",
+    "the rows that one row makes have more than 16 MB, the maximum; each counts 32 bytes more than its values",
   );
   expect(Math.max(...sizes)).toBe(19);
   expect(sizes.length * 19).toBeLessThan(200);
   expect((await runWith(title, ({ word }) => String(word))).errors).toBeNull();
+  // Short rows are few bytes, but PostgreSQL needs several hundred for each.
+  const many = createFakeUdfRunner({
+    title: () => "",
+    "w.(rows)": () => rowsText(new Array(500_000).fill("")),
+    of: () => "",
+  });
+  const { errors: ofMany } = await withMadeRows(many).run(graph, ["a"]);
+  expect(ofMany?.["w.(rows)"]?.message).toContain("each counts 32 bytes more");
 });

@@ -43,8 +43,10 @@ const PART_ROWS = 250;
 const PARTS_AT_ONCE = 8;
 /** Maximum bytes of the values of a part that come from the row above, which are sent with each made row. */
 const PART_BYTES = 8_000_000;
-/** Maximum bytes of all values of the rows that one row makes: PostgreSQL needs about 20 times as much to store them. */
+/** Maximum bytes of all values of the rows that one row makes, and how many a row counts in addition to its values.
+ *  PostgreSQL needs up to 20 times as much memory to store them, and some 700 bytes for the shortest row. */
 export const MAX_MADE_BYTES = 16_000_000;
+const ROW_BYTES = 32;
 
 /**
  * The same runner for columns that make the rows of iterator views. The iterator runs first; then the columns of its rows
@@ -139,7 +141,8 @@ async function complete(
 ): Promise<UdfResult> {
   const text = result.values[at];
   if (typeof text !== "string" || result.errors?.[step.name] !== undefined) return result;
-  if (text.length > MAX_MADE_BYTES) return tooLarge(result, at, step.name);
+  const bytes = text.length + ROW_BYTES * Number(COUNT.exec(text)?.[1] ?? Number.POSITIVE_INFINITY);
+  if (bytes > MAX_MADE_BYTES) return tooLarge(result, at, step.name);
   const isWhole = graph === null && !made.for_response && !made.outputs.some(travelsAsText);
   if (isWhole) return result;
   const { rows: count, given: givenValues } = JSON.parse(text) as RowsText;
@@ -153,7 +156,7 @@ async function complete(
   if (graph !== null) {
     const above = given.map(({ from, at: place }) => (from === "input" ? row : result.values)[place] ?? null);
     const own = [numbers, ...outputs.map((one) => one.values)];
-    const found = await computeParts(runPart, graph, { own, above, count, bytes: text.length }, signal);
+    const found = await computeParts(runPart, graph, { own, above, count, bytes }, signal);
     if (found === undefined) return tooLarge(result, at, step.name);
     computed.push(...graph.steps.map((one, place) => ({ ...one, values: found.columns[place] ?? [] })));
     errors = found.errors;
@@ -179,6 +182,9 @@ type RunPart = (
   rows: number,
   signal: AbortSignal | undefined,
 ) => Promise<Pick<UdfBatch, "columns" | "errors">>;
+
+/** How many rows a RowsText has, which is its first member. */
+const COUNT = /^\{"rows": ?(\d+)/;
 
 interface PartsInput {
   /** The numbers and outputs of the rows. */
@@ -229,7 +235,7 @@ function bytesOf(value: EngineValue): number {
 /** A row without made rows, since these would have too many bytes. */
 function tooLarge(result: UdfResult, at: number, column: string): UdfResult {
   const megabytes = MAX_MADE_BYTES / 1_000_000;
-  const message = `the values of the rows that one row makes have more than ${megabytes} MB, the maximum`;
+  const message = `the rows that one row makes have more than ${megabytes} MB, the maximum; each counts ${ROW_BYTES} bytes more than its values`;
   const error: UdfError = { kind: "raised", function: column, type: "ValueError", message, at: null };
   const values = result.values.map((value, place) => (place === at ? null : value));
   return { ...result, values, errors: { ...result.errors, [column]: error } };

@@ -22,8 +22,14 @@ const TARGET = "main";
 export async function checkManifest(declared: Manifest): Promise<void> {
   planSchema({ manifest: declared, catalog: emptyCatalog(), target: TARGET });
   const manifest = lowerViews(declared);
+  await checkTables(manifest, new Map(manifest.functions.map((fn) => [fn.id, fn])));
+  for (const service of manifest.services) checkRoutes(manifest, service);
+}
+
+/** Checks the tables of a manifest. @throws app_invalid */
+export async function checkTables(declared: Manifest, functions: Parameters<typeof planCompute>[1]): Promise<void> {
+  const manifest = lowerViews(declared);
   const checks = await compileManifestChecks(manifest);
-  const functions = new Map(manifest.functions.map((fn) => [fn.id, fn]));
   for (const table of manifest.tables) {
     checkIndexes(table);
     for (const column of table.columns) checkDefault(table, column, checks);
@@ -34,7 +40,6 @@ export async function checkManifest(declared: Manifest): Promise<void> {
       computed.map((column) => column.name),
     );
   }
-  for (const service of manifest.services) checkRoutes(manifest, service);
 }
 
 /** Python has checked the type. Only this side compiles the JSON Schema. */

@@ -19,6 +19,7 @@ import { readPreferences } from "../routes/prefer.ts";
 import type { CompiledRoute, RouteRequest } from "../routes/route.ts";
 import { type EndpointsDeps, type EndpointsInput, RouteContext } from "../routes/route-context.ts";
 import { checkRoutes } from "../services/check-routes.ts";
+import { TableWriter } from "../table-writes/table-writer.ts";
 import { Timing } from "../timing.ts";
 import { lowerViews } from "../views/lower-views.ts";
 import { compileApplication, type InnerRoutes, openInnerRoutes } from "./app-routes.ts";
@@ -106,6 +107,8 @@ export interface Endpoints extends AsyncDisposable {
   readonly answerQuery: QueryAnswerer;
   /** Runs a query for a handler. Addresses of media begin with the path below the service's own one. */
   readonly answerHandler: QueryAnswerer;
+  /** Makes the writer of rows of a table of the manifest. */
+  writer(table: string): TableWriter;
   /** Makes the runner of the services' background jobs; undefined when no route has any. `owner`: this process. */
   background(owner: string): BackgroundRunner | undefined;
   /** Removes expired idempotent responses and background jobs. Returns their number. @throws database_unavailable */
@@ -162,6 +165,7 @@ export async function openEndpoints(deps: EndpointsDeps, declared: EndpointsInpu
   return {
     services: services.map((service) => service.name),
     routes: [...routes, ...jobs, ...files].map((route) => withBound(route, context.limits.route_requests, deps.log)),
+    writer: (table) => new TableWriter(context, table),
     background: (owner) => background.runner(owner),
     uses_python: compiled.some((one) => one.routes.some((route) => route?.uses_python)),
     inside: openInnerRoutes(applications, routesOnDemand(context, tables, addressed), deps.log),

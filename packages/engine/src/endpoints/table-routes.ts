@@ -1,4 +1,6 @@
+import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import { insertKind } from "../route-kinds/insert.ts";
 import type { RouteKind } from "../route-kinds/route-kind.ts";
 import { ROUTE_KINDS, routeKind } from "../route-kinds/route-kinds.ts";
 
@@ -20,6 +22,22 @@ export function tableService(
     .filter((table) => table.rows_of === undefined)
     .flatMap((table) => kinds.flatMap((kind) => kind.overTable(table) ?? []));
   return { name: NAME, prefix: "", routes, source };
+}
+
+/** Insert routes over the tables of a manifest, without its views, for people: by how they handle a cell that fails. */
+export function insertServices(manifest: Manifest): Readonly<Record<OnError, ManifestService>> {
+  const service = tableService(manifest, []);
+  const inserts = manifest.tables
+    .filter(({ rows_of: rowsOf, view }) => rowsOf === undefined && view === undefined)
+    .flatMap((table) => insertKind.overTable(table) ?? []);
+  return {
+    abort: { ...service, name: "(inserts)", routes: inserts },
+    ignore: {
+      ...service,
+      name: "(inserts that ignore errors)",
+      routes: inserts.map((route) => ({ ...route, on_error: "ignore" })),
+    },
+  };
 }
 
 /** Whether functions of these services may read or change rows. */

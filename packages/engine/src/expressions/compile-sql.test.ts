@@ -134,6 +134,27 @@ test("the caller supplies columns of several tables, parameters and cell errors"
   expect(compileSql(expr, ROW_COLUMNS)).toBeUndefined();
 });
 
+test("AND and OR may skip only operands that never raise", () => {
+  const [below, above] = ["op.lt", "op.gt"].map((fn) => call(fn, "bool", [column("i", "int"), literal("1", "int")]));
+  const quotient = call("op.truediv", "float", [column("i", "int"), column("i", "int")]);
+  const raising = call("op.lt", "bool", [quotient, literal(1, "float")]);
+  const json = call("op.is_null", "bool", [column("a", "json")]);
+  const sqlOf = (fn: string, ...args: (Expr | undefined)[]) =>
+    compileSql(
+      call(
+        fn,
+        "bool",
+        args.filter((one) => one !== undefined),
+      ),
+      ROW_COLUMNS,
+    );
+  expect(sqlOf("op.and", below, above)).toBe(`(("i" < '1'::int8) AND ("i" > '1'::int8))`);
+  expect(sqlOf("op.or", below, above)).toBe(`(("i" < '1'::int8) OR ("i" > '1'::int8))`);
+  expect(sqlOf("op.and", below, raising)).toMatch(/^\(NOT \(false = ANY/);
+  expect(sqlOf("op.or", raising, above)).toMatch(/^\(true = ANY/);
+  expect(sqlOf("op.and", below, json)).toMatch(/^\(NOT \(false = ANY/);
+});
+
 test("a nullable parameter is folded like a null constant, except next to columns", () => {
   const parameter: Expr = { node: "parameter", name: "most", type: { kind: "int" }, nullable: true };
   const sources = { ...ROW_COLUMNS, parameterSql: () => "$1::int8" };

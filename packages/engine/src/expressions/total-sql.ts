@@ -1,21 +1,9 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { kindOf, STRING_TYPE } from "../kinds/kinds.ts";
+import { STRING_TYPE } from "../kinds/kinds.ts";
+import { comparesOneKind, comparesOrdered, consistsOf } from "./comparisons.ts";
 import { compileSql, ROW_COLUMNS } from "./compile-sql.ts";
 
-/** Comparisons and logic, whose SQL gives a value for any row. */
-const CONDITIONS: ReadonlySet<string> = new Set([
-  "op.eq",
-  "op.ne",
-  "op.lt",
-  "op.le",
-  "op.gt",
-  "op.ge",
-  "op.and",
-  "op.or",
-  "op.not",
-  "op.is_null",
-  "op.is_not_null",
-]);
+type Call = Extract<Expr, { node: "call" }>;
 
 /** Functions of strings, whose SQL gives a value for any text and is about as long as the text. */
 const STRINGS: ReadonlySet<string> = new Set([
@@ -43,31 +31,21 @@ const STRINGS: ReadonlySet<string> = new Set([
 /** Whether SQL can compute a condition of any row, wherever it is read: comparisons of columns of one kind and
  *  constants, and samples. */
 export function isTotalCondition(condition: Expr): boolean {
-  return isTotal(condition, ({ fn, args }) => CONDITIONS.has(fn) && isOfOneKind(args));
+  return compileSql(condition, ROW_COLUMNS) !== undefined && consistsOf(condition, comparesOneKind, isSample);
 }
 
 /** Whether SQL can compute a value of any row without an error: also functions of strings. */
 export function isTotalValue(value: Expr): boolean {
-  return isTotal(value, ({ fn, args }) => {
-    if (fn === "string.format") return true;
-    if (STRINGS.has(fn)) return args.every(({ type }) => type.kind === STRING_TYPE.kind);
-    return CONDITIONS.has(fn) && isOfOneKind(args) && args.every(({ type }) => kindOf(type).isOrdered);
-  });
+  return compileSql(value, ROW_COLUMNS) !== undefined && consistsOf(value, isTotalCall, isSample);
 }
 
-type Call = Extract<Expr, { node: "call" }>;
-
-function isTotal(expr: Expr, isTotalCall: (call: Call) => boolean): boolean {
-  const isTotalNode = (node: Expr): boolean => {
-    if (node.node === "column" || node.node === "literal") return true;
-    if (node.node !== "call") return false;
-    // A sample is drawn by the texts of a key (python/appdb/declare/views.py), which every row has.
-    if (node.fn === "op.draw") return true;
-    return isTotalCall(node) && [...node.args, ...Object.values(node.kwargs)].every(isTotalNode);
-  };
-  return compileSql(expr, ROW_COLUMNS) !== undefined && isTotalNode(expr);
+function isTotalCall(call: Call): boolean {
+  if (call.fn === "string.format") return true;
+  if (STRINGS.has(call.fn)) return call.args.every(({ type }) => type.kind === STRING_TYPE.kind);
+  return comparesOrdered(call);
 }
 
-function isOfOneKind(args: readonly Expr[]): boolean {
-  return new Set(args.map(({ type }) => type.kind)).size <= 1;
+/** A sample is drawn by the texts of a key (python/appdb/declare/views.py), which every row has. */
+function isSample({ fn }: Call): boolean {
+  return fn === "op.draw";
 }

@@ -25,19 +25,26 @@ import { rowKey } from "../views/row-keys.ts";
 import { dropMadeRows, followDroppedColumns } from "../views/row-triggers.ts";
 import { keepDefinitions } from "../views/view-store.ts";
 import { JobLost, type RowFailed } from "./fill-context.ts";
+import type { FillOptions } from "./fill-plan.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
 import { whenTableIsFree } from "./open-shadows.ts";
 import { dropPlaced, placeShadows } from "./place-shadows.ts";
+import { findRelatedRebuilds, stopRelated, withRelated } from "./related-rebuilds.ts";
 import { rememberCode } from "./remember-code.ts";
 import { dropUndoLog, undoJob } from "./undo-log.ts";
 
 /** The last transaction of a fill or recompute: new columns become visible, new values of views are put in place, and
- *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. */
-export async function finishFill(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+ *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. @throws ValueRefused */
+export async function finishFill(
+  deps: JobDeps,
+  job: Job,
+  signal: AbortSignal,
+  options: FillOptions = {},
+): Promise<void> {
   const dropped = await whenTableIsFree(deps.sql, signal, async (connection) => {
     await lockCatalog(connection);
-    const placed = await placeShadows(connection, job);
+    const placed = await placeShadows(connection, job, options);
     // Rolls back what was put in place.
     if (!(await endJob(connection, job, deps.owner, null))) throw new JobLost("the job was cancelled or taken over");
     await dropUndoLog(connection, job);
@@ -108,13 +115,16 @@ async function failOnce(
   sql: SqlConnection,
   deps: JobDeps,
   job: Job,
-  error: JobError,
+  cause: JobError,
   isPutBack: boolean,
 ): Promise<void> {
   await lockCatalog(sql);
   const catalog = await loadCatalog(sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
+  const related = await findRelatedRebuilds(sql, catalog.tables, job);
+  const error = withRelated(cause, related);
   if (!(await endJob(sql, job, deps.owner, error))) return;
+  await stopRelated(sql, job, cause, related);
   await dropUndoLog(sql, job);
   if (table === undefined || job.kind === "close_pending") return;
   const index = table.indexes.find((candidate) => candidate.id === job.index_id);

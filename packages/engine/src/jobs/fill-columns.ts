@@ -2,7 +2,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { type Clock, SqlError } from "../ports.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobLost } from "./fill-context.ts";
-import { type Fill, type FillMode, planFill } from "./fill-plan.ts";
+import { type Fill, type FillMode, type FillOptions, planFill } from "./fill-plan.ts";
 import { countRows } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { type Job, setTotal } from "./job-store.ts";
@@ -58,13 +58,20 @@ const WRITE_AFTER_MS = 1_000;
 
 /**
  * Computes the columns of a job for all rows after its cursor, in short transactions of one batch each. The next batch
- * is read and computed while one is written. If it stops, only unwritten work is lost.
+ * is read and computed while one is written. If it stops, only unwritten work is lost. Leaves out the rows that are
+ * computed when they are put in place (`Fill.at_once`).
  * @throws RowFailed; JobLost; worker_unavailable, database_unavailable, disk_full
  */
-export async function fillColumns(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+export async function fillColumns(
+  deps: JobDeps,
+  job: Job,
+  signal: AbortSignal,
+  options: FillOptions = {},
+): Promise<void> {
   const catalog = await loadCatalog(deps.sql);
-  const fill = planFill(catalog, job);
+  const fill = planFill(catalog, job, options);
   if (fill === undefined) return;
+  if (fill.at_once !== null) await deps.admit?.();
   const counting = job.rows_total === null ? reportTotal(deps, job, fill) : Promise.resolve();
   // Rows of a scope leave it when they are done, so they are counted first. All rows can be counted while the first
   // ones are read and the workers start; errors are handled at the end.

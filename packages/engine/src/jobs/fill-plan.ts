@@ -4,6 +4,7 @@ import { undoTable } from "../catalog/sql-names.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfGraph } from "../ports.ts";
+import { quoteLiteral } from "../sql/quote.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
 import type { Job } from "./job-store.ts";
 import { type KeptValue, keptValues } from "./kept-values.ts";
@@ -34,12 +35,30 @@ export interface Fill {
   readonly outside: ReadonlySet<string>;
   /** Shadows that need no computation in some rows. */
   readonly kept: readonly KeptValue[];
+  /** What one statement computes when it puts shadows in place. Null where batches compute all rows before. */
+  readonly at_once: AtOnce | null;
   /** Columns whose previous values are kept while the job runs, and their table. */
   readonly undo: UndoShape | null;
 }
 
-/** Undefined when the table or all of the columns are gone. */
-export function planFill(catalog: Catalog, job: Job): Fill | undefined {
+/** Values that need no shadow: SQL computes all of them, for rows that enter or leave a view. */
+export interface AtOnce {
+  readonly steps: readonly SqlStep[];
+  /** SQL over the row's own columns: a row of the job with an error or pending cell that concerns it. A batch computes its
+   *  shadows. */
+  readonly excluded: string;
+}
+
+export interface FillOptions {
+  readonly in_batches?: boolean;
+}
+
+/** Undefined when the table or all of the columns are gone. `in_batches`: batches compute all rows. */
+export function planFill(
+  catalog: Catalog,
+  job: Job,
+  { in_batches: inBatches = false }: FillOptions = {},
+): Fill | undefined {
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
   const columns = table?.columns.filter((column) => job.column_ids.includes(column.id) && column.computed !== null);
   if (table === undefined || columns === undefined || columns.length === 0) return undefined;
@@ -49,6 +68,12 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
   const { graph, sql } = planCompute(computing, catalog.functions, names);
   const outside = outsideInputs(table, columns);
   const scope = scopeOf(job, table, names, moved);
+  const excluded = rowsWithErrors(table, [...names, ...outside]);
+  const atOnce = inBatches || graph !== null || scope?.kind !== "moved" ? null : { steps: sql, excluded };
+  const inBatch: RowScope | null =
+    atOnce === null || scope?.kind !== "moved"
+      ? scope
+      : { kind: "moved", condition: `(${scope.condition} and ${excluded})` };
   const undo = undoOf(job, columns);
   const common = { table, columns: names, kept, undo };
   const modeOf = (of: UdfGraph | null, steps: readonly SqlStep[]): FillMode => {
@@ -56,7 +81,7 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
     return {
       graph: of,
       steps,
-      select: selectRows({ table, inputs: of?.inputs ?? [], scope, has_errors: outside.size > 0 }),
+      select: selectRows({ table, inputs: of?.inputs ?? [], scope: inBatch, has_errors: outside.size > 0 }),
       update: updateRows({ ...common, inputs: earlier, steps, reads: readByRest(columns, earlier) }),
     };
   };
@@ -72,8 +97,15 @@ export function planFill(catalog: Catalog, job: Job): Fill | undefined {
     keeps_errors: job.kind === "close_pending" || job.on_error === "ignore",
     outside,
     kept,
+    at_once: atOnce,
     undo,
   };
+}
+
+/** SQL over a row: whether one of these columns, or the column of one of these shadows, has an error or is pending. */
+function rowsWithErrors(table: CatalogTable, names: readonly string[]): string {
+  const concerned = new Set(names.flatMap((name) => [name, shadowedName(table, name)]));
+  return `(_errors ?| array[${[...concerned].map(quoteLiteral).join(", ")}]::text[])`;
 }
 
 function scopeOf(job: Job, table: CatalogTable, columns: readonly string[], moved: string | null): RowScope | null {

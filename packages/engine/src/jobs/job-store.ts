@@ -123,6 +123,25 @@ export async function setTotal(sql: SqlConnection, job: Job, rowsTotal: number):
   });
 }
 
+/** Counts rows that the last transaction of a job has written. */
+export async function addRows(sql: SqlConnection, job: Job, rows: number): Promise<void> {
+  await sql.query({
+    text: `update appdb.jobs set rows_done = rows_done + $2, rows_total = greatest(rows_total, rows_done + $2)
+      where id = $1`,
+    values: [job.id, rows],
+  });
+}
+
+/** Starts a job at its first row again. Undefined when another runner holds it. */
+export async function restartJob(sql: SqlConnection, job: Job, owner: string): Promise<Job | undefined> {
+  const { row_count: rowCount } = await sql.query({
+    text: `update appdb.jobs set cursor = null, rows_done = 0, errors = 0
+      where id = $1 and owner = $2 and state = 'running'`,
+    values: [job.id, owner],
+  });
+  return rowCount === 1 ? { ...job, cursor: null, rows_done: 0 } : undefined;
+}
+
 /** Releases a job; the next runner continues after the cursor. It stays `running` with an expired lease, because a
  *  table has at most one queued job that fills pending cells. */
 export async function releaseJob(sql: SqlConnection, job: Job, owner: string): Promise<void> {
@@ -141,11 +160,12 @@ export interface JobError {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
-/** Ends a job of this runner. False when another runner holds it, or when it was cancelled and must now be undone. */
+/** Ends a job of this runner. False when another runner holds it, or when it was cancelled or stopped and must now be
+ *  undone. */
 export async function endJob(sql: SqlConnection, job: Job, owner: string, error: JobError | null): Promise<boolean> {
   const { row_count: rowCount } = await sql.query({
     text: `update appdb.jobs set state = $3, error = $4, ended_at = now(), owner = null, lease_until = null
-      where id = $1 and owner = $2 and state = 'running' and not ($3 = 'done' and is_cancelled)`,
+      where id = $1 and owner = $2 and state = 'running' and not ($3 = 'done' and (is_cancelled or undoing is not null))`,
     values: [job.id, owner, stateAfter(error), error === null ? null : JSON.stringify(error)],
   });
   return rowCount === 1;

@@ -6,7 +6,7 @@ import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { rowsOfWords } from "@appdb/testkit/fake-udf-runner";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
-import { aFunction, aTable, col } from "@appdb/testkit/manifest-builder";
+import { aFunction, aTable, call, col } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { withMadeRows } from "../compute/rows-runner.ts";
 import { startRecompute } from "./plan-recompute.ts";
@@ -168,4 +168,51 @@ test("a view whose iterator changes keeps its rows until the end, whatever is ki
   ]);
   expect(await rows(`select distinct "parts.(rows)"::text, _errors from docs`)).toEqual([["2", null]]);
   expect(await isInAgreement(changed)).toBe(true);
+});
+
+/** The table with a view of the rows up to a number. SQL computes its column. */
+function withFew(most: number): ReturnType<typeof docs> {
+  const manifest = docs();
+  const literal: Expr = { node: "literal", value: String(most), type: { kind: "int" }, nullable: false };
+  const filter = { text: `n <= ${most}`, expr: call("op.le", "bool", col("n", "int"), literal) };
+  const view = aTable("few", [upperColumn("loud", "title")], {
+    primary_key: [],
+    view: { base: "docs", filter, columns: null },
+  });
+  return { ...manifest, tables: [...manifest.tables, view] };
+}
+
+test("a view whose condition changes keeps its rows when the statement of its last transaction is killed", {
+  timeout: TIMEOUT,
+}, async () => {
+  await apply(docs());
+  await insertDocs(ROWS);
+  await finish(await apply(withFew(1_000)), deps());
+  const values = () => rows(`select count("few.loud"), max(n) filter (where "few.loud" is not null) from docs`);
+  expect(await values()).toEqual([["1000", "1000"]]);
+  await execute({
+    text: "create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.0005); return new; end'",
+  });
+  await execute({ text: "create trigger slow before update on docs for each row execute function slow()" });
+  const jobs = await apply(withFew(4_000));
+  const script = await bundleScript(fileURLToPath(import.meta.resolve("@appdb/testkit/killed-runner")));
+  for (let kill = 0; kill < 2; kill++) {
+    await execute({ text: "update appdb.jobs set lease_until = '-infinity' where state = 'running'" });
+    const child = spawn(process.execPath, [script, dsn()], { stdio: "inherit" });
+    const ended = new Promise((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
+    const writing = `select count(*) from pg_stat_activity
+      where datname = current_database() and application_name = 'killed runner' and query like 'update "public"."docs" set%'`;
+    await eventually(async () => expect(await rows(writing)).toEqual([["1"]]), { timeout_ms: 30_000 });
+    await sleep(Math.random() * 200);
+    child.kill("SIGKILL");
+    expect(await ended).toBe("SIGKILL");
+    await eventually(async () => expect(await rows(writing)).toEqual([["0"]]), { timeout_ms: 30_000 });
+    expect(await values()).toEqual([["1000", "1000"]]);
+  }
+  await execute({ text: "drop trigger slow on docs" });
+  const progress = await finish(jobs, deps({ owner: "survivor", clock: later }));
+  expect(progress.at(-1)).toMatchObject({ rows_done: 3_000, rows_total: 3_000, errors: 0 });
+  expect(await rows(`select count(*) from docs where "few.loud" = upper(title) and n <= 4000`)).toEqual([["4000"]]);
+  expect(await values()).toEqual([["4000", "4000"]]);
+  expect(await isInAgreement(withFew(4_000))).toBe(true);
 });

@@ -3,14 +3,14 @@ import { deleteColumn, storeExpression } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
-import type { SqlConnection } from "../ports.ts";
+import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { followDroppedColumns, followMakers } from "../views/row-triggers.ts";
 import { placeDefinitions } from "../views/view-store.ts";
-import { planFill } from "./fill-plan.ts";
+import { type AtOnce, type FillOptions, planFill } from "./fill-plan.ts";
 import { inScope, isPending, type RowScope } from "./fill-statement.ts";
 import type { JobDeps } from "./job-deps.ts";
-import type { Job } from "./job-store.ts";
+import { addRows, type Job } from "./job-store.ts";
 import { whenTableIsFree } from "./open-shadows.ts";
 
 /** What a job has put in place. */
@@ -21,14 +21,22 @@ export interface Placed {
   readonly dropped: readonly string[];
 }
 
+/** SQL refuses a value that was to be computed when it is put in place. Batches can compute it in Python. */
+export class ValueRefused extends Error {}
+
 /**
  * Puts the values of a job's shadows in place, in the transaction that ends the job. Readers see all previous values
  * until it commits. Writers of the table wait. Undefined without any shadow.
+ * @throws ValueRefused
  */
-export async function placeShadows(sql: SqlConnection, job: Job): Promise<Placed | undefined> {
+export async function placeShadows(
+  sql: SqlConnection,
+  job: Job,
+  options: FillOptions = {},
+): Promise<Placed | undefined> {
   const catalog = await loadCatalog(sql);
   const table = catalog.tables.find(({ id }) => id === job.table_id);
-  const fill = planFill(catalog, job);
+  const fill = planFill(catalog, job, options);
   if (table === undefined || fill === undefined) return undefined;
   const all = shadowsOf(table).filter(({ shadow }) => job.column_ids.includes(shadow.id));
   if (all.length === 0) return undefined;
@@ -37,7 +45,9 @@ export async function placeShadows(sql: SqlConnection, job: Job): Promise<Placed
   await sql.query({ text: `lock table ${quoteTable(table)} in share row exclusive mode` });
   const placed = new Set(shadows.map(({ column }) => column.name));
   await followMakers(sql, catalog.tables, settledTable(table), placed);
-  await sql.query({ text: placeValues(table, shadows, fill.scope) });
+  const { at_once: atOnce, scope } = fill;
+  if (atOnce !== null) await addRows(sql, job, await computeInPlace(sql, computeValues(table, shadows, atOnce, scope)));
+  await sql.query({ text: placeValues(table, shadows, scope, atOnce?.excluded ?? "true") });
   for (const { id, computed } of settledTable(table).columns) {
     if (computed === null) continue;
     await storeExpression(sql, { id, computed }, computed.expr);
@@ -64,11 +74,42 @@ export async function placeShadows(sql: SqlConnection, job: Job): Promise<Placed
   };
 }
 
+/** Returns the number of rows. @throws ValueRefused */
+async function computeInPlace(sql: SqlConnection, text: string): Promise<number> {
+  try {
+    return (await sql.query({ text })).row_count;
+  } catch (cause) {
+    if (!(cause instanceof SqlError) || !cause.sqlstate.startsWith("22")) throw cause;
+    throw new ValueRefused(cause.message, { cause });
+  }
+}
+
+/** Writes each row once, in one statement, and no shadow: half of the writes that batches need. */
+function computeValues(
+  table: CatalogTable,
+  shadows: readonly Shadow[],
+  { steps, excluded }: AtOnce,
+  scope: RowScope | null,
+): string {
+  const names = shadows.map(({ column }) => quoteIdent(column.name));
+  const next = shadows.map(({ shadow }) => quoteIdent(shadow.name));
+  const computed = steps.map(
+    ({ column, expression }, at) => `lateral (select ${expression} as ${quoteIdent(column)}) as "#step${at}"`,
+  );
+  return `update ${quoteTable(table)} set (${names.join(", ")}) = (select ${next.join(", ")} from ${computed.join(", ")})
+  where ${inScope(scope)} and ${excluded} is not true`;
+}
+
 /**
  * Copies the shadows of the job's rows, if they differ from the columns. A row that an older service has written since
  * keeps the value of that service: a later job computes it again.
  */
-function placeValues(table: CatalogTable, shadows: readonly Shadow[], scope: RowScope | null): string {
+function placeValues(
+  table: CatalogTable,
+  shadows: readonly Shadow[],
+  scope: RowScope | null,
+  isIncluded: string,
+): string {
   const isOfJob = `(${inScope(scope)}) is true`;
   const names = shadows.map(({ column }) => quoteIdent(column.name));
   const next = shadows.map(({ shadow }) => quoteIdent(shadow.name));
@@ -85,7 +126,8 @@ function placeValues(table: CatalogTable, shadows: readonly Shadow[], scope: Row
   return `update ${quoteTable(table)} set
     ${values.join(",\n    ")},
     _errors = case when _errors is null then null else (${errors}) end
-  where (${isOfJob} and row(${names.join(", ")})::record *<> row(${next.join(", ")})::record) or _errors ?| ${others}`;
+  where ${isIncluded}
+    and ((${isOfJob} and row(${names.join(", ")})::record *<> row(${next.join(", ")})::record) or _errors ?| ${others})`;
 }
 
 /**

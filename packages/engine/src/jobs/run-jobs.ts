@@ -9,8 +9,9 @@ import { explainCancel, explainRowFailure, failFill, finishFill, outOfSpace } fr
 import { fillColumns } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
-import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease } from "./job-store.ts";
+import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease, restartJob } from "./job-store.ts";
 import { openShadows } from "./open-shadows.ts";
+import { ValueRefused } from "./place-shadows.ts";
 
 /**
  * Updates PostgreSQL's planner statistics of a table, which autovacuum would do only after a minute or so. Until then
@@ -112,12 +113,23 @@ async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void
   if (job.undoing !== null) return failFill(deps, job, job.undoing, signal);
   if (job.is_cancelled) return failFill(deps, job, await explainCancel(deps.sql, job), signal);
   if (job.kind === "build_index") await buildIndex(deps, job, signal);
-  else {
-    await fillColumns(deps, job, signal);
-    await finishFill(deps, job, signal);
-  }
+  else await computeColumns(deps, job, signal);
   // No one waits for this: the job has ended.
   if (job.kind !== "close_pending" && !job.errors_only) await analyzeTable(deps, job.table_id);
+}
+
+async function computeColumns(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+  try {
+    await fillColumns(deps, job, signal);
+    await finishFill(deps, job, signal);
+  } catch (error) {
+    if (!(error instanceof ValueRefused)) throw error;
+    deps.log.debug({ job: job.id, table: job.table_name, error: error.message }, "a job computes its rows in batches");
+    const again = await restartJob(deps.sql, job, deps.owner);
+    if (again === undefined) throw new JobLost("the job has another owner or state");
+    await fillColumns(deps, again, signal, { in_batches: true });
+    await finishFill(deps, again, signal, { in_batches: true });
+  }
 }
 
 async function abandonJob(deps: JobDeps, job: Job, error: unknown, signal: AbortSignal): Promise<void> {

@@ -1,3 +1,5 @@
+import type { EngineValue } from "@appdb/contract/types";
+import { fromSqlText } from "../kinds/values.ts";
 import type { SqlResult, Statement, UdfGraph, UdfRunner } from "../ports.ts";
 import { bindInputs, computeRows, decodeRows, type QueryArguments, refuseErrors } from "../query-plans/python-rows.ts";
 import type { FinalStage, QueryPlan } from "../query-plans/query-plan.ts";
@@ -6,7 +8,7 @@ import { type QueryLimits, tooManyBytes, tooManyRows } from "../sql/query-limits
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import type { compileJsonRows } from "./json-rows.ts";
 import { type NearestSearch, searchNearest } from "./nearest-rows.ts";
-import type { PageOf, PagePosition } from "./pages.ts";
+import type { PageOf, PagePosition, RunOptions } from "./pages.ts";
 import type { compileRows } from "./render-rows.ts";
 
 /** Rows as JSON texts, joined by commas. */
@@ -49,6 +51,7 @@ export interface FinalRun {
   readonly sql: StatementPool;
   readonly timing: Timing | undefined;
   readonly udf: () => UdfRunner;
+  readonly take_values: RunOptions["take_values"];
   /** Whether the result is empty because a table version has changed. */
   isUnseen(): Promise<boolean>;
 }
@@ -57,7 +60,7 @@ export interface FinalRun {
 export async function answerFinal(run: FinalRun): Promise<QueryAnswer | undefined> {
   const { query, plan, limits, sql } = run;
   const { final } = plan;
-  if (final.graph === null && final.marks === 0) {
+  if (final.graph === null && final.marks === 0 && run.take_values === undefined) {
     const rows = await findRows(run, async (one) => {
       const begun = plan.begin(limits.result_bytes);
       await searchNearest(sql, run.nearest, { ...one, take_row: begun.take_row, restart: begun.restart });
@@ -105,7 +108,11 @@ export function answerRows({ final, render }: CompiledPlan, rows: SqlResult["row
 
 /** Computes the Python values of the rows, and writes them. */
 async function renderRows(run: FinalRun, graph: UdfGraph | null, sqlRows: SqlResult["rows"]): Promise<string[]> {
-  const { render, final } = run.plan;
+  const { final } = run.plan;
+  const render = (row: SqlResult["rows"][number], steps: readonly EngineValue[] = []) => {
+    run.take_values?.(valuesOf(final, row, steps));
+    return run.plan.render(row, steps);
+  };
   if (graph === null) return sqlRows.map((row) => render(row));
   const first = final.outputs.filter(({ from }) => "sql" in from).length;
   const inputs = bindInputs(graph, final.columns, run.args);
@@ -116,6 +123,19 @@ async function renderRows(run: FinalRun, graph: UdfGraph | null, sqlRows: SqlRes
     if (computedRow === undefined) throw new TypeError("Python returned fewer rows than it was given.");
     refuseErrors(run.query, graph, 0, computedRow, (step) => failedOutput(final, step, at + 1));
     return render(row, computedRow.values);
+  });
+}
+
+/** The values of a row in the order of the outputs. */
+function valuesOf(
+  { outputs }: FinalStage,
+  row: SqlResult["rows"][number],
+  steps: readonly EngineValue[],
+): EngineValue[] {
+  return outputs.map(({ from, type }) => {
+    if ("step" in from) return steps[from.step] ?? null;
+    const text = row[from.sql] ?? null;
+    return text === null ? null : fromSqlText(type, text);
   });
 }
 

@@ -95,7 +95,8 @@ const MORE = 16;
 const NULL = Buffer.from("null");
 const COMMA = 0x2c;
 
-function fieldWriter(type: ColumnType): FieldWriter {
+/** The writer of a field as JSON. */
+export function fieldWriter(type: ColumnType): FieldWriter {
   const kind = kindOf(type);
   const write = kind.textWriter(type);
   return kind.fieldWriter((sheet, row, start, end) => sheet.addText(write(row.toString("utf8", start, end))));

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
+import { explainCondition } from "../conditions/condition-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
@@ -9,6 +11,7 @@ import { ValueError } from "../values/value-error.ts";
 import { type ReadableTable, rowsSql } from "../views/view-tables.ts";
 import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
+import { behind, type RowOrder } from "./row-order.ts";
 
 /** Maximum total size of a page's values; a page of long values has fewer rows. A single row is returned at any
  *  size. */
@@ -19,6 +22,10 @@ export interface ListRowsInput {
   readonly limit: number;
   /** `next` of the previous page; null for the first one. */
   readonly cursor: string | null;
+  /** SQL of the condition of the rows; absent for all rows. */
+  readonly where?: string | undefined;
+  /** Absent: the newest first. */
+  readonly order?: RowOrder | undefined;
 }
 
 export interface ListedRows {
@@ -33,21 +40,31 @@ export function seenColumns(table: ReadableTable): readonly CatalogColumn[] {
 }
 
 /**
- * Reads a page of a table's stored rows, newest first. Identities grow with inserts, so pages neither repeat nor miss a
- * row during inserts.
- * @throws invalid_cursor for a cursor of another table
+ * Reads a page of a table's stored rows, newest first unless the input has an order. Identities grow with inserts, so
+ * pages neither repeat nor miss a row during inserts.
+ * @throws invalid_cursor for a cursor of another table, condition or order; invalid_request for a condition that cannot
+ * be computed for a row
  */
 export async function listRows(sql: SqlConnection, table: ReadableTable, input: ListRowsInput): Promise<ListedRows> {
-  const scope = `rows of ${table.id}`;
-  const after = input.cursor === null ? null : (readQueryCursor(scope, input.cursor).after?.keys[0] ?? null);
+  const { cursor, limit, order, where } = input;
+  const about = where === undefined && order === undefined ? "" : ` ${digest(`${where ?? ""}\n${order?.text ?? ""}`)}`;
+  const scope = `rows of ${table.id}${about}`;
+  const after = cursor === null ? null : (readQueryCursor(scope, cursor).after?.keys ?? null);
   const columns = seenColumns(table);
-  const found = await readPage(sql, table, columns, after, input.limit);
-  const last = found.rows.at(-1)?.[columns.length + 1];
+  const found = await readPage(sql, table, columns, { after, limit, order, where }).catch((error: unknown) => {
+    throw explainCondition(table, error);
+  });
+  const last = found.rows.at(-1);
   const isLast = last === undefined || !found.has_more;
+  const keys = last?.slice(columns.length + 1) ?? [];
   return {
     rows: found.rows.map(rowWriter(table, columns)),
-    next: isLast ? null : writeQueryCursor(scope, input.limit, { keys: [last], returned: 0 }),
+    next: isLast ? null : writeQueryCursor(scope, limit, { keys, returned: 0 }),
   };
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 22);
 }
 
 /**
@@ -106,9 +123,12 @@ export async function findRow(
   });
 }
 
-/** Counts the rows of a table or view. */
-export async function countRows(sql: SqlConnection, table: ReadableTable): Promise<number> {
-  const { rows } = await sql.query({ text: `select count(*) from ${rowsSql(table)}` });
+/** Counts the rows of a table or view, or those of a condition in SQL. @throws invalid_request */
+export async function countRows(sql: SqlConnection, table: ReadableTable, where?: string): Promise<number> {
+  const text = `select count(*) from ${rowsSql(table)}${where === undefined ? "" : ` where ${where}`}`;
+  const { rows } = await sql.query({ text }).catch((error: unknown) => {
+    throw explainCondition(table, error);
+  });
   return Number(rows[0]?.[0]);
 }
 
@@ -140,20 +160,31 @@ interface Page {
   readonly has_more: boolean;
 }
 
+interface PageInput extends Pick<ListRowsInput, "limit" | "order" | "where"> {
+  /** The identity of the last row before the page, and its value that sorts. */
+  readonly after: readonly (string | null)[] | null;
+}
+
 /** Requests one row more than the page has, and fewer when they are too large. */
 async function readPage(
   sql: SqlConnection,
   table: ReadableTable,
   columns: readonly CatalogColumn[],
-  after: string | null,
-  limit: number,
+  { after, limit, order, where }: PageInput,
 ): Promise<Page> {
   const identity = quoteIdent(table.identity);
-  const shown = [...columns.map(({ name }) => quoteIdent(name)), "_errors", identity].join(", ");
-  const behind = after === null ? "" : ` where ${identity} < $2::uuid`;
-  const text = `select ${shown} from ${rowsSql(table)}${behind} order by ${identity} desc limit $1::int`;
+  const sorted = order === undefined ? [] : [order.value];
+  const shown = [...columns.map(({ name }) => quoteIdent(name)), "_errors", identity, ...sorted].join(", ");
+  const [afterIdentity = null, afterValue = null] = after ?? [];
+  const parameters = { identity: "$2", value: "$3" };
+  const older = order === undefined ? `${identity} < $2::uuid` : behind(order, identity, afterValue, parameters);
+  const conditions = [...(where === undefined ? [] : [`(${where})`]), ...(after === null ? [] : [older])];
+  const filter = conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`;
+  const first = order === undefined ? "" : `${order.value} ${order.is_descending ? "desc" : "asc"} nulls last, `;
+  const text = `select ${shown} from ${rowsSql(table)}${filter} order by ${first}${identity} desc limit $1::int`;
+  const given = after === null ? [] : [afterIdentity, ...(order === undefined ? [] : [afterValue])];
   for (let size = limit; ; size = Math.ceil(size / 4)) {
-    const values = after === null ? [size + 1] : [size + 1, after];
+    const values = [size + 1, ...given];
     try {
       const { rows } = await sql.query({ text, values, ...(size === 1 ? {} : { max_bytes: PAGE_BYTES }) });
       return { rows: rows.slice(0, size), has_more: rows.length > size };

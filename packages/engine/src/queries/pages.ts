@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import type { EngineValue } from "@appdb/contract/types";
 import type { QueryPlan, RowMarks } from "../query-plans/query-plan.ts";
 import type { Timing } from "../timing.ts";
 
@@ -24,6 +25,8 @@ export interface RunOptions {
   readonly page?: PageOf | undefined;
   /** Rows are returned one by one with their identities (`QueryAnswer.rows`). */
   readonly is_identified?: boolean;
+  /** Also takes the values of each row, in the order of the outputs. */
+  readonly take_values?: ((values: readonly EngineValue[]) => void) | undefined;
 }
 
 /** The marks on the rows of a run. */

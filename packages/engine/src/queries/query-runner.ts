@@ -178,7 +178,7 @@ export class QueryRunner {
     plan: CompiledPlan,
     arrays: readonly string[],
     args: QueryArguments,
-    { signal, page, timing }: RunOptions,
+    { signal, page, timing, take_values: takeValues }: RunOptions,
   ): Promise<QueryAnswer | undefined> {
     const { limits, udf } = this.#deps;
     const sql = timing?.sql(this.#deps.sql) ?? this.#deps.sql;
@@ -198,6 +198,7 @@ export class QueryRunner {
       limits,
       sql,
       udf,
+      take_values: takeValues,
       statement: fill(statement),
       nearest: exact === null ? null : { ...this.#nearest(args), exact: () => fill(exact) },
       isUnseen: async () => plan.materials.length === 0 && !(await this.#isCurrent(plans, sql)),

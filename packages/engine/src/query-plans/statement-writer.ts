@@ -355,9 +355,15 @@ export class StatementWriter {
       const rows = `limit ${this.#parameters.pageRows()}`;
       return offset === null || !isFirst ? [rows] : [rows, `offset ${this.#count(offset)}`];
     }
-    const lines = limit === null ? [`limit ${this.#options.max_rows + 1}`] : this.#limitTo(limit);
+    const lines = limit === null ? this.#bounded() : this.#limitTo(limit);
     if (offset === null) return lines;
     return [...lines, `offset ${this.#count(offset)}`];
+  }
+
+  /** A streamed result has any number of rows. */
+  #bounded(): string[] {
+    const { max_rows: max } = this.#options;
+    return Number.isFinite(max) ? [`limit ${max + 1}`] : [];
   }
 
   #limitTo(limit: Expr): string[] {

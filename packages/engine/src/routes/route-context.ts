@@ -222,6 +222,30 @@ export class RouteContext {
     return updater;
   }
 
+  /**
+   * Writers of a table whose statements are part of a transaction. `layout`: that of the table, perhaps with another key.
+   * The caller awaits each row, so nothing needs to be drained.
+   */
+  writersIn(sql: SqlPool, name: string, layout: RowLayout): TransactionWriters {
+    const deps = { ...this.#rowDeps, sql };
+    const { functions } = this;
+    const { guard } = this.layout(name);
+    const read: ReadonlySet<string> = new Set();
+    const stage = new ComputeStage(deps, { layout, functions, columns: layout.computed });
+    const statements = new TableStatements({ layout, steps: stage.sql, read, keeps_errors: true });
+    return {
+      updater: new RowUpdater(deps, { layout, guard, functions, read, unstored: [] }),
+      deleter: new RowDeleter(deps, { layout, guard, match: layout.table.primary_key }),
+      rows: new NewRows(deps, {
+        layout,
+        stage,
+        guard,
+        computing: insertVerb(deps, { statements, guard, computes: true }),
+        insertOnly: insertVerb(deps, { statements, guard, computes: false }),
+      }),
+    };
+  }
+
   /** Deletes rows of a table by the values of some columns. */
   deleter(name: string, match: readonly string[]): RowDeleter {
     const deleter = new RowDeleter(this.#rowDeps, { ...this.layout(name), match });
@@ -289,6 +313,13 @@ export class RouteContext {
 /** The unstored columns that a route returns, or that the function of its response takes. */
 function unstoredOutputs({ unstored }: RowLayout, { outputs }: ManifestRowRoute | ManifestUpdateRoute): string[] {
   return unstored.filter((name) => outputs.includes(name));
+}
+
+/** The writers of a table within a transaction. */
+interface TransactionWriters {
+  readonly updater: RowUpdater;
+  readonly deleter: RowDeleter;
+  readonly rows: NewRows;
 }
 
 /** The writers of a table's new rows. */

@@ -18,6 +18,7 @@ import {
   updateTable,
 } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
+import { storeFolder } from "../catalog/folders.ts";
 import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
 import { columnsIn, identityOf, type SchemaOperation } from "../catalog/operations.ts";
 import { mapParts } from "../expressions/tree.ts";
@@ -36,7 +37,7 @@ export async function applyOperations(
   sql: SqlConnection,
   folder: string,
   operations: readonly SchemaOperation[],
-  runtimeId: string,
+  runtimeId: string | null,
 ): Promise<{ table_ids: readonly number[]; jobs: readonly string[] }> {
   await applyRenames(sql, operations);
   const touched = new Map<number, CatalogTable>();
@@ -77,10 +78,10 @@ async function createTable(
   sql: SqlConnection,
   folder: string,
   { to, indexes }: Changed<"create_table">,
-  runtimeId: string,
+  runtimeId: string | null,
 ): Promise<void> {
   const identity = identityOf(to);
-  if (folder !== "public") await sql.query({ text: ddl.createFolder(folder) });
+  if (folder !== "public") await storeFolder(sql, folder);
   for (const text of ddl.createTable(folder, to, identity, indexes)) await sql.query({ text });
   const id = await insertTable(sql, folder, to, identity, runtimeId);
   for (const column of to.columns) await insertColumn(sql, id, column, "ready");
@@ -91,7 +92,7 @@ async function changeTable(
   sql: SqlConnection,
   table: CatalogTable,
   operations: readonly SchemaOperation[],
-  runtimeId: string,
+  runtimeId: string | null,
 ): Promise<readonly string[]> {
   // Waits for current writers. Everything written from here on sees the table's new version.
   await sql.query({ text: `lock table ${quoteTable(table)} in access exclusive mode` });
@@ -193,7 +194,11 @@ async function queueJobs(
   sql: SqlConnection,
   table: CatalogTable,
   operations: readonly SchemaOperation[],
-  work: { readonly filling: readonly NamedId[]; readonly built: readonly NamedIndex[]; readonly runtimeId: string },
+  work: {
+    readonly filling: readonly NamedId[];
+    readonly built: readonly NamedIndex[];
+    readonly runtimeId: string | null;
+  },
 ): Promise<readonly string[]> {
   const after = tableAfter(table, operations);
   const changed = changedValues(after, operations);

@@ -50,8 +50,10 @@ export interface ApplyInput {
   readonly allow_destructive: boolean;
   /** Also recomputes values that come from previous code of the functions. */
   readonly recompute?: boolean;
-  /** The runtime in which this update's jobs run the application's functions. */
-  readonly runtime_id: string;
+  /** The runtime in which this update's jobs run the application's functions; null: that of each table. */
+  readonly runtime_id: string | null;
+  /** What made the change, for the history; default: the manifest's file. */
+  readonly made_by?: string | null;
   /** The handling of failed cells in this update's jobs; default `abort`. */
   readonly on_error?: OnError;
   /** The local project of the update; its tables store it. */
@@ -72,11 +74,26 @@ export async function applySchema(
   deps: ApplyDeps,
   input: ApplyInput,
 ): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
-  const giveUpAt = deps.clock.now() + GIVE_UP_MS;
   const since = await inspectAhead(deps.sql, { ...input, catalog: await loadCatalog(deps.sql) });
+  return await changeWhenFree(deps, input, (connection) => applyOnce(connection, input, since));
+}
+
+/**
+ * Runs a change of tables in a transaction, again until no other one has locked them.
+ * @throws schema_lock_timeout; schema_unsupported for tables or columns that the catalog does not know; disk_full
+ */
+export async function changeWhenFree<Result>(
+  deps: ApplyDeps,
+  input: Pick<ApplyInput, "target"> & { readonly next_step?: string },
+  work: (connection: SqlConnection) => Promise<Result>,
+): Promise<Result> {
+  const giveUpAt = deps.clock.now() + GIVE_UP_MS;
   for (;;) {
     try {
-      return await deps.sql.transaction((connection) => applyOnce(connection, input, since));
+      return await deps.sql.transaction(async (connection) => {
+        await connection.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
+        return await work(connection);
+      });
     } catch (error) {
       if (!isLockConflict(error)) throw explain(error, input);
       if (deps.clock.now() >= giveUpAt) throw lockTimeout(input, error);
@@ -86,12 +103,12 @@ export async function applySchema(
   }
 }
 
-async function applyOnce(
+/** Applies an update in the transaction of `changeWhenFree`. @throws as `applySchema` */
+export async function applyOnce(
   sql: SqlConnection,
   input: ApplyInput,
   since: string | null,
 ): Promise<{ plan: SchemaPlan; jobs: readonly string[] }> {
-  await sql.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
   const version = await lockCatalog(sql);
   if (version !== input.catalog_version) {
     throw stalePlan(input, version, await describeChangesSince(sql, input.catalog_version));
@@ -120,7 +137,7 @@ async function applyOnce(
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
   const after = await bumpCatalog(sql, done.table_ids);
-  await rememberChanges(sql, after, plan);
+  await rememberChanges(sql, after, plan, input.made_by === undefined ? input.manifest.app_file : input.made_by);
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
 
@@ -160,6 +177,8 @@ async function installTriggers(
   for (const view of tables) {
     const base = tables.find((table) => table.name === view.rows_of?.table);
     if (base === undefined || !(touched.has(view.name) || touched.has(base.name))) continue;
+    // A fill that failed dropped the column that makes the rows; the next update that declares the view makes it.
+    if (!base.columns.some(({ name }) => name === view.rows_of?.column)) continue;
     await installRowTriggers(sql, view, base);
   }
 }
@@ -249,16 +268,18 @@ function isLockConflict(error: unknown): boolean {
   return error instanceof SqlError && (error.sqlstate === "55P03" || error.sqlstate === "40P01");
 }
 
-function lockTimeout(input: ApplyInput, cause: unknown): AppError {
+function lockTimeout(input: Pick<ApplyInput, "target"> & { readonly next_step?: string }, cause: unknown): AppError {
   return appError("schema_lock_timeout", {
     detail: `The tables of ${input.target} were in use by other transactions for ${GIVE_UP_MS / 1000} seconds. Nothing was changed.`,
-    hint: "End long transactions on these tables (psql: select * from pg_stat_activity), then run the update again.",
+    hint:
+      input.next_step ??
+      "End long transactions on these tables (psql: select * from pg_stat_activity), then run the update again.",
     cause,
   });
 }
 
 /** Errors of PostgreSQL in spite of the plan: rows or relations unknown to the catalog. */
-function explain(error: unknown, input: ApplyInput): unknown {
+function explain(error: unknown, input: Pick<ApplyInput, "target">): unknown {
   if (!(error instanceof SqlError)) return error;
   switch (error.sqlstate) {
     case "23502":

@@ -1,27 +1,70 @@
-import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
+import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import type { HistoryEntry } from "@appdb/contract/routes/table-changes";
 import type { SqlConnection } from "../ports.ts";
+import { folderSchema } from "../target.ts";
 
-/** The changes of past updates. A caller with an outdated plan gets the changes since then. */
+/** The changes of past updates: for people, and for a caller with an outdated plan. */
 
 /** Maximum number of remembered versions. A plan is applied minutes after it was made, or never. */
 const KEPT = 1_000;
 const SHOWN = 5;
 
-/** Stores the changes of an update, one line each, in its transaction. */
-export async function rememberChanges(sql: SqlConnection, version: number, plan: SchemaPlan): Promise<void> {
-  const changes = [
-    ...plan.ops.map((op) => `${op.name}: the table ${describePast(op)}`),
-    ...plan.tables.flatMap((table) => {
-      if (table.resolution === "create") return [`${table.path}: the table was created`];
-      return table.ops.map((op) => `${table.path}: ${subject(op)} ${describePast(op)}`);
-    }),
-  ];
+/** One change of a table or folder. */
+interface Line {
+  /** Within the database. */
+  readonly path: string;
+  /** As a sentence with the path. */
+  readonly what: string;
+  /** As a person would ask for it: `add column summary`. */
+  readonly change: string;
+}
+
+/** Stores the changes of an update, one line each, in its transaction. `madeBy`: the application file, if it is known. */
+export async function rememberChanges(
+  sql: SqlConnection,
+  version: number,
+  plan: SchemaPlan,
+  madeBy: string | null,
+): Promise<void> {
+  const lines = linesOf(plan);
   await sql.query({
-    text: `insert into appdb.changes (version, what)
-      select $1::bigint, t.what from unnest($2::text[]) with ordinality as t(what, at) order by t.at`,
-    values: [version, changes],
+    text: `insert into appdb.changes (version, what, path, change, made_by)
+      select $1::bigint, t.what, t.path, t.change, $5 from unnest($2::text[], $3::text[], $4::text[])
+        with ordinality as t(what, path, change, at) order by t.at`,
+    values: [
+      version,
+      lines.map(({ what }) => what),
+      lines.map(({ path }) => path),
+      lines.map(({ change }) => change),
+      madeBy,
+    ],
   });
   await sql.query({ text: "delete from appdb.changes where version <= $1::bigint", values: [version - KEPT] });
+}
+
+function linesOf(plan: SchemaPlan): readonly Line[] {
+  const folder = folderSchema(plan.target);
+  const within = (path: string): string => {
+    const name = path.slice(plan.target.length + 1);
+    return folder === "public" ? name : `${folder}/${name}`;
+  };
+  return [
+    ...plan.ops.map((op): Line => {
+      const path = op.name ?? "";
+      const kind = op.details.kind === "view" || op.target === "folder" ? op.target : "table";
+      return { path: within(path), what: `${path}: the ${kind} ${describePast(op)}`, change: phraseOf(op) };
+    }),
+    ...plan.tables.flatMap(({ kind, ops, path, resolution }: TablePlan): Line[] => {
+      if (resolution === "create") {
+        return [{ path: within(path), what: `${path}: the table was created`, change: `create ${kind}` }];
+      }
+      return ops.map((op) => ({
+        path: within(path),
+        what: `${path}: ${subject(op)} ${describePast(op)}`,
+        change: phraseOf(op),
+      }));
+    }),
+  ];
 }
 
 /** The changes after a version, as a sentence. */
@@ -36,13 +79,48 @@ export async function describeChangesSince(sql: SqlConnection, version: number):
   return `${rows.map(([what]) => what).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
 }
 
+/** The changes of a table, or of all, the newest first. */
+export async function listHistory(
+  sql: SqlConnection,
+  { table, limit }: { readonly table: string | null; readonly limit: number },
+): Promise<HistoryEntry[]> {
+  const { rows } = await sql.query({
+    text: `select version, to_char(min(made_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), path,
+        to_json(array_agg(change order by id)), min(made_by)
+      from appdb.changes where path is not null and ($1::text is null or path = $1)
+      group by version, path order by version desc, min(id) desc limit $2::int`,
+    values: [table, limit],
+  });
+  return rows.map(([version, changedAt, path, changes, madeBy]) => ({
+    version: Number(version),
+    changed_at: changedAt ?? "",
+    table: path ?? "",
+    changes: JSON.parse(changes ?? "[]") as string[],
+    made_by: madeBy ?? null,
+  }));
+}
+
 function subject(op: PlanOp): string {
   return op.target === "table" ? "the table" : `${op.target} '${op.name ?? ""}'`;
 }
 
 function describePast(op: PlanOp): string {
-  const previousName = op.details.renamed_from;
+  const { moved_from: movedFrom, renamed_from: previousName } = op.details;
+  if (typeof movedFrom === "string") return `was moved from '${movedFrom}'`;
   if (op.op === "alter" && typeof previousName === "string") return `was renamed from '${previousName}'`;
   if (op.op === "add") return "was added";
   return op.op === "drop" ? "was dropped" : "was changed";
+}
+
+function phraseOf({ details, name, op, target }: PlanOp): string {
+  const kind = target === "table" && details.kind === "view" ? "view" : target;
+  const { moved_from: movedFrom, renamed_from: previousName } = details;
+  if (typeof movedFrom === "string") return `move ${kind} from ${movedFrom}`;
+  if (op === "alter" && typeof previousName === "string") {
+    return target === "table" ? `rename ${kind} from ${previousName}` : `rename ${kind} ${previousName} to ${name}`;
+  }
+  const verb = op === "alter" ? "change" : op;
+  if (target === "table" || target === "folder") return `${verb} ${kind}`;
+  const { columns } = (details.index_ref ?? {}) as { readonly columns?: readonly string[] };
+  return `${verb} ${kind} ${name ?? `over ${columns?.join(", ") ?? ""}`}`;
 }

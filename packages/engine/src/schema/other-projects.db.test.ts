@@ -66,7 +66,7 @@ test("a prune keeps tables of another project and drops the caller's", async () 
     ],
     summary: { destructive: 1 },
   });
-  const deps = { sql: tested.sql, clock: tested.clock };
+  const deps = { sql: tested.sql, clock: tested.clock, log: tested.log };
   const done = await pruneTables(deps, { ...input, catalog_version: planned.catalog_version });
   expect(done.ops.map(({ name, status }) => [name, status])).toEqual([
     ["main/docs", "refused"],

@@ -101,7 +101,8 @@ async function previewTable(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Recompute>> {
   const rows = await countRows(deps.sql, input.before, input.moved ?? "true");
-  const computed = await countRows(deps.sql, input.before, input.scope);
+  const isOfMoved = input.scope === input.moved;
+  const computed = isOfMoved ? rows : await countRows(deps.sql, input.before, input.scope);
   await using runner = createLazyRunner(
     { ...deps, owner: "preview" },
     { catalog, folder: input.before.folder, columns: input.after.columns },

@@ -6,6 +6,11 @@ import { BOOL_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
 import type { DeclaredView } from "./lower-views.ts";
 
+/** What a query over a view needs to know of it. */
+export interface LoweredView extends Pick<DeclaredView, "table" | "bases"> {
+  readonly definition: Pick<DeclaredView["definition"], "columns" | "indexes" | "member">;
+}
+
 /** Queries over views, as queries over their tables. */
 
 /** The conjunction of two conditions. */
@@ -19,7 +24,7 @@ export function both(first: Expr | null, second: Expr): Expr {
  * The query over the views' tables. Conditions of views are part of its own conditions, which indexes serve. A right or
  * full join keeps rows for which these are false: there, a view is a selection of the rows of its table.
  */
-export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, DeclaredView>): ManifestQuery {
+export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, LoweredView>): ManifestQuery {
   const { query } = named;
   const refs = [query.from, ...query.joins];
   const byAlias = new Map(
@@ -67,7 +72,7 @@ export function lowerQuery(named: ManifestQuery, views: ReadonlyMap<string, Decl
 }
 
 /** How many tables up the query reads columns of each of its iterator views. */
-function upsIn(query: ManifestQuery["query"], views: ReadonlyMap<string, DeclaredView>): ReadonlyMap<string, number> {
+function upsIn(query: ManifestQuery["query"], views: ReadonlyMap<string, LoweredView>): ReadonlyMap<string, number> {
   const found = new Map<string, number>();
   for (const expr of expressionsOf(query)) {
     visit(expr, (node) => {
@@ -84,7 +89,7 @@ function upsIn(query: ManifestQuery["query"], views: ReadonlyMap<string, Declare
 /** The joins from the rows of an iterator view to the rows that they are made of. */
 function baseJoins(
   alias: string,
-  view: DeclaredView | undefined,
+  view: LoweredView | undefined,
   ups: number,
   kind: "inner" | "left",
 ): ManifestQuery["query"]["joins"] {
@@ -104,7 +109,7 @@ function upAlias(alias: string, up: number): string {
 }
 
 /** An expression of a query with the names of the views' tables. */
-function inTable(expr: Expr, first: string, views: ReadonlyMap<string, DeclaredView>): Expr {
+function inTable(expr: Expr, first: string, views: ReadonlyMap<string, LoweredView>): Expr {
   const read = mapParts(expr, (part) => inTable(part, first, views));
   if (read.node !== "column" && read.node !== "cell_error" && read.node !== "similarity") return read;
   const view = views.get(read.of ?? first);

@@ -5,7 +5,7 @@ import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
 import type { RowBatch } from "../rows/many-rows.ts";
 import { withRowLocation } from "../rows/many-rows.ts";
-import { buildLock, MARK_PENDING } from "../statements/insert-statement.ts";
+import { MARK_PENDING } from "../statements/insert-statement.ts";
 import { copyText } from "../statements/row-parameters.ts";
 import type { ComputeStage } from "./compute-stage.ts";
 import { explainRefusal, isRolledBack, isRowRefusal, isShapeRefusal, undone } from "./sql-refusals.ts";
@@ -166,8 +166,7 @@ export class BulkWriter {
   /** Locks the version of the table until the end of the transaction. @throws Moved; SqlError when the table is
    *  missing */
   async #begin(connection: SqlConnection, version: TableVersion): Promise<void> {
-    await connection.query({ text: buildLock(version) });
-    if (!(await this.#input.guard.isCurrent(version, connection))) throw new Moved();
+    if (!(await this.#input.guard.lock(version, connection))) throw new Moved();
     if (version.pending.length === 0) return;
     await connection.query({ text: MARK_PENDING, values: [version.table_id, pendingIds(version)] });
   }

@@ -1,7 +1,7 @@
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
-import { TABLE_VERSION } from "../statements/insert-statement.ts";
+import { buildLock, TABLE_VERSION } from "../statements/insert-statement.ts";
 import { isRolledBack, isShapeRefusal } from "./sql-refusals.ts";
 import { planTableVersion, type ServiceIdentity, schemaChanged, type TableVersion } from "./table-version.ts";
 
@@ -63,6 +63,15 @@ export class TableVersionGuard {
   async isCurrent(target: TableVersion, sql: SqlConnection = this.#sql): Promise<boolean> {
     const { rows } = await sql.query({ ...TABLE_VERSION, values: [target.table_id] });
     return Number(rows[0]?.[0]) === target.version;
+  }
+
+  /**
+   * Keeps the table at this version until the end of the transaction. False when it has another one.
+   * @throws SqlError when the table is missing
+   */
+  async lock(target: TableVersion, connection: SqlConnection): Promise<boolean> {
+    await connection.query({ text: buildLock(target) });
+    return await this.isCurrent(target, connection);
   }
 
   /** Reloads the table once for all callers that found it changed. @throws schema_changed */

@@ -118,3 +118,23 @@ test("an error of the daemon is the command's", async () => {
   const ran = await run("count main/nope", client);
   expect([ran.exit, ran.stderr]).toEqual([1, "error: Table main/nope does not exist.\n"]);
 });
+
+test("rows and count take a condition, rows also an order", async () => {
+  const asked: unknown[] = [];
+  const client: DaemonAnswers = {
+    ...DOCS,
+    rowList: async (input: unknown) => {
+      asked.push(input);
+      return { rows: [{ id: 2, title: "two", loud: "TWO" }], next: "abc" };
+    },
+    rowCount: async (input: unknown) => {
+      asked.push(input);
+      return { count: 1 };
+    },
+  };
+  const words = ["rows", "main/docs", "--where", "id > 1", "--order-by", "id:desc"];
+  const { stderr } = await runCli(words, { client });
+  expect(stderr).toContain("more: cli rows main/docs -n 10 --where 'id > 1' --order-by id:desc --cursor abc");
+  await runCli(["count", "main/docs", "--where", "id > 1"], { client });
+  expect(asked).toMatchObject([{ limit: 10, where: "id > 1", order_by: "id:desc" }, { where: "id > 1" }]);
+});

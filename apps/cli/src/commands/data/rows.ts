@@ -6,7 +6,7 @@ import { cellText } from "../../output/cell-text.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { parseCountUpTo, text } from "../parameters.ts";
-import { COLUMNS_FLAG, chosenColumns, openTable, readPage, TABLE, withColumns } from "./data-target.ts";
+import { COLUMNS_FLAG, chosenColumns, openTable, readPage, TABLE, WHERE_FLAG, withColumns } from "./data-target.ts";
 
 /** Characters of a cell in a list. */
 const LONGEST_CELL = 60;
@@ -15,6 +15,8 @@ interface Flags extends JsonFlag {
   readonly limit: number;
   readonly columns?: string;
   readonly cursor?: string;
+  readonly where?: string;
+  readonly orderBy?: string;
 }
 
 interface Listed {
@@ -29,6 +31,7 @@ export const rows = defineCommand<Flags, [path: string], Listed | undefined>({
   examples: [
     ["cli rows main/docs", "the ten newest rows"],
     ["cli rows main/docs -n 50 --columns id,title", "some columns of 50 rows"],
+    [`cli rows main/docs --where "title like 'x%'" --order-by score:desc`, "the best of some rows"],
     ["cli rows cloud://acme:main/docs --json", "rows of a hosted table, for a program"],
   ],
   parameters: {
@@ -42,13 +45,24 @@ export const rows = defineCommand<Flags, [path: string], Listed | undefined>({
         placeholder: "number",
       },
       columns: COLUMNS_FLAG,
+      where: WHERE_FLAG,
+      orderBy: {
+        kind: "parsed",
+        parse: text,
+        optional: true,
+        brief: "Sort by a column: score, score:desc (default: the newest first)",
+        placeholder: "column",
+      },
       cursor: { kind: "parsed", parse: text, optional: true, brief: "Where the page begins", placeholder: "text" },
     },
     aliases: { n: "limit" },
   },
-  run: async (ctx, { columns: typed, cursor, json, limit }, named) => {
+  run: async (ctx, { columns: typed, cursor, json, limit, orderBy: order, where }, named) => {
     const { data, path, text: whole } = await openTable(ctx, named);
-    const [table, page] = await Promise.all([data.table(path), data.rows(path, { limit, cursor })]);
+    const [table, page] = await Promise.all([
+      data.table(path),
+      data.rows(path, { limit, cursor, where, order_by: order }),
+    ]);
     const columns = chosenColumns(table, typed, whole);
     const { next, rows: found } = readPage(page);
     const listed = { path: whole, columns, rows: found.map((row) => withColumns(row, columns)), next };
@@ -64,13 +78,19 @@ export const rows = defineCommand<Flags, [path: string], Listed | undefined>({
     );
     return undefined;
   },
-  render: ({ columns, next, path, rows: found }, out, { limit }) => {
+  render: ({ columns, next, path, rows: found }, out, { limit, orderBy: order, where }) => {
     if (found.length === 0) {
       out.note(`${path} has no rows.`);
       return;
     }
     const cells = found.map((row) => columns.map((column) => cellText(row, column, LONGEST_CELL)));
     for (const line of alignColumns([columns.map(({ name }) => name), ...cells])) out.line(line);
-    if (next !== null) out.note(`more: ${commandLine(["rows", path, "-n", String(limit), "--cursor", next])}`);
+    if (next !== null) {
+      const sameRows = [
+        ...(where === undefined ? [] : ["--where", where]),
+        ...(order === undefined ? [] : ["--order-by", order]),
+      ];
+      out.note(`more: ${commandLine(["rows", path, "-n", String(limit), ...sameRows, "--cursor", next])}`);
+    }
   },
 });

@@ -1,6 +1,7 @@
+import { appError } from "@appdb/contract/errors";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type PodAnswer, podClient } from "../../pods/pod-client.ts";
+import { type PodAnswer, type PodClient, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { forwardFile } from "./forward-file.ts";
@@ -10,7 +11,7 @@ const CHECK_MS = 20_000;
 /** Request headers that the pod's route reads. */
 const PASSED = ["content-type", "content-length", "content-encoding", "idempotency-key"] as const;
 const RANGE = ["range", "if-range"] as const;
-const NDJSON = "application/x-ndjson";
+const STREAMS = ["application/x-ndjson", "application/msgpack"] as const;
 
 export interface RowRouteDeps extends FindPodDeps {
   mayStillRead(request: FastifyRequest): Promise<boolean>;
@@ -42,9 +43,15 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     );
     return undefined;
   });
-  routes.add("rowCount", async ({ org, params: { db, table }, reply }) => {
+  routes.add("rowCount", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    return await podClient(pod).call("rowCount", { params: { table } }, { signal: endOf(reply) });
+    return await podClient(pod).call("rowCount", { params: { table }, query }, { signal: endOf(reply) });
+  });
+  routes.add("queryRun", async ({ org, body, params: { db }, query, reply, request }) => {
+    if (body.runtime !== null) throw hasRuntime();
+    const { pod } = await findPod(deps, org, db, "read");
+    const options = { signal: endOf(reply), headers: passed(request, ["accept"]) };
+    await forwardAnswer(await podClient(pod).open("queryRun", { body, query }, options), reply);
   });
   routes.add("fileShow", async ({ org, params, query, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
@@ -52,26 +59,62 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
     await forwardFile(await podClient(pod).open("fileShow", { query }, options), request, reply);
     return undefined;
   });
-  routes.add("rowInsert", async ({ org, params, reply, request }) => {
-    const { pod } = await findPod(deps, org, params.db, "written");
-    const lost = new AbortController();
-    const timer = setInterval(() => {
-      deps.mayStillRead(request).then(
-        (may) => may || lost.abort(),
-        () => undefined,
-      );
-    }, CHECK_MS);
-    try {
-      const rows = { params: { table: params.table }, sent: request.raw };
-      const signal = AbortSignal.any([endOf(reply), lost.signal]);
-      await forwardAnswer(
-        await podClient(pod).open("rowInsert", rows, { signal, headers: passed(request, PASSED) }),
-        reply,
-      );
-    } finally {
-      clearInterval(timer);
-    }
+  routes.add("rowInsert", ({ org, params, query, reply, request }) =>
+    forwardWrite(deps, { org, params, reply, request }, (pod, rows, options) =>
+      pod.open("rowInsert", { ...rows, query }, options),
+    ),
+  );
+  routes.add("rowUpdate", async ({ org, params, reply, request }) => {
+    await forwardWrite(deps, { org, params, reply, request }, (pod, rows, options) =>
+      pod.open("rowUpdate", rows, options),
+    );
+    return undefined;
   });
+  routes.add("rowDelete", async ({ org, params, reply, request }) => {
+    await forwardWrite(deps, { org, params, reply, request }, (pod, rows, options) =>
+      pod.open("rowDelete", rows, options),
+    );
+    return undefined;
+  });
+}
+
+interface Write {
+  readonly org: Parameters<typeof findPod>[1];
+  readonly params: { readonly db: string; readonly table: string };
+  readonly reply: FastifyReply;
+  readonly request: FastifyRequest;
+}
+
+interface WriteOptions {
+  readonly signal: AbortSignal;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Passes a write to the pod, as long as its caller has the permission. */
+async function forwardWrite(
+  deps: RowRouteDeps,
+  { org, params, reply, request }: Write,
+  open: (
+    pod: PodClient,
+    rows: { readonly params: { readonly table: string }; readonly sent: FastifyRequest["raw"] },
+    options: WriteOptions,
+  ) => Promise<PodAnswer>,
+): Promise<void> {
+  const { pod } = await findPod(deps, org, params.db, "written");
+  const lost = new AbortController();
+  const timer = setInterval(() => {
+    deps.mayStillRead(request).then(
+      (may) => may || lost.abort(),
+      () => undefined,
+    );
+  }, CHECK_MS);
+  try {
+    const signal = AbortSignal.any([endOf(reply), lost.signal]);
+    const rows = { params: { table: params.table }, sent: request.raw };
+    await forwardAnswer(await open(podClient(pod), rows, { signal, headers: passed(request, PASSED) }), reply);
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 function passed({ headers }: FastifyRequest, names: readonly string[]): Record<string, string> {
@@ -80,8 +123,19 @@ function passed({ headers }: FastifyRequest, names: readonly string[]): Record<s
   );
 }
 
-/** Sends the answer's bytes as JSON only: a pod's data comes from untrusted callers. */
+/** Sends the answer's bytes as data only: a pod's data comes from untrusted callers. */
 async function forwardAnswer({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
-  const type = body.headers["content-type"]?.startsWith(NDJSON) === true ? NDJSON : "application/json; charset=utf-8";
-  await reply.code(status).type(type).send(body);
+  const type = STREAMS.find((one) => body.headers["content-type"]?.startsWith(one) === true);
+  await reply
+    .code(status)
+    .type(type ?? "application/json; charset=utf-8")
+    .send(body);
+}
+
+function hasRuntime(): Error {
+  return appError("invalid_request", {
+    detail: "A hosted database runs its own project files; the request has a runtime.",
+    hint: "Send no runtime, or null.",
+    errors: [{ pointer: "/runtime", detail: "The runtime must be null." }],
+  });
 }

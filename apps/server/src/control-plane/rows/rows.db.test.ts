@@ -38,12 +38,53 @@ describe("tables and rows", () => {
     };
     const ask = (name: "tableList" | "tableShow" | "rowList", table?: string, query = {}) =>
       server.ask(name, { as: setup.member, params: paramsOf(setup, table), query } as never);
-    expect((await ask("tableList")).json).toEqual({ tables: [TABLE] });
+    expect((await ask("tableList")).json).toEqual({ folders: [], tables: [TABLE] });
     expect((await ask("tableShow", "reports/docs")).json).toMatchObject({ path: "reports/docs" });
     const rows = await ask("rowList", "docs", { limit: "7", cursor: "a&b" });
     expect(rows.text).toBe('{"rows":[{"n":9223372036854775807}],"next":null}');
     expect(rows.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(pod.asked.at(-1)?.route).toBe("GET /v1/tables/docs/rows?limit=7&cursor=a%26b");
+  });
+
+  test("of a query stream through in the form that the client accepts, and no runtime reaches the pod", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => {
+      response.writeHead(200, { "content-type": "application/msgpack" }).end(Buffer.from([0x81, 0xa1, 0x78, 0xc3]));
+    };
+    const column = { node: "column", name: "title", of: "docs", type: { kind: "string" }, nullable: false };
+    const query = {
+      from: { table: "docs", as: "docs" },
+      joins: [],
+      where: null,
+      group_by: [],
+      select: [{ name: "title", expr: column }],
+      distinct: false,
+      order_by: [],
+      limit: null,
+      offset: null,
+      tail: null,
+      sample: null,
+    };
+    const ask = (body: object) =>
+      server.ask("queryRun", {
+        as: setup.member,
+        params: paramsOf(setup),
+        query: { rows: "arrow" },
+        body,
+        headers: { accept: "application/msgpack" },
+      } as never);
+    const answer = await ask({ query });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/msgpack"]);
+    expect(setup.pod.asked.at(-1)).toMatchObject({
+      route: "POST /v1/query?rows=arrow",
+      headers: { accept: "application/msgpack" },
+    });
+    const runtime = { python: "python3", python_source: "test", project_root: "/", library_paths: [], env: {} };
+    expect((await ask({ query, runtime })).json).toMatchObject({
+      code: "invalid_request",
+      errors: [{ pointer: "/runtime" }],
+    });
+    expect(setup.pod.asked).toHaveLength(1);
   });
 
   test("are inserted once with their idempotency key", async () => {
@@ -54,8 +95,24 @@ describe("tables and rows", () => {
     const answer = await server.ask("rowInsert", { as: setup.member, params: paramsOf(setup), body, headers } as never);
     expect([answer.status, answer.text]).toEqual([200, '{"n":1}']);
     const [asked] = setup.pod.asked;
-    expect(asked).toMatchObject({ route: "POST /v1/tables/docs/rows", body, headers: { "idempotency-key": "k1" } });
+    const route = "POST /v1/tables/docs/rows?on_error=abort&return_rows=1";
+    expect(asked).toMatchObject({ route, body, headers: { "idempotency-key": "k1" } });
     expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${setup.member.token}`));
+  });
+
+  test("are updated and deleted by the pod, with the digits of the request", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    const written = { inserted: 0, updated: 1, deleted: 0, errors: 0 };
+    setup.pod.answer = (_asked, response) => sendJson(response, written);
+    const body = '{"rows": [{"id": 9223372036854775807}]}';
+    for (const [name, route] of [
+      ["rowUpdate", "PATCH /v1/tables/docs/rows"],
+      ["rowDelete", "POST /v1/tables/docs/rows/delete"],
+    ] as const) {
+      const answer = await server.ask(name, { as: setup.member, params: paramsOf(setup), body } as never);
+      expect([answer.status, answer.json]).toEqual([200, written]);
+      expect(setup.pod.asked.at(-1)).toMatchObject({ route, body });
+    }
   });
 
   test("that the pod refuses are refused with its own error", async () => {

@@ -48,7 +48,8 @@ async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<U
   }
 }
 
-function readWholeBody({ raw, url }: FastifyRequest, bodyBytes: number): Promise<string | Buffer> {
+/** Reads a body into memory: text, or bytes that are not UTF-8. @throws payload_too_large */
+export function readWholeBody({ raw, url }: FastifyRequest, bodyBytes: number): Promise<string | Buffer> {
   return new Promise((resolve, reject) => {
     readBody(raw, bodyBytes, (error, body) => {
       if (error === null) resolve(body ?? "");

@@ -1,58 +1,70 @@
 import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
+import type { Manifest } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
+import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
-import { tableService } from "@appdb/engine/endpoints/table-routes";
+import { insertServices } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
-import { insertKind } from "@appdb/engine/route-kinds/insert";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
+import { declaredTables } from "@appdb/engine/table-changes/declared-tables";
+import type { TableWriter } from "@appdb/engine/table-writes/table-writer";
 import { folderSchema } from "@appdb/engine/target";
 import { createFileSpool } from "@appdb/system/files/file-spool";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { LazyWorkers } from "./lazy-workers.ts";
-import type { TreeManifests } from "./tree-manifests.ts";
-import type { TreeRuntimes } from "./tree-runtimes.ts";
+import type { RuntimeStore } from "./runtime-store.ts";
 
 /** Releases resources, above all Python processes, after this time without rows. */
 const IDLE_MS = 60_000;
 
-export interface TableInsertsDeps {
+export interface TableWritesDeps {
   readonly sql: SqlPool;
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: ServiceSpec["limits"];
-  readonly runtimes: TreeRuntimes;
-  readonly manifests: TreeManifests;
-  readonly media: MediaPlace;
+  readonly runtimes: Pick<RuntimeStore, "find">;
+  /** Manifests of applied updates. */
+  readonly manifests: { applied(runtimeId: string, target: string): Promise<Manifest> };
+  /** The place of the database's media, by the environment of a runtime. */
+  readonly mediaOf: (env: Readonly<Record<string, string>>) => MediaPlace;
   /** The address of a token. */
   readonly printAddress: (base: string, token: string) => string;
 }
 
+/** What writes the rows of a table. */
+export interface WritableTable {
+  /** The insert route over the whole table, by how it handles a cell that fails. */
+  insert(onError: OnError): CompiledRoute;
+  readonly writer: TableWriter;
+}
+
 /**
- * Insert routes over whole tables, as their last update declared them. The first row creates routes and workers for all
- * tables of an application file. They are released when no rows arrive.
+ * Writes of people, over whole tables as their last update declared them. The first row creates routes and workers for
+ * all tables of an application file. They are released when no requests arrive.
  */
-export class TableInserts implements AsyncDisposable {
-  readonly #deps: TableInsertsDeps;
+export class TableWrites implements AsyncDisposable {
+  readonly #deps: TableWritesDeps;
   readonly #opened = new Map<string, OpenedTables>();
   readonly #closing = new Set<Promise<void>>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(deps: TableInsertsDeps) {
+  constructor(deps: TableWritesDeps) {
     this.#deps = deps;
     this.#timer = setInterval(() => this.#release((one) => one.isIdle(deps.clock.now() - IDLE_MS)), IDLE_MS / 4);
     this.#timer.unref();
   }
 
   /**
-   * Provides the insert route of a table during `work`; `target` is its location as users write it.
+   * Provides what writes a table during `work`; `target` is its location as users write it.
    * @throws schema_mismatch when no update defines how rows are computed, or when its files are gone
    */
-  async withRoute(table: CatalogTable, target: string, work: (route: CompiledRoute) => Promise<void>): Promise<void> {
+  async use<T>(table: CatalogTable, target: string, work: (table: WritableTable) => Promise<T>): Promise<T> {
     const runtimeId = await readRuntime(this.#deps.sql, table.id);
     if (runtimeId === null) throw notDeclared(target, table.name);
     const key = `${target}\n${runtimeId}`;
@@ -62,13 +74,21 @@ export class TableInserts implements AsyncDisposable {
       this.#opened.set(key, opened);
     }
     try {
-      await opened.use(async ({ routes }) => {
-        const route = routes.find(({ path }) => path === `/${table.name}`);
-        if (route === undefined) throw notDeclared(target, table.name);
-        await work(route);
+      return await opened.use(async ({ endpoints, inserts }) => {
+        const find = (onError: OnError) =>
+          endpoints.routes.find(({ path, service }) => service === inserts[onError] && path === `/${table.name}`);
+        if (find("abort") === undefined) throw notDeclared(target, table.name);
+        return await work({
+          insert: (onError) => {
+            const route = find(onError);
+            if (route === undefined) throw new TypeError(`${table.name} has no insert route.`);
+            return route;
+          },
+          writer: endpoints.writer(table.name),
+        });
       });
     } finally {
-      // after a failure, the next row tries again
+      // after a failure, the next request tries again
       if (opened.has_failed && this.#opened.get(key) === opened) this.#opened.delete(key);
     }
   }
@@ -97,16 +117,23 @@ export class TableInserts implements AsyncDisposable {
   }
 }
 
+interface Opened {
+  readonly endpoints: Endpoints;
+  /** Names of the services with the insert routes. */
+  readonly inserts: Readonly<Record<OnError, string>>;
+  close(): Promise<void>;
+}
+
 /** The tables of one application file, with their routes and the workers for their columns. */
 class OpenedTables {
-  readonly #deps: TableInsertsDeps;
-  readonly #opening: Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }>;
+  readonly #deps: TableWritesDeps;
+  readonly #opening: Promise<Opened>;
   #requests = 0;
   #usedAt: number;
   #whenIdle = (): void => undefined;
   has_failed = false;
 
-  constructor(deps: TableInsertsDeps, runtimeId: string, target: string) {
+  constructor(deps: TableWritesDeps, runtimeId: string, target: string) {
     this.#deps = deps;
     this.#usedAt = deps.clock.now();
     this.#opening = open(deps, runtimeId, target);
@@ -115,10 +142,10 @@ class OpenedTables {
     });
   }
 
-  async use(work: (endpoints: Endpoints) => Promise<void>): Promise<void> {
+  async use<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
     this.#requests += 1;
     try {
-      await work((await this.#opening).endpoints);
+      return await work(await this.#opening);
     } finally {
       this.#requests -= 1;
       this.#usedAt = this.#deps.clock.now();
@@ -142,20 +169,20 @@ class OpenedTables {
 }
 
 async function open(
-  { sql, clock, log, limits, runtimes, manifests, media: place, printAddress }: TableInsertsDeps,
+  { sql, clock, log, limits, runtimes, manifests, mediaOf, printAddress }: TableWritesDeps,
   runtimeId: string,
   target: string,
-): Promise<{ readonly endpoints: Endpoints; close(): Promise<void> }> {
+): Promise<Opened> {
   const runtime = runtimes.find(runtimeId)?.runtime;
   if (runtime === undefined) throw filesRemoved(target);
-  const applied = await manifests.applied(runtimeId);
+  const applied = await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
-  const tables = applied.tables.filter(({ name }) => own.has(name));
-  const inserts = tableService({ ...applied, tables }, [insertKind]);
-  const manifest = { ...applied, tables, services: [inserts] };
+  const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, applied.tables);
+  const inserts = insertServices({ ...applied, tables });
+  const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {
-    place,
+    place: mediaOf(runtime.env),
     env: runtime.env,
     hosted: runtime.hosted,
     destinations: destinationsOf(applied.tables),
@@ -177,7 +204,7 @@ async function open(
   };
   const endpoints = await openEndpoints(
     { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool, ...mediaDeps(media) },
-    { manifest, target, services: [inserts.name], limits },
+    { manifest, target, services: manifest.services.map(({ name }) => name), limits },
   ).catch(async (error: unknown) => {
     // each attempt would keep a socket and folders
     await closeOthers();
@@ -186,6 +213,7 @@ async function open(
   const collecting = collectHourly(endpoints, log);
   return {
     endpoints,
+    inserts: { abort: inserts.abort.name, ignore: inserts.ignore.name },
     close: async () => {
       collecting[Symbol.dispose]();
       await endpoints[Symbol.asyncDispose]();

@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { MANIFEST_VERSION, type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { VERSION } from "@appdb/contract/version";
+import type { Logger } from "@appdb/engine/ports";
+import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
+import type { RuntimeStore } from "./runtime-store.ts";
+
+/**
+ * Manifests of the last updates of local targets. Unlike a hosted runtime, a local one stays the same when its files
+ * change, so that each target has its own.
+ */
+export interface LocalManifests {
+  store(runtimeId: string, target: string, manifest: Manifest): void;
+  /** Keeps the functions of a change of one table, which no application file may have. */
+  keepCode(target: string, code: ChangeCode): void;
+  /** The manifest of a target's last update; read from the application file when it is not stored.
+   *  @throws schema_mismatch when the runtime is gone; errors of readManifest */
+  applied(runtimeId: string, target: string): Promise<Manifest>;
+}
+
+const changeCodeSchema = manifestSchema.pick({ functions: true, resource_pools: true });
+export type ChangeCode = Pick<Manifest, "functions" | "resource_pools">;
+
+export function createLocalManifests({
+  folder,
+  log,
+  runtimes,
+}: {
+  readonly folder: string;
+  readonly log: Logger;
+  readonly runtimes: Pick<RuntimeStore, "find">;
+}): LocalManifests {
+  const fileOf = (runtimeId: string, target: string) =>
+    join(folder, `${createHash("sha256").update(`${runtimeId}\n${target}`).digest("hex")}.json`);
+  const codeOf = (target: string): ChangeCode | undefined => {
+    const file = fileOf("changes", target);
+    return existsSync(file) ? changeCodeSchema.parse(JSON.parse(readFileSync(file, "utf8"))) : undefined;
+  };
+  const writeCode = (target: string, code: ChangeCode) =>
+    writePrivateFile(fileOf("changes", target), JSON.stringify(code));
+  const read = async (runtimeId: string, target: string, isKept: boolean): Promise<Manifest> => {
+    const file = fileOf(runtimeId, target);
+    if (existsSync(file)) return manifestSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+    if (isKept) return emptyManifest();
+    const found = runtimes.find(runtimeId);
+    if (found === undefined || found.app_file === null) throw notStored(target);
+    const onOutput = (text: string) => log.info({ line: text.trimEnd() }, "output");
+    return manifestSchema.parse(await readManifest({ runtime: found.runtime, app_file: found.app_file, onOutput }));
+  };
+  return {
+    store(runtimeId, target, manifest) {
+      writePrivateFile(fileOf(runtimeId, target), JSON.stringify(manifest));
+      const code = codeOf(target);
+      // the file's own functions are newer
+      if (code !== undefined) writeCode(target, without(code, manifest));
+    },
+    keepCode(target, code) {
+      writeCode(target, joined(codeOf(target) ?? { functions: [], resource_pools: [] }, code));
+    },
+    async applied(runtimeId, target) {
+      const code = codeOf(target);
+      const manifest = await read(runtimeId, target, code !== undefined);
+      return code === undefined ? manifest : { ...manifest, ...joined(manifest, code) };
+    },
+  };
+}
+
+/** The code of both; that of `later` where both have it. */
+function joined(code: ChangeCode, later: ChangeCode): ChangeCode {
+  const rest = without(code, later);
+  return {
+    functions: [...rest.functions, ...later.functions],
+    resource_pools: [...rest.resource_pools, ...later.resource_pools],
+  };
+}
+
+function without({ functions, resource_pools: pools }: ChangeCode, others: ChangeCode): ChangeCode {
+  const ids = new Set(others.functions.map(({ id }) => id));
+  const names = new Set(others.resource_pools.map(({ name }) => name));
+  return {
+    functions: functions.filter(({ id }) => !ids.has(id)),
+    resource_pools: pools.filter(({ name }) => !names.has(name)),
+  };
+}
+
+/** The manifest of tables that no application file declares. */
+function emptyManifest(): Manifest {
+  return manifestSchema.parse({
+    manifest_version: MANIFEST_VERSION,
+    library_version: VERSION,
+    python_version: "",
+    app_file: "",
+    tables: [],
+    functions: [],
+    services: [],
+    modules: [],
+  });
+}
+
+function notStored(target: string): Error {
+  return appError("schema_mismatch", {
+    detail: `The last update of ${target} is not stored any more; rows cannot be computed without it.`,
+    hint: `Update the tables: cli schema update <app file> ${target}`,
+    meta: { target },
+  });
+}

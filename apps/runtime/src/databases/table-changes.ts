@@ -1,0 +1,108 @@
+import { existsSync } from "node:fs";
+import type { Manifest } from "@appdb/contract/manifest";
+import { parseTablePath } from "@appdb/contract/names";
+import type { SchemaPlan } from "@appdb/contract/plan";
+import type { Progress } from "@appdb/contract/routes/local";
+import type {
+  HistoryEntry,
+  historyQuerySchema,
+  tableChangeRequestSchema,
+  tableDefinitionSchema,
+} from "@appdb/contract/routes/table-changes";
+import { readRuntime } from "@appdb/engine/catalog/catalog-store";
+import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
+import type { SqlPool } from "@appdb/engine/ports";
+import { listHistory } from "@appdb/engine/schema/changes";
+import { type ChangeRequest, changeTable, planFirstChange } from "@appdb/engine/table-changes/change-table";
+import { declarationOf, findStored, requireStored } from "@appdb/engine/table-changes/read-declaration";
+import { folderSchema } from "@appdb/engine/target";
+import type * as z from "zod";
+import { catalogOf } from "./data-tables.ts";
+import type { LocalSchemaDeps } from "./schema.ts";
+
+/** The data API's routes about definitions and changes of tables, for the daemon and the pod. */
+
+type Request = z.output<typeof tableChangeRequestSchema>;
+
+export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" | "runtimes"> {
+  /** Opens the database of a request. A new one is only made for a first table or folder; undefined: it is missing. */
+  open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
+  /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
+  readonly uri: string;
+  /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
+  readonly owns_projects: boolean;
+  /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
+  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
+}
+
+/**
+ * Changes a table or folder and waits for the fills. When the signal aborts, they continue in the background.
+ * @throws the errors of `changeTable`; fill_failed, job_cancelled
+ */
+export async function changeDatabase(
+  deps: TableChangeDeps,
+  { change, dry_run: isDry, on_error: onError, project_root: projectRoot, runtime, ...code }: Request,
+  onProgress: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
+  const project = deps.owns_projects ? (runtime?.project_root ?? projectRoot ?? undefined) : undefined;
+  const isFirst = change.change === "create_table" || change.change === "create_folder";
+  const database = await deps.open(isFirst && !isDry);
+  const request: Omit<ChangeRequest, "runtime_id"> = {
+    ...code,
+    change,
+    database: deps.uri,
+    on_error: onError,
+    dry_run: isDry,
+    ...(project === undefined ? {} : { project, isOtherProject: (one: string) => one !== project && existsSync(one) }),
+  };
+  if (database === undefined) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
+  const { hold, sql } = database;
+  using _held = hold();
+  if (isDry && !(await hasCatalog(sql))) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
+  const runtimeId =
+    runtime === null || isDry ? null : deps.runtimes.save(runtime, await appFileFor(deps, sql, change, code.functions));
+  const { jobs, manifest, plan } = await changeTable(
+    { sql, clock: deps.clock, log: deps.log },
+    { ...request, runtime_id: runtimeId },
+  );
+  if (!isDry && "table" in change) deps.onApplied?.(parseTablePath(`${deps.uri}/${change.table}`).target.text, code);
+  await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
+  return { plan, manifest };
+}
+
+/** The file of a table's last update, else that of the functions. */
+async function appFileFor(
+  { runtimes, uri }: TableChangeDeps,
+  sql: SqlPool,
+  change: Request["change"],
+  functions: Request["functions"],
+): Promise<string | null> {
+  const own = functions[0]?.source.file ?? null;
+  if (!("table" in change)) return own;
+  const { table, target } = parseTablePath(`${uri}/${change.table}`);
+  const stored = findStored(await loadCatalog(sql), folderSchema(target.text), table);
+  const runtimeId = stored === undefined ? null : await readRuntime(sql, stored.table.id);
+  return (runtimeId === null ? null : runtimes.find(runtimeId)?.app_file) ?? own;
+}
+
+/** Reads a definition as `create_table` takes it. @throws table_not_found, invalid_target */
+export async function readDefinition(
+  { sql, uri }: { readonly sql: SqlPool; readonly uri: string },
+  text: string,
+): Promise<z.input<typeof tableDefinitionSchema>> {
+  const path = parseTablePath(`${uri}/${text}`);
+  const catalog = await catalogOf(sql);
+  const stored = requireStored(catalog, path);
+  return { definition: declarationOf(catalog, stored), functions: [], resource_pools: [], runtime: null };
+}
+
+/** Lists the changes of a database or of one table. */
+export async function readHistory(
+  sql: SqlPool,
+  { limit, table }: z.output<typeof historyQuerySchema>,
+): Promise<{ entries: HistoryEntry[] }> {
+  if (!(await hasCatalog(sql))) return { entries: [] };
+  return { entries: await listHistory(sql, { limit, table: table ?? null }) };
+}

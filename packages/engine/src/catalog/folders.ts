@@ -1,0 +1,22 @@
+import type { SqlConnection } from "../ports.ts";
+import { createFolder, dropFolder } from "./ddl.ts";
+
+/** Folders are PostgreSQL schemas. The root, `public`, is not one of them. */
+
+/** Makes a folder, which stays until it is dropped. */
+export async function storeFolder(sql: SqlConnection, folder: string): Promise<void> {
+  await sql.query({ text: createFolder(folder) });
+  await sql.query({ text: "insert into appdb.folders (name) values ($1) on conflict do nothing", values: [folder] });
+}
+
+/** The folders of the database, by name. */
+export async function listFolders(sql: SqlConnection): Promise<string[]> {
+  const { rows } = await sql.query({ text: `select name from appdb.folders order by name collate "C"` });
+  return rows.map(([name]) => name ?? "");
+}
+
+/** Drops a folder without tables. */
+export async function deleteFolder(sql: SqlConnection, folder: string): Promise<void> {
+  await sql.query({ text: dropFolder(folder) });
+  await sql.query({ text: "delete from appdb.folders where name = $1", values: [folder] });
+}

@@ -1,0 +1,336 @@
+import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
+import type { Manifest } from "@appdb/contract/manifest";
+import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
+import type { TableChange } from "@appdb/contract/routes/table-changes";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { bumpCatalog, lockCatalog } from "../catalog/catalog-store.ts";
+import { moveTable } from "../catalog/ddl.ts";
+import { deleteFolder, listFolders, storeFolder } from "../catalog/folders.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { checkTables } from "../endpoints/check-manifest.ts";
+import { udfsOf } from "../expressions/needs-python.ts";
+import type { SqlConnection } from "../ports.ts";
+import { SqlError } from "../ports.ts";
+import { type ApplyDeps, applyOnce, changeWhenFree } from "../schema/apply-schema.ts";
+import { rememberChanges } from "../schema/changes.ts";
+import { dropTableOp, dropTables, dropViewOp } from "../schema/drop-tables.ts";
+import { planInspected } from "../schema/inspect-plan.ts";
+import { otherProject, type SchemaPlanInput } from "../schema/plan-schema.ts";
+import { quoteTable } from "../sql/quote.ts";
+import { nameOf } from "./dependents.ts";
+import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
+import { planChange, queriesIn, type Step } from "./plan-change.ts";
+import type { Stored } from "./read-declaration.ts";
+
+export interface ChangeRequest {
+  readonly change: TableChange;
+  /** Prefix of the paths of the database's tables: `main`, `cloud://acme:main`. */
+  readonly database: string;
+  /** Functions that the change calls. */
+  readonly functions: Manifest["functions"];
+  readonly resource_pools: Manifest["resource_pools"];
+  /** The runtime of these functions; null: that of each table. */
+  readonly runtime_id: string | null;
+  readonly on_error: OnError;
+  readonly dry_run: boolean;
+  /** The local project of the caller, which owns new tables. */
+  readonly project?: string | undefined;
+  readonly isOtherProject?: SchemaPlanInput["isOtherProject"];
+}
+
+export interface ChangedTables {
+  readonly plan: SchemaPlan;
+  readonly jobs: readonly string[];
+  /** The tables as they are declared now, of an update. */
+  readonly manifest: Manifest | null;
+}
+
+/**
+ * Changes one table or folder, or only plans it: everything in one transaction, or nothing. New values are computed by
+ * jobs, whose ids are returned.
+ * @throws the errors of `planChange`; app_invalid, schema_unsupported, other_project, has_dependents,
+ * schema_lock_timeout, disk_full
+ */
+export async function changeTable(deps: ApplyDeps, request: ChangeRequest): Promise<ChangedTables> {
+  if (queriesIn(request).length > 0) throw ofQuery();
+  if (request.dry_run) {
+    const catalog = await loadCatalog(deps.sql);
+    return await run(deps.sql, request, catalog, await listFolders(deps.sql));
+  }
+  const nextStep = "End long transactions on the table, then make the change again.";
+  return await changeWhenFree(deps, { target: request.database, next_step: nextStep }, async (sql) => {
+    await lockCatalog(sql);
+    return await run(sql, request, await loadCatalog(sql), await listFolders(sql));
+  });
+}
+
+/** Plans a change of a database that has no catalog yet. @throws the errors of `planChange`, app_invalid */
+export async function planFirstChange(request: ChangeRequest, catalog: Catalog): Promise<ChangedTables> {
+  if (queriesIn(request).length > 0) throw ofQuery();
+  const none: SqlConnection = {
+    query: () => Promise.reject(new Error("an empty database has no rows to ask for")),
+  };
+  return await run(none, { ...request, dry_run: true }, catalog, []);
+}
+
+async function run(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  catalog: Catalog,
+  folders: readonly string[],
+): Promise<ChangedTables> {
+  const step = planChange({ ...request, catalog, folders });
+  switch (step.kind) {
+    case "nothing":
+      return { plan: planOf(request, catalog, {}), jobs: [], manifest: null };
+    case "apply":
+      return await update(sql, request, catalog, step);
+    case "drop":
+      return await drop(sql, request, catalog, step);
+    case "move":
+      return await move(sql, request, catalog, step);
+    case "create_folder": {
+      const op = folderOp(request, step.folder, "add");
+      if (!request.dry_run) await storeFolder(sql, step.folder);
+      return await finish(sql, request, planOf(request, catalog, { ops: [op] }), []);
+    }
+  }
+}
+
+async function update(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  before: Catalog,
+  step: Extract<Step, { kind: "apply" }>,
+): Promise<ChangedTables> {
+  const { manifest, target } = step;
+  const functions = new Map([...before.functions, ...request.functions.map((fn) => [fn.id, fn] as const)]);
+  refuseUnknown(manifest, functions);
+  await checkTables(manifest, functions);
+  let catalog = before;
+  if (step.replaced.length > 0) {
+    refuseOthers(request, step.replaced);
+    catalog = await replace(sql, request, before, step.replaced);
+  }
+  const { isOtherProject, on_error: onError, project, runtime_id: runtimeId } = request;
+  const isNew = step.of === "new";
+  const calls = request.functions.length > 0;
+  const { plan } = await planInspected(sql, {
+    manifest,
+    catalog,
+    target,
+    ...(isOtherProject === undefined ? {} : { isOtherProject }),
+  });
+  refuseImpossible(plan);
+  refuseTablesOfOthers(plan);
+  if (request.dry_run) return { plan: onlyChanged(plan), jobs: [], manifest };
+  const applied = await applyOnce(
+    sql,
+    {
+      manifest,
+      target,
+      catalog_version: catalog.version,
+      allow_destructive: true,
+      // Without functions, a table keeps the code that its columns call.
+      runtime_id: calls || isNew ? runtimeId : null,
+      on_error: onError,
+      made_by: null,
+      ...(project === undefined || !(calls || isNew) ? {} : { project }),
+    },
+    null,
+  );
+  return { plan: onlyChanged(applied.plan), jobs: applied.jobs, manifest };
+}
+
+/** @throws function_missing */
+function refuseUnknown({ tables }: Manifest, functions: ReadonlyMap<string, unknown>): void {
+  const called = tables.flatMap(({ columns, view }) => [
+    ...columns.flatMap(({ computed }) => (computed === null ? [] : udfsOf(computed.expr))),
+    ...(view?.filter == null ? [] : udfsOf(view.filter.expr)),
+    ...(view?.iterator?.is_udf === true ? [view.iterator.fn] : []),
+  ]);
+  const missing = called.find((id) => !functions.has(id));
+  if (missing === undefined) return;
+  throw appError("function_missing", {
+    detail: `The change calls the function ${missing}, which neither the request nor the database has.`,
+    hint: "Send the function with the change. A hosted database runs functions of its project files only.",
+    meta: { function: missing },
+  });
+}
+
+/** Drops what a new table replaces. A plan only leaves it out. */
+async function replace(
+  sql: SqlConnection,
+  { dry_run: isDry }: ChangeRequest,
+  catalog: Catalog,
+  replaced: readonly Stored[],
+): Promise<Catalog> {
+  if (isDry) {
+    const gone = new Set(replaced.map(({ table, view }) => view ?? table));
+    return {
+      ...catalog,
+      tables: catalog.tables.filter((table) => !gone.has(table)),
+      views: catalog.views.filter((view) => !gone.has(view)),
+    };
+  }
+  await bumpCatalog(sql, await dropTables(sql, catalog, partsOf(replaced)));
+  return await loadCatalog(sql);
+}
+
+function partsOf(dropped: readonly Stored[]): Parameters<typeof dropTables>[2] {
+  return {
+    views: dropped.flatMap(({ view }) => view ?? []),
+    tables: dropped.flatMap(({ table, view }) => (view === undefined ? [table] : [])),
+  };
+}
+
+async function drop(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  catalog: Catalog,
+  { dropped, folders }: Extract<Step, { kind: "drop" }>,
+): Promise<ChangedTables> {
+  refuseOthers(request, dropped);
+  const tables: TablePlan[] = [];
+  for (const one of dropped) {
+    const { folder } = one.view ?? one.table;
+    const target = folder === "public" ? request.database : `${request.database}/${folder}`;
+    const op =
+      one.view === undefined
+        ? dropTableOp({ target }, one.table, await countRows(sql, one.table))
+        : dropViewOp({ target }, one.view);
+    tables.push(tablePlan(one, `${target}/${nameOf(one)}`, { ...op, name: nameOf(one) }));
+  }
+  const ops = folders.map((folder) => folderOp(request, folder, "drop"));
+  const plan = planOf(request, catalog, { tables, ops });
+  if (request.dry_run) return { plan, jobs: [], manifest: null };
+  const changed = await dropTables(sql, catalog, partsOf(dropped));
+  for (const folder of folders.toReversed()) await dropFolder(sql, folder);
+  return await finish(sql, request, plan, changed);
+}
+
+async function dropFolder(sql: SqlConnection, folder: string): Promise<void> {
+  try {
+    await deleteFolder(sql, folder);
+  } catch (error) {
+    if (!(error instanceof SqlError) || error.sqlstate !== "2BP01") throw error;
+    throw appError("has_dependents", {
+      detail: `The folder '${folder}' has tables or other objects that this product did not create. Nothing was changed.`,
+      hint: `Drop them with psql: \\dt "${folder}".*`,
+      cause: error,
+    });
+  }
+}
+
+async function countRows(sql: SqlConnection, table: CatalogTable): Promise<number> {
+  const { rows } = await sql.query({ text: `select count(*) from ${quoteTable(table)}` });
+  return Number(rows[0]?.[0]);
+}
+
+async function move(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  catalog: Catalog,
+  { table, to }: Extract<Step, { kind: "move" }>,
+): Promise<ChangedTables> {
+  refuseOthers(request, [{ table }]);
+  const from = withinDatabase(table.folder, table.name);
+  const path = withinDatabase(to.folder, to.name);
+  const op = opOf(to.name, "alter", "table", {
+    description: `the table will be moved from '${from}'; its rows, indexes and errors stay`,
+    details: { moved_from: from },
+  });
+  const plan = planOf(request, catalog, { tables: [tablePlan({ table }, `${request.database}/${path}`, op)] });
+  if (request.dry_run) return { plan, jobs: [], manifest: null };
+  if (to.folder !== "public") await storeFolder(sql, to.folder);
+  await sql.query({ text: moveTable(table, to.folder) });
+  await sql.query({ text: "update appdb.tables set folder = $2 where id = $1", values: [table.id, to.folder] });
+  if (table.name !== to.name) await renameIn(sql, request, { ...table, folder: to.folder }, to.name);
+  return await finish(sql, request, plan, [table.id]);
+}
+
+/** Renames a table where it was moved to. */
+async function renameIn(sql: SqlConnection, request: ChangeRequest, table: CatalogTable, name: string): Promise<void> {
+  const change: TableChange = {
+    change: "move_table",
+    table: withinDatabase(table.folder, table.name),
+    to: withinDatabase(table.folder, name),
+  };
+  const catalog = await loadCatalog(sql);
+  const step = planChange({ ...request, change, catalog, folders: [] });
+  if (step.kind !== "apply") throw new TypeError("A table that has another name is renamed.");
+  const { manifest, target } = step;
+  const input = { manifest, target, catalog_version: catalog.version, allow_destructive: true };
+  await applyOnce(sql, { ...input, runtime_id: null, made_by: null }, null);
+}
+
+/** Gives the catalog its next version, and the history its lines. */
+async function finish(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  plan: SchemaPlan,
+  changed: readonly number[],
+): Promise<ChangedTables> {
+  if (request.dry_run) return { plan, jobs: [], manifest: null };
+  const version = await bumpCatalog(sql, changed);
+  await rememberChanges(sql, version, plan, null);
+  const isApplied = { status: "applied" as const };
+  const done: SchemaPlan = {
+    ...plan,
+    ...isApplied,
+    catalog_version: version,
+    ops: plan.ops.map((op) => ({ ...op, ...isApplied })),
+    tables: plan.tables.map((table) => ({
+      ...table,
+      ...isApplied,
+      ops: table.ops.map((op) => ({ ...op, ...isApplied })),
+    })),
+  };
+  return { plan: done, jobs: [], manifest: null };
+}
+
+function refuseImpossible(plan: SchemaPlan): void {
+  const refused = plan.tables.flatMap(({ ops, path }) =>
+    ops.filter(({ severity }) => severity === "unsupported").map(({ description }) => `${path}: ${description}`),
+  );
+  if (refused.length === 0) return;
+  throw appError("schema_unsupported", {
+    detail: `The change is not possible. ${refused.join(". ")}.`,
+    hint: "Nothing was changed. Make another change.",
+    meta: { plan: { ...plan, status: "refused" } },
+  });
+}
+
+function refuseTablesOfOthers({ tables }: SchemaPlan): void {
+  const owned = tables.filter(({ ops, project }) => project !== undefined && ops.length > 0);
+  refuseOwned(owned.map(({ path, project }) => [path, project ?? ""]));
+}
+
+/** @throws other_project */
+function refuseOthers({ database, isOtherProject }: ChangeRequest, changed: readonly Stored[]): void {
+  refuseOwned(
+    changed.flatMap((one): [string, string][] => {
+      const { folder, project } = one.view ?? one.table;
+      const owner = otherProject({ project: project ?? null }, isOtherProject);
+      return owner === undefined ? [] : [[`${database}/${withinDatabase(folder, nameOf(one))}`, owner]];
+    }),
+  );
+}
+
+function refuseOwned(owned: readonly (readonly [path: string, project: string])[]): void {
+  const [first] = owned;
+  if (first === undefined) return;
+  throw appError("other_project", {
+    detail: `${owned.map(([path, project]) => `${path} belongs to the project ${project}`).join("; ")}. Nothing was changed.`,
+    hint: `Change it from there: cd ${first[1]}`,
+    meta: { tables: owned.map(([path, project]) => ({ path, project })) },
+  });
+}
+
+function ofQuery(): Error {
+  return appError("invalid_request", {
+    detail: "A column of this change calls a query, which only an application file can declare.",
+    hint: "Declare the column in the file, then: cli schema update",
+  });
+}

@@ -1,0 +1,393 @@
+import { appError } from "@appdb/contract/errors";
+import { type Manifest, type ManifestTable, tableSchema } from "@appdb/contract/manifest";
+import { wrongName } from "@appdb/contract/manifest-names";
+import { parseTablePath, parseTarget, type TablePath } from "@appdb/contract/names";
+import type { TableChange } from "@appdb/contract/routes/table-changes";
+import { VERSION } from "@appdb/contract/version";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { queriesOf } from "../catalog/column-queries.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
+import { planSchema } from "../schema/plan-schema.ts";
+import { folderSchema } from "../target.ts";
+import { nameOf, queriesOver, readersOf, refuseDependents, viewsOver } from "./dependents.ts";
+import {
+  addColumns,
+  addIndex,
+  dropColumns,
+  dropIndex,
+  type Edited,
+  renameColumn,
+  withoutOrigin,
+} from "./edit-declaration.ts";
+import { columnsShown, declarationOf, findStored, makerOf, requireStored, type Stored } from "./read-declaration.ts";
+
+/** What a change does. Pure plans carry no effects of their own. */
+export type Step =
+  | { readonly kind: "nothing" }
+  /** Tables that become those of the manifest, after the drop of others. */
+  | {
+      readonly kind: "apply";
+      readonly target: string;
+      readonly manifest: Manifest;
+      readonly replaced: readonly Stored[];
+      readonly of: "new" | "known";
+    }
+  | { readonly kind: "drop"; readonly dropped: readonly Stored[]; readonly folders: readonly string[] }
+  | {
+      readonly kind: "move";
+      readonly table: CatalogTable;
+      readonly to: { readonly folder: string; readonly name: string };
+    }
+  | { readonly kind: "create_folder"; readonly folder: string };
+
+export interface ChangeInput {
+  readonly change: TableChange;
+  /** Prefix of the paths of the database's tables: `main`, `cloud://acme:main`. */
+  readonly database: string;
+  readonly catalog: Catalog;
+  readonly folders: readonly string[];
+  readonly functions: Manifest["functions"];
+  readonly resource_pools: Manifest["resource_pools"];
+}
+
+interface Place {
+  /** The path for people: `main/reports/docs`. */
+  readonly path: string;
+  readonly target: string;
+  readonly folder: string;
+  readonly name: string;
+  readonly parsed: TablePath;
+}
+
+/** Finds what a change does with the tables of a catalog. Pure. @throws the errors of a change that cannot be made */
+export function planChange(input: ChangeInput): Step {
+  const { change } = input;
+  switch (change.change) {
+    case "create_table":
+      return createTable(input, change);
+    case "drop_table":
+      return dropTable(input, change);
+    case "move_table":
+      return moveTable(input, change);
+    case "create_folder":
+      return createFolder(input, change);
+    case "drop_folder":
+      return dropFolder(input, change);
+    default:
+      return editTable(input, change);
+  }
+}
+
+type Of<Kind extends TableChange["change"]> = Extract<TableChange, { readonly change: Kind }>;
+
+/** @throws invalid_target */
+function placeOf({ database }: ChangeInput, text: string): Place {
+  const parsed = parseTablePath(`${database}/${text}`);
+  const target = parsed.target.text;
+  return { path: parsed.text, target, folder: folderSchema(target), name: parsed.table, parsed };
+}
+
+function tableExists({ path }: Place): Error {
+  return appError("table_exists", {
+    detail: `${path} exists already.`,
+    hint: `Use another name, or drop it first: cli drop ${path}`,
+    meta: { table: path },
+  });
+}
+
+function createTable(input: ChangeInput, { definition, if_exists: ifExists, table }: Of<"create_table">): Step {
+  const place = placeOf(input, table);
+  const stored = findStored(input.catalog, place.folder, place.name);
+  if (stored !== undefined && ifExists === "ignore") return { kind: "nothing" };
+  if (stored !== undefined && ifExists === "error") throw tableExists(place);
+  const replaced = stored === undefined ? [] : [stored];
+  if (stored !== undefined) refuseUsed(input, place.path, stored);
+  const { rows_of: _rowsOf, ...plain } = definition;
+  const declared: ManifestTable = {
+    ...plain,
+    name: place.name,
+    columns: definition.columns.map(withoutOrigin),
+    renamed_from: null,
+  };
+  const base = baseOf(input, place, declared);
+  const others = base === undefined ? [] : declarationsAround(input.catalog, base);
+  const shown = base === undefined ? [] : columnsShown(input.catalog, base);
+  checkReads(place.path, declared, shown);
+  const manifest = manifestOf(input, [...others, declared]);
+  return { kind: "apply", target: place.target, manifest, replaced, of: "new" };
+}
+
+function baseOf(input: ChangeInput, place: Place, { view }: ManifestTable): Stored | undefined {
+  if (view === undefined) return undefined;
+  const found = findStored(input.catalog, place.folder, view.base);
+  if (found !== undefined && view.base !== place.name) return found;
+  throw appError("table_not_found", {
+    detail: `The base of the view ${place.path} does not exist: ${place.target}/${view.base}.`,
+    hint: "Create the base first. A view and its base are in the same folder.",
+    meta: { table: `${place.target}/${view.base}` },
+  });
+}
+
+/** A table or view, and what it is over: all that a plan for it needs. */
+function declarationsAround(catalog: Catalog, of: Stored): readonly ManifestTable[] {
+  const found = new Map<string, ManifestTable>();
+  for (let at: Stored | undefined = of; at !== undefined; at = below(catalog, at)) {
+    found.set(nameOf(at), declarationOf(catalog, at));
+  }
+  return [...found.values()];
+}
+
+function below(catalog: Catalog, { table, view }: Stored): Stored | undefined {
+  if (view !== undefined) return findStored(catalog, view.folder, view.definition.base);
+  const maker = makerOf(catalog, table);
+  return maker === undefined ? undefined : { table: maker };
+}
+
+function manifestOf(
+  { catalog, functions, resource_pools: pools }: ChangeInput,
+  tables: readonly ManifestTable[],
+): Manifest {
+  const queries = catalog.tables.flatMap(({ columns }) => columns.flatMap(({ computed }) => computed?.queries ?? []));
+  return {
+    manifest_version: 1,
+    library_version: VERSION,
+    python_version: "",
+    app_file: "",
+    tables: [...tables],
+    // The catalog has the digests of functions that it knows, with the modules that they use.
+    functions: functions.filter(({ id }) => !catalog.functions.has(id)),
+    queries: [...new Map(queries.map((query) => [query.id, query])).values()],
+    resource_pools: pools,
+    services: [],
+    modules: [],
+    warnings: [],
+  };
+}
+
+function editTable(
+  input: ChangeInput,
+  change: Of<"add_columns" | "drop_columns" | "rename_column" | "add_index" | "drop_index">,
+): Step {
+  const { catalog } = input;
+  const place = placeOf(input, change.table);
+  const stored = requireStored(input.catalog, place.parsed);
+  const around = declarationsAround(catalog, stored);
+  const over = viewsOver(catalog, stored);
+  // The rows of an iterator view follow the columns that it reads; its declaration need not.
+  const filtered = over.filter(({ view }) => view !== undefined).map((one) => declarationOf(catalog, one));
+  const declared = around.find(({ name }) => name === place.name) ?? declarationOf(catalog, stored);
+  const kept = around.filter(({ name }) => name !== place.name);
+  const views = isSame(input, place, [...around, ...filtered]) ? filtered : [];
+  if (views !== filtered && !isSame(input, place, around)) throw ofFile(place);
+  const edited: Edited = { path: place.path, table: declared, shown: columnsShown(catalog, stored) };
+  const update = (table: ManifestTable | undefined, others: readonly ManifestTable[] = views): Step => {
+    if (table === undefined) return { kind: "nothing" };
+    checkReads(place.path, table, edited.shown);
+    const manifest = manifestOf(input, [...kept, table, ...others]);
+    return { kind: "apply", target: place.target, manifest, replaced: [], of: "known" };
+  };
+  switch (change.change) {
+    case "add_columns":
+      return update(addColumns(edited, change));
+    case "add_index":
+      return update(addIndex(edited, change));
+    case "drop_index":
+      return update(dropIndex(edited, change));
+    case "drop_columns": {
+      const dropped = dropColumns(edited, change);
+      const declaredOver = over.map((one) => declarationOf(catalog, one));
+      const gone = new Set(change.columns);
+      for (const column of change.columns) {
+        const remaining = {
+          ...declared,
+          columns: declared.columns.filter(({ name }) => !gone.has(name) || name === column),
+        };
+        const readers = [
+          ...readersOf(column, remaining, declaredOver),
+          ...queriesOver(catalog, stored.table, isStoredAs(stored, column)),
+        ];
+        refuseDependents(`Column '${column}' of ${place.path}`, readers, "Drop or change these first.");
+      }
+      const without = views.map((view) => withoutColumns(view, gone));
+      return update(dropped, without);
+    }
+    case "rename_column": {
+      const { table, views: renamedViews } = renameColumn(edited, views, change);
+      const readers = queriesOver(catalog, stored.table, isStoredAs(stored, change.column));
+      const hint = "Rename it in the application's file, and update the tables: cli schema update";
+      refuseDependents(`Column '${change.column}' of ${place.path}`, readers, hint);
+      return update(table, renamedViews);
+    }
+  }
+}
+
+/** Whether a column of a query is a column of a table or view, which has it under a longer name. */
+function isStoredAs({ view }: Stored, column: string): (name: string) => boolean {
+  return (name) => name === (view === undefined ? column : `${view.name}.${column}`);
+}
+
+function withoutColumns(view: ManifestTable, gone: ReadonlySet<string>): ManifestTable {
+  const shown = view.view?.columns;
+  if (view.view === undefined || shown == null) return view;
+  return { ...view, view: { ...view.view, columns: shown.filter((name) => !gone.has(name)) } };
+}
+
+/** Whether declarations made of the catalog declare what it has. Values of previous code do not count. */
+function isSame({ catalog, ...input }: ChangeInput, { target }: Place, tables: readonly ManifestTable[]): boolean {
+  const manifest = manifestOf({ ...input, catalog }, tables);
+  const { operations, views } = planSchema({ manifest, catalog, target });
+  const isStale = (operation: (typeof operations)[number]): boolean =>
+    operation.kind === "alter_column" && operation.changes.every((change) => change === "stale");
+  return views.length === 0 && operations.every(isStale);
+}
+
+function ofFile({ path, target }: Place): Error {
+  return appError("schema_unsupported", {
+    detail: `${path} has columns that only its application file declares, so its columns and indexes change there.`,
+    hint: `Change the file, then: cli schema update app.py ${target}`,
+    meta: { table: path },
+  });
+}
+
+/** Expressions read columns of the table, and of the base of a view. @throws column_not_found, invalid_request,
+ *  invalid_name */
+function checkReads(path: string, table: ManifestTable, shown: readonly string[]): void {
+  const parsed = tableSchema.safeParse(table);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw wrongName(parsed.error) ?? appError("invalid_request", { detail: `${path}: ${issue?.message}.` });
+  }
+  const made = table.view?.iterator?.outputs.map(({ name }) => name) ?? [];
+  const own = [...table.columns, ...(table.unstored ?? [])];
+  const names = new Set([...shown, "pos", ...made, ...own.map(({ name }) => name)]);
+  const { filter, iterator } = table.view ?? {};
+  const calls = [...(iterator?.args ?? []), ...Object.values(iterator?.kwargs ?? {})];
+  const exprs = [
+    ...own.flatMap(({ computed }) => (computed === null ? [] : [computed.expr])),
+    ...(filter == null ? [] : [filter.expr]),
+    ...calls,
+  ];
+  const read = exprs.flatMap(referencedColumns);
+  const indexed = table.indexes.flatMap(({ columns }) => columns);
+  const missing = [...read, ...indexed, ...table.primary_key].find((name) => !names.has(name));
+  if (missing === undefined) return;
+  throw appError("column_not_found", {
+    detail: `${path} has no column '${missing}'.`,
+    hint: `Its columns are: ${[...names].filter((name) => name !== "pos" || made.length > 0).join(", ")}`,
+    meta: { table: path, column: missing },
+  });
+}
+
+/** The ids of queries that new columns call, which only a file can declare. */
+export function queriesIn({ change }: Pick<ChangeInput, "change">): readonly string[] {
+  const created = change.change === "create_table" ? change.definition.columns : [];
+  const columns = change.change === "add_columns" ? change.columns : created;
+  return columns.flatMap(({ computed }) => (computed === null ? [] : queriesOf(computed.expr)));
+}
+
+function refuseUsed(input: ChangeInput, path: string, stored: Stored): void {
+  const views = viewsOver(input.catalog, stored).map((one) => `the view '${nameOf(one)}'`);
+  const queries = stored.view === undefined ? queriesOver(input.catalog, stored.table) : [];
+  refuseDependents(path, [...views, ...queries], `Drop these first. With its views: cli drop ${path} --cascade`);
+}
+
+function dropTable(input: ChangeInput, change: Of<"drop_table">): Step {
+  const place = placeOf(input, change.table);
+  if (change.if_not_exists === "ignore" && findStored(input.catalog, place.folder, place.name) === undefined) {
+    return { kind: "nothing" };
+  }
+  const stored = requireStored(input.catalog, place.parsed);
+  if (!change.force) refuseUsed(input, place.path, stored);
+  const dropped = [...viewsOver(input.catalog, stored), stored];
+  refuseReadFromOutside(input, place.path, dropped);
+  return { kind: "drop", dropped, folders: [] };
+}
+
+/** Queries of columns that stay cannot lose their tables. @throws has_dependents */
+function refuseReadFromOutside({ catalog }: ChangeInput, path: string, dropped: readonly Stored[]): void {
+  const gone = new Set(dropped.flatMap(({ table, view }) => (view === undefined ? [table.id] : [])));
+  const staying = { ...catalog, tables: catalog.tables.filter(({ id }) => !gone.has(id)) };
+  const readers = dropped.flatMap(({ table, view }) => (view === undefined ? queriesOver(staying, table) : []));
+  refuseDependents(path, readers, "Drop these columns first.");
+}
+
+function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
+  const { catalog } = input;
+  const place = placeOf(input, change.table);
+  const to = placeOf(input, change.to);
+  const stored = requireStored(input.catalog, place.parsed);
+  if (place.path === to.path) return { kind: "nothing" };
+  if (findStored(catalog, to.folder, to.name) !== undefined) throw tableExists(to);
+  const queries = stored.view === undefined ? queriesOver(catalog, stored.table) : [];
+  refuseDependents(place.path, queries, "Drop these columns first, or rename the table in the application's file.");
+  const over = viewsOver(catalog, stored);
+  if (place.folder !== to.folder) {
+    const views = over.map((one) => `the view '${nameOf(one)}'`);
+    refuseDependents(place.path, views, "A view and its base are in the same folder. Drop the views first.");
+    const base = below(catalog, stored);
+    if (base !== undefined) {
+      throw appError("has_dependents", {
+        detail: `${place.path} is a view of '${nameOf(base)}', which is in the same folder. Nothing was changed.`,
+        hint: `Give it another name there: cli rename ${place.path} ${to.name}`,
+        meta: { table: place.path },
+      });
+    }
+    return { kind: "move", table: stored.table, to: { folder: to.folder, name: to.name } };
+  }
+  // Views over a table follow its new name. Those over a view have it in their declarations.
+  const filtered = stored.view === undefined ? [] : over.filter(({ view }) => view !== undefined);
+  const around = [...declarationsAround(catalog, stored), ...filtered.map((one) => declarationOf(catalog, one))];
+  if (!isSame(input, place, around)) throw ofFile(place);
+  const tables = around.map((one): ManifestTable => {
+    if (one.name === place.name) return { ...one, name: to.name, renamed_from: place.name };
+    return one.view?.base === place.name ? { ...one, view: { ...one.view, base: to.name } } : one;
+  });
+  return { kind: "apply", target: place.target, manifest: manifestOf(input, tables), replaced: [], of: "known" };
+}
+
+/** @throws invalid_target */
+function folderOf({ database }: ChangeInput, text: string): { readonly path: string; readonly folder: string } {
+  const { text: path } = parseTarget(`${database}/${text}`);
+  return { path, folder: folderSchema(path) };
+}
+
+function isIn(folder: string, name: string): boolean {
+  return name === folder || name.startsWith(`${folder}/`);
+}
+
+function createFolder(input: ChangeInput, { folder: text, if_exists: ifExists }: Of<"create_folder">): Step {
+  const { folder, path } = folderOf(input, text);
+  if (!input.folders.some((name) => isIn(folder, name))) return { kind: "create_folder", folder };
+  if (ifExists !== "error") return { kind: "nothing" };
+  throw appError("folder_exists", {
+    detail: `The folder ${path} exists already.`,
+    hint: `List its tables: cli ls ${path}`,
+    meta: { folder: path },
+  });
+}
+
+function dropFolder(input: ChangeInput, change: Of<"drop_folder">): Step {
+  const { catalog, folders } = input;
+  const { folder, path } = folderOf(input, change.folder);
+  const inside = folders.filter((name) => isIn(folder, name));
+  if (inside.length === 0 && change.if_not_exists === "ignore") return { kind: "nothing" };
+  if (inside.length === 0) {
+    throw appError("folder_not_found", {
+      detail: `The folder ${path} does not exist.`,
+      hint: folders.length === 0 ? "The database has no folder." : `Its folders are: ${folders.join(", ")}`,
+      meta: { folder: path },
+    });
+  }
+  const views = catalog.views.filter((view) => isIn(folder, view.folder)).toReversed();
+  const tables = catalog.tables.filter((table) => isIn(folder, table.folder));
+  const dropped: Stored[] = [
+    ...views.flatMap(({ folder: of, name }) => findStored(catalog, of, name) ?? []),
+    ...tables.map((table): Stored => ({ table })),
+  ];
+  if (!change.force) {
+    const content = dropped.map((one) => `'${(one.view ?? one.table).folder}/${nameOf(one)}'`);
+    const below = inside.filter((name) => name !== folder).map((name) => `the folder '${name}'`);
+    refuseDependents(`The folder ${path}`, [...content, ...below], `With its content: cli drop-dir ${path} -r`);
+  }
+  return { kind: "drop", dropped, folders: inside };
+}

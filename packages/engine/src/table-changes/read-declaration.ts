@@ -1,0 +1,293 @@
+import { appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
+import type { ManifestColumn, ManifestIndex, ManifestTable } from "@appdb/contract/manifest";
+import type { TablePath } from "@appdb/contract/names";
+import type { ManifestIterator } from "@appdb/contract/views";
+import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import { guardOf } from "../catalog/guards.ts";
+import { retiredIndexes } from "../catalog/hidden-columns.ts";
+import { columnsIn, isIndexable } from "../catalog/operations.ts";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { isShadow } from "../catalog/shadow-columns.ts";
+import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
+import { madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
+import { folderSchema } from "../target.ts";
+import { BASE_ROW } from "../views/lower-iterators.ts";
+
+/**
+ * The declarations of tables and views, made of the catalog: what a file with them would declare. An update of that file
+ * changes nothing. Columns that a file declares as unstored are not in the catalog.
+ */
+
+/** Messages about declarations name this place. */
+const SOURCE = { file: "database", line: 1 };
+
+/** A declared table or view by its stored one. */
+export type Stored =
+  | { readonly table: CatalogTable; readonly view?: undefined }
+  | { readonly table: CatalogTable; readonly view: CatalogView };
+
+/** Finds a table or view. */
+export function findStored({ tables, views }: Catalog, folder: string, name: string): Stored | undefined {
+  const table = tables.find((one) => one.folder === folder && one.name === name);
+  if (table !== undefined) return { table };
+  const view = views.find((one) => one.folder === folder && one.name === name);
+  const of = view === undefined ? undefined : tables.find(({ id }) => id === view.table_id);
+  return view === undefined || of === undefined ? undefined : { table: of, view };
+}
+
+/** @throws table_not_found */
+export function requireStored(catalog: Catalog, { table, target, text }: TablePath): Stored {
+  const found = findStored(catalog, folderSchema(target.text), table);
+  if (found !== undefined) return found;
+  throw appError("table_not_found", {
+    detail: `Table ${text} does not exist.`,
+    hint: `List the tables: cli ls ${target.text}`,
+    meta: { table: text },
+  });
+}
+
+/** The table that makes the rows of an iterator view. */
+export function makerOf({ tables }: Catalog, { folder, rows_of: rowsOf }: CatalogTable): CatalogTable | undefined {
+  return rowsOf == null ? undefined : tables.find((one) => one.folder === folder && one.name === rowsOf.table);
+}
+
+/** Declares a table, or a view of any kind. */
+export function declarationOf(catalog: Catalog, { table, view }: Stored): ManifestTable {
+  if (view !== undefined) return declareView(catalog, table, view);
+  const maker = makerOf(catalog, table);
+  return maker === undefined ? declareTable(table) : declareIteratorView(table, maker);
+}
+
+function declareTable(table: CatalogTable): ManifestTable {
+  const { comment, custom_metadata: customMetadata, has_default_idxs: hasDefaults, model, name } = table;
+  const columns = table.columns.filter((column) => isOwn(column.name) && !isShadow(column)).map(declareColumn);
+  return {
+    name,
+    model,
+    comment,
+    custom_metadata: customMetadata,
+    columns,
+    primary_key: [...table.primary_key],
+    indexes: ownIndexes(table).filter((index) => !isDefault(index, hasDefaults ? columns : [])),
+    has_default_idxs: hasDefaults,
+    renamed_from: table.renamed_from ?? null,
+    source: SOURCE,
+  };
+}
+
+/** Columns of views have a dot in their names. */
+function isOwn(name: string): boolean {
+  return !name.includes(".");
+}
+
+function declareColumn({ id: _id, state: _state, ...column }: CatalogColumn): ManifestColumn {
+  const { computed, default: defaultValue, is_hidden: isHidden } = column;
+  return {
+    name: column.name,
+    type: column.type,
+    nullable: column.nullable,
+    primary_key: column.primary_key,
+    computed: computed === null ? null : { text: computed.text, expr: computed.expr },
+    ...(defaultValue == null ? {} : { default: defaultValue }),
+    comment: column.comment,
+    custom_metadata: column.custom_metadata,
+    renamed_from: column.renamed_from ?? null,
+    ...(isHidden === true ? { is_hidden: true } : {}),
+    source: SOURCE,
+  };
+}
+
+function usedIndexes({ indexes }: CatalogTable): readonly CatalogIndex[] {
+  const retired = retiredIndexes(indexes);
+  return indexes.filter(({ id }) => !retired.has(id));
+}
+
+function ownIndexes(table: CatalogTable): ManifestIndex[] {
+  return usedIndexes(table)
+    .filter(({ columns, name }) => isOwn(name ?? "") && columns.every(isOwn) && !columns.includes(BASE_ROW))
+    .filter((index) => columnsIn(index).every(isOwn))
+    .map((index) => declareIndex(index, (name) => name));
+}
+
+function declareIndex(
+  { columns, embedding, kind, name }: CatalogIndex,
+  nameOf: (name: string) => string,
+): ManifestIndex {
+  const common = { name, columns: columns.map(nameOf), source: SOURCE };
+  if (kind === "btree" || embedding == null) return { kind: "btree", ...common };
+  const { dimensions, embeds, metric, precision, values } = embedding;
+  return {
+    kind: "embedding",
+    ...common,
+    values: values === null ? null : nameOf(values),
+    metric,
+    precision,
+    dimensions,
+    ...(embeds == null ? {} : { embeds: { ...embeds } }),
+  };
+}
+
+/** An index that has_default_idxs declares. */
+export function isDefault(index: ManifestIndex, columns: readonly ManifestColumn[]): boolean {
+  if (index.kind !== "btree" || index.name !== null || index.columns.length !== 1) return false;
+  return columns.some((column) => column.name === index.columns[0] && isIndexable(column));
+}
+
+/** An index for people: its name, or what it is over. */
+export function labelOfIndex({ columns, kind, name }: ManifestIndex): string {
+  return name === null ? `${kind} over (${columns.join(", ")})` : `'${name}'`;
+}
+
+/** Names of the columns that a base shows, by their names in the table with its rows. */
+function shownBy(catalog: Catalog, { table, view }: Stored): ReadonlyMap<string, string> {
+  if (view === undefined) {
+    const shown = table.columns.filter(({ is_hidden: isHidden, name }) => isHidden !== true && isOwn(name));
+    return new Map([...carriedBy(catalog, table), ...shown.map(({ name }): [string, string] => [name, name])]);
+  }
+  const base = findStored(catalog, view.folder, view.definition.base);
+  return new Map([
+    ...(base === undefined ? [] : shownBy(catalog, base)),
+    ...view.definition.columns.flatMap(({ column, name, up }): [string, string][] =>
+      up === undefined ? [[column, name]] : [],
+    ),
+  ]);
+}
+
+/** The hidden copies of columns of the base in the rows of an iterator view. */
+function carriedBy(catalog: Catalog, table: CatalogTable): readonly [string, string][] {
+  if (makerOf(catalog, table) === undefined) return [];
+  return table.columns.flatMap(({ computed, name }): [string, string][] =>
+    isOwn(name) || computed !== null ? [] : [[name, name.slice(name.indexOf(".") + 1)]],
+  );
+}
+
+function declareView(catalog: Catalog, table: CatalogTable, view: CatalogView): ManifestTable {
+  const { columns, filter, member } = view.definition;
+  const base = findStored(catalog, view.folder, view.definition.base);
+  const above = base?.view?.definition.member ?? null;
+  const inherited = base === undefined ? new Map<string, string>() : shownBy(catalog, base);
+  const own = columns.flatMap(({ column, name, up }) => {
+    const stored = table.columns.find((one) => one.name === column);
+    return up !== undefined || stored === undefined || column !== viewColumnName(view.name, name)
+      ? []
+      : [{ name, stored }];
+  });
+  const indexes = usedIndexes(table).filter((index) => isOfView(index, view.name));
+  const vectors = indexes.flatMap(({ embedding }) => {
+    const stored = table.columns.find((one) => one.name === embedding?.values);
+    return stored === undefined ? [] : [{ name: stored.name.slice(view.name.length + 1), stored }];
+  });
+  const names = new Map([
+    ...inherited,
+    ...[...own, ...vectors].map(({ name, stored }) => [stored.name, name] as const),
+  ]);
+  const nameOf = (name: string): string => names.get(name) ?? name;
+  const place = ({ name, stored }: (typeof own)[number], isHidden: boolean): ManifestColumn => {
+    const { computed } = stored;
+    const value = computed === null || member === null ? computed?.expr : guardOf(computed.expr).value;
+    const { is_hidden: _isHidden, ...column } = declareColumn(stored);
+    return {
+      ...column,
+      name,
+      computed:
+        computed === null || value === undefined ? null : { text: computed.text, expr: renameInExpr(value, names) },
+      renamed_from: null,
+      ...(isHidden ? { is_hidden: true } : {}),
+    };
+  };
+  const ownNames = new Set(own.map(({ stored }) => stored.name));
+  const shown = columns.filter(({ column, up }) => up !== undefined || !ownNames.has(column)).map(({ name }) => name);
+  return {
+    name: view.name,
+    model: view.model,
+    comment: view.comment,
+    custom_metadata: view.custom_metadata,
+    columns: [...own.map((one) => place(one, false)), ...vectors.map((one) => place(one, true))],
+    view: {
+      base: view.definition.base,
+      filter: filter === null ? null : { text: filter, expr: renameInExpr(filterOf(view, table, above), inherited) },
+      columns: base === undefined || showsAll(catalog, base, shown) ? null : shown,
+    },
+    primary_key: [],
+    indexes: indexes.map((index) => {
+      const declared = declareIndex(index, nameOf);
+      return { ...declared, name: index.name === null ? null : index.name.slice(view.name.length + 1) };
+    }),
+    has_default_idxs: false,
+    renamed_from: view.renamed_from,
+    source: SOURCE,
+  };
+}
+
+function isOfView(index: CatalogIndex, view: string): boolean {
+  const isIn = (name: string): boolean => name.startsWith(`${view}.`);
+  return index.name === null ? columnsIn(index).some(isIn) : isIn(index.name);
+}
+
+/** The declared condition over columns of the table, without that of the base. */
+function filterOf({ definition: { member }, name }: CatalogView, table: CatalogTable, above: Expr | null): Expr {
+  const column = table.columns.find((one) => one.name === viewColumnName(name, null));
+  if (column?.computed != null) return above === null ? column.computed.expr : guardOf(column.computed.expr).value;
+  if (member === null) throw new TypeError(`The view ${name} has a condition and no expression of it.`);
+  const [, own] = above !== null && member.node === "call" && member.fn === "op.and" ? member.args : [];
+  return own ?? member;
+}
+
+/** Whether a view shows all columns of its base. */
+function showsAll(catalog: Catalog, base: Stored, shown: readonly string[]): boolean {
+  return columnsShown(catalog, base).every((name) => shown.includes(name));
+}
+
+/** Names of the columns that a table or view shows, those of its bases first. */
+export function columnsShown(catalog: Catalog, { table, view }: Stored): readonly string[] {
+  if (view !== undefined) return view.definition.columns.map(({ name }) => name);
+  const maker = makerOf(catalog, table);
+  const own = table.columns.filter(({ is_hidden: isHidden, name }) => isHidden !== true && isOwn(name));
+  const above = maker === undefined ? [] : columnsShown(catalog, { table: maker });
+  return [...new Set([...above, ...own.map(({ name }) => name)])];
+}
+
+function declareIteratorView(table: CatalogTable, maker: CatalogTable): ManifestTable {
+  const { computed } = maker.columns.find(({ name }) => name === table.rows_of?.column) ?? {};
+  const made = computed == null ? undefined : madeRowsIn(computed.expr);
+  if (computed == null || made === undefined) throw new TypeError(`Nothing makes the rows of ${table.name}.`);
+  const given = new Set([BASE_ROW, "pos", ...made.outputs.map(({ name }) => name)]);
+  const selected: string[] = [];
+  const plain = declareTable({ ...table, columns: table.columns.filter(({ name }) => !given.has(name)) });
+  const columns = plain.columns.map((column): ManifestColumn => {
+    const own = made.computed.find(({ name, is_own: isOwnColumn }) => name === column.name && !isOwnColumn);
+    if (column.computed !== null || own === undefined) return column;
+    const expr = ofMadeRow(own.expr, (name) => name);
+    if (JSON.stringify(expr) === JSON.stringify(own.expr)) selected.push(column.name);
+    return { ...column, computed: { text: column.name, expr } };
+  });
+  const ifColumn = maker.columns.find(({ name }) => name === conditionColumn(table.name))?.computed;
+  const { member } = guardOf(computed.expr);
+  const condition = ifColumn ?? (member === null ? null : { text: "", expr: member });
+  return {
+    ...plain,
+    columns,
+    view: {
+      base: maker.name,
+      filter: condition === null ? null : { text: condition.text, expr: condition.expr },
+      columns: null,
+      ...(selected.length === 0 ? {} : { selected }),
+      iterator: iteratorOf(made, table.rows_of?.text ?? ""),
+    },
+    indexes: ownIndexes(table).filter((index) => !isDefault(index, table.has_default_idxs ? plain.columns : [])),
+  };
+}
+
+function iteratorOf({ call, outputs }: NonNullable<ReturnType<typeof madeRowsIn>>, text: string): ManifestIterator {
+  if (call.node !== "udf" && call.node !== "call") throw new TypeError("Rows are made by a call.");
+  const isUdf = call.node === "udf";
+  return {
+    fn: isUdf ? call.function : call.fn,
+    is_udf: isUdf,
+    args: [...call.args],
+    kwargs: call.kwargs,
+    text,
+    outputs: outputs.map((output) => ({ ...output, is_stored: true })),
+  };
+}

@@ -1,0 +1,246 @@
+"""Changes of definitions: tables, views, columns, indexes."""
+
+import sys
+from copy import copy
+
+from appdb.appfile.collect import callers, column_document, hidden_document, table_document
+from appdb.client.code import request_code
+from appdb.client.progress import Progress
+from appdb.declare.body import Body
+from appdb.declare.declared import Column
+from appdb.declare.errors import AppFileError, Error, later
+from appdb.declare.indexes import BtreeIndex, EmbeddingIndex, declare_indexes
+from appdb.declare.model import Table as Declarations
+from appdb.declare.names import check_column_name, check_index_name
+from appdb.declare.views import fill_body, inherited_columns, take_iterator, view_over
+from appdb.expressions.expr import Expr
+
+_EXISTS = ("error", "ignore", "replace")
+
+
+def if_exists_of(value):
+    """Checks if_exists=. Raises Error."""
+    if value == "replace_force":
+        return "replace"
+    if value not in _EXISTS:
+        raise Error(f"if_exists= is 'error', 'ignore' or 'replace', not {value!r}.", "Leave it out for 'error'.")
+    return value
+
+
+def if_not_exists_of(value):
+    """Checks if_not_exists=. Raises Error."""
+    if value not in ("error", "ignore"):
+        raise Error(f"if_not_exists= is 'error' or 'ignore', not {value!r}.", "Leave it out for 'error'.")
+    return value
+
+
+def declare(name, schema, options, base=None, iterator=None):
+    """The declarations of a new table, or of a view over `base`: a Table or a query over one. Raises AppFileError."""
+    place = _place()
+    declared = Declarations(name, {"name": name, **options}, place)
+    if base is not None:
+        query = base if hasattr(base, "_models") else None
+        model = query._models[0] if query is not None else base
+        declared.view = view_over(name, model.__appdb_table__, query)
+        declared.inherited = inherited_columns(declared)
+        if iterator is not None:
+            take_iterator(name, declared, iterator)
+    body = Body(declared, name, sys._getframe())
+    if base is not None:
+        fill_body(declared, body)
+    _declare_columns(body, schema, place)
+    declared.columns = {**declared.inherited, **body.columns}
+    if not declared.columns:
+        raise AppFileError(f"The table {name} has no column.", 'Write create_table(path, {"title": db.String})')
+    return declared
+
+
+def create(database, path, declared, if_exists, on_error="abort"):
+    """Creates a declared table or view. Returns whether it was created."""
+    code, documents = request_code(database.is_local, callers([declared], []))
+    change = {
+        "change": "create_table",
+        "table": path,
+        "definition": _definition(declared, path, code),
+        "if_exists": if_exists_of(if_exists),
+    }
+    return bool(_change(database, change, path, documents, on_error)["tables"])
+
+
+def _definition(declared, path, code):
+    document = table_document(declared, code.places)
+    document["name"] = path.rpartition("/")[2]
+    if declared.view is not None:
+        base, _, name = document["view"]["base"].rpartition("/")
+        if base == path.rpartition("/")[0]:
+            document["view"]["base"] = name
+    return document
+
+
+def add_columns(table, columns, if_exists, verb):
+    """Adds columns of all kinds and fills the computed ones."""
+    if not isinstance(columns, dict) or not columns:
+        raise Error(f"{verb}() names no column.", f"Write {table._name}.{verb}(stars=db.Int | None)")
+    return _add(table, columns, if_exists, "abort")
+
+
+def add_computed_column(table, column, if_exists, on_error, options):
+    """Adds a computed column and fills it."""
+    if len(column) != 1:
+        raise Error(
+            f"add_computed_column() adds one column, not {len(column)}.",
+            f"Write {table._name}.add_computed_column(loud=upper({table._name}.title))",
+        )
+    ((name, value),) = column.items()
+    if options["stored"] is False:
+        raise later("add_computed_column(stored=False)", "Leave stored= out, or declare the column in an application file.")
+    if not isinstance(value, (Expr, Column)):
+        raise Error(
+            f"add_computed_column({name}=) takes an expression, not {value!r:.60}.",
+            f"Compute it from columns: {name}=upper({table._name}.title). For a column without a value, write add_column().",
+        )
+    if options["destination"] is not None:
+        value = Column(value=value, destination=options["destination"])
+    return _add(table, {name: value}, if_exists, on_error)
+
+
+def _add(table, columns, if_exists, on_error):
+    from appdb.client.writing import UpdateStatus
+
+    declared = table.__appdb_table__
+    body = Body(declared, declared.model, sys._getframe())
+    _declare_columns(body, columns, _place())
+    made = list(body.columns.values())
+    calls = [(f"column '{column.name}'", column.value) for column in made]
+    database = table.__appdb_database__
+    code, documents = request_code(database.is_local, calls)
+    change = {
+        "change": "add_columns",
+        "table": declared.path,
+        "columns": [column_document(column, code.places) for column in made],
+        "if_exists": if_exists_of(if_exists),
+    }
+    plan = _change(database, change, table.path, documents, on_error)
+    database.refresh(declared)
+    is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
+    failed = sum(one["error_count"] for one in plan["tables"]) if is_filled else 0
+    return UpdateStatus("filled", table.count() if is_filled else 0, failed)
+
+
+def drop_column(table, column, if_not_exists):
+    """Drops a column."""
+    change = {
+        "change": "drop_columns",
+        "columns": [_column_name(table, column)],
+        "if_not_exists": if_not_exists_of(if_not_exists),
+    }
+    _change_table(table, change)
+
+
+def rename_column(table, old, new):
+    """Renames a column."""
+    _change_table(table, {"change": "rename_column", "column": _column_name(table, old), "to": check_column_name(new)})
+
+
+def add_embedding_index(table, column, name, if_exists, options):
+    """Adds an embedding index, and the column with its vectors."""
+    index = EmbeddingIndex(_column_name(table, column), name=name, **options)
+    _add_index(table, index, if_exists)
+
+
+def add_btree_index(table, columns, name, if_exists):
+    """Adds a B-tree index."""
+    _add_index(table, BtreeIndex(*(_column_name(table, column) for column in columns), name=name), if_exists)
+
+
+def drop_index(table, column, name, if_not_exists):
+    """Drops an index."""
+    if (column is None) == (name is None):
+        raise Error("drop_index() takes idx_name= or column=.", f'Write {table._name}.drop_index(idx_name="by_title")')
+    change = {
+        "change": "drop_index",
+        "index": None if name is None else check_index_name(name),
+        "column": None if column is None else _column_name(table, column),
+        "if_not_exists": if_not_exists_of(if_not_exists),
+    }
+    _change_table(table, change)
+
+
+def _add_index(table, index, if_exists):
+    declared = table.__appdb_table__
+    scratch = copy(declared)
+    scratch.hidden = dict(declared.hidden)
+    replaced = if_exists_of(if_exists) != "error"
+    columns = tuple(index.columns)
+    scratch.indexes = [one for one in declared.indexes if not (replaced and _is_same_index(one, index.name, columns))]
+    declare_indexes(scratch, [index])
+    made = scratch.indexes[-1]
+    hidden = [column for name, column in scratch.hidden.items() if name not in declared.hidden]
+    calls = [("an embedding index", column.value) for column in hidden]
+    calls += [("an embedding index", value) for value in getattr(made, "embeds", {}).values()]
+    database = table.__appdb_database__
+    code, documents = request_code(database.is_local, calls)
+    change = {
+        "change": "add_index",
+        "table": declared.path,
+        "index": made.document(code.places),
+        "columns": [hidden_document(column, code.places) for column in hidden],
+        "if_exists": if_exists,
+    }
+    _change(database, change, table.path, documents)
+    database.refresh(declared)
+
+
+def _is_same_index(index, name, columns):
+    return index.name == name if name is not None else index.columns == columns
+
+
+def _change_table(table, change):
+    database, declared = table.__appdb_database__, table.__appdb_table__
+    _change(database, {**change, "table": declared.path}, table.path)
+    database.refresh(declared)
+
+
+def _change(database, change, path, code=None, on_error="abort"):
+    progress = Progress(f"{change['change'].replace('_', ' ')} {path}")
+    plan = database.change(
+        change, code, on_error, progress=lambda line: progress.at(line["rows_done"], line["rows_total"])
+    )
+    progress.end()
+    return plan
+
+
+def _declare_columns(body, schema, place):
+    for name, value in schema.items():
+        if isinstance(value, dict) and value and set(value) <= _OPTIONS:
+            value = Column(**value)
+        if isinstance(value, (Expr, Column)):
+            body._assign(name, value, place)
+        elif isinstance(value, (str, int, float, dict, list)):
+            raise AppFileError(
+                f"Column '{name}' is {value!r:.60}, not a type.", f'Write {{"{name}": db.String}}, or another type.'
+            )
+        else:
+            body.annotate(name, value, place, sys._getframe())
+
+
+_OPTIONS = {"type", "value", "primary_key", "stored", "media_validation", "destination", "custom_metadata", "comment", "default"}
+
+
+def _column_name(table, column):
+    name = column if isinstance(column, str) else getattr(column, "_name", None)
+    if not isinstance(name, str):
+        raise Error(f"{column!r:.60} is not a column.", f'Write the name of a column of {table._name}: "title"')
+    return name.lower()
+
+
+def _place():
+    """(file, line) of the program's call."""
+    from appdb._folder import LIBRARY_FOLDER
+
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY_FOLDER):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+

@@ -1,0 +1,115 @@
+"""What a request says of the program's code: its functions, and for a local database how to run them."""
+
+import os
+import sys
+
+from appdb._folder import LIBRARY_FOLDER
+from appdb.appfile.collect import project_modules
+from appdb.appfile.sources import Places
+from appdb.declare.errors import Error
+from appdb.udfs.called import called_functions, function_documents, pool_documents
+
+#: Variables that functions do not see: those of the program alone, and credentials for the control plane.
+_OWN = (
+    *("PYTHONHOME", "PYTHONSTARTUP", "PYTHONINSPECT", "__PYVENV_LAUNCHER__"),
+    *("SERVICE_API_KEY", "SERVICE_LOCAL_DATABASE_URL", "SERVICE_DATABASE_URL", "SERVICE_TOKEN"),
+)
+
+
+class Code:
+    """The project of the program: its root, and the places of its files."""
+
+    def __init__(self, functions=()):
+        self.root = os.path.realpath(_root(functions))
+        self.places = Places(self.root)
+
+    def documents(self, functions):
+        """The `functions` and `resource_pools` of a request."""
+        if not functions:
+            return {"functions": [], "resource_pools": []}
+        modules = project_modules(self.root)
+        return {
+            "functions": function_documents(functions, self.places, modules),
+            "resource_pools": pool_documents(functions),
+        }
+
+    def runtime(self):
+        """How the daemon runs the functions: this Python, from the root of the project."""
+        return {
+            "python": sys.executable,
+            "python_source": "the program that uses the library",
+            "project_root": self.root,
+            "library_paths": _library_paths(),
+            "env": {name: value for name, value in os.environ.items() if name not in _OWN},
+        }
+
+
+def request_code(is_local, callers):
+    """The code of a request, for `(place, expression or None)` pairs: (Code, its part of the request).
+
+    Raises Error for functions that no other process can import.
+    """
+    functions = called_functions(callers)
+    code = Code(functions.values())
+    return code, {**code.documents(functions), "runtime": code.runtime() if is_local else None}
+
+
+def _library_paths():
+    import msgpack
+
+    found = [os.path.dirname(LIBRARY_FOLDER.rstrip(os.sep)), os.path.dirname(os.path.dirname(msgpack.__file__))]
+    return list(dict.fromkeys(os.path.realpath(path) for path in found))
+
+
+def _root(functions):
+    """The folder from which the program imports the functions; without any, that of the project or the current one."""
+    roots = {}
+    for function in functions:
+        module = sys.modules.get(function.owner.__module__)
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not _is_installed(file):
+            roots.setdefault(_import_folder(module.__name__, os.path.realpath(file)), function.owner)
+    if len(roots) > 1:
+        named = " and ".join(f"{owner.__module__} ({folder})" for folder, owner in roots.items())
+        raise Error(
+            f"The functions are in modules of several folders: {named}.",
+            "Put them into one project, and start the program from its root.",
+            "app_outside_project",
+        )
+    return next(iter(roots), None) or _project() or os.getcwd()
+
+
+def _is_installed(file):
+    parts = file.split(os.sep)
+    return "site-packages" in parts or "dist-packages" in parts or file.startswith(LIBRARY_FOLDER)
+
+
+def _import_folder(name, file):
+    folder = os.path.dirname(file)
+    levels = name.count(".") + (os.path.basename(file) == "__init__.py")
+    for _ in range(levels):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _project():
+    folder = os.getcwd()
+    while True:
+        if os.path.exists(os.path.join(folder, "service.toml")):
+            return folder
+        if _configures(os.path.join(folder, "pyproject.toml")):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _configures(pyproject):
+    import tomllib
+
+    try:
+        with open(pyproject, "rb") as file:
+            return "service" in tomllib.load(file).get("tool", {})
+    except (OSError, ValueError):
+        return False

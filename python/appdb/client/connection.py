@@ -1,0 +1,228 @@
+"""Requests to a server: connections that stay open, streams in both directions, and problems as errors."""
+
+import http.client
+import json
+import select
+import socket
+import threading
+import urllib.parse
+
+from appdb import __version__
+from appdb.client.errors import UnavailableError, error_of, read_problem
+from appdb.client.servers import SERVER_VERSION_HEADER, not_running
+from appdb.declare.errors import Error
+
+_CONNECT_S = 10
+#: Idle connections that are kept for the next request.
+_KEPT = 4
+#: Maximum size of a problem document.
+_PROBLEM_BYTES = 1 << 20
+_BLOCK = 1 << 16
+
+
+class Connection:
+    """The connections to the server that `find` gives. Threads may share it."""
+
+    def __init__(self, find):
+        self._find = find
+        self._lock = threading.Lock()
+        self._idle = []  # (server, connection)
+
+    def call(self, method, path, document=None, query=None, headers=None):
+        """Sends a JSON document and returns the one of the response. Raises Error."""
+        body = None if document is None else json.dumps(document, allow_nan=False).encode()
+        with self.send(method, path, body, query, {"content-type": "application/json", **(headers or {})}) as answer:
+            return answer.json()
+
+    def events(self, path, document, progress=None):
+        """Sends a document, calls `progress` for each progress line, and returns the last line. Raises Error."""
+        body = json.dumps(document, allow_nan=False).encode()
+        with self.send("POST", path, body, None, {"content-type": "application/json"}) as answer:
+            for line in answer.lines():
+                if line.get("event") == "progress":
+                    if progress is not None:
+                        progress(line)
+                elif line.get("event") == "error":
+                    raise error_of(line.get("problem"))
+                elif line.get("event") == "done":
+                    return line
+        raise UnavailableError(
+            "The connection ended before the change did: the server stopped or restarted.",
+            "Look whether it was made, and run it again if not.",
+            "server_failed",
+        )
+
+    def send(self, method, path, body=None, query=None, headers=None):
+        """Sends a request and returns its streamed Answer, which must be closed. Raises Error for a problem.
+
+        `path` is below the data routes of the database; one that begins with `//` is a path of the server. `body` is
+        bytes, or an iterator of bytes, which is sent as it is made.
+        """
+        server = self._find()
+        full = path[1:] if path.startswith("//") else server.base + path
+        if query:
+            full += "?" + urllib.parse.urlencode(query)
+        is_stream = body is not None and not isinstance(body, bytes)
+        raw = self._open(server)
+        try:
+            raw.request(method, full, body, {**server.headers, **(headers or {})}, encode_chunked=is_stream)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # The server has answered before it had read everything, or it has gone: getresponse() says which.
+        except OSError as error:
+            raw.close()
+            raise _lost(server, error) from error
+        except BaseException:
+            raw.close()  # Of the caller's iterator. The server discards a body that is cut off.
+            raise
+        try:
+            response = raw.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raw.close()
+            raise _lost(server, error) from error
+        except BaseException:
+            raw.close()
+            raise
+        answer = Answer(self, server, raw, response)
+        if response.status >= 300:
+            with answer:
+                raise _refused(server, full, response)
+        return answer
+
+    def _open(self, server):
+        with self._lock:
+            while self._idle:
+                known, raw = self._idle.pop()
+                if known.url == server.url and not _is_dropped(raw):
+                    raw.sock.settimeout(None)
+                    return raw
+                raw.close()
+        parts = urllib.parse.urlsplit(server.url)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        raw = kind(parts.hostname or "", parts.port, timeout=_CONNECT_S)
+        try:
+            raw.connect()
+        except OSError as error:
+            raise _lost(server, error) from error
+        raw.sock.settimeout(None)  # A query may think for long; its limit is the server's.
+        raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        raw.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return raw
+
+    def _give_back(self, server, raw):
+        with self._lock:
+            if len(self._idle) < _KEPT:
+                self._idle.append((server, raw))
+                return
+        raw.close()
+
+
+class Answer:
+    """A response that is read as it arrives. Closing it before its end ends the connection, and so the server's work."""
+
+    def __init__(self, owner, server, raw, response):
+        self._owner = owner
+        self._server = server
+        self._raw = raw
+        self._response = response
+        self._is_read = False
+        self.headers = response.headers
+
+    def blocks(self):
+        """Yields the bytes of the body as they arrive. Raises Error if it is cut off."""
+        while True:
+            try:
+                block = self._response.read1(_BLOCK)
+            except (OSError, http.client.HTTPException) as error:
+                raise _lost(self._server, error) from error
+            if not block:
+                if self._response.length:
+                    raise _lost(self._server, http.client.IncompleteRead(b"", self._response.length))
+                self._is_read = True
+                return
+            yield block
+
+    def lines(self):
+        """Yields the JSON documents of the lines."""
+        rest = b""
+        for block in self.blocks():
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                if line:
+                    yield self._parsed(line)
+        if rest.strip():
+            yield self._parsed(rest)
+
+    def json(self):
+        """The document of the whole body; None without one."""
+        text = b"".join(self.blocks())
+        return self._parsed(text) if text.strip() else None
+
+    def _parsed(self, text):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise UnavailableError(
+                f"The response of {self._server.url} is not JSON.", "Check its address.", "server_failed"
+            ) from error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Ends the response. The connection is kept if it was read to its end."""
+        if self._raw is None:
+            return
+        raw, self._raw = self._raw, None
+        will_close = self._response.will_close
+        self._response.close()
+        if self._is_read and not will_close and raw.sock is not None:
+            self._owner._give_back(self._server, raw)
+        else:
+            raw.close()
+
+
+def _is_dropped(raw):
+    """Whether the server has closed an idle connection, or sent what was not asked for."""
+    return raw.sock is None or bool(select.select([raw.sock], [], [], 0)[0])
+
+
+def _lost(server, error):
+    if isinstance(error, ConnectionRefusedError) and server.is_local:
+        return not_running()
+    reason = str(error) or type(error).__name__
+    if server.is_local:
+        return UnavailableError(
+            f"The daemon at {server.url} did not finish the request: {reason}.",
+            "Check its state and its log: cli daemon status",
+            "daemon_failed",
+        )
+    return UnavailableError(f"No server responds at {server.url}: {reason}.", "Check its address.", "server_unreachable")
+
+
+def _refused(server, path, response):
+    try:
+        text = response.read(_PROBLEM_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        return _lost(server, error)
+    problem = read_problem(text)
+    version = response.headers.get(SERVER_VERSION_HEADER)
+    if isinstance(problem, dict) and problem.get("code") in ("not_found", "method_not_allowed") and _is_older(version):
+        name = "daemon" if server.is_local else "server"
+        return Error(
+            f"The {name} at {server.url} has the version {version} and does not know {path.partition('?')[0]}, "
+            f"which the library {__version__} asks for.",
+            "Restart it: cli daemon restart" if server.is_local else f"Install appdb=={version}, or ask its operator for an update.",
+            "server_too_old",
+        )
+    return error_of(problem, response.status)
+
+
+def _is_older(version):
+    return version is not None and _numbers(version) < _numbers(__version__)
+
+
+def _numbers(version):
+    return [int(part) if part.isdigit() else 0 for part in version.partition("-")[0].split(".")]

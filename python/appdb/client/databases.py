@@ -1,0 +1,83 @@
+"""A database that the program uses: its connection, its files, and the definitions of its tables."""
+
+import threading
+import weakref
+
+from appdb.client.cells import Files
+from appdb.client.connection import Connection
+from appdb.client.definitions import declarations, fill
+from appdb.client.servers import find_server, quoted
+
+_lock = threading.Lock()
+_open = {}
+
+
+class Database:
+    """A database of this machine or of a server. Nothing is sent before the first request."""
+
+    def __init__(self, target):
+        self.target = target
+        self.connection = Connection(lambda: find_server(target.organization, target.database))
+        self.files = Files(self.connection)
+        self._declared = weakref.WeakValueDictionary()  # By path, so that all of the program's tables share their columns.
+
+    @property
+    def is_local(self):
+        """Whether it is one of this machine."""
+        return self.target.organization is None
+
+    def table_path(self, path, rest=""):
+        """The path of a route of a table: `/tables/reports%2Fdocs/rows`."""
+        return f"/tables/{quoted(path)}{rest}"
+
+    def definition(self, path):
+        """The definition of a table or view. Raises Error."""
+        return self.connection.call("GET", self.table_path(path, "/definition"))["definition"]
+
+    def declarations(self, path):
+        """The declarations of a table or view, and of what it is over."""
+        known = self._declared.get(path)
+        if known is not None:
+            self.refresh(known)
+            return known
+        definition = self.definition(path)
+        declared = declarations(path, definition, self._base(path, definition))
+        return self._declared.setdefault(path, declared)
+
+    def refresh(self, table):
+        """Reads the definition of a table again, into its declarations."""
+        definition = self.definition(table.path)
+        fill(table, definition, self._base(table.path, definition))
+
+    def _base(self, path, definition):
+        view = definition.get("view")
+        if view is None:
+            return None
+        folder, slash, _ = path.rpartition("/")
+        base = view["base"]
+        return self.declarations(base if "/" in base else f"{folder}{slash}{base}")
+
+    def change(self, change, code=None, on_error="abort", dry_run=False, progress=None):
+        """Makes a change of a table or folder, and returns its plan. Raises Error."""
+        body = {
+            "change": change,
+            **(code or {"functions": [], "resource_pools": [], "runtime": None}),
+            "on_error": on_error,
+            "dry_run": dry_run,
+        }
+        if self.is_local and body["runtime"] is None:
+            from appdb.client.code import Code
+
+            body["project_root"] = Code().root
+        return self.connection.events("/changes", body, progress)["plan"]
+
+
+def database_of(target):
+    """The open database of a target, one for each."""
+    from appdb.client.servers import home_folder
+
+    key = (target.text, str(home_folder()))
+    with _lock:
+        if key not in _open:
+            _open[key] = Database(target)
+        return _open[key]

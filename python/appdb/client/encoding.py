@@ -1,0 +1,174 @@
+"""Rows as JSON, the form in which they are sent: one object a line."""
+
+import json
+import math
+import os
+
+from appdb.client.cells import File
+from appdb.declare.errors import Error
+from appdb.kinds import rules
+from appdb.values import INT_MAX, INT_MIN, encoder, short_int
+
+#: Wrong values that an error names.
+_SHOWN = 20
+_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=lambda value: _other(value))
+
+
+def json_bytes(document):
+    """A document with values of rows in it, as JSON."""
+    return _PLAIN.encode(document).encode()
+
+
+def encoded_rows(rows, columns, is_frame, counted):
+    """Yields each row as JSON bytes. Raises Error that names the first wrong values by row and column.
+
+    `is_frame`: a NaN means null. `counted` is called with the number of rows so far.
+    """
+    encode, number = _PLAIN.encode, 0
+    ints = [name for name, ref in columns.items() if ref._kind == "int"]
+    rows = iter(rows)
+    for row in rows:
+        number += 1
+        try:
+            _check_ints(row, ints)
+            text = encode(row)
+            data = text.encode()
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            if is_frame:
+                row = {name: None if type(v) is float and math.isnan(v) else v for name, v in row.items()}
+            problems = _problems(row, number)
+            if problems:
+                raise _wrong(problems, rows, number) from None
+            data = encode(row).encode()
+        yield data
+        counted(number)
+
+
+def _check_ints(row, ints):
+    for name in ints:
+        value = row.get(name)
+        if type(value) is int and not INT_MIN <= value <= INT_MAX:
+            raise OverflowError
+
+
+def _wrong(problems, rest, number):
+    """The error of wrong values, with those of the rows behind them."""
+    for row in rest:
+        if len(problems) >= _SHOWN:
+            break
+        number += 1
+        problems += _problems(row, number)
+    more = "\n".join(f"  {problem}" for problem in problems[:_SHOWN])
+    fields = [{"pointer": f"/{problem.row - 1}/{problem.column}", "detail": problem.detail} for problem in problems[:_SHOWN]]
+    return Error(f"Some values cannot be stored, and no row was inserted.\n{more}\n", "Correct them.", "invalid_request", fields)
+
+
+class _Problem:
+    def __init__(self, row, column, detail):
+        self.row, self.column, self.detail = row, column, detail
+
+    def __str__(self):
+        return f"row {self.row}, column '{self.column}': {self.detail}"
+
+
+def _problems(row, number):
+    found = []
+    for name, value in row.items():
+        detail = _problem(name, value)
+        if detail is not None:
+            found.append(_Problem(number, name, detail))
+    return found
+
+
+def _problem(name, value):
+    if not isinstance(name, str):
+        return "the name of a column is text"
+    if type(value) is int and not INT_MIN <= value <= INT_MAX:
+        return f"{short_int(value)} does not fit an Int (64 bits)"
+    try:
+        _PLAIN.encode(value).encode()
+    except RecursionError:
+        return "the value contains itself, or is nested too deep"
+    except UnicodeEncodeError:
+        return "text contains half a character, which no column can store"
+    except (ValueError, TypeError, OverflowError) as error:
+        if type(value) is float:
+            return f"{value} is not a number that a column can store"
+        return str(error)
+    return None
+
+
+def _other(value):
+    """The JSON form of a value that JSON has not."""
+    module = type(value).__module__.partition(".")[0]
+    if module in ("datetime", "pandas", "uuid"):
+        return _temporal(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        import base64
+
+        return base64.b64encode(value).decode()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, os.PathLike):
+        raise TypeError(f"the path {os.fspath(value)} is for a media column")
+    if module == "enum" or hasattr(value, "_value_"):
+        return value.value
+    if module == "decimal":
+        return float(value)
+    raise TypeError(f"a {type(value).__name__} cannot be stored")
+
+
+def _temporal(value):
+    import datetime
+    import uuid
+
+    if value != value or type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if isinstance(value, datetime.datetime):
+        return encoder("timestamp")(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    raise TypeError(f"a {type(value).__name__} cannot be stored")
+
+
+def media_columns(columns):
+    """The names of the columns with files."""
+    return [name for name, ref in columns.items() if rules(ref._kind).check is not None]
+
+
+def is_address(value):
+    """Whether a value of a media column is an address, which is sent as it is."""
+    return isinstance(value, str) and ("://" in value or value.startswith("data:"))
+
+
+def local_file(value, folder):
+    """The path of the local file that a value of a media column means; None for null and for an address."""
+    if value is None or is_address(value):
+        return None
+    if type(value) is File:
+        return value.path
+    if isinstance(value, (str, os.PathLike)):
+        return os.path.expanduser(os.fspath(value))
+    if type(value).__module__.partition(".")[0] == "PIL":
+        return _written(value, folder)
+    raise Error(
+        f"A file is a path, an address or a PIL.Image.Image, not {type(value).__name__}.",
+        'Write the path of the file: {"picture": "holiday.jpg"}',
+    )
+
+
+def _written(image, folder):
+    """Writes an image into a folder; returns the path."""
+    import tempfile
+
+    from appdb.kinds.image import format_of
+
+    kind = format_of(image)
+    descriptor, path = tempfile.mkstemp(suffix=f".{kind}", dir=folder)
+    os.close(descriptor)
+    image.save(path, kind)
+    return path

@@ -1,0 +1,148 @@
+"""Models on a target: `Base.create_all("main")`, after which `Docs.insert(...)` and `Docs.where(...).collect()` work."""
+
+import sys
+
+from appdb.client import changing
+from appdb.client.code import Code
+from appdb.client.databases import database_of
+from appdb.client.errors import NotFoundError
+from appdb.client.paths import folder_path
+from appdb.client.progress import Progress
+from appdb.client.tables import Table
+from appdb.declare.declaring import Phase
+from appdb.declare.errors import Error, later, listed
+
+
+def member(cls, name):
+    """A member of a base or a model that works on a target. Raises AppFileError while an application file is read."""
+    if Phase.reading or Phase.running:
+        raise later(
+            f"{cls.__name__}.{name}", "Use it in a script that imports the models, or run: cli schema update app.py main"
+        )
+    base = cls if "__appdb_models__" in cls.__dict__ else cls.__mro__[1]
+    if name in _BASE:
+        return lambda target, **options: _BASE[name](base, target, **options)
+    database = cls.__dict__.get("__appdb_database__")
+    if name == "is_bound":
+        return database is not None
+    if database is None:
+        raise Error(
+            f"The model {cls.__name__} is not bound to a table.",
+            f'Bind it: {base.__name__}.bind_all("main"), or create its table: {base.__name__}.create_all("main")',
+        )
+    table = Table(database, cls.__appdb_table__)
+    if name == "table":
+        return table
+    return (lambda: table.path) if name == "table_path" else getattr(table, name)
+
+
+def create_all(base, target):
+    """Creates the tables of all models that do not exist, and binds the models. Returns the new paths."""
+    database, folder = _place(target)
+    made = []
+    for model in base.__appdb_models__:
+        declared = model.__appdb_table__
+        path = _path(folder, declared)
+        if changing.create(database, path, declared, "ignore"):
+            made.append(database.target.path(path))
+        _bind(model, database, path)
+    return made
+
+
+def bind_all(base, target):
+    """Binds all models to their tables. Raises NotFoundError for tables that do not exist."""
+    database, folder = _place(target)
+    present = {table["path"] for table in database.connection.call("GET", "/tables")["tables"]}
+    paths = [(model, _path(folder, model.__appdb_table__)) for model in base.__appdb_models__]
+    missing = [path for _, path in paths if path not in present]
+    if missing:
+        raise NotFoundError(
+            f"{database.target.text} has no table {listed(missing)}.",
+            f'Create it: {base.__name__}.create_all("{target}")',
+            "table_not_found",
+        )
+    for model, path in paths:
+        _bind(model, database, path)
+
+
+def update_all(base, target, *, allow_destructive=False, on_error="abort"):
+    """Creates and changes tables so that they match the models, and binds them. Returns the plans of changed tables."""
+    database, _ = _place(target)
+    body, plan = _plan(base, target, database)
+    body["catalog_version"] = plan["catalog_version"]
+    body["allow_destructive"] = bool(allow_destructive)
+    body["on_error"] = on_error
+    progress = Progress(f"update {target}")
+    done = database.connection.events(
+        "//v1/schema/apply", body, lambda line: progress.at(line["rows_done"], line["rows_total"])
+    )
+    progress.end()
+    bind_all(base, target)
+    return [table for table in done["plan"]["tables"] if table["resolution"] != "up_to_date"]
+
+
+def model_diff(base, target):
+    """What update_all() would change: for each table with differences, its path, resolution and operations."""
+    database, _ = _place(target)
+    _, plan = _plan(base, target, database)
+    return {table["path"]: table for table in plan["tables"] if table["resolution"] != "up_to_date"}
+
+
+_BASE = {
+    "create_all": create_all,
+    "bind_all": bind_all,
+    "update_all": update_all,
+    "get_model_diff": model_diff,
+    "diff_all": model_diff,
+}
+
+
+def _plan(base, target, database):
+    """The request of an update without its decisions, and its plan."""
+    from appdb.appfile.collect import schema_manifest
+
+    if not database.is_local:
+        raise Error(
+            f"The models of a program cannot be compared with {target}: a hosted database has its own project files.",
+            f"Run: cli schema diff app.py {target}, or cli schema update app.py {target}",
+            "hosted_not_available",
+        )
+    functions = [
+        function
+        for model in base.__appdb_models__
+        for column in model.__appdb_table__.columns.values()
+        for function in (column.value._functions if column.value is not None else ())
+        if hasattr(function, "owner")
+    ]
+    code = Code(functions)
+    manifest = schema_manifest(code.root, _file(base, code), base)
+    body = {"target": _local_target(target), "manifest": manifest, "runtime": code.runtime()}
+    return body, database.connection.call("POST", "//v1/schema/plan", body)["plan"]
+
+
+def _file(base, code):
+    """The file of the models, from the root of the project."""
+    module = sys.modules.get(base.__appdb_models__[0].__module__) if base.__appdb_models__ else None
+    file = getattr(module, "__file__", None)
+    return code.places.of((file, 1))["file"] if file else "notebook.py"
+
+
+def _local_target(target):
+    parsed, folder = folder_path(target)
+    return parsed.path(folder)
+
+
+def _place(target):
+    parsed, folder = folder_path(target)
+    return database_of(parsed), folder
+
+
+def _path(folder, declared):
+    return f"{folder}/{declared.name}" if folder else declared.name
+
+
+def _bind(model, database, path):
+    declared = model.__appdb_table__
+    declared.bound_path = path
+    declared.is_bound = True
+    type.__setattr__(model, "__appdb_database__", database)

@@ -1,0 +1,169 @@
+"""Queries that run: `docs.where(...).select(...).collect()`."""
+
+import json
+
+import msgpack
+
+from appdb.client.cells import Column, row_decoder
+from appdb.client.code import request_code
+from appdb.client.errors import UnavailableError, error_of
+from appdb.client.results import Cursor, ResultSet
+from appdb.declare.errors import AppFileError
+from appdb.expressions.files import FileAddress
+from appdb.queries.query import Query
+
+_MSGPACK = "application/msgpack"
+#: Maximum size of a message. The server's messages are much smaller.
+_MESSAGE_BYTES = 1 << 30
+
+
+class BoundQuery(Query):
+    """A query over tables of a database, which runs. Immutable: each verb returns a new one."""
+
+    __slots__ = ()
+
+    @property
+    def _database(self):
+        return self._models[0].__appdb_database__
+
+    def join(self, other, on=None, how="inner"):
+        """Joins the rows of another table of the database: `docs.join(authors, on=docs.author == authors.id)`."""
+        theirs = getattr(other, "__appdb_database__", None)
+        if theirs is not None and theirs is not self._database:
+            raise AppFileError(
+                f"join() takes a table of {self._database.target.text}, not of {theirs.target.text}.",
+                "Join tables of one database.",
+            )
+        if theirs is None and "__appdb_table__" in getattr(other, "__dict__", ()):
+            raise AppFileError(
+                f"join() takes a table, and the model {other.__name__} is bound to none.",
+                f'Bind it: Base.bind_all("{self._database.target.text}"), or name its table: get_table(...)',
+            )
+        return super().join(other, on, how)
+
+    def collect(self, timeout=None):
+        """Runs the query and returns all its rows. `timeout` is in seconds."""
+        columns, blocks, close = self._run(timeout)
+        try:
+            rows = [row for block in blocks for row in block]
+        finally:
+            close()
+        return ResultSet(columns, rows)
+
+    def cursor(self, timeout=None):
+        """Runs the query and returns an iterator over its rows, which uses the same memory for any number of them."""
+        return Cursor(*self._run(timeout))
+
+    def head(self, n=10):
+        """The first `n` rows."""
+        return super().head(n).collect()
+
+    def tail(self, n=10):
+        """The last `n` rows, in the order of the query."""
+        return super().tail(n).collect()
+
+    def show(self, n=20):
+        """Prints the first `n` rows."""
+        print(super().head(n).collect())
+
+    def count(self):
+        """The number of rows."""
+        counted = super().count()
+        return counted.collect()[0]["count"]
+
+    def update(self, values, **options):
+        """Changes the rows of where(): `docs.where(docs.n > 1).update({"n": docs.n + 1})`."""
+        return self._of_rows("update").update(values, self._where, **options)
+
+    def delete(self):
+        """Deletes the rows of where()."""
+        return self._of_rows("delete").delete(self._where)
+
+    def recompute_columns(self, *columns, **options):
+        """Recomputes columns of the table."""
+        return self._of_rows("recompute_columns").recompute_columns(*columns, **options)
+
+    def explain(self):
+        """The expression tree that is sent."""
+        return self.document()
+
+    def __iter__(self):
+        return self.cursor()
+
+    def __getattr__(self, name):
+        if name in ("to_pandas", "to_arrow", "to_polars", "to_pydantic"):
+            return lambda *args: getattr(self.collect(), name)(*args)
+        return super().__getattr__(name)
+
+    def __repr__(self):
+        names = ", ".join(model.__name__ for model in self._models)
+        return f"<query over {names} of {self._database.target.text}: .collect() runs it>"
+
+    def _refuse_value(self, *_):
+        raise AppFileError("A query has no value until it runs.", "Run it: .collect(), .count() or .cursor()")
+
+    __bool__ = __int__ = __len__ = __getitem__ = _refuse_value
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_value
+    __hash__ = object.__hash__
+
+    def _of_rows(self, verb):
+        """The table whose rows where() chooses. Raises AppFileError for a query with other verbs."""
+        others = (self._joins, self._groups, self._order, self._bounds, self._selected, self._distinct, self._drawn)
+        if any(others):
+            raise AppFileError(
+                f"{verb}() changes rows of one table, and the query has more than where().",
+                f"Write {self._models[0].__name__}.where(...).{verb}(...)",
+            )
+        return self._models[0]
+
+    def _run(self, timeout):
+        document = self.document()
+        addresses = {name for name, expr in self._named() if isinstance(expr, FileAddress)}
+        database = self._database
+        _, code = request_code(database.is_local, [("the query", expr) for expr in self.expressions()])
+        body = {"query": document, **code}
+        if timeout is not None:
+            body["timeout_ms"] = max(1, int(timeout * 1000))
+        return run(database, body, addresses)
+
+
+def run(database, body, addresses=frozenset()):
+    """Sends a query: (columns, iterator of lists of rows, function that ends it). Raises Error."""
+    headers = {"content-type": "application/json", "accept": _MSGPACK}
+    answer = database.connection.send("POST", "/query", json.dumps(body, allow_nan=False).encode(), None, headers)
+    try:
+        messages = _messages(answer)
+        columns = [
+            Column(column["name"], column["type"], column["nullable"], column["name"] in addresses)
+            for column in next(messages)["columns"]
+        ]
+    except BaseException:
+        answer.close()
+        raise
+    return columns, _blocks(messages, row_decoder(columns, database.files)), answer.close
+
+
+def _blocks(messages, decode):
+    for message in messages:
+        rows = message["rows"]
+        if decode is not None:
+            decode(rows)
+        yield rows
+
+
+def _messages(answer):
+    """The messages of a result, without the last one. Raises Error if that one is an error, or is missing."""
+    unpacker = msgpack.Unpacker(max_buffer_size=_MESSAGE_BYTES)
+    for block in answer.blocks():
+        unpacker.feed(block)
+        for message in unpacker:
+            if "done" in message:
+                for _ in answer.blocks():
+                    pass  # Up to the end of the body, so that the connection can be used again.
+                return
+            if "error" in message:
+                raise error_of(message["error"])
+            yield message
+    raise UnavailableError(
+        "The result was cut off: the server stopped or restarted.", "Run the query again.", "server_failed"
+    )

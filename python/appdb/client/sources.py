@@ -1,0 +1,151 @@
+"""What insert() takes: each source becomes an iterator of dicts, read piece by piece."""
+
+import dataclasses
+import os
+
+from appdb.client.frames import need
+from appdb.declare.errors import Error, listed
+
+_PIECE = 10_000
+_FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
+
+
+class Source:
+    """Rows of a source. `total` is their number if it is known; in `frames`, a NaN means null."""
+
+    def __init__(self, rows, total=None, is_frame=False):
+        self.rows = rows
+        self.total = total
+        self.is_frame = is_frame
+
+
+def source_of(given, columns):
+    """The rows of what insert() was given. `columns`: references of the table's columns by name. Raises Error."""
+    kind = type(given)
+    module = kind.__module__.partition(".")[0]
+    if isinstance(given, dict):
+        return Source(iter([given]), 1)
+    if hasattr(given, "cursor") and hasattr(given, "collect"):
+        return Source(given.cursor())
+    if module == "pandas" and kind.__name__ == "DataFrame":
+        return Source(_pandas_rows(given, columns), len(given), True)
+    if module == "polars":
+        frame = given.collect() if kind.__name__ == "LazyFrame" else given
+        return Source(_polars_rows(frame), frame.height, True)
+    if module == "pyarrow":
+        return Source(_arrow_rows(given), getattr(given, "num_rows", None), True)
+    if module == "datasets":
+        return Source(_dataset_rows(given), None)
+    if isinstance(given, (str, os.PathLike)):
+        return _file(os.fspath(given), columns)
+    if _is_object(given):
+        return Source(iter([_as_dict(given)]), 1)
+    if hasattr(given, "__iter__") and not isinstance(given, bytes):
+        total = len(given) if hasattr(given, "__len__") else None
+        return Source((_as_dict(row) for row in given), total)
+    raise Error(
+        f"insert() takes rows, not {kind.__name__}.",
+        'Give it a dict, a list of dicts, a DataFrame, or the path of a file: insert([{"title": "a"}])',
+    )
+
+
+def _is_object(given):
+    return hasattr(given, "model_dump") or (dataclasses.is_dataclass(given) and not isinstance(given, type))
+
+
+def _as_dict(row):
+    if isinstance(row, dict):
+        return row
+    if hasattr(row, "model_dump"):
+        return row.model_dump()
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    raise Error(
+        f"A row is a dict, a dataclass or a pydantic object, not {type(row).__name__}.",
+        'Write insert([{"title": "a"}, {"title": "b"}])',
+    )
+
+
+def _refuse_twice(names):
+    names = list(names)
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise Error(f"The frame has several columns named {listed(twice)}.", "Rename or drop all but one of each.")
+    other = next((name for name in names if not isinstance(name, str)), None)
+    if other is not None:
+        raise Error(f"The frame has a column named {other!r}, which is not text.", "Rename it to the table's column.")
+
+
+def _pandas_rows(frame, columns):
+    _refuse_twice(frame.columns)
+    names = list(frame.columns)
+    for at in range(0, len(frame), _PIECE):
+        piece = frame.iloc[at : at + _PIECE]
+        columns = [_pandas_values(piece[name], columns.get(name.lower())) for name in names]
+        for values in zip(*columns):
+            yield dict(zip(names, values))
+
+
+def _pandas_values(series, column):
+    """Values as Python objects: NaN, NaT and NA are None, and numbers with nulls are whole in an Int column."""
+    present = series.notna().tolist()
+    values = series.astype(object).tolist()
+    if column is not None and column._kind == "int":
+        values = [int(v) if type(v) is float and v.is_integer() else v for v in values]
+    return [value if there is True or there is None else None for value, there in zip(values, present)]
+
+
+def _polars_rows(frame):
+    for piece in frame.iter_slices(_PIECE):
+        yield from piece.to_dicts()
+
+
+def _arrow_rows(given):
+    _refuse_twice(given.schema.names)
+    batches = given.to_batches(max_chunksize=_PIECE) if hasattr(given, "to_batches") else [given]
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _dataset_rows(given):
+    if isinstance(given, dict):
+        splits = list(given)
+        raise Error(f"The dataset has splits: {listed(splits)}.", f'Insert one of them: dataset["{splits[0]}"]')
+    features = given.features or {}
+    labels = {name: feature for name, feature in features.items() if type(feature).__name__ == "ClassLabel"}
+    for row in given:
+        for name, feature in labels.items():
+            if row[name] is not None:
+                row[name] = feature.int2str(row[name])
+        yield row
+
+
+def _file(path, columns):
+    extension = os.path.splitext(path)[1].lower()
+    if extension not in _FILES:
+        raise Error(f"insert() cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
+    if not os.path.isfile(path):
+        raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
+    if extension in (".csv", ".tsv", ".json", ".jsonl", ".ndjson"):
+        from appdb.client import text_files
+
+        return Source(text_files.rows(path, extension, columns))
+    if extension == ".parquet":
+        parquet = need("pyarrow.parquet", "A parquet file").ParquetFile(path)
+        _refuse_twice(parquet.schema_arrow.names)
+        batches = parquet.iter_batches(_PIECE)
+        return Source((row for batch in batches for row in batch.to_pylist()), parquet.metadata.num_rows, True)
+    return Source(_excel_rows(path))
+
+
+def _excel_rows(path):
+    book = need("openpyxl", "An Excel file").load_workbook(path, read_only=True, data_only=True)
+    try:
+        lines = book.active.iter_rows(values_only=True)
+        names = [name for name in next(lines, ()) if name is not None]
+        _refuse_twice(names)
+        for line in lines:
+            if any(value is not None for value in line):
+                yield dict(zip(names, line))
+    finally:
+        book.close()

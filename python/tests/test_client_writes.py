@@ -1,0 +1,361 @@
+"""Rows and changes of definitions that the library sends."""
+
+import dataclasses
+import datetime
+import decimal
+import json
+import sys
+import uuid
+
+import pytest
+
+import appdb as db
+from appdb.functions import upper, uuid7
+from fake_database import column, definition
+from test_client import docs, server  # noqa: F401
+
+
+def sent(server):
+    """The rows of the last insert."""
+    return [json.loads(line) for line in server.bodies("/rows")[-1].splitlines()]
+
+
+@dataclasses.dataclass
+class Record:
+    title: str
+    n: int
+
+
+class Model:
+    """As a pydantic object."""
+
+    def model_dump(self):
+        return {"title": "m", "n": 1}
+
+
+ROWS = {
+    "a dict": {"title": "a", "n": 1},
+    "a list": [{"title": "a"}, {"title": "b"}],
+    "a generator": ({"title": str(n)} for n in range(3)),
+    "a dataclass": Record("a", 1),
+    "dataclasses": [Record("a", 1), Record("b", 2)],
+    "a model": Model(),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_rows_come_in_many_forms(server, docs, rows):
+    status = docs.insert(rows)
+    assert status.num_rows == len(sent(server)) >= 1 and status.num_excs == 0
+    assert all(row["title"] for row in sent(server))
+
+
+def test_values_of_one_row_are_keyword_arguments(server, docs):
+    assert repr(docs.insert(title="a", n=2)) == "<inserted 1 row>"
+    assert sent(server) == [{"title": "a", "n": 2}]
+
+
+def test_values_have_their_json_form(server, docs):
+    made = datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    one = uuid.uuid4()
+    docs.insert({"title": "ä", "made": made, "tags": {"u": one, "d": datetime.date(2026, 1, 2)}, "score": decimal.Decimal("1.5"), "b": b"\0"})
+    (row,) = sent(server)
+    assert row == {"title": "ä", "made": "2026-01-02T01:00:00Z", "tags": {"u": str(one), "d": "2026-01-02"}, "score": 1.5, "b": "AA=="}
+
+
+def test_rows_are_returned_as_python_objects(server, docs):
+    status = docs.insert([{"title": "a", "made": datetime.datetime(2026, 1, 2)}], return_rows=True)
+    assert status.rows == [{"title": "a", "loud": "A", "made": datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)}]
+
+
+def test_wrong_values_are_named_by_row_and_column_and_nothing_is_stored(server, docs):
+    rows = [{"title": "a"}, {"title": "b", "n": 2**63}, {"title": "c", "score": float("nan")}, {"title": "\ud800"}, {"title": {1}}]
+    with pytest.raises(db.Error) as caught:
+        docs.insert(rows)
+    text = str(caught.value)
+    assert "row 2, column 'n': 9223372036854775808 does not fit an Int (64 bits)" in text
+    assert "row 3, column 'score': nan is not a number" in text
+    assert "row 4, column 'title': text contains half a character" in text
+    assert "row 5, column 'title': a set cannot be stored" in text
+    assert [problem["pointer"] for problem in caught.value.errors] == ["/1/n", "/2/score", "/3/title", "/4/title"]
+    assert server.bodies("/rows") in ([], [b""])
+
+
+def test_only_the_first_twenty_wrong_values_are_named(server, docs):
+    with pytest.raises(db.Error) as caught:
+        docs.insert({"title": "a", "n": 2**70} for _ in range(1000))
+    assert len(caught.value.errors) == 20
+
+
+def test_fields_that_the_server_refuses_are_named_by_row_and_column(server, docs):
+    errors = [{"pointer": "/1/lable", "detail": "The table has no such column."}]
+    server.answers["/rows"] = (422, {"code": "invalid_request", "status": 422, "detail": "Some rows are wrong.", "errors": errors})
+    with pytest.raises(db.Error, match="row 2, column 'lable': The table has no such column."):
+        docs.insert([{"title": "a"}, {"lable": "b"}])
+
+
+def test_many_rows_are_sent_while_they_are_made(server, docs):
+    assert docs.insert({"title": "x" * 100} for _ in range(20_000)).num_rows == 20_000
+    assert server.headers[-1]["Transfer-Encoding"] == "chunked"
+
+
+def test_an_error_of_the_callers_generator_cuts_the_request_off(server, docs):
+    def rows():
+        yield from ({"title": "x" * 100} for _ in range(10_000))
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        docs.insert(rows())
+    assert not [one for one in server.requests if one[0] == "POST" and one[1].endswith("/rows")]
+    assert docs.insert(title="a").num_rows == 1
+
+
+FILES = {
+    "a.csv": ("title,n,score,tags\na,1,0.5,\"{\"\"x\"\":1}\"\n\"b, c\",,,\n", [{"title": "a", "n": 1, "score": 0.5, "tags": {"x": 1}}, {"title": "b, c", "n": None, "score": None, "tags": None}]),
+    "bom.csv": ("\ufefftitle\na\n", [{"title": "a"}]),
+    "a.tsv": ("title\tn\na\t2\n", [{"title": "a", "n": 2}]),
+    "a.json": ('[{"title":"a"}]', [{"title": "a"}]),
+    "a.jsonl": ('{"title":"a"}\n\n{"title":"b"}\n', [{"title": "a"}, {"title": "b"}]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_read(server, docs, tmp_path, name):
+    text, rows = FILES[name]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    docs.insert(tmp_path / name)
+    assert sent(server) == rows
+
+
+WRONG = {
+    "ragged.csv": (b"title,n\na,1\nb\n", "Line 3 of .* has 1 values; the first line names 2 columns"),
+    "number.csv": (b"title,n\na,x\n", "Line 2 of .* has 'x' in the column n, which is not a whole number"),
+    "quotes.csv": (b'title\n"a\n', "Line 2 of .* is not valid CSV"),
+    "latin.csv": (b"title\n\xe4\n", "is not UTF-8"),
+    "twice.csv": (b"title,title\na,b\n", "several columns named 'title'"),
+    "empty.csv": (b"", "is empty"),
+    "bad.jsonl": (b'{"title":"a"}\n{"title":\n', "Line 2 of .* is not valid JSON"),
+    "list.jsonl": (b"[1]\n", "Line 1 of .* is not a JSON object"),
+    "a.doc": (b"", "cannot read"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_file_is_refused_with_its_line(docs, tmp_path, name):
+    content, message = WRONG[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(db.Error, match=message):
+        docs.insert(tmp_path / name)
+
+
+def test_a_query_is_a_source(server, docs):
+    server.result({"title": "string"}, [["a"]], [["b"]])
+    docs.insert(docs.select(docs.title))
+    assert sent(server) == [{"title": "a"}, {"title": "b"}]
+
+
+def test_an_update_sends_expressions(server, docs):
+    assert docs.where(docs.n > 1).update({"n": docs.n + 1, "score": 2, "tags": {"a": 1}, "made": None}).num_rows == 2
+    (body,) = server.bodies("/rows")
+    assert body["where"]["fn"] == "op.gt" and body["set"]["n"]["fn"] == "op.add"
+    assert body["set"]["score"] == {"node": "literal", "value": 2.0, "type": {"kind": "float"}, "nullable": False}
+    assert body["set"]["tags"]["value"] == '{"a":1}' and body["set"]["made"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"titel": 1}, "Did you mean 'title'?"),
+        ({"loud": "A"}, "'loud' is computed"),
+        ({"n": "x"}, "does not fit the column 'n', which is Int"),
+        ({}, "takes a dict of new values"),
+    ],
+)
+def test_a_wrong_update_is_refused(docs, values, message):
+    with pytest.raises(db.Error, match=message):
+        docs.update(values)
+
+
+def test_rows_are_updated_by_key_and_deleted(server, docs):
+    docs.batch_update([{"id": 1, "title": "a"}], if_not_exists="insert")
+    assert server.bodies("/rows")[-1] == {"rows": [{"id": 1, "title": "a"}], "if_not_exists": "insert", "on_error": "abort"}
+    assert docs.delete(docs.n == 1).num_rows == 3
+    assert server.bodies("/delete")[-1]["where"]["fn"] == "op.eq"
+    docs.delete()
+    assert server.bodies("/delete")[-1] == {"where": None}
+    with pytest.raises(db.Error, match="more than where"):
+        docs.limit(1).delete()
+
+
+def test_a_table_is_created_from_types(server):
+    server.tables["numbers"] = definition("numbers", column("n", "int"))
+    made = db.create_table("main/numbers", {"id": db.Column(value=uuid7()), "n": db.Int, "t": db.String | None}, primary_key="id", comment="few", if_exists="ignore")
+    assert made.path == "main/numbers"
+    (body,) = server.bodies("/changes")
+    assert (body["change"]["change"], body["change"]["table"], body["change"]["if_exists"]) == ("create_table", "numbers", "ignore")
+    table = body["change"]["definition"]
+    assert (table["name"], table["primary_key"], table["comment"]) == ("numbers", ["id"], "few")
+    assert [(one["name"], one["type"]["kind"], one["nullable"]) for one in table["columns"]] == [("id", "uuid", False), ("n", "int", False), ("t", "string", True)]
+    assert body["runtime"]["python"] == sys.executable
+
+
+def test_a_table_is_created_from_its_rows(server):
+    server.tables["people"] = definition("people", column("title"), column("n", "int"))
+    db.create_table("main/people", source=[{"title": "a", "n": 1}, {"title": "b", "n": 2.5, "tags": [1]}])
+    columns = server.bodies("/changes")[0]["change"]["definition"]["columns"]
+    assert [(one["name"], one["type"]["kind"]) for one in columns] == [("title", "string"), ("n", "float"), ("tags", "json")]
+    assert len(sent(server)) == 2
+    with pytest.raises(db.Error, match="The column 'n' has a String in row 2, and a Int before"):
+        db.create_table("main/people", source=[{"n": 1}, {"n": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: db.create_table("main/x", {"n": "Int"}), "is 'Int', not a type"),
+        (lambda: db.create_table("main/x", {"n": int}), "Write n: db.Int"),
+        (lambda: db.create_table("main/x"), "has no columns"),
+        (lambda: db.create_table("main/x", {"n": db.Int}, primary_key="m"), "primary_key= names 'm'"),
+        (lambda: db.create_table("main/x", {"n": db.Int}, if_exist="ignore"), "Did you mean 'if_exists'?"),
+        (lambda: db.create_table("main/x", {"n": db.Int}, if_exists="maybe"), "'error', 'ignore' or 'replace'"),
+        (lambda: db.move("main/a", "other/a"), "stays in one database"),
+    ],
+)
+def test_a_wrong_definition_is_refused(server, make, message):
+    with pytest.raises(db.Error, match=message):
+        make()
+
+
+def test_a_computed_column_is_added_by_its_expression(server, docs):
+    progress = {"event": "progress", "job": "j", "table": "docs", "column": "x", "rows_done": 5, "rows_total": 5, "errors": 1}
+    server.events = [progress, {"event": "done", "plan": {"tables": [{"path": "main/docs", "error_count": 1}]}}]
+    server.result({"count": "int"}, [[5]])
+    status = docs.add_computed_column(more=upper(docs.title) + "!", if_exists="ignore", on_error="ignore")
+    (body,) = server.bodies("/changes")
+    assert body["change"]["columns"][0]["computed"]["text"] == "upper(title) + '!'"
+    assert (body["change"]["table"], body["change"]["if_exists"], body["on_error"]) == ("docs", "ignore", "ignore")
+    assert (status.num_rows, status.num_excs) == (5, 1)
+
+
+def test_a_function_of_a_module_comes_with_its_code(server, docs, tmp_path, monkeypatch):
+    (tmp_path / "client_udfs.py").write_text("import appdb as db\n\n@db.udf\ndef shout(text: str) -> str:\n    return text + '!'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from client_udfs import shout
+
+    docs.add_computed_column(more=shout(docs.title))
+    (body,) = server.bodies("/changes")
+    (function,) = body["functions"]
+    assert (function["id"], function["source"]) == ("client_udfs:shout", {"file": "client_udfs.py", "line": 3})
+    assert body["runtime"]["project_root"] == str(tmp_path.resolve())
+    server.result({"x": "string"}, [["a!"]])
+    docs.select(x=shout(docs.title)).collect()
+    assert server.bodies("/query")[0]["functions"] == [function]
+
+
+def test_columns_and_indexes_are_changed_by_name(server, docs):
+    docs.drop_column(docs.n)
+    docs.rename_column("title", "name")
+    docs.add_btree_index("title", idx_name="by_title", if_exists="ignore")
+    docs.drop_index(idx_name="by_title", if_not_exists="ignore")
+    docs.drop_embedding_index(column="title")
+    changes = [body["change"] for body in server.bodies("/changes")]
+    assert [one["change"] for one in changes] == ["drop_columns", "rename_column", "add_index", "drop_index", "drop_index"]
+    assert changes[0]["columns"] == ["n"] and changes[1]["to"] == "name"
+    assert changes[2]["index"]["columns"] == ["title"] and changes[4]["column"] == "title"
+
+
+def test_an_embedding_index_brings_the_column_with_its_vectors(server, docs, tmp_path, monkeypatch):
+    (tmp_path / "client_embeds.py").write_text("import appdb as db\n\n@db.udf\ndef embed(text: str) -> db.Array[(3,), db.Float]:\n    return [1, 2, 3]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from client_embeds import embed
+
+    docs.add_embedding_index("title", string_embed=embed, idx_name="words")
+    (body,) = server.bodies("/changes")
+    (hidden,) = body["change"]["columns"]
+    assert body["change"]["index"]["values"] == hidden["name"] == "_embedding_title"
+    assert body["functions"][0]["id"] == "client_embeds:embed"
+
+
+def test_an_index_of_the_definition_answers_similarity(server):
+    vectors = {**column("_embedding_title", "array", nullable=True, dtype="float32", shape=[3], vector="fp16", computed={"text": "embed(title)", "expr": {"node": "udf"}}), "is_hidden": True}
+    index = {"kind": "embedding", "name": "words", "columns": ["title"], "values": "_embedding_title", "metric": "cosine", "precision": "fp16", "dimensions": 3, "source": {"file": "a.py", "line": 1}}
+    server.tables["words"] = definition("words", column("title"), vectors, indexes=[index])
+    words = db.get_table("main/words")
+    assert words.columns() == ["title"]
+    server.result({"title": "string"}, [["a"]])
+    words.order_by(words.title.similarity(string="x"), asc=False).limit(1).collect()
+    assert server.bodies("/query")[0]["query"]["order_by"][0]["expr"]["index"] == "words"
+
+
+def test_views_are_created_over_conditions_and_iterators(server, docs):
+    from appdb.functions.string import string_splitter
+
+    server.tables["many"] = definition("many", view={"base": "docs", "filter": None, "columns": None})
+    db.create_view("main/many", docs.where(docs.n > 1), additional_columns={"big": docs.n * 2})
+    db.create_view("main/many", docs, iterator=string_splitter(docs.title, separators="sentence"))
+    first, second = (body["change"]["definition"] for body in server.bodies("/changes"))
+    assert first["view"]["base"] == "docs" and first["view"]["filter"]["text"] == "n > 1"
+    assert [one["name"] for one in first["columns"]] == ["big"]
+    assert second["view"]["iterator"]["fn"] == "string.string_splitter"
+    with pytest.raises(db.Error, match="in another folder than its base"):
+        db.create_view("main/reports/many", docs)
+    with pytest.raises(db.Error, match="in another database than its base"):
+        db.create_view("other/many", docs)
+
+
+def test_tables_and_folders_are_dropped_and_moved(server, docs):
+    db.drop_table(docs, force=True)
+    db.drop_table("main/docs", if_not_exists="ignore")
+    db.move("main/docs", "main/reports/papers")
+    db.create_dir("main/a/b", parents=True, if_exists="ignore")
+    db.drop_dir("main/a", force=True, if_not_exists="ignore")
+    changes = [body["change"] for body in server.bodies("/changes")]
+    assert [one["change"] for one in changes] == ["drop_table", "drop_table", "move_table", "create_folder", "create_folder", "drop_folder"]
+    assert changes[0]["force"] is True and changes[2]["to"] == "reports/papers"
+    assert [one["folder"] for one in changes[3:]] == ["a", "a/b", "a"]
+
+
+def test_a_database_is_a_folder_without_folders(server, docs):
+    db.create_dir("fresh")
+    with pytest.raises(db.ConflictError, match="exists"):
+        db.create_dir("main")
+    with pytest.raises(db.ConflictError, match="has tables: 'docs'. Write force=True"):
+        db.drop_dir("main")
+    with pytest.raises(db.Error, match="cli db delete cloud://acme:main"):
+        db.drop_dir("cloud://acme:main")
+    with pytest.raises(db.NotFoundError):
+        db.drop_dir("none")
+    db.drop_dir("none", if_not_exists="ignore")
+
+
+def test_models_are_created_and_bound(server, no_body):
+    server.tables["tasks"] = definition("tasks", column("title"))
+    base = db.model_base()
+
+    class Tasks(base, name="tasks"):
+        title: db.String
+
+    with pytest.raises(db.Error, match="Tasks is not bound to a table"):
+        Tasks.collect()
+    assert Tasks.is_bound is False
+    assert base.create_all("main") == ["main/tasks"]
+    assert Tasks.is_bound and Tasks.table_path() == "main/tasks"
+    server.result({"title": "string"}, [["a"]])
+    assert Tasks.where(Tasks.title == "a").collect()[0]["title"] == "a"
+    Tasks.insert(title="b")
+    assert sent(server) == [{"title": "b"}]
+    with pytest.raises(db.NotFoundError, match="has no table 'reports/tasks'"):
+        base.bind_all("main/reports")
+
+
+def test_the_difference_of_models_is_asked_of_the_daemon(server, no_body):
+    base = db.model_base()
+
+    class Notes(base, name="notes"):
+        title: db.String
+
+    table = {"path": "main/notes", "resolution": "create", "ops": []}
+    server.answers["/v1/schema/plan"] = (200, {"plan": {"catalog_version": 3, "tables": [table]}})
+    assert base.get_model_diff("main") == {"main/notes": table}
+    with pytest.raises(db.Error, match="cli schema diff app.py cloud://acme:main"):
+        base.diff_all("cloud://acme:main")
