@@ -11,6 +11,8 @@ export interface Noun {
   readonly brief: string;
   /** Whether its verbs have plans: 2 then means "something is pending", and a usage error is 1. */
   readonly has_plan: boolean;
+  /** The verb that runs without its name. */
+  readonly default_verb?: string;
   readonly verbs: Readonly<Record<string, Leaf>>;
 }
 

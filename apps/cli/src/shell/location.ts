@@ -36,13 +36,6 @@ export function parseLocation(location: Location, typed: string): Location {
   return path === undefined ? undefined : parseTarget(path);
 }
 
-/** A complete path as people type it at a location. */
-export function relativePath(location: Location, path: string): string {
-  if (location === undefined) return path;
-  if (path.startsWith(`${location.text}/`)) return path.slice(location.text.length + 1);
-  return isHosted(path) ? path : `/${path}`;
-}
-
 function beginsAtMachine(location: Location, typed: string, kind: "table" | "target"): boolean {
   if (location === undefined || typed.startsWith(MACHINE)) return true;
   const [first = ""] = typed.split(/[/.]/);

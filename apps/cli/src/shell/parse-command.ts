@@ -12,11 +12,15 @@ export interface NamedCommand {
 /** The command that the first words name. */
 export function findCommand({ leaves, nouns }: CommandTable, words: readonly string[]): NamedCommand | undefined {
   const [first = "", second = ""] = words;
-  const verbs = Object.hasOwn(nouns, first) ? nouns[first]?.verbs : undefined;
-  const verb = verbs !== undefined && Object.hasOwn(verbs, second) ? verbs[second] : undefined;
+  const noun = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
+  const verb = noun !== undefined && Object.hasOwn(noun.verbs, second) ? noun.verbs[second] : undefined;
   if (verb !== undefined) return { leaf: verb, depth: 2 };
-  const leaf = Object.hasOwn(leaves, first) ? leaves[first] : undefined;
+  const leaf = noun === undefined ? ownLeaf(leaves, first) : noun.verbs[noun.default_verb ?? ""];
   return leaf === undefined ? undefined : { leaf, depth: 1 };
+}
+
+function ownLeaf(leaves: CommandTable["leaves"], name: string): Leaf | undefined {
+  return Object.hasOwn(leaves, name) ? leaves[name] : undefined;
 }
 
 /** A positional argument or the value of an option, as the shell needs to know it. */

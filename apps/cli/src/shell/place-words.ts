@@ -15,10 +15,10 @@ const PATHS: Readonly<Record<string, "table" | "target">> = {
 /** Services of `service` commands. Other nouns use the placeholder for names without a path. */
 const SERVICE_NAME = "NAME";
 const URI = "URI";
-/** Arguments that are the location if they are missing. */
+/** Arguments that default to the location. */
 const FILLED: ReadonlySet<string> = new Set(["TARGET", "TARGET[/TABLE]", "PATH", URI]);
 
-/** What the path of an argument names; undefined for an argument that is no path. */
+/** What the path of an argument names; undefined for any other argument. */
 export function pathKindOf(placeholder: string, noun: string): "table" | "target" | undefined {
   if (placeholder === SERVICE_NAME) return noun === "service" ? "table" : undefined;
   return Object.hasOwn(PATHS, placeholder) ? PATHS[placeholder] : undefined;
@@ -47,7 +47,7 @@ export async function placeWords(
   });
   const isLast = missing !== undefined && !read.some((word) => word.kind === "argument" && word.at === missing.at);
   const last = isLast ? [missing.target] : [];
-  return [...words.slice(0, command.depth), ...placed, ...last, ...targetOption(read, shape, location)];
+  return [...words.slice(0, command.depth), ...targetOption(read, shape, location), ...placed, ...last];
 }
 
 function slotOf({ repeats, slots }: CommandShape, at: number): string {

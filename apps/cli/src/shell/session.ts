@@ -18,6 +18,9 @@ const READERS: ReadonlySet<string> = new Set([
   ..."config status health limits whoami events doctor completions".split(" "),
 ]);
 
+/** The command that runs a statement. */
+const SQL_COMMAND = ["query", "run"] as const;
+
 export interface SessionInput {
   readonly ctx: Context;
   readonly location: Location;
@@ -127,16 +130,15 @@ export class Session {
   }
 
   async #runSql(statement: string): Promise<void> {
-    const location = this.#location;
+    const { commands } = this.#input.ctx;
     await this.#attempt(async () => {
-      if (findCommand(this.#input.ctx.commands, ["query"]) === undefined) {
+      if (findCommand(commands, SQL_COMMAND)?.depth !== SQL_COMMAND.length) {
         throw appError("usage", {
           detail: "This version of the command runs no SQL.",
           hint: "Read rows of a table: rows TABLE",
         });
       }
-      const target = location === undefined ? [] : ["--target", databaseOf(location)];
-      await this.#run(this.#withJson(["query", statement, ...target]));
+      await this.#run(this.#withJson(await placeWords(commands, [...SQL_COMMAND, statement], this.#location)));
     });
   }
 

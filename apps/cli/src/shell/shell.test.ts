@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { parseTarget } from "@appdb/contract/names";
 import { expect, test } from "vitest";
+import type { CommandTable } from "../command-entry.ts";
 import { LEAVES, NOUNS } from "../command-table.ts";
+import { defineCommand, type JsonFlag } from "../define-command.ts";
 import { type DaemonAnswers, runCli } from "../testing/fake-context.ts";
 import { dataTable } from "../testing/tables.ts";
 import { hasSecret, openHistory } from "./history.ts";
@@ -157,6 +159,71 @@ test("a target that does not exist is refused at the start", async () => {
   expect(ran).toMatchObject({ stdout: "", exit: 1 });
   expect(ran.stderr).toContain("main/nowhere is not a folder with tables.");
   expect((await pipe(["pwd"], "shell other")).stderr).toBe("error: There is no database other.\n");
+});
+
+const QUERY: CommandTable = {
+  leaves: LEAVES,
+  nouns: {
+    query: {
+      brief: "",
+      has_plan: false,
+      default_verb: "run",
+      verbs: {
+        run: {
+          brief: "",
+          load: async () =>
+            defineCommand<JsonFlag & { readonly target: string }, [sql: string]>({
+              brief: "",
+              examples: [],
+              parameters: {
+                positional: { kind: "tuple", parameters: [{ brief: "", placeholder: "SQL", parse: String }] },
+                flags: { target: { kind: "parsed", parse: String, brief: "", default: "main" } },
+              },
+              run: async () => undefined,
+              render: () => undefined,
+            }),
+        },
+      },
+    },
+  },
+};
+
+test("statements of SQL run at the location, over several lines", async () => {
+  const ran: (readonly string[])[] = [];
+  const runCommand = async (words: readonly string[]) => {
+    ran.push(words);
+    return 0;
+  };
+  const lines = ["select ';',", "  1; count docs", "table docs"];
+  await runCli("shell main", {
+    client: DOCS,
+    piped: lines.map((line) => `${line}\n`),
+    context: { commands: QUERY, runCommand },
+  });
+  expect(ran).toEqual([
+    ["query", "run", "--target", "main", "select ';',\n  1"],
+    ["count", "main/docs"],
+    ["query", "run", "--target", "main", "table docs"],
+  ]);
+  expect(await placeWords(QUERY, ["query", "select 1"], REPORTS)).toEqual([
+    "query",
+    "--target",
+    "cloud://acme:main/reports",
+    "select 1",
+  ]);
+  expect(await placeWords(QUERY, ["query", "select 1", "--target", "/other"], REPORTS)).toEqual([
+    "query",
+    "select 1",
+    "--target",
+    "other",
+  ]);
+});
+
+test("SQL is refused by name without the command that runs it", async () => {
+  const commands = { leaves: LEAVES, nouns: {} };
+  const ran = await runCli("shell main", { client: DOCS, piped: ["select 1;\n"], context: { commands } });
+  expect(ran).toMatchObject({ exit: 2, stdout: "" });
+  expect(ran.stderr).toContain("This version of the command runs no SQL.");
 });
 
 test("help lists what the shell has besides commands", async () => {
