@@ -116,7 +116,7 @@ export class Session {
     const [name, ...rest] = words;
     if (name === undefined) return;
     if (isExit(words)) this.#isOver = true;
-    else if (name === "cd") await this.#attempt(async (signal) => await this.#goTo(rest, signal));
+    else if (name === "cd") await this.#attempt(async () => await this.#goTo(rest));
     else if (name === "pwd") this.#input.ctx.out.line(locationText(this.#location));
     else if (name === "shell" && !rest.includes("--help")) await this.#attempt(async () => refuseShell());
     else if (name === "help" && rest.length === 0) await this.#help();
@@ -147,12 +147,16 @@ export class Session {
     return words.toSpliced(findCommand(this.#input.ctx.commands, words)?.depth ?? words.length, 0, "--json");
   }
 
-  async #goTo([path, ...more]: readonly string[], signal: AbortSignal): Promise<void> {
+  async #goTo([path, ...more]: readonly string[]): Promise<void> {
     if (more.length > 0) throw appError("usage", { detail: "cd takes one path.", hint: `Go to it: cd ${path}` });
     const { ctx, location } = this.#input;
     const next = path === undefined ? location : parseLocation(this.#location, path);
-    if (next !== undefined) await requireLocation({ ...ctx, signal }, next);
-    this.#location = next;
+    const status = await this.#whileRunning(async (running) => {
+      if (next !== undefined) await requireLocation({ ...ctx, signal: running }, next);
+      return EXIT.done;
+    });
+    if (status === EXIT.done) this.#location = next;
+    else this.#exit = status;
   }
 
   async #help(): Promise<void> {
@@ -186,10 +190,10 @@ export class Session {
   }
 
   /** Does the shell's own work; an error is printed, and the shell continues. */
-  async #attempt(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async #attempt(work: () => Promise<void>): Promise<void> {
     const { ctx, json } = this.#input;
     try {
-      await work(ctx.signal);
+      await work();
     } catch (error) {
       const problem = toProblem(error);
       ctx.out.problem(problem, json);

@@ -6,12 +6,14 @@ import { parseTarget } from "@appdb/contract/names";
 import { expect, test } from "vitest";
 import type { CommandTable } from "../command-entry.ts";
 import { LEAVES, NOUNS } from "../command-table.ts";
+import type { Context } from "../context.ts";
 import { defineCommand, type JsonFlag } from "../define-command.ts";
 import { type DaemonAnswers, runCli } from "../testing/fake-context.ts";
 import { dataTable } from "../testing/tables.ts";
 import { hasSecret, openHistory } from "./history.ts";
 import { resolvePath } from "./location.ts";
 import { placeWords } from "./place-words.ts";
+import { Session } from "./session.ts";
 import { splitWords } from "./split-words.ts";
 import { beginsSql, cutStatement } from "./sql-text.ts";
 
@@ -217,6 +219,35 @@ test("statements of SQL run at the location, over several lines", async () => {
     "--target",
     "other",
   ]);
+});
+
+/** A session of which only this matters: how it runs commands. */
+function openSession(runCommand: Context["runCommand"]): Session {
+  const tables = { tables: async () => [], databases: async () => [], refresh: () => undefined };
+  const { signal } = new AbortController();
+  const ctx = { signal, commands: QUERY, runCommand } as unknown as Context;
+  return new Session({ ctx, location: MAIN, tables, json: false });
+}
+
+test("an interruption cancels the running command, and the session continues", async () => {
+  const session = openSession(
+    (_words, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(130))),
+  );
+  const running = session.feed("count docs");
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  session.interrupt();
+  await running;
+  expect(session).toMatchObject({ exit: 130, is_over: false, prompt: "main> " });
+});
+
+test("a second interruption leaves a command that does not end", async () => {
+  const session = openSession(() => new Promise(() => undefined));
+  const running = session.feed("count docs");
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  session.interrupt();
+  session.interrupt();
+  await running;
+  expect(session.exit).toBe(130);
 });
 
 test("SQL is refused by name without the command that runs it", async () => {
