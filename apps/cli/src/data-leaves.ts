@@ -1,6 +1,6 @@
 import type { Leaf, Noun } from "./command-entry.ts";
 
-/** The commands that read and write tables and rows, and that change single tables. */
+/** The commands that read and write tables and rows, that change single tables, and the shell for them. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   ls: { brief: "List tables, views and folders", load: async () => (await import("./commands/data/ls.ts")).ls },
   describe: {
@@ -51,6 +51,10 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   update: { brief: "Change rows of a table", load: async () => (await import("./commands/data/update.ts")).update },
   delete: { brief: "Delete rows of a table", load: async () => (await import("./commands/data/delete.ts")).deleteRows },
+  shell: {
+    brief: "Type commands and SQL at a prompt",
+    load: async () => (await import("./commands/root/shell.ts")).shell,
+  },
 };
 
 export const QUERY_NOUN: Noun = {
