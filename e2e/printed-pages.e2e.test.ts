@@ -39,6 +39,7 @@ const ELSEWHERE = {
   "docs/reading-data.md": "e2e/both-targets.e2e.test.ts",
   "docs/resource-pools.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/routes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/sql.md": "e2e/both-targets.e2e.test.ts",
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/views.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/upgrades.md": "packages/postgres/src/cluster/before-upgrade.contract.test.ts",

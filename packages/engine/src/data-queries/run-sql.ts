@@ -32,6 +32,8 @@ export interface SqlRunInput {
   send(message: Uint8Array): Promise<void>;
 }
 
+/** Statements of people that run at a time in a database. */
+export const MAX_STATEMENTS = 2;
 /** A statement whose cancel did not arrive ends after this time. Clients that read slowly have so much time. */
 const BEGIN = "set transaction read only; set local statement_timeout = '1h'";
 
