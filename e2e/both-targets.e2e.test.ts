@@ -122,6 +122,12 @@ test("local and hosted targets give the same answers", async () => {
     await expectExit(project, 0, "db", "update", HOSTED, "-f");
   });
   expect(here.length).toBeGreaterThan(40);
+  const statements = here.filter((step) => JSON.stringify(step).startsWith('["query '));
+  expect(statements).toMatchObject([
+    [expect.any(String), 0, { count: 2 }],
+    ...Array.from({ length: 5 }, () => [expect.any(String), 1, { code: "sql_refused" }]),
+    [expect.any(String), 0, { count: 1 }],
+  ]);
   for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
   expect(there.length).toBe(here.length);
 }, 300_000);

@@ -155,6 +155,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "schema update": "app.py main",
   "schema check": "app.py",
   "schema prune": "app.py main",
+  export: "main/docs -o /dev/null",
   "query run": "table_docs",
   "query explain": "app.py main by_n",
   "service run": "app.py main",

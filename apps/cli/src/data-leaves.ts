@@ -20,6 +20,10 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/data/rows.ts")).rows,
   },
   get: { brief: "Show a row by its key", load: async () => (await import("./commands/data/get.ts")).get },
+  export: {
+    brief: "Write the rows of a table as CSV or JSON lines",
+    load: async () => (await import("./commands/data/export.ts")).exportRows,
+  },
   count: { brief: "Count the rows of a table", load: async () => (await import("./commands/data/count.ts")).count },
 };
 

@@ -138,3 +138,29 @@ test("rows and count take a condition, rows also an order", async () => {
   await runCli(["count", "main/docs", "--where", "id > 1"], { client });
   expect(asked).toMatchObject([{ limit: 10, where: "id > 1", order_by: "id:desc" }, { where: "id > 1" }]);
 });
+
+test("export writes all pages as CSV or JSON lines, and refuses parquet by name", async () => {
+  const asked: unknown[] = [];
+  const client: DaemonAnswers = {
+    ...DOCS,
+    rowList: async (query) => {
+      asked.push(query);
+      const isFirst = query.cursor === undefined;
+      return { rows: [{ id: isFirst ? 2 : 1, title: isFirst ? "a,b" : null, loud: "" }], next: isFirst ? "abc" : null };
+    },
+  };
+  const csv = await run("export main/docs --where id<9", client);
+  expect(csv.stdout).toBe('id,title,loud\n2,"a,b",""\n1,,""\n');
+  expect(csv.stderr).toBe("main/docs: 2 rows\n");
+  expect(asked).toMatchObject([
+    { limit: 1000, where: "id<9" },
+    { limit: 1000, where: "id<9", cursor: "abc" },
+  ]);
+  const lines = await run("export main/docs --format jsonl --columns id,title", client);
+  expect(lines.stdout).toBe('{"id":2,"title":"a,b"}\n{"id":1,"title":null}\n');
+  expect((await run("export main/docs --format parquet", client)).stderr).toContain("parquet is not supported");
+  expect((await run("export main/docs --json", client)).stderr).toContain("--json describes a written file.");
+  expect((await run("export main/docs -o /none/docs.csv", client)).stderr).toContain(
+    "/none/docs.csv cannot be written",
+  );
+});
