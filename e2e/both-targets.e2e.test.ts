@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
@@ -93,6 +95,9 @@ const OUTLINED = [
   "rows_total",
   "on_error",
   "count",
+  "inserted",
+  "updated",
+  "deleted",
   "path",
   "title",
   "loud",
@@ -115,6 +120,7 @@ function outline(json: Json): Json {
 
 test("local and hosted targets give the same answers", async () => {
   await using project = await makeProject(APP);
+  for (const [name, text] of Object.entries(ROWS)) writeFileSync(join(project.folder, name), text);
   const hosted = await startHosted(project);
   const key = await openOrganization(project, hosted);
   const here = await journey(project, "main", {}, async () => undefined);
@@ -128,6 +134,11 @@ test("local and hosted targets give the same answers", async () => {
     ...Array.from({ length: 5 }, () => [expect.any(String), 1, { code: "sql_refused" }]),
     [expect.any(String), 0, { count: 1 }],
   ]);
+  // equal failures of both targets would also be equal answers
+  for (const [words, told] of WRITTEN) {
+    const step = here.find((one) => Array.isArray(one) && one[0] === words);
+    expect(step).toEqual([words, 0, expect.objectContaining(told)]);
+  }
   for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
   expect(there.length).toBe(here.length);
 }, 300_000);
@@ -212,6 +223,23 @@ async function journey(
     `count ${target}/notes`,
     `count ${target}/nothing`,
     `describe ${target}/nothing`,
+    `rows ${target}/notes --where number>4 --order-by number:desc -n 2 --columns number,title`,
+    `rows ${target}/notes --order-by loudest`,
+    `count ${target}/notes --where title='bulk'`,
+    `count ${target}/notes --where number>`,
+    `count ${target}/notes --where numbr>4`,
+  ]) {
+    await run(words);
+  }
+  for (const words of writes(target)) await run(words);
+
+  // Changes of single tables (changing-tables.md). The service keeps its own table.
+  for (const words of [
+    `drop ${target}/nothing -f`,
+    `drop-dir ${target}/nothing -f`,
+    `rename ${target}/nothing other`,
+    `rename ${target}/notes notes`,
+    `mv ${target}/nothing ${target}/reports`,
   ]) {
     await run(words);
   }
@@ -267,6 +295,45 @@ async function journey(
   await run(`service stop ${target}/none`);
   return told;
 }
+
+/** Commands that change rows and leave the table as it was (writing-data.md). */
+function writes(target: string): readonly string[] {
+  return [
+    `insert ${target}/notes rows.jsonl`,
+    `insert ${target}/notes rows.jsonl`,
+    `insert ${target}/notes rows.csv`,
+    `insert ${target}/notes rows.csv --on-error ignore`,
+    `insert ${target}/notes none.csv`,
+    `insert ${target}/nothing rows.jsonl`,
+    `rows ${target}/notes --where number>=100 --order-by number`,
+    `update ${target}/notes 100 --set title=changed`,
+    `update ${target}/notes --where number>100 --set body=`,
+    `update ${target}/notes 404 --set title=x`,
+    `update ${target}/notes 100 --set loud=x`,
+    `update ${target}/notes 100 --set title=mute`,
+    `rows ${target}/notes --where number>=100 --order-by number`,
+    `delete ${target}/notes 100`,
+    `delete ${target}/notes 100 404 -f`,
+    `delete ${target}/notes four -f`,
+    `delete ${target}/notes --where number>100 -f`,
+    `count ${target}/notes --where number>=100`,
+  ];
+}
+
+const WRITTEN = [
+  ["insert TARGET/notes rows.jsonl", { inserted: 2, errors: 0 }],
+  ["insert TARGET/notes rows.csv --on-error ignore", { inserted: 2, errors: 1 }],
+  ["update TARGET/notes 100 --set title=changed", { updated: 1 }],
+  ["update TARGET/notes --where number>100 --set body=", { updated: 3 }],
+  ["delete TARGET/notes 100 404 -f", { deleted: 1 }],
+  ["delete TARGET/notes --where number>100 -f", { deleted: 3 }],
+  ["count TARGET/notes --where number>=100", { count: 0 }],
+] as const;
+
+const ROWS = {
+  "rows.jsonl": '{"number": 100, "title": "line"}\n{"number": 101, "title": "é€😀", "body": "x"}\n',
+  "rows.csv": 'number,title,body\n102,"a ""quoted"" text",\n103,mute,y\n',
+};
 
 function openJourney(project: TestProject, target: string, own: Record<string, string>): Journey {
   const told: unknown[] = [];

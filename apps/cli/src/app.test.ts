@@ -22,6 +22,7 @@ const RECOMPUTED = {
 };
 
 const TABLE = dataTable("docs");
+const WRITTEN = { inserted: 0, updated: 1, deleted: 1, errors: 0 };
 
 /** A daemon without data that accepts every request. */
 const WILLING: DaemonAnswers = {
@@ -58,6 +59,8 @@ const WILLING: DaemonAnswers = {
   rowList: async () => ({ rows: [{ id: 1 }], next: null }),
   rowShow: async () => ({ id: 1 }),
   rowCount: async () => ({ count: 1 }),
+  rowUpdate: async () => WRITTEN,
+  rowDelete: async () => WRITTEN,
   databaseDelete: async () => ({ name: "main", tables: [], services: [] }),
   stop: async () => ({}),
 };
@@ -118,6 +121,8 @@ const CONTROL = {
   mediaUsage: { files: 1, bytes: 1, entries: [], stored: { objects: 1, bytes: 1 }, room_bytes: null, room_of: null },
   mediaRemove: { removed: 1, missing: [] },
   mediaPrune: { objects: 1, bytes: 1 },
+  tableChange: { plan: schemaPlan() },
+  historyList: { entries: [] },
 };
 
 /** Arguments of each command that takes some. */
@@ -139,6 +144,13 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   rows: "main/docs",
   get: "main/docs 1",
   count: "main/docs",
+  update: "main/docs 1 --set id=2",
+  delete: "main/docs 1 -f",
+  drop: `${URI}/docs -f`,
+  "drop-dir": `${URI}/reports -f`,
+  rename: `${URI}/docs papers`,
+  mv: `${URI}/docs ${URI}/reports`,
+  history: `${URI}/docs`,
   "jobs list": "main",
   "org create": "acme",
   "org switch": "acme",
@@ -184,7 +196,17 @@ const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 describe("every command", () => {
   // These need a folder and have their own tests; run and dev never end on their own.
-  const others = ["init", "db diff", "db update", "db build-image", "service run", "dev", "deploy", "media cp"];
+  const others = [
+    "init",
+    "db diff",
+    "db update",
+    "db build-image",
+    "service run",
+    "dev",
+    "deploy",
+    "media cp",
+    "insert",
+  ];
   test.each(COMMANDS.filter((command) => !others.includes(command)))(
     "cli %s --json prints exactly one JSON document",
     async (command) => {

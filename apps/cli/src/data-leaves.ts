@@ -1,6 +1,6 @@
 import type { Leaf, Noun } from "./command-entry.ts";
 
-/** The commands that read tables and rows. */
+/** The commands that read and write tables and rows, and that change single tables. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   ls: { brief: "List tables, views and folders", load: async () => (await import("./commands/data/ls.ts")).ls },
   describe: {
@@ -24,7 +24,33 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "Write the rows of a table as CSV or JSON lines",
     load: async () => (await import("./commands/data/export.ts")).exportRows,
   },
+  drop: {
+    brief: "Drop a table or view",
+    load: async () => (await import("./commands/data/drop.ts")).drop,
+  },
+  "drop-dir": {
+    brief: "Drop a folder",
+    load: async () => (await import("./commands/data/drop.ts")).dropFolder,
+  },
+  rename: {
+    brief: "Rename a table or view",
+    load: async () => (await import("./commands/data/move.ts")).rename,
+  },
+  mv: {
+    brief: "Move a table to another folder",
+    load: async () => (await import("./commands/data/move.ts")).move,
+  },
+  history: {
+    brief: "List the changes of a table, or of all tables",
+    load: async () => (await import("./commands/data/history.ts")).history,
+  },
   count: { brief: "Count the rows of a table", load: async () => (await import("./commands/data/count.ts")).count },
+  insert: {
+    brief: "Insert the rows of a file into a table",
+    load: async () => (await import("./commands/data/insert.ts")).insert,
+  },
+  update: { brief: "Change rows of a table", load: async () => (await import("./commands/data/update.ts")).update },
+  delete: { brief: "Delete rows of a table", load: async () => (await import("./commands/data/delete.ts")).deleteRows },
 };
 
 export const QUERY_NOUN: Noun = {

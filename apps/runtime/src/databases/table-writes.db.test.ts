@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { localMediaPlace } from "@appdb/contract/media-place";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import { aColumn, aComputed, aFunction, aManifest, aTable, col, udf } from "@appdb/testkit/manifest-builder";
 import { openTestCatalog } from "@appdb/testkit/test-catalog";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { expect, test } from "vitest";
@@ -12,13 +12,15 @@ import { TableWrites } from "./table-writes.ts";
 
 const KEY = aColumn("key", "string", { primary_key: true });
 
-/** Tables whose applied manifest has other columns than the database: their routes cannot be opened. */
+/** A column calls a function that the applied manifest lacks: the routes of its table cannot be opened. */
 test("an attempt that fails leaves no folder of its process behind", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-writes-"));
   try {
     await using catalog = await openTestCatalog();
-    await catalog.apply(aManifest({ tables: [aTable("photos", [KEY])] }), { runtime_id: "r1" });
-    const applied = aManifest({ tables: [aTable("photos", [KEY, aColumn("picture", "image")])] });
+    const loud = aComputed("loud", udf("app:shout", "string", col("key", "string")));
+    const tables = [aTable("photos", [KEY, aColumn("picture", "image"), loud])];
+    await catalog.apply(aManifest({ tables, functions: [aFunction("app:shout", "string")] }), { runtime_id: "r1" });
+    const applied = aManifest({ tables });
     await using writes = new TableWrites({
       ...catalog,
       limits: DEFAULT_LIMITS,

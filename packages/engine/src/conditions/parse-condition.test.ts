@@ -160,7 +160,7 @@ describe("refuses", () => {
     throw new Error("It was not refused.");
   });
 
-  test("a name that is no column", () => {
+  test("an unknown name", () => {
     expect(() => parse("titel = 'x'")).toThrow("no titel");
     expect(() => parse('"SCORE" = 1')).toThrow("no SCORE");
     expect(() => parse("errortype(x) = 'y'")).toThrow("no x");

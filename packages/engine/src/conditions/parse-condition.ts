@@ -40,7 +40,7 @@ const ERROR_PARTS: ReadonlyMap<string, "type" | "message"> = new Map([
 /** What a condition may name. */
 export interface ConditionColumns {
   readonly columns: readonly CatalogColumn[];
-  /** The error for a name that is no column. */
+  /** The error for an unknown name. */
   notFound(name: string): Error;
 }
 

@@ -24,11 +24,11 @@ export function tableService(
   return { name: NAME, prefix: "", routes, source };
 }
 
-/** Insert routes over the tables of a manifest, for people: by how they handle a cell that fails. */
+/** Insert routes over the tables of a manifest, without its views, for people: by how they handle a cell that fails. */
 export function insertServices(manifest: Manifest): Readonly<Record<OnError, ManifestService>> {
   const service = tableService(manifest, []);
   const inserts = manifest.tables
-    .filter((table) => table.rows_of === undefined)
+    .filter(({ rows_of: rowsOf, view }) => rowsOf === undefined && view === undefined)
     .flatMap((table) => insertKind.overTable(table) ?? []);
   return {
     abort: { ...service, name: "(inserts)", routes: inserts },

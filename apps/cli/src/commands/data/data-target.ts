@@ -1,9 +1,14 @@
 import { type ExactObject, isObject, parseExact } from "@appdb/contract/clients/exact-json";
 import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
 import { isHosted, parseTablePath, parseTarget, type Target } from "@appdb/contract/names";
 import type { DataTable, RowPage } from "@appdb/contract/routes/data-api";
+import type { Written } from "@appdb/contract/routes/data-writes";
 import type { Context } from "../../context.ts";
-import { text } from "../parameters.ts";
+import { commandLine } from "../../output/command-line.ts";
+import type { Output } from "../../output/output.ts";
+import { text, usageError } from "../parameters.ts";
+import { jsonOf } from "./typed-values.ts";
 
 interface RowQuery {
   readonly limit: number;
@@ -20,6 +25,11 @@ export interface DataTarget {
   /** The response's text: numbers may be larger than those of JavaScript. */
   rows(table: string, query: RowQuery): Promise<string>;
   row(table: string, key: readonly string[]): Promise<string>;
+  /** Inserts rows, one JSON object per line: all or none. */
+  insert(table: string, lines: Uint8Array<ArrayBuffer>, onError: OnError): Promise<Written>;
+  /** Texts of the bodies: keys can have integers beyond 2^53. */
+  update(table: string, body: string): Promise<Written>;
+  delete(table: string, body: string): Promise<Written>;
 }
 
 export const TABLE = {
@@ -41,6 +51,13 @@ export const WHERE_FLAG = {
   optional: true,
   brief: "Only rows of a condition: score > 0.5 and title like 'x%'",
   placeholder: "condition",
+} as const;
+
+export const ON_ERROR_FLAG = {
+  kind: "enum",
+  values: ["abort", "ignore"],
+  default: "abort",
+  brief: "A computed cell that fails: abort stores nothing, ignore stores null and the error",
 } as const;
 
 /** A table of a typed path. */
@@ -71,6 +88,16 @@ export async function openData(ctx: Context, target: Target): Promise<DataTarget
         (await client.call("rowCount", { params: at(table), query: { where } }, options)).count,
       rows: (table, query) => client.text("rowList", { params: at(table), query }, options),
       row: (table, key) => client.text("rowShow", { params: at(table), query: keyQuery(key) }, options),
+      insert: async (table, sent, onError) =>
+        readWritten(
+          await client.text(
+            "rowInsert",
+            { params: at(table), query: counted(onError), sent },
+            { ...options, ...LINES },
+          ),
+        ),
+      update: (table, sent) => client.call("rowUpdate", { params: at(table), sent }, options),
+      delete: (table, sent) => client.call("rowDelete", { params: at(table), sent }, options),
     };
   }
   const { client } = await (await ctx.control()).open();
@@ -82,7 +109,27 @@ export async function openData(ctx: Context, target: Target): Promise<DataTarget
       (await client.call("rowCount", { params: { ...params, table }, query: { where } }, options)).count,
     rows: (table, query) => client.text("rowList", { params: { ...params, table }, query }, options),
     row: (table, key) => client.text("rowShow", { params: { ...params, table }, query: keyQuery(key) }, options),
+    insert: async (table, sent, onError) =>
+      readWritten(
+        await client.text(
+          "rowInsert",
+          { params: { ...params, table }, query: counted(onError), sent },
+          { ...options, ...LINES },
+        ),
+      ),
+    update: (table, sent) => client.call("rowUpdate", { params: { ...params, table }, sent }, options),
+    delete: (table, sent) => client.call("rowDelete", { params: { ...params, table }, sent }, options),
   };
+}
+
+const LINES = { headers: { "content-type": "application/x-ndjson" } } as const;
+
+function counted(onError: OnError) {
+  return { on_error: onError, return_rows: "0" } as const;
+}
+
+function readWritten(response: string): Written {
+  return JSON.parse(response) as Written;
 }
 
 function keyQuery(key: readonly string[]): { readonly key: string } {
@@ -148,4 +195,53 @@ export function chosenColumns(table: DataTable, typed: string | undefined, path:
 export function withColumns(row: ExactObject, columns: DataTable["columns"]): ExactObject {
   const names = [...columns.map(({ name }) => name), "_errors"];
   return new Map(names.flatMap((name) => (row.has(name) ? [[name, row.get(name) ?? null] as const] : [])));
+}
+
+/** The keys of typed values: by column, the JSON text. A key of two columns takes two values. @throws usage */
+export function keysOf(
+  table: DataTable,
+  typed: readonly string[],
+  path: string,
+): readonly (readonly (readonly [name: string, json: string])[])[] {
+  const columns = table.columns.filter((column) => column.is_key);
+  if (columns.length === 0) {
+    throw usageError(`${path} has no primary key.`, 'Name the rows by a condition: --where "score < 0.5"');
+  }
+  if (typed.length % columns.length !== 0) {
+    const names = columns.map(({ name }) => name).join(", ");
+    throw usageError(
+      `The key of ${path} is (${names}): ${columns.length} values, not ${typed.length}.`,
+      "Give a value for each column of the key, in this order.",
+    );
+  }
+  const keys: (readonly [string, string])[][] = [];
+  for (let from = 0; from < typed.length; from += columns.length) {
+    keys.push(
+      columns.map((column, at) => [column.name, jsonOf(column, { text: typed[from + at] ?? "", is_quoted: true })]),
+    );
+  }
+  return keys;
+}
+
+/** Prints how many cells failed and where to see why. */
+export function failedCells(out: Output, errors: number, path: string): void {
+  if (errors > 0) out.note(`${errors} cells failed; see them: ${commandLine(["rows", path, "--json"])}`);
+}
+
+const SECOND_MS = 1_000;
+
+/** Shows on stderr how long work takes, once it takes longer than a second; as JSON lines for programs. */
+export async function whileWorking<T>(out: Output, json: boolean, what: string, work: () => Promise<T>): Promise<T> {
+  let seconds = 0;
+  const timer = setInterval(() => {
+    seconds += 1;
+    if (json) out.note(JSON.stringify({ event: "working", what, seconds }));
+    else out.status(`${what}: ${seconds} s`);
+  }, SECOND_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    if (seconds > 0 && !json) out.status("");
+  }
 }

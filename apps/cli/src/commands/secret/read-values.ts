@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseSecretName } from "@appdb/contract/control/resource-names";
-import { type AppError, appError } from "@appdb/contract/errors";
+import { appError } from "@appdb/contract/errors";
 import type { Context } from "../../context.ts";
+import { usageError } from "../parameters.ts";
 
 /** Limit of the route's schema. */
 const MAX_CHARACTERS = 65_536;
@@ -96,8 +97,4 @@ function decode(bytes: Uint8Array, what: string): string {
       cause,
     });
   }
-}
-
-function usageError(detail: string, hint: string): AppError {
-  return appError("usage", { detail, hint });
 }

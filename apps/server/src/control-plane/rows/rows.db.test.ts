@@ -38,7 +38,7 @@ describe("tables and rows", () => {
     };
     const ask = (name: "tableList" | "tableShow" | "rowList", table?: string, query = {}) =>
       server.ask(name, { as: setup.member, params: paramsOf(setup, table), query } as never);
-    expect((await ask("tableList")).json).toEqual({ tables: [TABLE] });
+    expect((await ask("tableList")).json).toEqual({ folders: [], tables: [TABLE] });
     expect((await ask("tableShow", "reports/docs")).json).toMatchObject({ path: "reports/docs" });
     const rows = await ask("rowList", "docs", { limit: "7", cursor: "a&b" });
     expect(rows.text).toBe('{"rows":[{"n":9223372036854775807}],"next":null}');

@@ -1,0 +1,100 @@
+import type { OnError } from "@appdb/contract/jobs";
+import type { DataTable } from "@appdb/contract/routes/data-api";
+import type { Written } from "@appdb/contract/routes/data-writes";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { count } from "../../output/count.ts";
+import { text, usageError } from "../parameters.ts";
+import {
+  chosenColumns,
+  failedCells,
+  keysOf,
+  ON_ERROR_FLAG,
+  openTable,
+  WHERE_FLAG,
+  whileWorking,
+} from "./data-target.ts";
+import { jsonOf, literalOf } from "./typed-values.ts";
+
+interface Flags extends JsonFlag {
+  readonly onError: OnError;
+  readonly where?: string;
+  readonly set: readonly string[];
+}
+
+interface Updated extends Written {
+  readonly path: string;
+}
+
+export const update = defineCommand<Flags, [path: string, ...key: string[]], Updated>({
+  brief: "Change rows of a table",
+  examples: [
+    ["cli update main/docs 42 --set title='New title'", "the row with the key 42"],
+    [`cli update main/docs --where "score < 0.5" --set score=0.5 --set tag=low`, "all rows of a condition"],
+    ["cli update cloud://acme:main/docs --where true --set tag= --json", "no value in all rows, for a program"],
+  ],
+  parameters: {
+    positional: {
+      kind: "array",
+      parameter: {
+        brief: "The table, then the values of the key: main/docs 42",
+        placeholder: "TABLE KEY",
+        parse: text,
+      },
+      minimum: 1,
+    },
+    flags: {
+      where: WHERE_FLAG,
+      set: {
+        kind: "parsed",
+        parse: text,
+        variadic: true,
+        brief: "A new value; empty is null where the column allows it. Repeatable",
+        placeholder: "column=value",
+      },
+      onError: ON_ERROR_FLAG,
+    },
+  },
+  run: async (ctx, { json, onError, set, where }, named, ...key) => {
+    checkSelection("update", named, key, where);
+    const { data, path, text: whole } = await openTable(ctx, named);
+    const table = await data.table(path);
+    const values = set.map((item) => assignment(table, item, whole));
+    const body =
+      where === undefined
+        ? `{"rows":[${keysOf(table, key, whole)
+            .map((one) => rowText(one, values))
+            .join(",")}],"on_error":"${onError}"}`
+        : JSON.stringify({
+            where,
+            set: Object.fromEntries(values.map(([name, value]) => [name, literalOf(value)])),
+            on_error: onError,
+          });
+    const written = await whileWorking(ctx.out, json, `updating ${whole}`, () => data.update(path, body));
+    return { path: whole, ...written };
+  },
+  render: ({ errors, path, updated }, out) => {
+    out.line(`${count(updated, "row")} of ${path} updated`);
+    failedCells(out, errors, path);
+  },
+});
+
+/** Rows are named by a key or by a condition. @throws usage */
+export function checkSelection(verb: string, path: string, key: readonly string[], where: string | undefined): void {
+  if (key.length > 0 !== (where !== undefined)) return;
+  throw usageError(
+    key.length > 0 ? "A key and --where cannot be used together." : "Neither a key nor --where names the rows.",
+    `Name the rows: cli ${verb} ${path} --where "score < 0.5"`,
+  );
+}
+
+function assignment(table: DataTable, item: string, path: string): readonly [name: string, json: string] {
+  const at = item.indexOf("=");
+  if (at < 1) throw usageError(`--set ${item} has no value.`, "Write the column, =, and the value: --set title=x");
+  const [column] = chosenColumns(table, item.slice(0, at), path);
+  if (column === undefined) throw new TypeError("A column was not found.");
+  return [column.name, jsonOf(column, { text: item.slice(at + 1), is_quoted: false })];
+}
+
+function rowText(key: readonly (readonly [string, string])[], values: readonly (readonly [string, string])[]): string {
+  return `{${[...key, ...values].map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
+}

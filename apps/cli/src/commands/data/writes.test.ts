@@ -1,0 +1,213 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { type FakeContext, runCli } from "../../testing/fake-context.ts";
+import { dataColumn, dataTable } from "../../testing/tables.ts";
+
+const DOCS = dataTable("docs", {
+  columns: [
+    dataColumn("id", "Int", { is_key: true }),
+    dataColumn("title", "String | None"),
+    dataColumn("note", "String"),
+    dataColumn("score", "Float | None"),
+    dataColumn("done", "Bool | None"),
+    dataColumn("meta", "Json | None"),
+    dataColumn("made", "Timestamp | None"),
+  ],
+});
+const PRICES = dataTable("prices", {
+  columns: [dataColumn("country", "String", { is_key: true }), dataColumn("day", "Date", { is_key: true })],
+});
+const NO_KEY = dataTable("logs", { columns: [dataColumn("text", "String")] });
+
+const folder = mkdtempSync(join(tmpdir(), "appdb-writes-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Sent {
+  readonly name: string;
+  readonly query: unknown;
+  readonly body: string;
+  readonly type: string | undefined;
+}
+let sent: Sent[] = [];
+beforeEach(() => {
+  sent = [];
+});
+
+/** A daemon that records what writes send. */
+function daemon(table = DOCS, errors = 0) {
+  const record = (name: string, input: { query?: unknown; sent?: string | Uint8Array }, headers?: object) => {
+    const body = typeof input.sent === "string" ? input.sent : Buffer.from(input.sent ?? []).toString("utf8");
+    sent.push({ name, query: input.query, body, type: (headers as Record<string, string>)?.["content-type"] });
+    const rows = body.split("\n").filter((line) => line !== "").length;
+    return { inserted: rows, updated: 2, deleted: 3, errors };
+  };
+  const client = {
+    call: async (name: string, input: object) => {
+      if (name === "tableShow") return table;
+      if (name === "rowCount") return { count: 7 };
+      return record(name, input);
+    },
+    text: async (name: string, input: object, options: { headers?: object }) =>
+      JSON.stringify(record(name, input, options.headers)),
+  };
+  const ensure = async () => client as never;
+  return { ensure, find: async () => undefined, waitUntilGone: async () => undefined };
+}
+
+const run = (words: readonly string[], given: FakeContext = {}, table = DOCS, errors = 0) =>
+  runCli(words, { cwd: folder, ...given, context: { daemon: daemon(table, errors), ...given.context } });
+const file = (name: string, content: string | Uint8Array) => {
+  writeFileSync(join(folder, name), content);
+  return name;
+};
+const lines = () => sent[0]?.body.split("\n");
+
+describe("insert", () => {
+  test("sends lines unchanged, with the digits of integers", async () => {
+    const text = '{"id": 9223372036854775807}\n\n{"id": 2}\n';
+    const { stdout } = await run(["insert", "main/docs", file("a.jsonl", text)]);
+    expect(stdout).toBe("2 rows inserted into main/docs\n");
+    expect(sent).toMatchObject([
+      { name: "rowInsert", query: { on_error: "abort", return_rows: "0" }, type: "application/x-ndjson" },
+    ]);
+    expect(lines()?.slice(0, 3)).toEqual(['{"id": 9223372036854775807}', "", '{"id": 2}']);
+  });
+
+  test("takes an array and the input, and reports failed cells", async () => {
+    const json = file("a.json", '[{"id": 9223372036854775807, "title": "x"}, {"id": 2}]');
+    const { stderr } = await run(["insert", "main/docs", json, "--on-error", "ignore"], {}, DOCS, 3);
+    expect(lines()?.slice(0, 2)).toEqual(['{"id":9223372036854775807,"title":"x"}', '{"id":2}']);
+    expect(sent[0]?.query).toMatchObject({ on_error: "ignore" });
+    expect(stderr).toContain("3 cells failed");
+    const context = { readInput: async () => Buffer.from('{"id": 1}\n{"id": 2}') };
+    expect((await run(["insert", "main/docs", "-", "--json"], { context })).stdout).toContain('"inserted": 2');
+  });
+
+  test("reads CSV: quotes, separators, empty cells, types, and lines for errors", async () => {
+    const csv =
+      'id,Title,note,score,done,meta,made\r\n1,"a ""b"",\nc",,1.5,TRUE,"{""k"": [1]}",2026-01-02\r\n\r\n2,,"",,,,\r\n';
+    await run(["insert", "main/docs", file("a.csv", csv)]);
+    expect(lines()).toEqual([
+      "",
+      '{"id":1,"title":"a \\"b\\",\\nc","note":"","score":1.5,"done":true,"meta":{"k": [1]},"made":"2026-01-02"}',
+      "",
+      "",
+      '{"id":2,"title":null,"note":"","score":null,"done":null,"meta":null,"made":null}',
+      "",
+    ]);
+  });
+
+  test.each([
+    ["utf8 with a mark", Buffer.from("\uFEFFid;title\n1;ä\n")],
+    ["utf16", Buffer.from("\uFEFFid\ttitle\n1\tä\n", "utf16le")],
+  ])("decodes CSV in %s", async (_name, content) => {
+    await run(["insert", "main/docs", file("b.csv", content)]);
+    expect(lines()?.[1]).toBe('{"id":1,"title":"ä"}');
+  });
+
+  test.each([
+    ["a.csv", "id,title\n1,x\n2\n", "a.csv, line 3: 1 cells, and the header has 2 columns."],
+    ["a.csv", 'id,title\n1,"x\n', "a.csv, line 2: The quote that begins a cell does not end."],
+    ["a.csv", 'id,title\n1,"x"y\n', "a.csv, line 2: Expected the end of the cell after its quote."],
+    ["a.csv", "", "a.csv is empty."],
+    ["a.csv", "id,titel\n1,x\n", 'main/docs has no column "titel".'],
+    ["a.csv", Buffer.from([0x69, 0xff, 0x0a]), "a.csv is not UTF-8."],
+    ["a.json", "[1]", "a.json has no rows"],
+    ["a.json", "[{", "a.json is not JSON"],
+  ])("refuses %s with %j", async (name, content, expected) => {
+    const { exit, stderr } = await run(["insert", "main/docs", file(name, content)]);
+    expect([exit === 0, sent]).toEqual([false, []]);
+    expect(stderr).toContain(expected);
+    expect(stderr).toContain("hint: ");
+  });
+
+  test("refuses a missing file, and no input", async () => {
+    expect((await run(["insert", "main/docs", "none.csv"])).stderr).toContain("The file none.csv cannot be read");
+    expect((await run(["insert", "main/docs", "-"])).stderr).toContain("Nothing is piped in.");
+  });
+
+  test("names the line of a media file that does not exist", async () => {
+    const table = dataTable("docs", { columns: [dataColumn("picture", "Image[(64, 64)] | None")] });
+    const { stderr } = await run(
+      ["insert", "main/docs", file("m.csv", "picture\nhttps://x.example/a.png\nno.png\n")],
+      {},
+      table,
+    );
+    expect(stderr).toContain("line 3, picture: There is no file no.png on this machine.");
+  });
+});
+
+describe("update", () => {
+  test("changes the row of a key", async () => {
+    const words = [
+      "update",
+      "main/docs",
+      "9223372036854775807",
+      "--set",
+      "title=a=b",
+      "--set",
+      "score=",
+      "--set",
+      "done=true",
+    ];
+    expect((await run(words)).stdout).toBe("2 rows of main/docs updated\n");
+    expect(sent[0]).toMatchObject({
+      name: "rowUpdate",
+      body: '{"rows":[{"id":9223372036854775807,"title":"a=b","score":null,"done":true}],"on_error":"abort"}',
+    });
+  });
+
+  test("changes the rows of a condition", async () => {
+    await run(["update", "main/docs", "--where", "id > 1", "--set", "score=0.5", "--set", "title=x", "--json"]);
+    expect(JSON.parse(sent[0]?.body ?? "")).toEqual({
+      where: "id > 1",
+      set: {
+        score: { node: "literal", value: "0.5", type: { kind: "json" }, nullable: false },
+        title: { node: "literal", value: "x", type: { kind: "string" }, nullable: false },
+      },
+      on_error: "abort",
+    });
+  });
+
+  test.each([
+    [["main/docs", "--set", "title=x"], "Neither a key nor --where names the rows."],
+    [["main/docs", "1", "--where", "true", "--set", "title=x"], "A key and --where cannot be used together."],
+    [["main/docs", "1", "--set", "title"], "--set title has no value."],
+    [["main/docs", "1", "--set", "titel=x"], 'main/docs has no column "titel".'],
+  ])("refuses %j", async (words, expected) => {
+    expect((await run(["update", ...words])).stderr).toContain(expected);
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("delete", () => {
+  test("asks with the number of rows, and deletes by keys", async () => {
+    const keys = ["delete", "main/prices", "de", "2026-01-01", "fr", "2026-01-02"];
+    const { stdout } = await run(keys, { answer: true }, PRICES);
+    expect(stdout).toBe("3 rows of main/docs deleted\n".replace("docs", "prices"));
+    expect(sent[0]).toMatchObject({ name: "rowDelete", body: '{"keys":[["de","2026-01-01"],["fr","2026-01-02"]]}' });
+  });
+
+  test("needs -f without a terminal, and says the command", async () => {
+    const { exit, stderr } = await run(["delete", "main/docs", "--where", "score < 0.5"]);
+    expect([exit, sent]).toEqual([3, []]);
+    expect(stderr).toContain("there is no terminal: Permanently delete 7 rows of main/docs?");
+    expect(stderr).toContain("cli delete main/docs --where 'score < 0.5' -f");
+    await run(["delete", "main/docs", "--where", "score < 0.5", "-f"]);
+    expect(sent[0]?.body).toBe('{"where":"score < 0.5"}');
+  });
+
+  test("deletes nothing when the answer is no", async () => {
+    expect((await run(["delete", "main/docs", "1"], { answer: false })).stderr).toContain("the answer was no");
+    expect(sent).toEqual([]);
+  });
+
+  test("refuses keys of a table without one, and a part of a key", async () => {
+    expect((await run(["delete", "main/logs", "1"], {}, NO_KEY)).stderr).toContain("main/logs has no primary key.");
+    expect((await run(["delete", "main/prices", "de"], {}, PRICES)).stderr).toContain(
+      "The key of main/prices is (country, day): 2 values, not 1.",
+    );
+  });
+});
