@@ -119,8 +119,8 @@ function measureImport(bench: Bench, python: string, env: NodeJS.ProcessEnv): Me
 }
 
 async function daemonOf({ env, folder }: ServedProject): Promise<number> {
-  const status = JSON.parse(await command(env, folder, ["daemon", "status", "--json"])) as { pid: number };
-  return status.pid;
+  const status = JSON.parse(await command(env, folder, ["daemon", "status", "--json"])) as { health: { pid: number } };
+  return status.health.pid;
 }
 
 async function peakOf(pid: number): Promise<number> {

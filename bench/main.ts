@@ -21,6 +21,7 @@ import { measureObjectStores } from "./object-stores.ts";
 import { measureReads } from "./reads.ts";
 import { measureRecompute } from "./recompute.ts";
 import { measureServices } from "./services.ts";
+import { measureShell } from "./shell.ts";
 import { measureSize, printMachines } from "./size.ts";
 import { type Group, openBench } from "./support/bench.ts";
 import { type Measure, report } from "./support/report.ts";
@@ -43,6 +44,7 @@ const GROUPS: Record<string, Group> = {
   iterators: measureIterators,
   "object-stores": measureObjectStores,
   commands: measureCommands,
+  shell: measureShell,
   keys: measureKeys,
   control: measureControl,
   "big-file": measureBigFile,

@@ -128,6 +128,12 @@ test("local and hosted targets give the same answers", async () => {
     await expectExit(project, 0, "db", "update", HOSTED, "-f");
   });
   expect(here.length).toBeGreaterThan(40);
+  const statements = here.filter((step) => JSON.stringify(step).startsWith('["query '));
+  expect(statements).toMatchObject([
+    [expect.any(String), 0, { count: 2 }],
+    ...Array.from({ length: 5 }, () => [expect.any(String), 1, { code: "sql_refused" }]),
+    [expect.any(String), 0, { count: 1 }],
+  ]);
   // equal failures of both targets would also be equal answers
   for (const [words, told] of WRITTEN) {
     const step = here.find((one) => Array.isArray(one) && one[0] === words);
@@ -217,6 +223,10 @@ async function journey(
     `count ${target}/notes`,
     `count ${target}/nothing`,
     `describe ${target}/nothing`,
+    `shell ${target} -c ls`,
+    `shell ${target}/nowhere -c ls`,
+    `status ${target}`,
+    `health ${target}`,
     `rows ${target}/notes --where number>4 --order-by number:desc -n 2 --columns number,title`,
     `rows ${target}/notes --order-by loudest`,
     `count ${target}/notes --where title='bulk'`,

@@ -185,6 +185,16 @@ def test_a_likeness_is_refused(project, name):
         assert word in error["detail"] + error["hint"], error
 
 
+def test_two_indexes_without_a_name_are_named_by_their_number(project):
+    error = project.error(
+        MODEL + "class Base1(Base, name='base1'):\n    text: db.String\n    __indexes__ = [db.EmbeddingIndex(text, embedding=embed)]\n"
+        "class V(Base, name='v', base=Base1):\n    __indexes__ = [db.EmbeddingIndex(Base1.text, embedding=embed)]\n"
+        "@db.query\ndef q(q: str):\n    return V.select(V.text, near=V.text.similarity(string=q))\n"
+    )
+    assert error["detail"] == "Column 'text' has 2 embedding indexes, and 2 of them without a name."
+    assert 'name="by_words"' in error["hint"]
+
+
 def test_a_column_cannot_be_a_likeness(project):
     error = project.error(indexed(*TWO) + "    near = text.similarity(string='x', idx='a')\n")
     assert "@db.query" in error["hint"]

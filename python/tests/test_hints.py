@@ -27,6 +27,8 @@ QUERIES = {
     "a descending order in words": ("A.order_by('n desc')", ["Write order_by(A.n, asc=False)"]),
     "a group as text": ("A.group_by('s')", ["Write group_by(A.s)"]),
     "filter": ("A.filter(A.s == k)", ["'filter'", "Write A.where(...)"]),
+    "a misspelt verb of a model": ("A.wher(A.s == k)", ["no column 'wher'", "Did you mean 'where'?"]),
+    "a part of the rows as their number": ("A.sample(0.5)", ["not 0.5", "Write sample(fraction=0.5)"]),
     "filter of a query": ("A.select(A.s).filter(A.s == k)", ["'filter'", "Write .where(...)"]),
     "desc=": ("A.order_by(A.n, desc=True)", ["desc=", "asc=False"]),
     "where by name": ("A.where(s=k)", ["s=", "Write where(A.s == ...)"]),

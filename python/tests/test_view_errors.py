@@ -92,6 +92,19 @@ REFUSED = {
         "Give it a column",
         1,
     ),
+    "a generator function without its mark": (
+        "def letters(text):\n    yield {'word': text}\nclass V(Base, name='v', base=Docs, iterator=letters(Docs.title)):\n    pass\n",
+        ["calls letters, which is not marked @db.iterator"],
+        "Write @db.iterator above letters",
+        3,
+    ),
+    "a class of rows without its mark": (
+        "class letters:\n    def __init__(self, text): self.text = text\n    def __next__(self): return {}\n"
+        "class V(Base, name='v', base=Docs, iterator=letters(Docs.title)):\n    pass\n",
+        ["calls letters, which is not marked @db.iterator"],
+        "Write @db.iterator above letters",
+        4,
+    ),
     "a call of a library iterator over a constant": (
         "class V(Base, name='v', base=Docs, iterator=string_splitter('abc', 'sentence')):\n    pass\n",
         ["a call of an iterator without a column"],

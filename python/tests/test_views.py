@@ -137,7 +137,21 @@ def test_outputs_are_named_in_the_body_and_hide_columns_of_the_base(project):
         "class V(Base, name='v', base=D2, iterator=words(D2.word)):\n    loud = upper(D2.word)\n"
     )
     assert "whose name the iterator's output has" in error["detail"]
-    assert "select(other=D2.word)" in error["hint"]
+    assert error["hint"] == "Add .select(word_of_base=D2.word) to base=, and write word_of_base here in place of D2.word"
+
+
+def test_the_hint_for_a_hidden_column_works_when_typed(project):
+    d3 = "class D3(Base, name='d3'):\n    id = db.Column(type=db.Int, primary_key=True)\n    word: db.String\n    n: db.Int\n"
+    error = project.error(
+        TOP + d3 + "class V(Base, name='v', base=D3, iterator=words(D3.word)):\n    loud = upper(D3.word)\n"
+    )
+    assert ".select(D3.id, D3.n, word_of_base=D3.word)" in error["hint"]
+    found = view(
+        project,
+        d3 + "class V(Base, name='v', base=D3.select(D3.id, D3.n, word_of_base=D3.word), iterator=words(D3.word)):\n"
+        "    loud = upper(word_of_base)\n",
+    )
+    assert [column["name"] for column in found["columns"]] == ["word_of_base", "loud"]
 
 
 def test_an_argument_that_an_unstored_output_needs_is_not_hidden(project):
@@ -149,7 +163,19 @@ def test_an_argument_that_an_unstored_output_needs_is_not_hidden(project):
         "class V(Base, name='v', base=D2, iterator=pairs(D2.size)):\n    pass\n"
     )
     assert "reads 'size' of D2, whose name an output has; 'word', which is not stored, needs it" in error["detail"]
-    assert error["hint"] == "Give the value another name in base=: base=D2.select(other=D2.size)"
+    assert error["hint"] == (
+        'Declare a view that gives it another name: class Renamed(Base, name="renamed", '
+        "base=D2.select(D2.word, other=D2.size)): pass; then write base=Renamed and iterator=pairs(Renamed.other)"
+    )
+    found = project.manifest(
+        TOP + "class Pair(R):\n    size: int\n"
+        "@db.iterator(unstored_cols=['word'])\n"
+        "def pairs(text: str) -> Iterator[Pair]:\n    yield {'word': text, 'size': 1}\n"
+        "class D2(Base, name='d2'):\n    word: db.String\n    size: db.String\n"
+        'class Renamed(Base, name="renamed", base=D2.select(D2.word, other=D2.size)): pass\n'
+        "class V(Base, name='v', base=Renamed, iterator=pairs(Renamed.other)):\n    pass\n"
+    )
+    assert found["tables"][-1]["view"]["base"] == "renamed"
 
 
 def route(project, code):

@@ -84,7 +84,8 @@ REFUSED = {
     "fn.sum(A.n, order_by='id')": "sum(order_by=) takes columns, not 'id'.",
     "fn.sum(A.n, order_by=A.p)": "sum(order_by=) cannot sort by p, which is Image.",
     "fn.make_list(A.n, group_by=A.g)": "make_list() makes one list of a group's rows and has no group_by=.",
-    "fn.sum(A.n, since=A.g)": "sum() takes one column.",
+    "fn.sum(A.n, since=A.g)": "sum() has no argument 'since'.",
+    "fn.sum(A.n, A.id)": "sum() takes one column.",
     "fn.sum(fn.sum(A.n, order_by=A.id))": "select() takes an aggregate of an aggregate: sum(sum(n, order_by=id)).",
     "fn.sum(A.n, order_by=fn.sum(A.n))": "select() takes an aggregate of an aggregate: sum(n, order_by=sum(n)).",
     "fn.sum(A.n) + fn.sum(A.n, order_by=A.id)": (
@@ -97,6 +98,29 @@ REFUSED = {
 def test_a_call_is_refused_by_name(project, call):
     error = project.error(f"{CLASSES}{MODEL}\n@db.query\ndef q():\n    return A.select(x={call})\n")
     assert error["detail"] == REFUSED[call] and error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "hint"),
+    [
+        ("oder_by=A.id", "Did you mean 'order_by'?"),
+        ("partition_by=A.g", "Write group_by="),
+        ("asc=False", "order_by=-Docs.n"),
+    ],
+)
+def test_an_unknown_argument_of_an_aggregate_is_named(project, argument, hint):
+    error = project.error(f"{MODEL}\n@db.query\ndef q():\n    return A.select(x=fn.sum(A.n, {argument}))\n")
+    assert error["detail"] == f"sum() has no argument '{argument.partition('=')[0]}'."
+    assert hint in error["hint"]
+
+
+def test_an_ordered_aggregate_with_windows_is_a_window_with_group_by(project):
+    classes = CLASSES.replace(", allows_window=True, allows_std_agg=False", ", allows_window=True")
+    code = f"{classes}{MODEL}\n@db.query\ndef q():\n    return A.select(x=path(A.id, A.g, group_by=A.n))\n"
+    found = project.manifest(code)["queries"][0]["query"]["select"][0]["expr"]
+    error = project.error(code.replace("path(A.id, A.g, group_by=A.n)", "path(A.id, A.g, order_by=A.n)"))
+    assert error["hint"] == "Write path(Docs.n, text). For a window, add group_by=."
+    assert found["node"] == "window" and names(found["order_by"]) == ["id"] and names(found["group_by"]) == ["n"]
 
 
 CLAUSES = {

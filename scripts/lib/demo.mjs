@@ -42,9 +42,15 @@ export async function serveDemo() {
     server = await startDemoServer(env);
     return (await Promise.race([show(env, server, interrupted), interrupted.first.then(() => 0)])) ?? 0;
   } finally {
-    say("Stopping the services, their databases and the server ...");
+    say(farewell(server));
     await server?.stop();
   }
+}
+
+/** A server that died stops nothing: what it started runs until the next start. */
+export function farewell(server) {
+  if (server?.death === undefined) return "Stopping the services, their databases and the server ...";
+  return `The server died (${server.death}). Its log: less ${server.log}\nIts services, their databases, the gateway and PostgreSQL may still run. The next npm start takes them over.`;
 }
 
 /**
@@ -187,7 +193,8 @@ async function deploy(env, interrupted) {
 
 /** A new organization's database is created while its key is. */
 async function waitForDatabase(env, interrupted) {
-  await untilSo(interrupted, () => {
+  const reason = () => ask(["db", "status", DATABASE, "--json"], env)?.failure?.detail;
+  await untilSo(interrupted, reason, () => {
     const { state } = ask(["db", "status", DATABASE, "--json"], env) ?? {};
     return state === "AVAILABLE" || state === "FAILED" ? state : undefined;
   });
@@ -195,8 +202,11 @@ async function waitForDatabase(env, interrupted) {
 
 /** Its address once it is available; undefined when a signal came first. */
 async function waitForService(env, interrupted) {
-  return await untilSo(interrupted, () => {
+  let said;
+  const reason = () => said;
+  return await untilSo(interrupted, reason, () => {
     const found = ask(["service", "list", DATABASE, "--json"], env)?.services.find(({ uri }) => uri === SERVICE);
+    said = found?.failure?.detail ?? found?.reason ?? undefined;
     if (found?.state === "FAILED" || found?.state === "STOPPED") {
       const reason = found.failure?.detail ?? found.reason ?? "it was stopped";
       if (found.state === "FAILED" || found.reason === null) {
@@ -207,12 +217,15 @@ async function waitForService(env, interrupted) {
   });
 }
 
-async function untilSo(interrupted, look) {
+async function untilSo(interrupted, reasonOf, look) {
   const end = Date.now() + BACK_MS;
   while (!interrupted.came()) {
     const found = look();
     if (found !== undefined) return found;
-    if (Date.now() > end) throw new Stop(`${SERVICE} did not start.`, `./cli db status ${DATABASE}`);
+    if (Date.now() > end) {
+      const reason = reasonOf() ?? "it has not said why; the server's log may have the reason";
+      throw new Stop(`${SERVICE} did not start: ${reason}`, "Correct the reason, then start again: npm start");
+    }
     await sleep(LOOK_MS);
   }
   return undefined;

@@ -11,7 +11,7 @@ const STOP_MS = 90_000;
 /**
  * Starts the hosted service of a home: control plane, reconciler and dashboard, with its own PostgreSQL. Its log goes
  * to `<home>/logs/server.log`. Resolves once it listens, with its printed lines (the dashboard's address and, on the
- * first start, the setup link of the first account), its exit status once it has ended, and a function to stop it.
+ * first start, the setup link of the first account), its exit status once it has ended, how it died, and a function to stop it.
  */
 export async function startServer(env) {
   const logs = join(env.SERVICE_HOME, "logs");
@@ -25,6 +25,7 @@ export async function startServer(env) {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = new Promise((resolve) => child.on("close", resolve));
+  let stops = false;
   const output = [];
   child.stderr.on("data", (data) => {
     output.push(String(data));
@@ -46,7 +47,13 @@ export async function startServer(env) {
     printed,
     log: logFile,
     ended,
+    /** How it ended without being asked to: a signal or a status; undefined while it runs or after `stop`. */
+    get death() {
+      if (stops || (child.exitCode === null && child.signalCode === null)) return undefined;
+      return child.signalCode ?? `status ${child.exitCode}`;
+    },
     async stop() {
+      stops = true;
       child.kill("SIGTERM");
       const late = setTimeout(() => {
         say(`The server did not stop within ${STOP_MS / 1_000} s and is killed. The next start ends what it leaves.`);

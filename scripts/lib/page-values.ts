@@ -10,9 +10,11 @@ import { MAX_PATTERNS } from "@appdb/contract/service-toml";
 import { MAX_NAMES } from "@appdb/contract/views";
 import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
+import { MAX_STATEMENTS } from "@appdb/engine/data-queries/run-sql";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
 import { MAX_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
 import { MAX_MEMBERS } from "@appdb/http/value-bounds";
+import { READER_TEMP_MB } from "@appdb/postgres/cluster/reader-role";
 import { DOCUMENT_LIMITS } from "@appdb/python-runtime/documents/tenant-documents";
 import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/python-runtime/environments/check-lock";
 import { MAX_PACKAGES } from "@appdb/python-runtime/images/image-folder";
@@ -47,6 +49,8 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     CONCURRENT_ROWS,
     KEEP_ENDED_JOBS_DAYS,
     MAX_READS,
+    MAX_STATEMENTS,
+    READER_TEMP_MB,
     MAX_DEPENDENCIES,
     MAX_ENVIRONMENT_FILES,
     MAX_ENVIRONMENT_LENGTH,

@@ -24,6 +24,8 @@ const RECOMPUTED = {
 const TABLE = dataTable("docs");
 const WRITTEN = { inserted: 0, updated: 1, deleted: 1, errors: 0 };
 
+const MAIN = { name: "main", tables: 1, views: 0, bytes: 8_192, media_bytes: 0, projects: [], services: [] };
+
 /** A daemon without data that accepts every request. */
 const WILLING: DaemonAnswers = {
   health: async () => HEALTH,
@@ -53,7 +55,8 @@ const WILLING: DaemonAnswers = {
   errors: async () => [],
   jobList: async () => [],
   jobCancel: async () => ({ id: "019a" }),
-  databaseList: async () => [],
+  databaseList: async () => [MAIN],
+  limitList: async () => [{ name: "workers", value: 1, setting: "SERVICE_WORKERS", default: 1 }],
   tableList: async () => [TABLE],
   tableShow: async () => TABLE,
   rowList: async () => ({ rows: [{ id: 1 }], next: null }),
@@ -151,6 +154,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   rename: `${URI}/docs papers`,
   mv: `${URI}/docs ${URI}/reports`,
   history: `${URI}/docs`,
+  shell: "main -c ls",
   "jobs list": "main",
   "org create": "acme",
   "org switch": "acme",
@@ -167,6 +171,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   "schema update": "app.py main",
   "schema check": "app.py",
   "schema prune": "app.py main",
+  export: "main/docs -o /dev/null",
   "query run": "table_docs",
   "query explain": "app.py main by_n",
   "service run": "app.py main",
@@ -212,6 +217,7 @@ describe("every command", () => {
       const ran = await runCli(`${command} ${ARGUMENTS[command] ?? ""} --json`.replace("  ", " "), {
         client: WILLING,
         control: CONTROL,
+        cwd: "/",
         // the answer is passed on unchanged; the server defines its contents
         context: { operate: async (request) => request as never },
       });
@@ -244,6 +250,8 @@ describe("the command line", () => {
 
   test.each([
     ["shcema", 2, "cli schema"],
+    ["idxs main", 2, "cli indexes"],
+    ["computed main", 2, "cli columns --computed"],
     ["schema dif", 1, "cli schema diff"],
     ["daemon statsu", 2, "cli daemon status"],
     ["service lsit", 1, "cli service list"],
@@ -252,7 +260,9 @@ describe("the command line", () => {
   ])("cli %s suggests the intended command", async (words, exit, meant) => {
     const ran = await runCli(words);
     expect(ran.exit).toBe(exit);
-    expect(ran.stderr).toContain(`error: No command named 'cli ${words}'.\nhint: Did you mean: ${meant}\n`);
+    expect(ran.stderr).toContain(
+      `error: No command named 'cli ${words.replace(" main", "")}'.\nhint: Did you mean: ${meant}\n`,
+    );
   });
 
   test.each([

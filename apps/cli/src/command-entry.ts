@@ -15,3 +15,9 @@ export interface Noun {
   readonly default_verb?: string;
   readonly verbs: Readonly<Record<string, Leaf>>;
 }
+
+/** Every command, by its first word. */
+export interface CommandTable {
+  readonly leaves: Readonly<Record<string, Leaf>>;
+  readonly nouns: Readonly<Record<string, Noun>>;
+}

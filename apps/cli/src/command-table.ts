@@ -1,5 +1,6 @@
 import type { Leaf, Noun } from "./command-entry.ts";
 import { DATA_LEAVES, QUERY_NOUN } from "./data-leaves.ts";
+import { STATUS_LEAVES } from "./status-leaves.ts";
 
 /** Every command in the order of the help. */
 export const LEAVES: Readonly<Record<string, Leaf>> = {
@@ -11,10 +12,7 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
     brief: "List example applications, or write one into a folder",
     load: async () => (await import("./commands/root/examples.ts")).examples,
   },
-  doctor: {
-    brief: "Check what this machine has and lacks",
-    load: async () => (await import("./commands/root/doctor.ts")).doctor,
-  },
+  ...STATUS_LEAVES,
   deploy: {
     brief: "Deploy a project to a hosted database: files, image, tables and services",
     load: async () => (await import("./commands/root/deploy.ts")).deploy,

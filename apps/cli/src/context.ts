@@ -9,6 +9,7 @@ import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StoredSession } from "@appdb/system/control/sessions";
 import type { StricliProcess } from "@stricli/core";
+import type { CommandTable } from "./command-entry.ts";
 import type { CliConfig } from "./config/config.ts";
 import type { DeviceCode } from "./control/device-sign-in.ts";
 import type { Credential } from "./control/find-credential.ts";
@@ -35,6 +36,8 @@ export interface World {
   readonly prompt: Prompt | undefined;
   /** Reads piped input; undefined when stdin is a terminal. */
   readonly readInput: (() => Promise<Uint8Array>) | undefined;
+  /** What an interactive shell reads and writes. */
+  readonly terminal: Terminal;
   readonly daemon: DaemonControl;
   /** Access to the hosted service, loaded on demand. */
   control(): Promise<ControlAccess>;
@@ -44,6 +47,10 @@ export interface World {
   checkApplication(manifest: Manifest): Promise<void>;
   /** Starts a service in the foreground. Its log goes to stderr, unformatted when `raw` is set. */
   startService(spec: ServiceSpec, raw: boolean): Promise<RunningService>;
+  /** Every command, by its name. */
+  readonly commands: CommandTable;
+  /** Runs another command line in this program, and returns its exit code. The signal cancels it. */
+  runCommand(argv: readonly string[], signal: AbortSignal): Promise<number>;
   /** Every command, for completions. */
   listCommands(): Promise<CompletedCommand[]>;
   /**
@@ -62,6 +69,21 @@ export interface MachineCheck {
   readonly detail: string;
   /** How to fix it when it is not ok. */
   readonly hint: string | null;
+}
+
+/** An input stream; that of a terminal has a raw mode. */
+export interface TerminalInput extends NodeJS.ReadableStream {
+  setRawMode?(isRaw: boolean): unknown;
+}
+
+export interface Terminal {
+  readonly input: TerminalInput;
+  /** For prompts and what is typed. */
+  readonly output: NodeJS.WritableStream;
+  /** Whether a person types and sees prompts. */
+  readonly is_interactive: boolean;
+  /** From now on, Ctrl-C calls this instead of ending the program, until the returned function is called. */
+  takeInterrupts(listener: () => void): () => void;
 }
 
 export interface Prompt {

@@ -1,8 +1,9 @@
 import { isatty } from "node:tty";
 import type { OperatorRequest } from "@appdb/contract/operator";
 import type { StricliProcess } from "@stricli/core";
+import { LEAVES, NOUNS } from "./command-table.ts";
 import { readCliConfig } from "./config/config.ts";
-import type { Application, ApplicationInput, FoundDaemon, Prompt, World } from "./context.ts";
+import type { Application, ApplicationInput, FoundDaemon, Prompt, Terminal, World } from "./context.ts";
 import type { EnsureDaemonDeps } from "./daemon/ensure-daemon.ts";
 import { describeLogLine } from "./output/log-line.ts";
 import { createOutput, type Output, type TextStream } from "./output/output.ts";
@@ -41,6 +42,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
     signal,
     prompt: isatty(0) && isatty(2) ? createPrompt(out, signal) : undefined,
     readInput: isatty(0) ? undefined : async () => await readAll(node.stdin),
+    terminal: createTerminal(node),
     control: async () => {
       const { createControlAccess } = await import("./control/create-control-access.ts");
       return createControlAccess({ config, cwd, signal, note: out.note });
@@ -71,8 +73,37 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
       const { askOperator } = await import("./operator/ask-operator.ts");
       return await askOperator({ program, signal, home: config.home }, request);
     }) as World["operate"],
+    commands: { leaves: LEAVES, nouns: NOUNS },
+    runCommand: async (argv, commandSignal) => {
+      const { runCommandLine } = await import("./app.ts");
+      const world = createContext({ ahead: undefined, calls_daemon: false, node, program, signal: commandSignal });
+      // the lines of a shell may be piped, and are not the input of its commands
+      await runCommandLine(argv, { ...world, readInput: undefined });
+      return Number(world.process.exitCode ?? 0);
+    },
     listCommands: async () => await (await import("./app.ts")).listCommands(),
     doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
+  };
+}
+
+function createTerminal(node: NodeJS.Process): Terminal {
+  return {
+    get input() {
+      return node.stdin;
+    },
+    get output() {
+      return node.stderr;
+    },
+    is_interactive: isatty(0) && isatty(2),
+    takeInterrupts: (listener) => {
+      const previous = node.listeners("SIGINT");
+      node.removeAllListeners("SIGINT");
+      node.on("SIGINT", listener);
+      return () => {
+        node.off("SIGINT", listener);
+        for (const one of previous) node.on("SIGINT", one);
+      };
+    },
   };
 }
 

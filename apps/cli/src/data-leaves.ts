@@ -1,6 +1,6 @@
 import type { Leaf, Noun } from "./command-entry.ts";
 
-/** The commands that read and write tables and rows, and that change single tables. */
+/** The commands that read and write tables and rows, that change single tables, and the shell for them. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   ls: { brief: "List tables, views and folders", load: async () => (await import("./commands/data/ls.ts")).ls },
   describe: {
@@ -20,6 +20,10 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/data/rows.ts")).rows,
   },
   get: { brief: "Show a row by its key", load: async () => (await import("./commands/data/get.ts")).get },
+  export: {
+    brief: "Write the rows of a table as CSV or JSON lines",
+    load: async () => (await import("./commands/data/export.ts")).exportRows,
+  },
   drop: {
     brief: "Drop a table or view",
     load: async () => (await import("./commands/data/drop.ts")).drop,
@@ -47,6 +51,10 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   update: { brief: "Change rows of a table", load: async () => (await import("./commands/data/update.ts")).update },
   delete: { brief: "Delete rows of a table", load: async () => (await import("./commands/data/delete.ts")).deleteRows },
+  shell: {
+    brief: "Type commands and SQL at a prompt",
+    load: async () => (await import("./commands/root/shell.ts")).shell,
+  },
 };
 
 export const QUERY_NOUN: Noun = {

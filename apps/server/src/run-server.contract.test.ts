@@ -94,8 +94,14 @@ describe("with the embedded PostgreSQL", () => {
       let url: string;
       let cookie: string;
       {
+        // as in a shell that has made a backup
+        const previous = process.umask(0o077);
         await using server = runProcess(env);
+        process.umask(previous);
         url = await address(server);
+        if (process.platform === "linux") {
+          expect(readFileSync(`/proc/${server.pid}/status`, "utf8")).toMatch(/^Umask:\s*0022$/m);
+        }
         cookie = await begin(server);
         expect(JSON.parse(readFileSync(join(home, "server.json"), "utf8"))).toEqual({ url, pid: server.pid });
         expect(statSync(join(home, "server/auth-secret")).mode & 0o777).toBe(0o600);

@@ -34,6 +34,10 @@ import { givenMasterKey } from "./secrets/given-master-key.ts";
 import { type MasterKey, openMasterKey } from "./secrets/master-key.ts";
 import { openMediaBucket } from "./storage/media-bucket.ts";
 import { isJournal, writeWelcome } from "./welcome.ts";
+
+/** Also under the umask of a shell that has just made a backup. */
+const UMASK = 0o022;
+
 /**
  * Runs the server until SIGTERM, SIGINT or SIGHUP. Then it accepts no new requests, finishes the running ones, and stops what
  * it started. `watched` lets tests stop it at a step.
@@ -41,6 +45,8 @@ import { isJournal, writeWelcome } from "./welcome.ts";
  * master_key_wrong, port_taken
  */
 export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone"> = {}): Promise<void> {
+  // pods read folders and control groups that the server makes; what must be private has a mode of its own
+  process.umask(UMASK);
   const found = readServerConfig();
   const home = openServerHome(found.home);
   // the path without links, because other processes derive the same names from it

@@ -107,9 +107,9 @@ const pathStepSchema: z.ZodType<PathStep> = z.union([
 ]);
 
 const typed = { type: columnTypeSchema, nullable: z.boolean() };
-const lazyExpr = z.lazy((): z.ZodType<Expr> => exprSchema);
+const lazyExpr = z.lazy((): z.ZodType<Expr> => nodeSchema);
 
-export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
+const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   z.strictObject({ node: z.literal("column"), name: z.string(), of: z.string().optional(), ...typed }),
   z.strictObject({
     node: z.literal("literal"),
@@ -176,3 +176,24 @@ export const exprSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
     ...typed,
   }),
 ]);
+
+/** Maximum levels of an expression. The library refuses more than 200 steps, and adds a few nodes of its own. */
+const DEEPEST = 300;
+
+/** Whether no node is below more than DEEPEST others. A loop: what parses and compiles expressions calls itself. */
+function isShallow(expr: unknown): boolean {
+  const left: { readonly value: unknown; readonly depth: number }[] = [{ value: expr, depth: 0 }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value } = next;
+    if (typeof value !== "object" || value === null) continue;
+    const depth = next.depth + (Object.hasOwn(value, "node") ? 1 : 0);
+    if (depth > DEEPEST) return false;
+    for (const part of Object.values(value)) left.push({ value: part, depth });
+  }
+  return true;
+}
+
+export const exprSchema: z.ZodType<Expr> = z.preprocess((expr, context) => {
+  if (!isShallow(expr)) context.addIssue({ code: "custom", message: `nests deeper than ${DEEPEST} levels` });
+  return expr;
+}, nodeSchema);

@@ -11,6 +11,8 @@ export const HOME_PATHS = {
   sessions: "sessions.json",
   /** `ServerFile`, exists while `npm start` runs the hosted service on this home; a killed server leaves it behind. */
   server: "server.json",
+  /** Lines typed into `cli shell`, 0600. */
+  shellHistory: "shell-history",
   /** The bearer token, 0600, one line. */
   token: "daemon.token",
   /** One file per daemon that held the home; the highest number is the lock. */

@@ -19,19 +19,28 @@ interface Place {
   readonly line: number;
 }
 
+interface DeclaredIterator {
+  readonly fn: string;
+  readonly is_udf: boolean;
+  readonly outputs: readonly { readonly name: string }[];
+}
+
 interface DeclaredTable {
   readonly name: string;
   readonly columns: readonly DeclaredColumn[];
   readonly unstored?: readonly DeclaredColumn[] | undefined;
   readonly indexes: readonly { readonly name: string | null; readonly source: Place }[];
-  readonly view?:
-    | { readonly iterator?: { readonly outputs: readonly { readonly name: string }[] } | undefined }
-    | undefined;
+  readonly view?: { readonly iterator?: DeclaredIterator | undefined } | undefined;
   readonly source: Place;
 }
 
 /** Columns with the vectors of embedding indexes, which the library names. */
 const HIDDEN = /^_embedding_[a-z0-9_]{1,52}$/;
+
+/** `udfs:parts`: a module and a name. */
+const FUNCTION_ID = /^[^:]+:[^:]+$/;
+/** `string.string_splitter`: a namespace and a name. */
+const LIBRARY_FUNCTION = /^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$/;
 
 /**
  * Refuses names that a file cannot declare, as the library does (declare/names.py). Code of the application can write
@@ -55,10 +64,22 @@ export function checkNames(table: DeclaredTable, context: z.RefinementCtx): void
     if (name === null) continue;
     refuse({ name, path: ["indexes", at, "name"] }, "an index", source, findNameProblem("table", name));
   }
-  for (const [at, { name }] of (table.view?.iterator?.outputs ?? []).entries()) {
-    const problem = name === "pos" ? "it is the number of the row" : findNameProblem("column", name);
+  const { fn = "", is_udf: isUdf, outputs = [] } = table.view?.iterator ?? {};
+  if (isUdf !== undefined && !(isUdf ? FUNCTION_ID : LIBRARY_FUNCTION).test(fn)) {
+    refuse({ name: fn, path: ["view", "iterator", "fn"] }, "an iterator", table.source, "it names no function");
+  }
+  for (const [at, { name }] of outputs.entries()) {
+    const isTwice = outputs.findIndex((output) => output.name === name) < at;
+    const problem = isTwice ? "another output has it" : findOutputProblem(name);
     refuse({ name, path: ["view", "iterator", "outputs", at, "name"] }, "an output", table.source, problem);
   }
+}
+
+function findOutputProblem(name: string): string | undefined {
+  if (name === "pos") return "it is the number of the row";
+  // Every object of JavaScript has a member of this name.
+  if (name === "constructor") return "it is reserved";
+  return findNameProblem("column", name);
 }
 
 /** The error for the first name that `checkNames` refused. Undefined when a manifest is invalid for other reasons. */

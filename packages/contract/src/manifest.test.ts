@@ -111,7 +111,52 @@ test("says why names of the engine are refused", () => {
   expect(said("a column", "ctid")).toContain("'ctid' cannot be the name of a column: it is reserved.");
   expect(said("an output", "pos")).toContain("'pos' cannot be the name of an output: it is the number of the row.");
   expect(said("an output", "a\0b")).toContain("'a\\u0000b'");
+  expect(said("an output", "constructor")).toContain("it is reserved.");
+  expect(said("an output", "__proto__")).toContain("'__proto__' cannot be the name of an output");
   expect(said("an index", "by-title")).toBe("accepted");
+});
+
+test.each([
+  ["__proto__", true],
+  ["constructor", true],
+  ["constructor", false],
+  ["__proto__.a", false],
+  ["op.rows", true],
+])("refuses an iterator called %s", (fn, is_udf) => {
+  const output = { name: "word", type: { kind: "string" }, nullable: false, is_stored: true };
+  const refused = withTable((table) => {
+    table.view = { ...OF_DOCS, iterator: { ...ITERATOR, fn, is_udf, outputs: [output] } };
+  });
+  expect(refused).toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("cannot be the name of an iterator: it names no function."),
+  });
+});
+
+test("refuses an output that an iterator has twice", () => {
+  const output = { name: "word", type: { kind: "string" }, nullable: false, is_stored: true };
+  const refused = withTable((table) => {
+    table.view = { ...OF_DOCS, iterator: { ...ITERATOR, outputs: [output, output] } };
+  });
+  expect(refused).toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("'word' cannot be the name of an output: another output has it."),
+  });
+});
+
+/** An expression of this many calls. */
+function nested(levels: number): unknown {
+  let expr: unknown = TITLE;
+  for (let level = 1; level < levels; level++) expr = { ...call("string.upper"), args: [expr] };
+  return expr;
+}
+
+test("refuses an expression that would nest deeper than parsers can call themselves", () => {
+  expect(manifestSchema.safeParse(aDocument(nested(300))).success).toBe(true);
+  for (const levels of [301, 60_000]) {
+    const [issue] = manifestSchema.safeParse(aDocument(nested(levels))).error?.issues ?? [];
+    expect(issue).toMatchObject({ path: PLACE, message: "nests deeper than 300 levels" });
+  }
 });
 
 test("the hidden column of an embedding index keeps its name, and another hidden one does not", () => {

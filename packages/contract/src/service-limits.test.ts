@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limitSettings, limitVariable, readServiceLimits, toServiceLimits } from "./service-limits.ts";
+import { limitSettings, limitVariable, listLimits, readServiceLimits, toServiceLimits } from "./service-limits.ts";
 import { DEFAULT_LIMITS } from "./service-spec.ts";
 
 describe("the limits of a service", () => {
@@ -29,4 +29,10 @@ describe("the limits of a service", () => {
     expect(toServiceLimits({ SERVICE_LIVE_BYTES: 9 })).toEqual({ ...DEFAULT_LIMITS, live_bytes: 9 });
     expect(limitVariable("live_bytes")).toBe("SERVICE_LIVE_BYTES");
   });
+});
+
+test("lists limits in force with their variables and defaults", () => {
+  const listed = listLimits({ ...DEFAULT_LIMITS, workers: 4 });
+  expect(listed).toContainEqual({ name: "workers", value: 4, setting: "SERVICE_WORKERS", default: 1 });
+  expect(listed).toContainEqual({ name: "connections", value: 6, setting: null, default: 6 });
 });

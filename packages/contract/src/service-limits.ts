@@ -31,6 +31,26 @@ export function limitVariable(name: Name): string {
   return VARIABLES.find(([limit]) => limit === name)?.[1] ?? name;
 }
 
+/** A limit of services. */
+export const limitSchema = z.strictObject({
+  name: z.string(),
+  value: z.number(),
+  /** The variable that sets it; null if none does. */
+  setting: z.string().nullable(),
+  default: z.number(),
+});
+export type Limit = z.infer<typeof limitSchema>;
+
+/** Limits with the variables that set them, and their defaults. */
+export function listLimits(limits: ServiceLimits): Limit[] {
+  return Object.entries(limits).map(([name, value]) => ({
+    name,
+    value,
+    setting: VARIABLES.find(([limit]) => limit === name)?.[1] ?? null,
+    default: DEFAULT_LIMITS[name as keyof ServiceLimits],
+  }));
+}
+
 /** Whether a variable sets a limit, which the daemon reads at its start. */
 export function isLimitVariable(name: string): boolean {
   return VARIABLES.some(([, variable]) => variable === name);

@@ -164,7 +164,9 @@ class ModelMeta(type):
             )
         raise UnknownAttribute(
             f"The model {cls.__name__} has no column '{name}'.",
-            did_you_mean(name, known, f"Its columns are {listed(known)}." if known else "It is a base, not a table."),
+            did_you_mean(
+                name, (*known, *VERBS), f"Its columns are {listed(known)}." if known else "It is a base, not a table."
+            ),
         )
 
     def __setattr__(cls, name, value):

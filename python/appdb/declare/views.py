@@ -209,6 +209,11 @@ def take_iterator(class_name, table, call):
 
     if hasattr(call, "__next__"):
         name = getattr(call, "__name__", type(call).__name__)
+        if _holds_column(call):
+            raise AppFileError(
+                f"iterator= of the model {class_name} calls {name}, which is not marked @db.iterator.",
+                f"Write @db.iterator above {name}, and give its rows the type of a TypedDict.",
+            )
         raise AppFileError(
             f"iterator= of the model {class_name} is a call of {'an iterator' if name.startswith('_') else name} without a column.",
             "Give it a column of the base, for example iterator=string_splitter(Docs.body, separators='sentence')",
@@ -241,6 +246,13 @@ def take_iterator(class_name, table, call):
     unstored = {output.name for output in call.outputs if not output.stored}
     below = {name: column for name, column in table.inherited.items() if name not in made and name not in unstored}
     table.inherited = {**made, **below}
+
+
+def _holds_column(call):
+    """Whether a plain generator or object was made with a column, as only a marked one can be."""
+    frame = getattr(call, "gi_frame", None)
+    held = frame.f_locals if frame is not None else getattr(call, "__dict__", {})
+    return any(isinstance(value, Expr) for value in held.values())
 
 
 def _made(table, name, kind, nullable):
@@ -278,8 +290,24 @@ def _refuse_hidden(table, output):
         raise AppFileError(
             f"iterator= of the model {table.model} reads '{hidden._name}' of {model}, whose name an output has; "
             f"'{output.name}', which is not stored, needs it.",
-            f"Give the value another name in base=: base={model}.select(other={model}.{hidden._name})",
+            f'Declare a view that gives it another name: class Renamed(Base, name="renamed", '
+            f"base={model}.select({_other_columns(view.table, table.view, hidden)}other={model}.{hidden._name})): pass; "
+            f"then write base=Renamed and iterator={view.iterator.text.partition('(')[0]}(Renamed.other)",
         )
+
+
+def _select_otherwise(view, hidden):
+    """How base= gives a column that an output hides another name."""
+    named = f"{hidden._name}_of_base={view.table.model}.{hidden._name}"
+    if view.shown is not None or view.outputs:
+        return f"Add {named} to select() of base="
+    return f"Add .select({_other_columns(view.table, view, hidden)}{named}) to base="
+
+
+def _other_columns(base, view, hidden):
+    """The columns of a base for select(), without one that gets another name."""
+    shown = [name for name in base.columns if name != hidden._name and base.columns[name].is_stored]
+    return "".join(f"{base.model}.{name}, " for name in shown if view.shown is None or name in view.shown)
 
 
 def _reread(call, output, pos):
@@ -312,7 +340,7 @@ def check_readable(table, name, ref):
             if shown is not None:
                 raise AppFileError(
                     f"Column '{name}' reads '{ref._name}' of {below.model}, whose name the iterator's output has in this view.",
-                    f"Give the value another name in base=: base={view.table.model}.select(other={below.model}.{ref._name})",
+                    f"{_select_otherwise(view, ref)}, and write {ref._name}_of_base here in place of {below.model}.{ref._name}",
                 )
             raise AppFileError(
                 f"Column '{name}' reads '{ref._name}', which base= of {table.model} does not select.",

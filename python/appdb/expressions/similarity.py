@@ -64,6 +64,11 @@ def _index(column, idx):
         )
     names = [one.name for one in found]
     if idx is None:
+        if len(found) > 1 and None in names:
+            raise AppFileError(
+                f"Column '{column._name}' has {len(found)} embedding indexes, and {names.count(None)} of them without a name.",
+                f'Name each of them: db.EmbeddingIndex({column._name}, name="by_words", ...), and choose one: idx="by_words"',
+            )
         if len(found) > 1:
             raise AppFileError(
                 f"Column '{column._name}' has several embedding indexes: {listed(names)}.",

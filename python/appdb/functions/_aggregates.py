@@ -6,7 +6,7 @@ With `order_by=` or `group_by=` an aggregate is a window: a value of each row, o
 import builtins
 
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, asked_while_running
+from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean
 from appdb.declare.types import display
 from appdb.expressions.aggregates import WINDOW_KEYS, aggregate, printed_keys, sort_keys, window
 from appdb.expressions.expr import Expr, lift
@@ -46,7 +46,9 @@ class Aggregate:
                 "Write it in a function marked @query.",
             )
         keys = {option: sort_keys(self.name, option, kwargs.pop(option)) for option in WINDOW_KEYS if option in kwargs}
-        if kwargs or not (is_of_rows or len(args) == 1):
+        if kwargs:
+            raise _unknown_option(self.name, next(iter(kwargs)))
+        if not (is_of_rows or len(args) == 1):
             raise AppFileError(f"{self.name}() takes one column.", f"Write for example {self.name}(Docs.n)")
         return self._over([lift(arg) for arg in args], keys.get("order_by", ()), keys.get("group_by", ()))
 
@@ -81,6 +83,21 @@ class Aggregate:
 
     def __repr__(self):
         return f"<aggregate {self.name}>"
+
+
+# What other systems call parts of a window, and what to write.
+_ELSEWHERE = {
+    **dict.fromkeys(("partition_by", "partition", "over"), "Write group_by= for the rows that belong together."),
+    **dict.fromkeys(
+        ("asc", "desc", "ascending", "descending"), "Windows sort ascending; write order_by=-Docs.n for a number."
+    ),
+}
+
+
+def _unknown_option(name, option):
+    otherwise = _ELSEWHERE.get(option, "It takes one column, order_by= and group_by=.")
+    hint = otherwise if option in _ELSEWHERE else did_you_mean(option, WINDOW_KEYS, otherwise)
+    return AppFileError(f"{name}() has no argument '{option}'.", hint)
 
 
 # A file that imports `sum` from here can still use it on a list inside its own functions.

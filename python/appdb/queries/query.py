@@ -167,7 +167,8 @@ class Query:
         if (n is None) == (fraction is None):
             raise AppFileError("sample() takes n= or fraction=.", "Write sample(n=100) or sample(fraction=0.1)")
         if n is not None and (type(n) is not int or n < 0):
-            raise AppFileError(f"sample(n=) is a whole number, not {n!r}.", "Write sample(n=100)")
+            part = f"sample(fraction={n!r})" if type(n) is float and 0 <= n <= 1 else "sample(n=100)"
+            raise AppFileError(f"sample(n=) is a whole number, not {n!r}.", f"Write {part}")
         if fraction is not None and (type(fraction) not in (int, float) or not 0 <= fraction <= 1):
             raise AppFileError(f"sample(fraction=) is from 0 to 1, not {fraction!r}.", "Write sample(fraction=0.1)")
         if seed is not None and (type(seed) is not int or abs(seed) >= 2**53):

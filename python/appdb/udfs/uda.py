@@ -95,7 +95,8 @@ class Uda:
             return (self._window_keys("order_by", kwargs) if "order_by" in kwargs else (), args)
         example = f"Write {name}({', '.join(['Docs.n', *(one.name for one in self.updated)])})"
         if "order_by" in kwargs:
-            raise AppFileError(f"{name}() sorts its rows by its first argument and has no order_by=.", example)
+            window = ". For a window, add group_by=." if self.allows_window and self.allows_std_agg else ""
+            raise AppFileError(f"{name}() sorts its rows by its first argument and has no order_by=.", f"{example}{window}")
         if not args:
             raise AppFileError(f"{name}() is called without its first argument, by which it sorts its rows.", example)
         key = args[0]

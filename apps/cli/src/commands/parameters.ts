@@ -6,6 +6,11 @@ export const text = (input: string): string => input;
 export const FILE = { brief: "The application file", placeholder: "FILE", parse: text } as const;
 export const TARGET = { brief: "The database: main, main/reports", placeholder: "TARGET", parse: text } as const;
 export const ANY_TARGET = { ...TARGET, brief: "The database: main, main/reports, cloud://acme:main" } as const;
+export const OPTIONAL_TARGET = {
+  ...ANY_TARGET,
+  brief: "The database: main, cloud://acme:main; defaults to this machine",
+  optional: true,
+} as const;
 export const SERVICE = {
   brief: "One service of the file; defaults to all",
   placeholder: "SERVICE",

@@ -73,7 +73,7 @@ test("lists and cancels hosted jobs", async () => {
   at.answers.jobList = () => ({ jobs: [] });
   at.answers.jobCancel = () => ({ id: "019abc" });
   expect((await at.run(`jobs list ${URI}/reports --all`)).stderr).toBe("There are no jobs.\n");
-  expect((await at.run(`jobs cancel ${URI} 019a`)).stdout).toBe("cancelled  019abc\n");
+  expect((await at.run(`jobs cancel ${URI} 019a -f`)).stdout).toBe("cancelled  019abc\n");
   expect(at.asked()).toEqual(["jobList", "jobCancel"]);
   expect(at.bodyOf("jobCancel")).toEqual({ id: "019a" });
 });

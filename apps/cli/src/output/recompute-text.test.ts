@@ -5,8 +5,9 @@ import { createOutput } from "./output.ts";
 import { recomputeLines } from "./recompute-text.ts";
 import { printSchemaPlan } from "./schema-plan-text.ts";
 
-function opOn(target: PlanOp["target"]): PlanOp {
-  const samples = [{ key: { id: 1 }, old: 2, new: 1, error: null }];
+const SAMPLE = { key: { id: 1 }, old: 2, new: 1, error: null };
+
+function opOn(target: PlanOp["target"], samples = [SAMPLE]): PlanOp {
   return {
     name: "words",
     op: "alter",
@@ -25,6 +26,14 @@ function opOn(target: PlanOp["target"]): PlanOp {
 test("the sample of an iterator view shows numbers of rows, and of a column its values", () => {
   expect(recomputeLines(opOn("table"))).toEqual(["1 row, about 1 s, together with big", "id = 1: 2 rows -> 1 row"]);
   expect(recomputeLines(opOn("column")).at(-1)).toBe("id = 1: 2 -> 1");
+});
+
+test("equal samples are one line with their number", () => {
+  const samples = [SAMPLE, { ...SAMPLE, key: { id: 2 } }, { ...SAMPLE, key: { id: 3 }, new: 5 }];
+  expect(recomputeLines(opOn("column", samples)).slice(1)).toEqual([
+    "id = 1: 2 -> 1 (the same for 2 samples)",
+    "id = 3: 2 -> 5",
+  ]);
 });
 
 test("previous code of a view's rows names the view", () => {

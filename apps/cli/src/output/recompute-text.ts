@@ -27,11 +27,21 @@ export function recomputeLines(op: PlanOp): readonly string[] {
   const counted = `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"}`;
   const also = others.length === 0 ? "" : `, together with ${others.join(", ")}`;
   const time = estimateS === null ? "" : `, about ${duration(estimateS)}`;
-  return [
-    `${counted}${time}${also}`,
-    ...(note === null ? [] : [`no sample: ${note}`]),
-    ...samples.map((sample) => sampleLine(sample, op)),
-  ];
+  return [`${counted}${time}${also}`, ...(note === null ? [] : [`no sample: ${note}`]), ...sampleLines(samples, op)];
+}
+
+/** A line for each different change of a value; equal ones are counted. */
+function sampleLines(samples: readonly Sample[], op: PlanOp): readonly string[] {
+  const groups = new Map<string, { readonly line: string; number: number }>();
+  for (const sample of samples) {
+    const change = JSON.stringify([sample.old, sample.new, sample.error]);
+    const group = groups.get(change);
+    if (group === undefined) groups.set(change, { line: sampleLine(sample, op), number: 1 });
+    else group.number += 1;
+  }
+  return [...groups.values()].map(({ line, number }) =>
+    number === 1 ? line : `${line} (the same for ${number} samples)`,
+  );
 }
 
 /** The samples of a view itself are the numbers of its rows. */

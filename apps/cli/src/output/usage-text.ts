@@ -12,6 +12,13 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ...["delete", "remove"].map((word) => [word, "rm"] as const),
 ]);
 
+/** The same for commands of their own. */
+const ROOT_WORDS: ReadonlyMap<string, string> = new Map([
+  ["idxs", "indexes"],
+  ["computed", "columns --computed"],
+  ["tables", "ls"],
+]);
+
 /** Collects errors of the command-line parser, so that they are printed like other problems. */
 export interface UsageText {
   /** Texts for the parser, which collect its errors. */
@@ -29,7 +36,8 @@ export function collectUsageText(argv: readonly string[]): UsageText {
   const text: ApplicationText = {
     ...text_en,
     noCommandRegisteredForInput: ({ input, corrections }) => {
-      const meant = commandPath[0] === "media" ? OTHER_WORDS.get(input) : undefined;
+      const words = commandPath[0] === input ? ROOT_WORDS : OTHER_WORDS;
+      const meant = commandPath[0] === input || commandPath[0] === "media" ? words.get(input) : undefined;
       const suggestion = meant ?? corrections[0]?.replaceAll("`", "");
       const parent = commandPath.slice(
         0,

@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import type { AnswerOf, CallOptions, InputOf } from "@appdb/contract/clients/client";
 import type { ControlClient } from "@appdb/contract/clients/control-client";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
@@ -8,6 +8,7 @@ import type { DaemonHealth, Progress, ServiceRecord } from "@appdb/contract/rout
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { VERSION } from "@appdb/contract/version";
 import { listCommands, runCommandLine } from "../app.ts";
+import { LEAVES, NOUNS } from "../command-table.ts";
 import type { Application, ControlAccess, FoundDaemon, Prompt, World } from "../context.ts";
 import type { Credential } from "../control/find-credential.ts";
 import { createOutput } from "../output/output.ts";
@@ -34,6 +35,8 @@ export interface FakeContext {
   readonly secret?: string;
   /** Answers of the control plane by route name; lists as arrays. An unexpected call fails. */
   readonly control?: Readonly<Record<string, unknown>>;
+  /** Piped input of the shell. */
+  readonly piped?: readonly string[];
   readonly context?: Partial<World>;
 }
 
@@ -69,6 +72,19 @@ export async function runCli(words: string | readonly string[], given: FakeConte
     signal: new AbortController().signal,
     prompt,
     readInput: undefined,
+    terminal: {
+      input: Readable.from(given.piped ?? []),
+      output: new PassThrough(),
+      is_interactive: false,
+      takeInterrupts: () => () => undefined,
+    },
+    commands: { leaves: LEAVES, nouns: NOUNS },
+    runCommand: async (inner, signal) => {
+      const out = createOutput(streams.stdout, streams.stderr, true);
+      const own = { ...ctx, process: { stdout: process.stdout, stderr: process.stderr, env: {} }, signal, out };
+      await runCommandLine(inner, own);
+      return Number((own.process as World["process"]).exitCode ?? 0);
+    },
     control: async () => fakeControl(given.control ?? {}),
     daemon: {
       ensure: async () => client,
@@ -120,6 +136,7 @@ const HOLDERS = {
   tableList: "tables",
   tableChange: "plan",
   historyList: "entries",
+  limitList: "limits",
 } as const;
 
 type LocalApi = typeof LOCAL_API;

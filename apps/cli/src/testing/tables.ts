@@ -15,6 +15,7 @@ export function dataTable(path: string, parts: Partial<DataTable> = {}): DataTab
     columns: [dataColumn("id", "Int", { is_key: true })],
     indexes: [],
     rows: 1,
+    is_rows_estimated: false,
     errors: 0,
     bytes: 8_192,
     ...parts,

@@ -55,6 +55,7 @@ export function TablePage() {
         </p>
         {table.data && (
           <p className="flex flex-wrap items-center gap-2 text-sm text-muted">
+            {table.data.is_rows_estimated && "~"}
             {plural(table.data.rows, "row")}, {formatBytes(table.data.bytes)}
             {table.data.view_of !== null && <Badge>view of {table.data.view_of}</Badge>}
             {table.data.errors > 0 && <Badge tone="danger">{plural(table.data.errors, "failed cell")}</Badge>}

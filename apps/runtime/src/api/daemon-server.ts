@@ -4,6 +4,7 @@ import { MEDIA_STORE_PATH } from "@appdb/contract/media-uri";
 import { parseLocalTarget, parseTablePath } from "@appdb/contract/names";
 import { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
+import { listLimits } from "@appdb/contract/service-limits";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
@@ -61,7 +62,7 @@ function serviceHandlers(deps: DaemonDeps): Pick<Handlers<typeof LOCAL_API>, `se
 function daemonHandlers(
   app: FastifyInstance,
   deps: DaemonDeps,
-): Pick<Handlers<typeof LOCAL_API>, "databaseDelete" | "databaseList" | "health" | "stop"> {
+): Pick<Handlers<typeof LOCAL_API>, "databaseDelete" | "databaseList" | "health" | "limitList" | "stop"> {
   let requests = 0;
   app.addHook("onRequest", async (request, reply) => {
     if (request.url.startsWith(LOCAL_ROUTES.health.path) || request.url.startsWith(LOCAL_ROUTES.stop.path)) return;
@@ -84,6 +85,7 @@ function daemonHandlers(
         services: deps.services.countRunning(),
       };
     },
+    limitList: () => ({ limits: listLimits(deps.limits) }),
     stop: ({ reply }) => {
       // the answer is sent before the listener closes
       reply.raw.once("close", () => deps.requestStop());

@@ -7,6 +7,7 @@ import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import { parseLocalTarget } from "@appdb/contract/names";
 import { urlOf } from "@appdb/contract/routes/api";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
+import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { Migration } from "@appdb/engine/catalog/ensure-catalog";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -66,6 +67,8 @@ export interface DaemonDeps {
   readonly createRunner: CreateFillRunner;
   /** Limits of the queries that columns run while jobs compute them. */
   readonly query_limits: QueryLimits;
+  /** Limits of services. */
+  readonly limits: ServiceLimits;
   /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
@@ -237,6 +240,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     },
     createRunner,
     query_limits: config.limits,
+    limits: config.limits,
     requestStop: input.requestStop,
   };
 }

@@ -138,3 +138,21 @@ test("a failed job names the row by its key, of an iterator view by that of the 
     message: expect.stringMatching(/^View words: .*KeyError: 'bad' \(column big at pos 1\).* for the row id = 7; /),
   });
 });
+
+test("a condition that fails is an error of its view, whose row is stored and not in it", async () => {
+  const view =
+    "class Loud(Base, name=\"loud\", base=Doc.where(loud(Doc.body) == 'X')):\n    again = loud(Doc.body)\n\n";
+  tested = await openTestApplication(appWith("bad").replace("class W(", `${view}class W(`));
+  expect((await tested.post("/add", { id: 5, body: "bad" })).status).toBe(200);
+  await tested.post("/add", { id: 6, body: "x" });
+  const [loud] = await found("loud");
+  expect(loud).toMatchObject({ path: "main/loud", rows: 1 });
+  expect(loud?.cells).toContainEqual([{ id: 5 }, "loud", "KeyError"]);
+  const catalog = await loadCatalog(tested.sql);
+  const readable = readableTables(catalog).filter(({ name }) => name === "loud");
+  const [described] = await describeTables(tested.sql, catalog, readable);
+  expect([described?.rows, described?.errors]).toEqual([
+    1,
+    Object.values(loud?.counts ?? {}).reduce((a, b) => a + b, 0),
+  ]);
+});

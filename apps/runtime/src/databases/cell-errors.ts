@@ -3,7 +3,7 @@ import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { conditionColumn } from "@appdb/engine/catalog/sql-names";
+import { conditionColumn, viewColumnName } from "@appdb/engine/catalog/sql-names";
 import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { folderSchema } from "@appdb/engine/target";
@@ -68,17 +68,18 @@ function isIn({ folder }: ReadableTable, target: string): boolean {
 
 type ListRequest = Omit<Parameters<typeof listErrors>[2], "columns">;
 
-/** The errors of a view's own columns are errors of its table. */
+/** The errors of a view's condition and own columns are errors of its table. */
 async function listViewErrors(
   sql: SqlConnection,
-  { name, columns, view }: ReadableTable,
+  { name, columns, shown, view }: ReadableTable,
   { column, ...request }: ListRequest & { readonly column: string | undefined },
 ): Promise<TableErrors> {
   const known = columns.filter((one) => column === undefined || one.name === column);
   if (known.length === 0)
     throw missing("column_not_found", `View ${name} has no column ${column}.`, column ?? "", columns);
-  const stored = known.flatMap((one) => view?.stored_as.get(one.name) ?? []);
-  const own = stored.filter((one) => column !== undefined || one.includes("."));
+  const stored = known.flatMap((one) => shown?.stored_as.get(one.name) ?? []);
+  const cells = stored.filter((one) => column !== undefined || one.includes("."));
+  const own = column === undefined ? [viewColumnName(name, null), ...cells] : cells;
   if (view === undefined) throw new TypeError(`${name} is not a view.`);
   return await listErrors(sql, view.table, { ...request, columns: own });
 }

@@ -8,6 +8,7 @@ import { conditionSql } from "@appdb/engine/conditions/condition-sql";
 import type { SqlPool } from "@appdb/engine/ports";
 import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
 import { parseRowOrder } from "@appdb/engine/queries/row-order";
+import { SharedAnswers } from "@appdb/engine/queries/shared-answers";
 import { folderSchema } from "@appdb/engine/target";
 import { type ReadableTable, readableTables } from "@appdb/engine/views/view-tables";
 import { endOf } from "@appdb/http/mount-api";
@@ -38,16 +39,17 @@ interface OfTable {
 
 /** The data API's routes that read, for each API that has them. `open` finds the database of a request. */
 export function dataHandlers<Params>(open: (params: Params) => Promise<DataSource>) {
+  // A list of thousands of columns takes megabytes; concurrent requests share it.
+  const lists = new SharedAnswers<Buffer>();
   const openTable = async (params: Params & OfTable) => {
     const source = await open(params);
     return { ...source, ...(await tableIn(source, params.table)) };
   };
   return {
-    tableList: async ({ params }: Call<Params>) => {
-      const { sql } = await open(params);
-      const catalog = await catalogOf(sql);
-      const tables = await describeTables(sql, catalog, readableTables(catalog));
-      return { tables, folders: (await hasCatalog(sql)) ? await listFolders(sql) : [] };
+    tableList: async ({ params, reply }: Call<Params>) => {
+      const { sql, uri } = await open(params);
+      await sendJson(reply, await lists.run(uri, () => describeAll(sql)));
+      return undefined as never;
     },
     tableShow: async ({ params }: Call<Params & OfTable>) => {
       const { sql, table } = await openTable(params);
@@ -91,6 +93,13 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
   };
 }
 
+async function describeAll(sql: SqlPool): Promise<Buffer> {
+  const catalog = await catalogOf(sql);
+  const tables = await describeTables(sql, catalog, readableTables(catalog));
+  const folders = (await hasCatalog(sql)) ? await listFolders(sql) : [];
+  return Buffer.from(JSON.stringify({ tables, folders }));
+}
+
 /** Finds the table of a request by its path within the database. @throws invalid_target, table_not_found */
 export async function tableIn(
   { sql, uri }: Pick<DataSource, "sql" | "uri">,
@@ -102,8 +111,8 @@ export async function tableIn(
   return { table: findTable(tables, tableName), path };
 }
 
-/** Sends rows as text, because JSON numbers would lose digits. */
-async function sendJson(reply: FastifyReply, text: string): Promise<void> {
+/** Sends JSON that is written already: JSON numbers would lose digits of rows, and a shared list is written once. */
+async function sendJson(reply: FastifyReply, text: string | Buffer): Promise<void> {
   await reply.type("application/json; charset=utf-8").send(text);
 }
 

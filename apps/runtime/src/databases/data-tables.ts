@@ -1,8 +1,9 @@
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
-import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
+import type { Catalog, CatalogColumn, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { readTableSizes } from "@appdb/engine/catalog/table-sizes";
+import { viewColumnName } from "@appdb/engine/catalog/sql-names";
+import { readTableSizes, type TableSize } from "@appdb/engine/catalog/table-sizes";
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
@@ -34,15 +35,23 @@ export async function describeTables(
       name: column.name,
       type: displayType(column.type, column.nullable),
       is_key: column.primary_key,
-      is_computed: column.computed !== null,
-      value: column.computed?.text ?? null,
+      is_computed: textOf(table, column) !== null,
+      value: textOf(table, column),
       comment: column.comment,
     })),
     indexes: indexesOf(table),
     rows: sizes.get(table.id)?.rows ?? 0,
+    is_rows_estimated: sizes.get(table.id)?.is_estimated ?? false,
     errors: cellsOf(table, catalog, errors).reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
   }));
+}
+
+/** The text of a computed column; null for any other. One of an iterator view may be made with its row. */
+function textOf({ rows_of: rowsOf }: ReadableTable, { computed, name }: CatalogColumn): string | null {
+  if (computed !== null) return computed.text;
+  const values = rowsOf?.values ?? {};
+  return Object.hasOwn(values, name) ? (values[name] ?? null) : null;
 }
 
 /** The path of what a view is over; null for a table. */
@@ -74,8 +83,10 @@ function baseOf({ folder, rows_of: rowsOf }: ReadableTable, { tables }: Catalog)
 }
 
 /** The indexes of a table without those of its views, or those of a view over columns of its own. */
-function indexesOf({ indexes, view }: ReadableTable): DataTable["indexes"] {
-  const own = new Map([...(view?.stored_as ?? [])].map(([name, stored]) => [stored, name]));
+function indexesOf({ indexes, shown: rows, view }: ReadableTable): DataTable["indexes"] {
+  const own = new Map(
+    [...((view === undefined ? undefined : rows?.stored_as) ?? [])].map(([name, stored]) => [stored, name]),
+  );
   return (view?.table.indexes ?? indexes).flatMap(({ columns, embedding, kind, name }) => {
     const isOfView = columns.some((column) => column.includes("."));
     if (columns.includes(BASE_ROW)) return [];
@@ -86,18 +97,19 @@ function indexesOf({ indexes, view }: ReadableTable): DataTable["indexes"] {
 }
 
 /** Whether errors of a column count for the table, or for the view whose column it is. */
-function isOf({ view, columns }: ReadableTable, column: string): boolean {
+function isOf({ columns, name, shown, view }: ReadableTable, column: string): boolean {
   if (view === undefined) return !column.includes(".");
-  return column.includes(".") && columns.some(({ name }) => view.stored_as.get(name) === column);
+  if (column === viewColumnName(name, null)) return true;
+  return column.includes(".") && columns.some((one) => shown?.stored_as.get(one.name) === column);
 }
 
 async function countViews(
   sql: SqlConnection,
   tables: readonly ReadableTable[],
-): Promise<ReadonlyMap<number, { readonly rows: number; readonly bytes: number }>> {
+): Promise<ReadonlyMap<number, TableSize>> {
   const views = tables.filter(({ view }) => view !== undefined);
   if (views.length === 0) return new Map();
   const text = views.map((view) => `select ${view.id}, (select count(*) from ${rowsSql(view)})`).join(" union all ");
   const { rows } = await sql.query({ text });
-  return new Map(rows.map(([id, count]) => [Number(id), { rows: Number(count), bytes: 0 }]));
+  return new Map(rows.map(([id, count]) => [Number(id), { rows: Number(count), is_estimated: false, bytes: 0 }]));
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { sqlRequestSchema } from "@appdb/contract/routes/data-queries";
-import { runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
+import { MAX_STATEMENTS, runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
@@ -10,8 +10,6 @@ import { ensureReaderRole, grantTables, READER_TEMP_MB, readerName } from "@appd
 import type { z } from "zod";
 import { catalogOf } from "./data-tables.ts";
 
-/** Statements of people that run at a time in a database. */
-export const MAX_STATEMENTS = 2;
 const PASSWORD_BYTES = 32;
 
 export interface SqlReadsDeps {

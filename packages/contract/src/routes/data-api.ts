@@ -36,8 +36,10 @@ export const dataTableSchema = z.object({
   comment: z.string().nullable().default(null),
   columns: z.array(dataColumnSchema),
   indexes: z.array(dataIndexSchema).default([]),
-  /** PostgreSQL's estimate, exact below 10,000. */
+  /** PostgreSQL's estimate, exact below 10,000 and for filtered views. */
   rows: z.int(),
+  /** Whether `rows` is an estimate. */
+  is_rows_estimated: z.boolean().default(false),
   /** Number of failed cells. */
   errors: z.int(),
   bytes: z.int(),

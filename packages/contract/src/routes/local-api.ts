@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { jobRecordSchema, recomputePlanSchema, recomputeResultSchema, tableErrorsSchema } from "../jobs.ts";
 import { schemaPlanSchema, servicePlanSchema } from "../plan.ts";
+import { limitSchema } from "../service-limits.ts";
 import { defineApi } from "./api.ts";
 import { MAX_ERRORS } from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
@@ -22,6 +23,7 @@ const servicePlanned = z.object({ plan: servicePlanSchema });
 /** The input and output of each daemon route. */
 export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   health: { answer: local.healthSchema },
+  limitList: { answer: z.object({ limits: z.array(limitSchema) }) },
   schemaPlan: { body: local.schemaPlanRequestSchema, answer: tablePlanned },
   schemaApply: { body: local.schemaApplyRequestSchema, answer: tablePlanned },
   schemaPrune: { body: local.schemaPruneRequestSchema, answer: tablePlanned },

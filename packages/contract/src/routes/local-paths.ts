@@ -4,6 +4,8 @@ import { get, patch, post } from "./api.ts";
  *  client's version. */
 export const LOCAL_ROUTES = {
   health: get("/v1/health"),
+  /** The limits of services, as the daemon read them when it started. */
+  limitList: get("/v1/limits"),
   schemaPlan: post("/v1/schema/plan"),
   /** Returns the plan after the update. */
   schemaApply: post("/v1/schema/apply", { answers: "events" }),

@@ -125,6 +125,10 @@ test("ended, unknown and row-completing jobs cannot be cancelled", async () => {
   await expect(cancelJob(deps().sql, deps().clock, open?.id ?? "")).rejects.toMatchObject({
     code: "job_not_cancellable",
   });
+  await expect(cancelJob(deps().sql, deps().clock, (open?.id ?? "").slice(0, 3))).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringContaining("has 3 characters. The start of a job's id has at least 4."),
+  });
   await expect(cancelJob(deps().sql, deps().clock, "ffff")).rejects.toMatchObject({ code: "job_not_found" });
   await finish([open?.id ?? ""], deps({ udf: slow().udf }));
   await expect(cancelJob(deps().sql, deps().clock, (open?.id ?? "").slice(0, 13))).rejects.toMatchObject({

@@ -10,6 +10,9 @@ import { cancelBackground } from "./background-store.ts";
 /** Maximum length of a job list, latest first. */
 export const MAX_LISTED_JOBS = 1_000;
 
+/** A shorter start of an id would name a job by accident. */
+const SHORTEST_PREFIX = 4;
+
 interface ListInput {
   /** Name of the database, the first part of table paths. */
   readonly database: string;
@@ -52,9 +55,16 @@ export async function listJobs(
 /**
  * Cancels a job: new columns are dropped, recomputed ones get their previous values back; with `ignore` they keep the
  * new ones. The runner of the job does this within about a second. `id` can be a prefix that no other open job has.
- * @throws job_not_found; job_not_cancellable for work that must not stop halfway, and for ended jobs
+ * @throws invalid_request for a prefix of fewer than 4 characters; job_not_found; job_not_cancellable for work that must not stop halfway, and for ended jobs
  */
 export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise<{ readonly id: string }> {
+  if (id.length < SHORTEST_PREFIX) {
+    throw appError("invalid_request", {
+      detail: `'${id}' has ${id.length === 1 ? "one character" : `${id.length} characters`}. The start of a job's id has at least ${SHORTEST_PREFIX}.`,
+      hint: "List the jobs: cli jobs list <target>",
+      meta: { job: id },
+    });
+  }
   const { rows } = await sql.query({
     text: `select id, kind, state from (
         select id, kind, state, created_at from appdb.jobs
@@ -66,7 +76,7 @@ export async function cancelJob(sql: SqlPool, clock: Clock, id: string): Promise
   const [found, other] = rows;
   const [job, kind, state] = found ?? [];
   const isOpen = (of: readonly (string | null)[] | undefined) => of?.[2] === "queued" || of?.[2] === "running";
-  if (job == null || id === "" || (isOpen(found) && isOpen(other))) throw notFound(id, job != null);
+  if (job == null || (isOpen(found) && isOpen(other))) throw notFound(id, job != null);
   if (!isOpen(found)) throw notCancellable(job, `has already ended (${state})`);
   if (kind === "close_pending") throw notCancellable(job, "completes rows that are already stored");
   if (kind === "build_index" && state === "running")

@@ -65,7 +65,19 @@ export interface CatalogTable {
   /** The PostgreSQL primary key: `_row`, or the single uuid7() key column. The engine generates it before a write. */
   readonly identity: string;
   /** Of the table with the rows of an iterator view: what makes them (contract, manifest.ts); null or absent for others. */
-  readonly rows_of?: { readonly table: string; readonly column: string; readonly text: string } | null | undefined;
+  readonly rows_of?:
+    | {
+        readonly table: string;
+        readonly column: string;
+        readonly text: string;
+        readonly values?: Readonly<Record<string, string>> | undefined;
+        /** Columns of its base that it shows: their names, and how many tables further up they are. */
+        readonly columns?:
+          | readonly { readonly name: string; readonly column: string; readonly up: number }[]
+          | undefined;
+      }
+    | null
+    | undefined;
   readonly columns: readonly CatalogColumn[];
   readonly indexes: readonly CatalogIndex[];
   /** The previous name in the last applied file. That rename has been done. */

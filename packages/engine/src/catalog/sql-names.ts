@@ -53,9 +53,10 @@ export function conditionColumn(iteratorView: string): string {
   return viewColumnName(iteratorView, "(if)");
 }
 
-/** The view whose rows a hidden column says or makes: `cheap` of `cheap.(rows)`; undefined for any other column. */
+/** The view whose rows a hidden column says or makes: `cheap` of `cheap.(rows)`, or of `cheap.(rows 1)` in a compute route
+ *  (lower-made-routes.ts); undefined for any other column. */
 export function viewOfRows(column: string): string | undefined {
-  return /^(.+)\.\((?:rows|if)\)$/.exec(column)?.[1];
+  return /^(.+)\.\((?:rows|if|rows \d+)\)$/.exec(column)?.[1];
 }
 
 /** The columns of a job for people: the view, for the hidden columns that say or make its rows. */

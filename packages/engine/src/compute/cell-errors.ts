@@ -1,4 +1,5 @@
 import type { CatalogTable } from "../catalog/catalog.ts";
+import { viewOfRows } from "../catalog/sql-names.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
 import type { UdfError } from "../ports.ts";
 import { storableText } from "../sql/quote.ts";
@@ -69,7 +70,7 @@ function propagateError(read: string, cause: CellError): CellError {
   if (cause.column !== undefined) return { ...cause, column };
   return {
     type: CARRIED,
-    message: `${column} has no value: ${cause.type}: ${cause.message}`,
+    message: `${viewOfRows(column) ?? column} has no value: ${cause.type}: ${cause.message}`,
     function: cause.function,
     column,
   };

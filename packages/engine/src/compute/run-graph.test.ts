@@ -65,3 +65,11 @@ test("a function whose file cannot be stored, because the database is away, may 
     hint: "Send the query again in a moment.",
   });
 });
+
+test("the error of what makes a view's rows names the view, for programs, too", () => {
+  const table = { name: "docs", columns: [], indexes: [] } as unknown as CatalogTable;
+  expect(cellError(table, { "lets.(rows)": raised("app:words") })).toMatchObject({
+    message: expect.stringContaining("View lets: "),
+    meta: { table: "docs", column: "lets" },
+  });
+});

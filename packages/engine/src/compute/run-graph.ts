@@ -3,7 +3,7 @@ import { OPERATORS, shownFunction } from "@appdb/contract/operators";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
-import { columnLabel, columnPath } from "../catalog/sql-names.ts";
+import { columnLabel, columnPath, viewOfRows } from "../catalog/sql-names.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runWhole } from "./batch-results.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
@@ -132,7 +132,7 @@ export function cellError(table: CatalogTable, errors: Readonly<Record<string, U
     hint: hintFor(error),
     meta: {
       table: table.name,
-      column: index?.columns[0] ?? column,
+      column: index?.columns[0] ?? viewOfRows(column) ?? column,
       ...(index === undefined ? {} : { embedding_index: index.name }),
       function: error.function,
       type: error.type,

@@ -77,11 +77,11 @@ function refuseSql(table: ReadableTable, what: string): never {
 }
 
 /** The columns of a row of a table or view, and the reasons of its failed cells. */
-function rowSources({ view }: ReadableTable): SqlSources {
+function rowSources({ shown }: ReadableTable): SqlSources {
   return {
     columnSql: ({ name }) => quoteIdent(name),
     cellErrorSql: (node: CellErrorNode) =>
-      cellErrorText("_errors", { ...node, column: view?.stored_as.get(node.column) ?? node.column }),
+      cellErrorText("_errors", { ...node, column: shown?.stored_as.get(node.column) ?? node.column }),
   };
 }
 

@@ -62,11 +62,8 @@ export function readSources(catalog: Catalog): ReadonlyMap<string, ReadSource> {
       isHidden === true ? [] : [{ name, column: name }],
     );
     if (table.rows_of == null) return own;
-    const over = sources.get(pathOf({ folder: table.folder, name: table.rows_of.table }))?.view?.definition.columns;
-    const base = baseOf(table);
-    const inherited = over ?? (base === undefined ? [] : shownOf(base));
     const names = new Set(own.map(({ name }) => name));
-    return [...own, ...inherited.flatMap((one) => (names.has(one.name) ? [] : [{ ...one, up: (one.up ?? 0) + 1 }]))];
+    return [...own, ...(table.rows_of.columns ?? []).filter(({ name }) => !names.has(name))];
   };
   for (const [path, table] of tables) {
     const view = table.rows_of == null ? null : { member: null, indexes: {} };

@@ -1,4 +1,5 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import { hasJson, sqlColumns } from "../kinds/results/sql-columns.ts";
 import type { SqlPool, SqlTransaction, Statement } from "../ports.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { readInt32 } from "../sql/read-int32.ts";
@@ -6,7 +7,6 @@ import { checkStatement, explainSqlRefusal, outOfTime } from "./explain-sql.ts";
 import { nameTables } from "./name-tables.ts";
 import { ResultMessages } from "./result-messages.ts";
 import type { RowsFormat, RowsWriter } from "./rows-format.ts";
-import { sqlColumns } from "./sql-columns.ts";
 import { streamRows } from "./stream-rows.ts";
 import { WorkClock } from "./work-clock.ts";
 
@@ -32,6 +32,8 @@ export interface SqlRunInput {
   send(message: Uint8Array): Promise<void>;
 }
 
+/** Statements of people that run at a time in a database. */
+export const MAX_STATEMENTS = 2;
 /** A statement whose cancel did not arrive ends after this time. Clients that read slowly have so much time. */
 const BEGIN = "set transaction read only; set local statement_timeout = '1h'";
 
@@ -97,7 +99,7 @@ const SPACE = 0x20;
 
 /** A json value may have several lines, but a row in NDJSON is one line. Strings in JSON have no line breaks. */
 function joiningLines(writer: RowsWriter, columns: ReturnType<typeof sqlColumns>): NonNullable<Statement["take_row"]> {
-  const isJson = columns.map(({ type }) => type.kind === "json");
+  const isJson = columns.map(hasJson);
   if (!isJson.includes(true)) return writer.take_row;
   return (row, start, end) => {
     let at = start + FIELDS_BYTES;

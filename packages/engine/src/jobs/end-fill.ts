@@ -13,7 +13,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { isShadow, shadowedName, shadowsOf } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
-import { columnLabel } from "../catalog/sql-names.ts";
+import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
 import { describeUdfError, failedPart } from "../compute/run-graph.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -264,7 +264,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${row.map(({ name, shown }) => `${name} = ${shown}`).join(", ")}`;
   return {
     code: isManual ? "recompute_failed" : "fill_failed",
-    detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew, done)}`,
+    detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew ? column : null, done)}`,
     hint: isMissing
       ? "Restore the function, or change the column and run `cli schema update`."
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
@@ -296,13 +296,48 @@ export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promi
   };
 }
 
+/** The error for people about a fill or recompute whose attempts all ended at one batch, which begins with `row`. */
+export async function explainInterruptions(
+  sql: SqlPool,
+  job: Job,
+  { row, attempts }: { readonly row: string | undefined; readonly attempts: number },
+): Promise<JobError> {
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find(({ id }) => id === job.table_id);
+  const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
+  const key = table === undefined || row === undefined ? [] : await readRowKey(sql, table, tables, row);
+  const shown = key.map(({ name, shown: value }) => `${name} = ${value}`).join(", ");
+  const where = key.length === 0 ? "after the last row" : `in the batch of rows that begins with ${shown}`;
+  const [done, total] = await countDone(sql, job);
+  return {
+    code: "fill_failed",
+    detail: `The ${job.kind} of table ${job.table_name} was given up after ${attempts} attempts: PostgreSQL or the job's process ended each time ${where}, perhaps without memory. ${done} of ${total} rows were done; ${whatStays(job, added, done)}.`,
+    hint: "Give the database more memory (memory_mb), or make the values of these rows smaller; then run the update again.",
+    meta: {
+      table: job.table_name,
+      job: job.id,
+      row: Object.fromEntries(key.map(({ name, shown: value }) => [name, value])),
+      rows_done: done,
+      rows_total: total,
+    },
+  };
+}
+
 function whatStays(job: Job, added: readonly CatalogColumn[], done: number): string {
   if (added.some(isShadow)) return "the view keeps its previous rows";
-  if (added.length > 0) return "its new columns were dropped";
+  if (added.length > 0) return whatNewLost(added);
   if (job.undo.length > 0) return "its columns keep their previous expressions and values";
   return job.on_error === "abort" || done === 0
     ? "every row keeps its previous value"
     : "finished rows keep their new values";
+}
+
+/** New columns are dropped. One that makes or says the rows of a view is known to people by the view. */
+function whatNewLost(added: readonly CatalogColumn[]): string {
+  const views = new Set(added.flatMap(({ name }) => viewOfRows(name) ?? []));
+  const lost = [...views].map((view) => `the view ${view} has no rows`);
+  if (added.some(({ name }) => viewOfRows(name) === undefined)) lost.unshift("its new columns were dropped");
+  return lost.join(", and ");
 }
 
 async function countDone(sql: SqlPool, job: Job): Promise<readonly [number, number]> {
@@ -336,8 +371,11 @@ async function readRowKey(
   });
 }
 
-function describeRemaining(job: Job, isNew: boolean, done: number): string {
-  if (isNew) return "The new column was dropped.";
+function describeRemaining(job: Job, added: string | null, done: number): string {
+  if (added !== null) {
+    const view = viewOfRows(added);
+    return view === undefined ? "The new column was dropped." : `The view ${view} has no rows.`;
+  }
   if (job.undo.length > 0) return "The column keeps its previous expression and values.";
   return job.on_error === "abort" || done === 0
     ? "Every row keeps its previous value."
@@ -350,8 +388,9 @@ export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
   const own = table?.columns.filter(({ id }) => job.column_ids.includes(id)) ?? [];
   const isNew = ({ state }: CatalogColumn) => state === "filling";
   const isPutBack = job.on_error === "abort";
+  const added = own.filter((column) => isNew(column) && !isShadow(column));
   const stays = [
-    ...(own.some((column) => isNew(column) && !isShadow(column)) ? ["its new columns were dropped"] : []),
+    ...(added.length > 0 ? [whatNewLost(added)] : []),
     ...(own.some(isShadow) ? ["its views keep their previous rows and values"] : []),
     ...(own.some((column) => !isNew(column) && isPutBack) ? ["every row has its previous value again"] : []),
     ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),

@@ -89,6 +89,13 @@ export async function fillColumns(
   await counting;
 }
 
+/** The identity of the first row that a fill or recompute has not written. */
+export async function firstRowLeft(deps: Pick<JobDeps, "sql">, job: Job): Promise<string | undefined> {
+  const fill = planFill(await loadCatalog(deps.sql), job);
+  if (fill === undefined) return undefined;
+  return (await readNext({ deps, fill }, fill.main, job.cursor, 1)).ids[0];
+}
+
 async function reportTotal({ sql }: JobDeps, job: Job, { table, scope }: Fill): Promise<void> {
   const { rows } = await sql.query({ text: countRows(table, scope) });
   await setTotal(sql, job, Number(rows[0]?.[0]));
@@ -164,7 +171,7 @@ function createWriter(context: FillContext, mode: FillMode, stop: (error: unknow
 }
 
 async function readNext(
-  { deps, fill }: FillContext,
+  { deps, fill }: { readonly deps: Pick<JobDeps, "sql">; readonly fill: Fill },
   mode: FillMode,
   cursor: string | null,
   limit: number,

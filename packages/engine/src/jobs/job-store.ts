@@ -142,11 +142,11 @@ export async function restartJob(sql: SqlConnection, job: Job, owner: string): P
   return rowCount === 1 ? { ...job, cursor: null, rows_done: 0 } : undefined;
 }
 
-/** Releases a job; the next runner continues after the cursor. It stays `running` with an expired lease, because a
- *  table has at most one queued job that fills pending cells. */
+/** Releases a job; the next runner continues after the cursor, and the lease does not count. The job stays `running` with
+ *  an expired lease, because a table has at most one queued job that fills pending cells. */
 export async function releaseJob(sql: SqlConnection, job: Job, owner: string): Promise<void> {
   await sql.query({
-    text: `update appdb.jobs set owner = null, lease_until = '-infinity'
+    text: `update appdb.jobs set owner = null, lease_until = '-infinity', attempts = greatest(attempts - 1, 0)
       where id = $1 and owner = $2 and state = 'running'`,
     values: [job.id, owner],
   });

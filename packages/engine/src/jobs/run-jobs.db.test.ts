@@ -130,6 +130,64 @@ test("a fill and another update of the table do not block each other", async () 
   expect(await isInAgreement(both)).toBe(true);
 });
 
+/** The object with other methods. */
+function replaced<T extends object>(whole: T, methods: Partial<T>): T {
+  return new Proxy(whole, {
+    get: (target, name) => {
+      const value = Reflect.get(Object.hasOwn(methods, name) ? methods : target, name);
+      return typeof value === "function" && !Object.hasOwn(methods, name) ? value.bind(target) : value;
+    },
+  });
+}
+
+test("a fill under which PostgreSQL ends again and again is given up and names the batch", async () => {
+  await apply(docs());
+  await insertDocs(100);
+  const jobs = await apply(docs(upperColumn("up", "title")));
+  const good = deps().sql;
+  let attempts = 0;
+  const transaction: JobDeps["sql"]["transaction"] = (work, settings) =>
+    good.transaction((connection) => {
+      const query: typeof connection.query = async (statement) => {
+        if (!statement.text.includes(`as "#target" set`)) return connection.query(statement);
+        attempts += 1;
+        throw appError("commit_unknown", { detail: "The connection broke.", hint: "Try again." });
+      };
+      return work(replaced(connection, { query }));
+    }, settings);
+  const sql = replaced(good, { transaction });
+  await expect(finish(jobs, deps({ sql }))).rejects.toMatchObject({
+    code: "fill_failed",
+    message: expect.stringMatching(
+      /The fill of table docs was given up after 4 attempts: PostgreSQL or the job's process ended each time in the batch of rows that begins with .+, perhaps without memory\. 0 of 100 rows were done; its new columns were dropped\./,
+    ),
+    hint: expect.stringContaining("memory_mb"),
+  });
+  expect(attempts).toBe(4);
+  expect(await isInAgreement(docs())).toBe(true);
+});
+
+test("restarts of PostgreSQL during a batch do not give up a fill", async () => {
+  await apply(docs());
+  await insertDocs(100);
+  const jobs = await apply(docs(upperColumn("up", "title")));
+  // What a backend meets when PostgreSQL is stopped. A sequence keeps its value after the rollback.
+  await execute({ text: "create sequence ended" });
+  await execute({
+    text: `create function end_backend() returns trigger language plpgsql as $$
+      begin
+        if nextval('ended') <= 6 then perform pg_terminate_backend(pg_backend_pid()); end if;
+        return null;
+      end $$`,
+  });
+  await execute({
+    text: "create trigger end_backend before update on docs for each statement execute function end_backend()",
+  });
+  await finish(jobs);
+  expect(await rows("select count(*) from docs where up = upper(title)")).toEqual([["100"]]);
+  expect(await rows("select last_value from ended")).toEqual([["7"]]);
+});
+
 test("if a column cannot be filled, later readers of it fail too", async () => {
   await apply(docs());
   await insertDocs(10);

@@ -5,8 +5,15 @@ import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
-import { explainCancel, explainRowFailure, failFill, finishFill, outOfSpace } from "./end-fill.ts";
-import { fillColumns } from "./fill-columns.ts";
+import {
+  explainCancel,
+  explainInterruptions,
+  explainRowFailure,
+  failFill,
+  finishFill,
+  outOfSpace,
+} from "./end-fill.ts";
+import { fillColumns, firstRowLeft } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease, restartJob } from "./job-store.ts";
@@ -36,7 +43,8 @@ const RETRY_DELAY_MS = 500;
 const RENEW_MS = 1_000;
 /** Interval of the search for old ended jobs. */
 const COLLECT_MS = 3_600_000;
-/** A job is given up after this many failures without a finished batch. */
+/** A job is given up after this many attempts without a finished batch. An attempt that ends because PostgreSQL was
+ *  stopped or restarted does not count; one that ends with the process or with a crash of PostgreSQL does. */
 const MAX_ATTEMPTS = 4;
 
 /**
@@ -49,6 +57,8 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
   signal.addEventListener("abort", bell.ring, { once: true });
   let isListening = false;
   let collectAt = deps.clock.now();
+  let leased: Job | undefined;
+  let stopped: Job | undefined;
   while (!signal.aborted) {
     try {
       if (!isListening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
@@ -57,11 +67,16 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
         collectAt = deps.clock.now() + COLLECT_MS;
         await collectJobs(deps.sql, deps.clock);
       }
-      const job = await leaseJob(deps.sql, deps);
-      if (job === undefined) await bell.wait(POLL_MS);
-      else await workOn(deps, job, signal);
+      if (stopped !== undefined) await releaseJob(deps.sql, stopped, deps.owner);
+      stopped = undefined;
+      leased = await leaseJob(deps.sql, deps);
+      if (leased === undefined) await bell.wait(POLL_MS);
+      else await workOn(deps, leased, signal);
+      leased = undefined;
     } catch (error) {
       if (signal.aborted) break;
+      if (isDatabaseStopped(error)) stopped = leased ?? stopped;
+      leased = undefined;
       deps.log.warn({ error: String(error), code: codeOf(error) }, "a job was interrupted and will be retried");
       await bell.wait(RETRY_DELAY_MS);
     }
@@ -74,6 +89,10 @@ async function workOn(deps: JobDeps, leased: Job, signal: AbortSignal): Promise<
   await using lease = renewJobLease(deps, leased, signal);
   let job = leased;
   try {
+    if (job.attempts > MAX_ATTEMPTS && job.undoing === null && !job.is_cancelled) {
+      await giveUp(deps, job, lease.signal);
+      return;
+    }
     if (isToFill(job)) job = await openShadows(deps, job, lease.signal);
     await doJob(deps, job, lease.signal);
   } catch (error) {
@@ -118,6 +137,22 @@ async function doJob(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void
   if (job.kind !== "close_pending" && !job.errors_only) await analyzeTable(deps, job.table_id);
 }
 
+/** Ends a job whose last attempts ended with their connection or process, so that none of them could end it. */
+async function giveUp(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
+  deps.log.error({ job: job.id, table: job.table_name, attempts: MAX_ATTEMPTS }, "an interrupted job was given up");
+  if (job.kind === "fill" || job.kind === "recompute") {
+    const row = await firstRowLeft(deps, job);
+    await failFill(deps, job, await explainInterruptions(deps.sql, job, { row, attempts: MAX_ATTEMPTS }), signal);
+    return;
+  }
+  await endJob(deps.sql, job, deps.owner, {
+    code: job.kind === "build_index" ? "schema_unsupported" : "fill_failed",
+    detail: `The work on table ${job.table_name} was given up after ${MAX_ATTEMPTS} attempts: PostgreSQL or the job's process ended each time, perhaps without memory.`,
+    hint: "Give the database more memory (memory_mb), then run the update again.",
+    meta: { table: job.table_name, job: job.id },
+  });
+}
+
 async function computeColumns(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
   try {
     await fillColumns(deps, job, signal);
@@ -154,6 +189,12 @@ function codeOf(error: unknown): string | undefined {
 
 function isDatabaseUnreachable(error: unknown): boolean {
   return error instanceof AppError && (error.code === "database_unavailable" || error.code === "commit_unknown");
+}
+
+/** Whether PostgreSQL was stopped, is down, or refuses connections; false when it broke under a statement of the job. */
+function isDatabaseStopped(error: unknown): boolean {
+  if (!(error instanceof AppError)) return false;
+  return error.code === "database_unavailable" || (error.code === "commit_unknown" && error.meta.sqlstate === "57P01");
 }
 
 interface Lease extends AsyncDisposable {

@@ -12,7 +12,7 @@ export type Placeholder =
   | { readonly parameter: string }
   | { readonly array: number }
   | { readonly version_of: number }
-  | { readonly page_key: number }
+  | { readonly page_key: number; readonly type: string }
   | { readonly page_rows: true }
   | { readonly vector: string; readonly dimensions: number };
 
@@ -71,7 +71,7 @@ export class ParameterList {
 
   /** SQL of a value of the row where a page starts: that of its `at`th sort key. */
   pageKey(at: number, type: ColumnType): string {
-    const placeholderText = `${this.#add({ page_key: at })}::${storageType(type)}`;
+    const placeholderText = `${this.#add({ page_key: at, type: storageType(type) })}::${storageType(type)}`;
     const collation = storageCollation(type);
     return collation === "" ? placeholderText : `(${placeholderText}${collation})`;
   }

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { readTableSizes } from "../catalog/table-sizes.ts";
 import { countRows, findRow, findTable, listRows } from "./list-rows.ts";
+import { writeQueryCursor } from "./query-cursor.ts";
 
 const { apply, catalog, deps, execute, insertDocs } = useJobsBench();
 
@@ -31,6 +32,19 @@ test("pages show newest rows first, and are stable under concurrent inserts", as
   });
 });
 
+test.each([
+  { keys: ["zzz"] },
+  { keys: [] },
+  { keys: [null] },
+  { keys: ["' or 1=1"] },
+  { keys: ["00000000-0000-4000-8000-000000000000", "x"] },
+])("a cursor that was forged with the keys $keys is refused", async ({ keys }) => {
+  await apply(docs());
+  const of = await table();
+  const cursor = writeQueryCursor(`rows of ${of.id}`, 2, { keys, returned: 0 });
+  await expect(listRows(deps().sql, of, { limit: 2, cursor })).rejects.toMatchObject({ code: "invalid_cursor" });
+});
+
 test("a page of long values has fewer rows, and the next continues after them", async () => {
   await apply(docs());
   await insertDocs(4);
@@ -50,16 +64,29 @@ test("row counts are exact for small tables and estimated above", async () => {
   await apply(docs());
   await insertDocs(12);
   const of = await table();
-  const rows = async () => (await readTableSizes(deps().sql, [of])).get(of.id)?.rows;
-  expect(await rows()).toBe(12);
+  const size = async () => (await readTableSizes(deps().sql, [of])).get(of.id);
+  expect(await size()).toMatchObject({ rows: 12, is_estimated: false });
   await execute({
     text: "insert into docs (_row, n, title) select gen_random_uuid(), i, 'x' from generate_series(100, 20099) i",
   });
-  expect(await rows()).toBe(10_000);
+  // PostgreSQL's statistics follow within seconds.
+  const counted = await size();
+  expect([10_000, 20_000, 20_012]).toContain(counted?.rows);
+  expect(counted?.is_estimated).toBe(true);
   await execute({ text: "analyze docs" });
-  expect(await rows()).toBe(20_012);
+  expect(await size()).toMatchObject({ rows: 20_012, is_estimated: true });
   await execute({ text: "drop table docs" });
-  expect(await rows()).toBeUndefined();
+  expect(await size()).toBeUndefined();
+});
+
+test("a missing table is reported with the nearest name, or the names of the others", async () => {
+  await apply(docs());
+  const { tables } = await catalog();
+  const find = (name: string) => () => findTable(tables, { folder: "public", name, text: `main/${name}` });
+  expect(find("doc")).toThrow(expect.objectContaining({ hint: "Did you mean main/docs?" }));
+  expect(find("animals")).toThrow(expect.objectContaining({ hint: "There are the tables and views docs." }));
+  const none = () => findTable([], { folder: "public", name: "docs", text: "main/docs" });
+  expect(none).toThrow(expect.objectContaining({ hint: "Create it first: cli schema update <file> <target>" }));
 });
 
 test("a missing table is reported by its name for people", async () => {

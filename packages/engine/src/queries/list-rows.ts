@@ -1,15 +1,16 @@
 import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
+import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
 import { explainCondition } from "../conditions/condition-sql.ts";
-import { kindOf } from "../kinds/kinds.ts";
+import { kindOf, UUID_TYPE } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
 import { ResultTooLarge, type SqlConnection, type SqlResult } from "../ports.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import { ValueError } from "../values/value-error.ts";
 import { type ReadableTable, rowsSql } from "../views/view-tables.ts";
-import { readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
+import { invalidCursor, readQueryCursor, writeQueryCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 import { behind, type RowOrder } from "./row-order.ts";
 
@@ -49,7 +50,7 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
   const { cursor, limit, order, where } = input;
   const about = where === undefined && order === undefined ? "" : ` ${digest(`${where ?? ""}\n${order?.text ?? ""}`)}`;
   const scope = `rows of ${table.id}${about}`;
-  const after = cursor === null ? null : (readQueryCursor(scope, cursor).after?.keys ?? null);
+  const after = cursor === null ? null : readKeys(scope, cursor, order === undefined ? 1 : 2);
   const columns = seenColumns(table);
   const found = await readPage(sql, table, columns, { after, limit, order, where }).catch((error: unknown) => {
     throw explainCondition(table, error);
@@ -61,6 +62,14 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
     rows: found.rows.map(rowWriter(table, columns)),
     next: isLast ? null : writeQueryCursor(scope, limit, { keys, returned: 0 }),
   };
+}
+
+/** The identity of the last row of the previous page, and with an order its value. @throws invalid_cursor */
+function readKeys(scope: string, cursor: string, count: 1 | 2): readonly (string | null)[] {
+  const keys = readQueryCursor(scope, cursor).after?.keys ?? [];
+  const identity = keys[0] ?? "";
+  if (keys.length !== count || parseUrlText(UUID_TYPE, identity) instanceof ValueError) throw invalidCursor();
+  return keys;
 }
 
 function digest(text: string): string {
@@ -144,15 +153,15 @@ function withErrors(
   row: string,
   errors: string | null,
   columns: readonly CatalogColumn[],
-  { view }: ReadableTable,
+  { shown }: ReadableTable,
 ): string {
   if (errors === null) return row;
   const all: Record<string, unknown> = JSON.parse(errors);
-  const shown = columns.flatMap(({ name }) => {
-    const stored = view?.stored_as.get(name) ?? name;
+  const cells = columns.flatMap(({ name }) => {
+    const stored = shown?.stored_as.get(name) ?? name;
     return Object.hasOwn(all, stored) ? [[name, all[stored]] as const] : [];
   });
-  return shown.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(shown))}}`;
+  return cells.length === 0 ? row : `${row.slice(0, -1)},"_errors":${JSON.stringify(Object.fromEntries(cells))}}`;
 }
 
 interface Page {
@@ -201,9 +210,21 @@ export function findTable(
 ): ReadableTable {
   const table = tables.find(({ folder, name }) => folder === tableName.folder && name === tableName.name);
   if (table !== undefined) return table;
+  const names = tables.flatMap(({ folder, name }) => (folder === tableName.folder ? [name] : []));
+  const nearest = nearestName(tableName.name, names);
+  const near = nearest === undefined ? undefined : tableName.text.replace(/[^/]*$/, nearest);
+  const others = names.length === 0 ? "Create it first: cli schema update <file> <target>" : listed(names);
   throw appError("table_not_found", {
     detail: `Table ${tableName.text} does not exist.`,
-    hint: "Create it first: cli schema update <file> <target>",
+    hint: near === undefined ? others : `Did you mean ${near}?`,
     meta: { table: tableName.text },
   });
+}
+
+/** Names of a hint; those of a large database would fill the screen. */
+const MOST_LISTED = 20;
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MOST_LISTED ? `, and ${names.length - MOST_LISTED} more` : "";
+  return `There are the tables and views ${names.slice(0, MOST_LISTED).join(", ")}${more}.`;
 }

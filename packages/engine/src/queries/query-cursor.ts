@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { appError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 import type { PageOf, PagePosition } from "./pages.ts";
 
 /** A cursor is part of URLs, which servers and proxies limit to some thousand characters. */
@@ -25,19 +25,41 @@ export function writeQueryCursor(scope: string, size: number, { keys, returned }
 /** Reads a cursor. @throws invalid_cursor for a changed one, or one of another query or other arguments */
 export function readQueryCursor(scope: string, cursor: string): PageOf {
   const [payload = "", check] = cursor.split(".", 2);
-  if (check !== checksum(scope, payload)) {
-    throw appError("invalid_cursor", {
-      detail: "The cursor was changed, or belongs to another query or other parameter values.",
-      hint: "Follow the Link of the previous page unchanged, with the same parameters; or start again without cursor=.",
-      errors: [{ pointer: "/cursor", detail: "The cursor does not belong to this request." }],
-    });
+  if (check !== checksum(scope, payload)) throw invalidCursor();
+  const position = positionOf(payload);
+  if (position === undefined) throw invalidCursor();
+  return position;
+}
+
+/** The error for a cursor that no page of this request has returned. */
+export function invalidCursor(): AppError {
+  return appError("invalid_cursor", {
+    detail: "The cursor was changed, or belongs to another query or other parameter values.",
+    hint: "Follow the Link of the previous page unchanged, with the same parameters; or start again without cursor=.",
+    errors: [{ pointer: "/cursor", detail: "The cursor does not belong to this request." }],
+  });
+}
+
+/** Anyone can compute the checksum, so the content is checked too: the size, the rows so far, the keys. */
+function positionOf(payload: string): PageOf | undefined {
+  let content: unknown;
+  try {
+    content = JSON.parse(Buffer.from(payload, "base64url").toString());
+  } catch {
+    return undefined;
   }
-  const [size, returned, ...keys] = JSON.parse(Buffer.from(payload, "base64url").toString()) as [
-    number,
-    number,
-    ...string[],
-  ];
+  if (!Array.isArray(content)) return undefined;
+  const [size, returned, ...keys]: unknown[] = content;
+  if (!isCount(size) || size === 0 || !isCount(returned) || !keys.every(isKey)) return undefined;
   return { size, after: { returned, keys } };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isKey(value: unknown): value is string | null {
+  return value === null || typeof value === "string";
 }
 
 function checksum(scope: string, payload: string): string {

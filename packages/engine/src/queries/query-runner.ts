@@ -23,6 +23,7 @@ import { isBatchable, runMany } from "./many-runs.ts";
 import { materializeRows, materializeWindows } from "./materialize-rows.ts";
 import type { NearestSearch } from "./nearest-rows.ts";
 import { type PageOf, type PagePosition, type RunOptions, refuseUnpageable, rowMarksOf } from "./pages.ts";
+import { invalidCursor } from "./query-cursor.ts";
 import { compileRows } from "./render-rows.ts";
 import { boundOf, checkBounds } from "./row-bounds.ts";
 
@@ -121,17 +122,36 @@ export class QueryRunner {
   async #attempt(plans: Plans, args: QueryArguments, options: RunOptions): Promise<QueryAnswer | undefined> {
     const { signal } = options;
     const marked = rowMarksOf(options);
+    const after = options.page?.after ?? null;
+    if (after !== null) this.#refuseKeyCount(plans, after);
     try {
       return await this.#execute(plans, this.#planOf(plans, "forms", marked), args, options);
     } catch (error) {
       if (isShapeRefusal(error) && !(await this.#isCurrent(plans, this.#deps.sql))) return undefined;
       if (!isValueRefusal(error)) throw this.#explain(error, signal);
+      if (after !== null) await this.#refuseKeys(this.#planOf(plans, "forms", marked), after);
     }
     try {
       return await this.#execute(plans, this.#planOf(plans, "bare", marked), args, options);
     } catch (error) {
       throw this.#explain(error, signal);
     }
+  }
+
+  /** @throws invalid_cursor unless a page starts after as many values as its order has */
+  #refuseKeyCount(plans: Plans, { keys }: PagePosition): void {
+    const { final } = this.#planOf(plans, "forms", { by: "place", after: null });
+    if (keys.length !== final.marks) throw invalidCursor();
+  }
+
+  /** After PostgreSQL refused a value. @throws invalid_cursor when it is one of the cursor, which must be forged */
+  async #refuseKeys({ final }: CompiledPlan, { keys }: PagePosition): Promise<void> {
+    const given = final.statement.placeholders.flatMap((one) => ("page_key" in one ? [one] : []));
+    const { rows } = await this.#deps.sql.query({
+      text: "select bool_and(pg_input_is_valid(k, t)) from unnest($1::text[], $2::text[]) as given (k, t) where k is not null",
+      values: [given.map(({ page_key: at }) => keys[at] ?? null), given.map(({ type }) => type)],
+    });
+    if (rows[0]?.[0] === "f") throw invalidCursor();
   }
 
   #planOf(plans: Plans, mode: SqlMode, marked: RowMarks | undefined): CompiledPlan {

@@ -1,5 +1,7 @@
+import { hash } from "node:crypto";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { writeQueryCursor } from "../queries/query-cursor.ts";
 
 /** Pages of lists and the other headers of query routes, on a real database. */
 let tested: TestApplication;
@@ -222,6 +224,20 @@ test("refuses a changed cursor, or one of another query or parameters", async ()
   ]) {
     expect(await tested.get(wrong), wrong).toMatchObject({ status: 422, json: { code: "invalid_cursor" } });
   }
+});
+
+test.each([
+  { keys: ["zzz", "00000000-0000-4000-8000-000000000000"] },
+  { keys: ["1", "' or 1=1"] },
+  { keys: ["1"] },
+  { keys: ["1", "00000000-0000-4000-8000-000000000000", null] },
+])("refuses a cursor that was forged with the keys $keys", async ({ keys }) => {
+  const least = tested.manifest.queries.find(({ name }) => name === "least");
+  const scope = `${hash("sha256", JSON.stringify([least?.id, least?.query]))} 1:1;`;
+  const after = (given: readonly (string | null)[]) =>
+    tested.get(`/v1/least?n=1&cursor=${writeQueryCursor(scope, 2, { keys: given, returned: 0 })}`);
+  expect(await after(["1", "00000000-0000-4000-8000-000000000000"])).toMatchObject({ status: 200 });
+  expect(await after(keys)).toMatchObject({ status: 422, json: { code: "invalid_cursor" } });
 });
 
 test.each(["0", "-1", "x", "1e3", "100001", "", "9999999999999999999"])("refuses page_size=%s", async (size) => {

@@ -124,6 +124,7 @@ export async function applyOnce(
   const manifest = lowerViews(input.manifest);
   const own = ownTables(input, plan);
   if (operations.length === 0 && views.length === 0) {
+    await rememberRowsOf(sql, folder, manifest.tables);
     await rememberRuntime(sql, folder, own, input);
     await rememberViews(sql, folder, manifest.views, input.project);
     return { plan: { ...plan, status: "applied" }, jobs: [] };

@@ -74,7 +74,7 @@ function iteratorViewBelow(view: ManifestTable, tables: Tables): ManifestTable |
 }
 
 /** The columns of a model by name. Of two columns with one name, the nearer one hides the other. */
-function shownBy(name: string | undefined, tables: Tables): ReadonlyMap<string, Shown> {
+export function shownBy(name: string | undefined, tables: Tables): ReadonlyMap<string, Shown> {
   const table = tables.get(name ?? "");
   if (table === undefined) return new Map();
   const { view } = table;

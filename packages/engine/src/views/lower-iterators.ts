@@ -27,7 +27,12 @@ export interface LoweredIterator {
 export function lowerIterator(
   declared: ManifestTable,
   iterator: ManifestIterator,
-  base: { readonly table: ManifestTable; readonly names: ReadonlyMap<string, string> },
+  base: {
+    readonly table: ManifestTable;
+    readonly names: ReadonlyMap<string, string>;
+    /** The columns of the base that the view shows. */
+    readonly visible: NonNullable<NonNullable<ManifestTable["rows_of"]>["columns"]>;
+  },
 ): LoweredIterator {
   const { name, source } = declared;
   const outputs = iterator.outputs.filter((output) => output.is_stored);
@@ -68,7 +73,13 @@ export function lowerIterator(
     child: {
       ...declared,
       view: undefined,
-      rows_of: { table: base.table.name, column: viewColumnName(name, null), text: iterator.text },
+      rows_of: {
+        table: base.table.name,
+        column: viewColumnName(name, null),
+        text: iterator.text,
+        ...textsOf(declared, overBase),
+        columns: base.visible,
+      },
       primary_key: [],
       columns: [
         { ...stored({ name: BASE_ROW, type: UUID_TYPE, nullable: false }), is_hidden: true },
@@ -80,6 +91,15 @@ export function lowerIterator(
     },
     overBase,
   };
+}
+
+/** The declared texts of columns that are made with their row. */
+function textsOf({ columns }: ManifestTable, made: readonly { readonly name: string }[]) {
+  const texts = columns.flatMap(({ computed, is_hidden: isHidden, name }) => {
+    const isMade = isHidden !== true && computed !== null && made.some((one) => one.name === name);
+    return isMade ? [[name, computed.text] as const] : [];
+  });
+  return texts.length === 0 ? {} : { values: Object.fromEntries(texts) };
 }
 
 function pick({ name, type, nullable }: ManifestIterator["outputs"][number]) {

@@ -17,6 +17,8 @@ const over = (base: string, expr: Expr | null = null): Partial<ManifestTable> =>
   view: { base, filter: expr === null ? null : { text: "its condition", expr }, columns: null },
 });
 
+const OVER_DOCS = { base: "docs", filter: null, columns: null };
+
 const words = (base: string, arg: Expr, filter: Expr | null = null): Partial<ManifestTable> => ({
   primary_key: [],
   view: {
@@ -54,6 +56,22 @@ test("views are in any order, and one over itself or over nothing is refused at 
   );
   expect(() => lowered(...chain)).toThrow("is below more than 32 other views");
   expect(() => lowered(aTable("a", [], over("gone")))).toThrow("is over 'gone', which the file does not declare");
+});
+
+test("a view that names a column that nothing declares is refused at its line", () => {
+  const showing = (base: string, columns: readonly string[]) =>
+    aTable("v", [LOUD], { primary_key: [], view: { base, filter: null, columns: [...columns] } });
+  expect(lowered(showing("docs", ["title", "n"])).views.map(({ name }) => name)).toEqual(["v"]);
+  expect(() => lowered(showing("docs", ["title", "gone"]))).toThrow(
+    "app.py:1: The view 'v' shows 'gone', which 'docs' does not have.",
+  );
+  const parts = aTable("parts", [], words("docs", col("title", "string")));
+  expect(lowered(parts, showing("parts", ["word", "pos", "title"])).views.length).toBeGreaterThan(0);
+  expect(() => lowered(parts, showing("parts", ["__proto__"]))).toThrow(
+    "shows '__proto__', which 'parts' does not have",
+  );
+  const selected = aTable("v", [LOUD], { primary_key: [], view: { ...OVER_DOCS, selected: ["loud", "constructor"] } });
+  expect(() => lowered(selected)).toThrow("The view 'v' selects 'constructor', which it does not declare.");
 });
 
 test("a manifest is lowered once, and a lowered one stays as it is", () => {
@@ -136,7 +154,12 @@ test("an iterator view is a table, whose base has a column that makes its rows",
   const both = aComputed("of", call("op.add", "string", col("word", "string"), col("title", "string")));
   const view = aTable("w", [own, both], words("docs", col("title", "string"), SMALL));
   const child = lowered(view).tables.find(({ name }) => name === "w");
-  expect(child?.rows_of).toEqual({ table: "docs", column: "w.(rows)", text: "words(title)" });
+  expect(child?.rows_of).toEqual({
+    table: "docs",
+    column: "w.(rows)",
+    text: "words(title)",
+    values: { of: "text of of" },
+  });
   expect(child?.columns.map(({ name, computed }) => [name, computed !== null])).toEqual([
     ["_base_row", false],
     ["pos", false],

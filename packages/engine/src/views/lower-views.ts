@@ -7,6 +7,7 @@ import {
   type ManifestIndex,
   type ManifestTable,
 } from "@appdb/contract/manifest";
+import { shown } from "@appdb/contract/names";
 import type { ManifestIterator } from "@appdb/contract/views";
 import type { ViewDefinition } from "../catalog/catalog.ts";
 import { guarded } from "../catalog/guards.ts";
@@ -15,7 +16,7 @@ import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
-import { carryColumns } from "./carried-columns.ts";
+import { carryColumns, shownBy } from "./carried-columns.ts";
 import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { lowerRoute, withMember } from "./lower-routes.ts";
@@ -65,7 +66,9 @@ function lower(manifest: Manifest): LoweredManifest {
   const tables = new Map(manifest.tables.flatMap((table) => (table.view === undefined ? [[table.name, table]] : [])));
   const views = new Map<string, DeclaredView>();
   const makers: { readonly table: string; readonly column: () => ManifestColumn }[] = [];
-  for (const table of carryColumns(manifest.tables, inOrder(declared))) {
+  const ordered = inOrder(declared);
+  for (const table of ordered) checkView(table, manifest);
+  for (const table of carryColumns(manifest.tables, ordered)) {
     const base = views.get(table.view?.base ?? "");
     const root = tables.get(base?.table ?? table.view?.base ?? "");
     if (root === undefined) throw refuse(table, `is over '${table.view?.base}', which the file does not declare`);
@@ -115,6 +118,19 @@ function lower(manifest: Manifest): LoweredManifest {
   };
 }
 
+/** @throws app_invalid for a name in a view that nothing declares */
+function checkView(table: ManifestTable, { tables }: Manifest): void {
+  const { columns, selected } = table.view ?? {};
+  const base = shownBy(table.view?.base, new Map(tables.map((one) => [one.name, one])));
+  const missing = columns?.find((name) => !base.has(name));
+  if (missing !== undefined && base.size > 0) {
+    throw refuse(table, `shows '${shown(missing)}', which '${table.view?.base}' does not have`, CHECK_NAME);
+  }
+  const own = [...table.columns, ...(table.unstored ?? [])];
+  const lacking = selected?.find((name) => own.every((column) => column.name !== name));
+  if (lacking !== undefined) throw refuse(table, `selects '${shown(lacking)}', which it does not declare`, CHECK_NAME);
+}
+
 /** Views over views. */
 const DEEPEST = 32;
 
@@ -150,8 +166,10 @@ function lowerIteratorView(
   const names = namesOfBase(root, base);
   const { member, condition } = lowerCondition(declared, conditionColumn, names, base);
   const inherited = base?.definition.columns ?? root.columns.flatMap(shownColumn);
-  const visible = inherited.filter((column) => over?.columns == null || over.columns.includes(column.name));
-  const lowered = lowerIterator(declared, iterator, { table: root, names });
+  const visible = inherited
+    .filter((column) => over?.columns == null || over.columns.includes(column.name))
+    .map((column) => ({ ...column, up: (column.up ?? 0) + 1 }));
+  const lowered = lowerIterator(declared, iterator, { table: root, names, visible });
   return {
     view: {
       ...describedBy(declared),
@@ -161,10 +179,7 @@ function lowerIteratorView(
         base: over?.base ?? "",
         filter: over?.filter?.text ?? null,
         member: null,
-        columns: [
-          ...lowered.child.columns.flatMap(shownColumn),
-          ...visible.map((column) => ({ ...column, up: (column.up ?? 0) + 1 })),
-        ],
+        columns: [...lowered.child.columns.flatMap(shownColumn), ...visible],
         indexes: {},
       },
     },
@@ -319,10 +334,16 @@ function hasIndex(root: ManifestTable, index: ManifestIndex): boolean {
   );
 }
 
-function refuse({ name, source }: ManifestTable, what: string): Error {
+const CHECK_NAME = "Correct the name in the file.";
+
+function refuse(
+  { name, source }: ManifestTable,
+  what: string,
+  hint = "Name another model of the same file in base=.",
+): Error {
   return appError("app_invalid", {
     detail: `${source.file}:${source.line}: The view '${name}' ${what}.`,
-    hint: "Name another model of the same file in base=.",
+    hint,
     meta: { table: name },
   });
 }

@@ -147,6 +147,7 @@ test.each(["failed", "cancelled"] as const)(
     if (how === "cancelled") await rows("update appdb.jobs set is_cancelled = true");
     await expect(tested.finish(jobs)).rejects.toMatchObject({
       code: how === "failed" ? "fill_failed" : "job_cancelled",
+      message: expect.stringMatching(/[Tt]he view words has no rows\.$/),
     });
     expect(await hidden()).toEqual([]);
     expect(await rows("select (select count(*) from words), (select count(*) from long)")).toEqual([["0", "0"]]);

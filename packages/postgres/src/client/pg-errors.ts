@@ -32,6 +32,7 @@ export function statementError(error: unknown): unknown {
     detail:
       "The connection to PostgreSQL broke while a statement was running. The statement may or may not have been executed.",
     hint: "Check whether the row exists before you send it again.",
+    meta: error instanceof DatabaseError && error.code !== undefined ? { sqlstate: error.code } : {},
     cause: error,
   });
 }

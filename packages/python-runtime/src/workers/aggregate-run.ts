@@ -24,6 +24,7 @@ export class AggregateRun implements UdfFold {
   /** Values of a window's rows that `add` has not returned. */
   #rows: UdfFolded[] = [];
   #isFinishing = false;
+  #spentMs = 0;
 
   /** `onWork` is called each time before the worker gets work. */
   constructor(
@@ -115,6 +116,18 @@ export class AggregateRun implements UdfFold {
     this.#sendFrame();
   }
 
+  /** Counts time of the worker for this aggregation. Returns the sum. */
+  spend(ms: number): number {
+    this.#spentMs += ms;
+    return this.#spentMs;
+  }
+
+  /** Ends the aggregation because the sum is above the limit; the worker continues. */
+  exceed(limitMs: number): void {
+    this.#process.send({ t: "drop", call: this.#call });
+    this.fail(this.#timeout(`took longer than ${limitMs / 1000} s for all rows of a query.`));
+  }
+
   /** Error of an aggregation whose worker ended. */
   lost(blame: FailureAttribution): AppError {
     const { id } = this.#aggregation.function;
@@ -127,11 +140,7 @@ export class AggregateRun implements UdfFold {
           meta,
         });
       case "timeout":
-        return appError("function_timeout", {
-          detail: `${id} took longer than ${blame.timeout_ms / 1000} s for a part of a query's rows.`,
-          hint: "Make the function faster, or reduce the rows that the query reads.",
-          meta,
-        });
+        return this.#timeout(`took longer than ${blame.timeout_ms / 1000} s for a part of a query's rows.`);
       case "memory":
         return appError("worker_out_of_memory", {
           detail: `The worker that ran ${id} used more than ${blame.memory_mb} MB of memory.`,
@@ -139,6 +148,15 @@ export class AggregateRun implements UdfFold {
           meta,
         });
     }
+  }
+
+  #timeout(what: string): AppError {
+    const { id } = this.#aggregation.function;
+    return appError("function_timeout", {
+      detail: `${id} ${what}`,
+      hint: "Make the function faster, or reduce the rows that the query reads.",
+      meta: { function: id },
+    });
   }
 
   #throwIfEnded(): void {

@@ -297,6 +297,26 @@ test("ends an aggregation that hangs after a pause at its time limit", async () 
   await expect(hung.finish([])).rejects.toMatchObject({ code: "function_timeout" });
 });
 
+test("ends an aggregation whose quick parts take longer than its time limit together, and keeps the worker", async () => {
+  const runner = createRunner({ function_timeout_ms: 1_500, workers: 1 });
+  await runner.start();
+  await using long = await runner.fold(TOTAL);
+  const parts = async () => {
+    for (let part = 0; part < 20; part++) await long.add([0], [[12]]);
+    return await long.finish([]);
+  };
+  const began = performance.now();
+  await expect(parts()).rejects.toMatchObject({
+    code: "function_timeout",
+    message: "functions:total took longer than 1.5 s for all rows of a query.",
+  });
+  expect(performance.now() - began).toBeLessThan(6_000);
+  await using next = await runner.fold(TOTAL);
+  await next.add([0], [[5]]);
+  expect(await next.finish([])).toEqual(new Map([[0, { value: 5, error: null }]]));
+  expect(runner.stats().restarts).toBe(0);
+});
+
 test("an aggregation whose worker ends fails and the next one runs", async () => {
   const runner = createRunner();
   await using lost = await runner.fold(TOTAL);

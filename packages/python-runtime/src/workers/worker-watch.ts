@@ -68,13 +68,17 @@ export class WorkerWatch {
 
   #look(intervalMs: number): void {
     const now = performance.now();
+    const sinceMs = now - this.#checkedAt;
     // If this process was delayed itself, unread answers come first.
-    const isLate = now - this.#checkedAt > 3 * intervalMs + WATCH_MS;
+    const isLate = sinceMs > 3 * intervalMs + WATCH_MS;
     this.#checkedAt = now;
     if (isLate) return;
     this.#ticks += 1;
     const busy = this.#slots.filter((slot) => slot.process !== undefined && slot.isBusy);
-    for (const slot of busy) this.#check(slot, now);
+    for (const slot of busy) {
+      this.#check(slot, now);
+      this.#charge(slot, now, sinceMs);
+    }
     if (busy.length === 0) this.end();
   }
 
@@ -95,6 +99,23 @@ export class WorkerWatch {
       for (const { graph, rows } of slot.takeUnbegun()) this.#events.onMove(graph, rows);
     }
     if (this.#ticks % MEMORY_EVERY_TICKS === 0) void this.#lookAtMemory(slot);
+  }
+
+  /**
+   * Counts the time that each aggregation had of the worker, and ends one that had more than a function may have. Parts
+   * of it may each be quick, and answers of other work are signs of life.
+   */
+  #charge(slot: WorkerSlot, now: number, sinceMs: number): void {
+    const { function_timeout_ms: limitMs } = this.#limits;
+    const fed = [...slot.folds.values()].filter((fold) => fold.isFed);
+    const shares = fed.length + (slot.chunks.length + slot.flows.size > 0 ? 1 : 0);
+    for (const fold of fed) {
+      if (fold.spend(sinceMs / shares) <= limitMs || slot.failure !== undefined) continue;
+      // A worker without a sign of life would not read that it must stop.
+      if (now - slot.progress_at > SILENCE_MS)
+        this.closeDown(slot, { kind: "timeout", timeout_ms: limitMs }, undefined);
+      else fold.exceed(limitMs);
+    }
   }
 
   /** How long running work may block the interpreter: the longest of the limits. */

@@ -51,6 +51,17 @@ test("ls shows what is directly in a database or a folder", async () => {
   expect((await run("ls")).stderr).toContain("There are no databases.");
 });
 
+test("ls and describe mark estimated numbers of rows", async () => {
+  const large = dataTable("docs", { rows: 50_000, is_rows_estimated: true });
+  const client = { ...DOCS, tableList: async () => [large], tableShow: async () => large };
+  expect((await run("ls main", client)).stdout).toBe("main/docs  table  ~50000 rows  1 column\n");
+  expect((await run("describe main/docs", client)).stdout).toContain("    ~50000 rows, 8.0 KiB\n");
+  expect(JSON.parse((await run("ls main --json", client)).stdout).entries[0]).toMatchObject({
+    rows: 50_000,
+    is_rows_estimated: true,
+  });
+});
+
 test("ls --tree shows views below what they are over", async () => {
   const { stdout } = await run("ls main --tree");
   expect(stdout.split("\n").map((line) => line.split("  ").filter(Boolean)[0])).toEqual([
@@ -137,4 +148,30 @@ test("rows and count take a condition, rows also an order", async () => {
   expect(stderr).toContain("more: cli rows main/docs -n 10 --where 'id > 1' --order-by id:desc --cursor abc");
   await runCli(["count", "main/docs", "--where", "id > 1"], { client });
   expect(asked).toMatchObject([{ limit: 10, where: "id > 1", order_by: "id:desc" }, { where: "id > 1" }]);
+});
+
+test("export writes all pages as CSV or JSON lines, and refuses parquet by name", async () => {
+  const asked: unknown[] = [];
+  const client: DaemonAnswers = {
+    ...DOCS,
+    rowList: async (query) => {
+      asked.push(query);
+      const isFirst = query.cursor === undefined;
+      return { rows: [{ id: isFirst ? 2 : 1, title: isFirst ? "a,b" : null, loud: "" }], next: isFirst ? "abc" : null };
+    },
+  };
+  const csv = await run("export main/docs --where id<9", client);
+  expect(csv.stdout).toBe('id,title,loud\n2,"a,b",""\n1,,""\n');
+  expect(csv.stderr).toBe("main/docs: 2 rows\n");
+  expect(asked).toMatchObject([
+    { limit: 1000, where: "id<9" },
+    { limit: 1000, where: "id<9", cursor: "abc" },
+  ]);
+  const lines = await run("export main/docs --format jsonl --columns id,title", client);
+  expect(lines.stdout).toBe('{"id":2,"title":"a,b"}\n{"id":1,"title":null}\n');
+  expect((await run("export main/docs --format parquet", client)).stderr).toContain("parquet is not supported");
+  expect((await run("export main/docs --json", client)).stderr).toContain("--json describes a written file.");
+  expect((await run("export main/docs -o /none/docs.csv", client)).stderr).toContain(
+    "/none/docs.csv cannot be written",
+  );
 });

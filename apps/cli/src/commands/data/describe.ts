@@ -1,7 +1,7 @@
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
-import { count } from "../../output/count.ts";
+import { count, countRows } from "../../output/count.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { formatBytes } from "../../output/sizes.ts";
 import { openTable, TABLE } from "./data-target.ts";
@@ -25,7 +25,7 @@ export const describe = defineCommand<JsonFlag, [path: string], DataTable>({
     const by = table.rows_by === null ? "" : `: ${showControls(table.rows_by)}`;
     out.line(`${table.path}  ${made}${by}`);
     if (table.comment !== null) out.line(`    ${showControls(table.comment)}`);
-    out.line(`    ${[count(table.rows, "row"), sizeOf(table), errorsOf(table)].filter(Boolean).join(", ")}`);
+    out.line(`    ${[countRows(table), sizeOf(table), errorsOf(table)].filter(Boolean).join(", ")}`);
     out.line();
     const columns = table.columns.map(({ comment, is_key: isKey, name, type, value }) => [
       name,

@@ -2,7 +2,7 @@ import { parseTarget } from "@appdb/contract/names";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
-import { count } from "../../output/count.ts";
+import { count, countRows } from "../../output/count.ts";
 import { text } from "../parameters.ts";
 import { tablesOf } from "./data-target.ts";
 
@@ -14,8 +14,9 @@ interface Flags extends JsonFlag {
 interface Entry {
   readonly path: string;
   readonly kind: "database" | "folder" | "table" | "view";
-  /** Estimated above 10,000. Null for a database and a folder. */
+  /** Null for a database and a folder. */
   readonly rows: number | null;
+  readonly is_rows_estimated: boolean;
   readonly columns: number | null;
   readonly errors: number | null;
   /** Of a view: what it is over. */
@@ -69,7 +70,7 @@ export const ls = defineCommand<Flags, [path?: string], Listed>({
     const lines = entries.map((entry) => [
       tree && target !== null ? `${"    ".repeat(depthOf(entry, target, entries))}${lastName(entry)}` : entry.path,
       entry.view_of === null ? entry.kind : `view of ${entry.view_of}`,
-      entry.rows === null ? "" : count(entry.rows, "row"),
+      rowsOf(entry),
       entry.columns === null ? "" : count(entry.columns, "column"),
       entry.errors ? count(entry.errors, "failed cell") : "",
     ]);
@@ -78,11 +79,16 @@ export const ls = defineCommand<Flags, [path?: string], Listed>({
 });
 
 function entryOf(path: string, kind: Entry["kind"]): Entry {
-  return { path, kind, rows: null, columns: null, errors: null, view_of: null };
+  return { path, kind, rows: null, is_rows_estimated: false, columns: null, errors: null, view_of: null };
 }
 
-function tableEntry({ columns, errors, path, rows, view_of: base }: DataTable): Entry {
-  return { path, kind: base === null ? "table" : "view", rows, columns: columns.length, errors, view_of: base };
+function tableEntry({ columns, errors, is_rows_estimated, path, rows, view_of: base }: DataTable): Entry {
+  const kind = base === null ? "table" : "view";
+  return { path, kind, rows, is_rows_estimated, columns: columns.length, errors, view_of: base };
+}
+
+function rowsOf({ is_rows_estimated, rows }: Entry): string {
+  return rows === null ? "" : countRows({ is_rows_estimated, rows });
 }
 
 /** What is directly in a database or folder. A table itself is its only entry. */

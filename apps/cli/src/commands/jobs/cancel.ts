@@ -1,6 +1,7 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { parseTarget } from "@appdb/contract/names";
-import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { defineCommand } from "../../define-command.ts";
+import { type Forced, NO_QUESTION } from "../daemon/no-question.ts";
 import { TARGET, text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
 
@@ -12,7 +13,7 @@ interface Cancelled {
  * Undoes the work of a cancelled job: new columns are dropped and values restored. A job that ignores errors keeps its
  * results.
  */
-export const cancel = defineCommand<JsonFlag, [target: string, id: string], Cancelled>({
+export const cancel = defineCommand<Forced, [target: string, id: string], Cancelled>({
   brief: "Cancel a job",
   examples: [
     ["cli jobs cancel main 019a", "the job whose id starts with 019a"],
@@ -21,8 +22,9 @@ export const cancel = defineCommand<JsonFlag, [target: string, id: string], Canc
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [TARGET, { brief: "Its id, or the start of it", placeholder: "JOB", parse: text }],
+      parameters: [TARGET, { brief: "Its id, or at least 4 characters of its start", placeholder: "JOB", parse: text }],
     },
+    ...NO_QUESTION,
   },
   run: async (ctx, _flags, target, id) => {
     const { text: name } = parseTarget(target);

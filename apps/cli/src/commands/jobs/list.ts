@@ -32,18 +32,45 @@ export const list = defineCommand<Flags, [target: string], JobList>({
   },
   render: ({ jobs }, out, flags) => {
     if (jobs.length === 0) out.note(flags.all ? "There are no jobs." : "No job runs or waits.");
-    const rows = jobs.map((job) => [
-      job.id,
+    const rows = grouped(jobs).map(([job, ...others]) => [
+      others.length === 0 ? job.id : count(others.length + 1, "job"),
       job.kind === "close_pending" ? "complete" : job.kind,
       stateOf(job),
       // a request, and rows that are completed, have no columns
       job.columns.length === 0 ? job.table : `${job.table} (${job.columns.join(", ")})`,
-      progressOf(job),
+      progressOf(together([job, ...others])),
     ]);
     for (const line of alignColumns(rows)) out.line(line);
     for (const job of jobs) if (job.error !== null && job.state === "failed") out.line(`    ${job.id}: ${job.error}`);
   },
 });
+
+type Jobs = readonly [JobRecord, ...JobRecord[]];
+
+/** Each job, and those together that have completed rows of a table: a service of a previous file leaves many. */
+function grouped(jobs: readonly JobRecord[]): readonly Jobs[] {
+  const groups = new Map<string, [JobRecord, ...JobRecord[]]>();
+  for (const job of jobs) {
+    const key = job.kind === "close_pending" && job.state === "done" ? job.table : job.id;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [job]);
+    else group.push(job);
+  }
+  return [...groups.values()];
+}
+
+function together(jobs: Jobs): JobRecord {
+  const sum = (of: (job: JobRecord) => number): number => jobs.reduce((total, job) => total + of(job), 0);
+  const [first] = jobs;
+  return jobs.length === 1
+    ? first
+    : {
+        ...first,
+        rows_done: sum((job) => job.rows_done),
+        rows_total: sum((job) => job.rows_total ?? 0),
+        errors: sum((job) => job.errors),
+      };
+}
 
 function stateOf(job: JobRecord): string {
   return job.is_cancelled && job.state === "running" ? "ending" : job.state;

@@ -1,5 +1,6 @@
 import type { MachineCheck } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { printChecks } from "../../output/checks-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 
 /** Exits with 1 when something is missing. */
@@ -15,11 +16,7 @@ export const doctor = defineCommand<JsonFlag, [], { ok: boolean; checks: Machine
     return { ok: checks.every((check) => check.ok), checks };
   },
   render: ({ ok, checks }, out) => {
-    const width = Math.max(...checks.map((check) => check.name.length));
-    for (const check of checks) {
-      out.line(`${check.ok ? "ok     " : "MISSING"}  ${check.name.padEnd(width)}  ${check.detail}`);
-      if (check.hint !== null) out.line(`         ${" ".repeat(width)}  ${check.hint}`);
-    }
+    printChecks(checks, out, "MISSING");
     out.line();
     out.line(ok ? "This machine has everything." : "Something is missing; the lines above say what to do.");
   },

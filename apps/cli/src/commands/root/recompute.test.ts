@@ -303,6 +303,17 @@ test("lists jobs with progress and cancelled ones as such", async () => {
   const ran = await runCli("jobs list main", { client: { jobList: async () => [job] } });
   expect(ran.stdout).toContain("recompute  ending  main/docs (summary, loud)  500 of 1200 rows, 4 failed");
   const more = { ...job, rows_done: 1203, is_cancelled: false };
+  const completed = {
+    ...job,
+    kind: "close_pending" as const,
+    state: "done" as const,
+    columns: [],
+    is_cancelled: false,
+  };
+  const jobs = [{ ...completed, id: "b", rows_done: 9, rows_total: 9, errors: 0 }, job, { ...completed, id: "c" }];
+  const grouped = (await runCli("jobs list main --all", { client: { jobList: async () => jobs } })).stdout.split("\n");
+  expect(grouped[0]).toMatch(/^2 jobs +complete +done +main\/docs +509 of 1209 rows, 4 failed$/);
+  expect(grouped).toHaveLength(3);
   const placing = await runCli("jobs list main", { client: { jobList: async () => [more] } });
   expect(placing.stdout).toContain(
     "running  main/docs (summary, loud)  1203 of 1203 rows, 4 failed, putting values in place",

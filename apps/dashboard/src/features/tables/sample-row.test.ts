@@ -20,6 +20,7 @@ test("a sample row has the stored columns with values of their types", () => {
     indexes: [],
     path: "docs",
     rows: 0,
+    is_rows_estimated: false,
     errors: 0,
     bytes: 0,
     columns: [

@@ -1,6 +1,6 @@
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 import type { TypeKind } from "@appdb/contract/types";
-import type { SqlField } from "../ports.ts";
+import type { SqlField } from "../../ports.ts";
 
 /** The kinds of PostgreSQL's types, by their fixed numbers. */
 const KINDS: ReadonlyMap<number, TypeKind> = new Map([
@@ -26,4 +26,9 @@ export function sqlColumns(fields: readonly SqlField[]): ResultColumn[] {
     type: { kind: KINDS.get(oid) ?? "string" },
     nullable: true,
   }));
+}
+
+/** Whether PostgreSQL's text of the column is JSON, which may have several lines. */
+export function hasJson({ type }: Pick<ResultColumn, "type">): boolean {
+  return type.kind === "json";
 }

@@ -1,0 +1,120 @@
+import { AppError } from "@appdb/contract/errors";
+import { parseTarget, type Target } from "@appdb/contract/names";
+import { VERSION } from "@appdb/contract/version";
+import type { Context, MachineCheck } from "../../context.ts";
+import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { printChecks } from "../../output/checks-text.ts";
+import { EXIT } from "../../output/exit-codes.ts";
+import { formatBytes } from "../../output/sizes.ts";
+import { OPTIONAL_TARGET } from "../parameters.ts";
+
+interface Health {
+  readonly ok: boolean;
+  readonly checks: readonly MachineCheck[];
+}
+
+/** Exits with 1 when something does not work. */
+export const health = defineCommand<JsonFlag, [target?: string], Health>({
+  brief: "Check that this machine's databases, or one database, work",
+  examples: [
+    ["cli health", "the daemon, its PostgreSQL and its services"],
+    ["cli health main", "the same, and that the database exists"],
+    ["cli health cloud://acme:main --json", "a hosted database and its pods, for a monitor"],
+  ],
+  parameters: { positional: { kind: "tuple", parameters: [OPTIONAL_TARGET] } },
+  run: async (ctx, _flags, typed) => {
+    const target = typed === undefined ? undefined : parseTarget(typed);
+    const checks = target?.kind === "hosted" ? await checkHosted(ctx, target) : await checkLocal(ctx, target);
+    return { ok: checks.every(({ ok }) => ok), checks };
+  },
+  render: ({ checks, ok }, out) => {
+    printChecks(checks, out, "FAILED");
+    out.line();
+    out.line(ok ? "Everything works." : "Something does not work; the lines above say what to do.");
+  },
+  exitCode: ({ ok }) => (ok ? EXIT.done : EXIT.failed),
+});
+
+async function checkLocal(ctx: Context, target: Target | undefined): Promise<MachineCheck[]> {
+  const found = await ctx.daemon.find();
+  if (found === undefined) {
+    return [{ name: "daemon", ok: false, detail: "does not run", hint: "Start it: cli daemon start" }];
+  }
+  const { client } = found;
+  const { pid, postgres, version } = found.health;
+  const isCurrent = version === VERSION;
+  const checks: MachineCheck[] = [
+    {
+      name: "daemon",
+      ok: isCurrent,
+      detail: `process ${pid}, version ${version}`,
+      hint: isCurrent ? null : "Replace it: cli daemon restart",
+    },
+    {
+      name: "postgres",
+      ok: postgres !== "down",
+      detail: postgres,
+      hint: postgres === "down" ? "See why in the log that this names: cli daemon status" : null,
+    },
+  ];
+  const { databases } = await client.call("databaseList", {}, { signal: ctx.signal });
+  if (target?.kind === "local") {
+    const exists = databases.some(({ name }) => name === target.database);
+    checks.push({
+      name: "database",
+      ok: exists,
+      detail: exists ? target.database : `${target.database} does not exist`,
+      hint: exists ? null : "List those that exist: cli ls",
+    });
+  }
+  for (const { name, services } of databases) {
+    if (target?.kind === "local" && name !== target.database) continue;
+    for (const service of services) {
+      const failed = service.state === "FAILED";
+      const hint = failed ? `See why: cli service logs ${service.name}` : null;
+      checks.push({ name: "service", ok: !failed, detail: `${service.name} ${service.state}`, hint });
+    }
+  }
+  return checks;
+}
+
+async function checkHosted(ctx: Context, target: Target & { readonly kind: "hosted" }): Promise<MachineCheck[]> {
+  const { client, server } = await (await ctx.control()).open();
+  const { uri } = target;
+  const params = { org: uri.organization, db: uri.database };
+  const database = await client.call("databaseShow", { params }, { signal: ctx.signal }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== "server_unreachable") throw error;
+    return error;
+  });
+  if (database instanceof AppError) {
+    return [{ name: "server", ok: false, detail: database.message, hint: database.hint ?? null }];
+  }
+  const { failure, pods, state, usage } = database;
+  const failed = state === "FAILED";
+  const isFull = usage?.is_disk_full === true;
+  return [
+    { name: "server", ok: true, detail: server.url, hint: null },
+    {
+      name: "database",
+      ok: !failed,
+      detail: failure === null ? state : `${state}: ${failure.detail}`,
+      hint: failed ? (failure?.hint ?? `Retry it: cli db retry ${uri.text}`) : null,
+    },
+    ...pods.map((pod): MachineCheck => {
+      const ok = pod.state !== "FAILED" && pod.state !== "NOT_READY";
+      const reason = pod.reason === null ? "" : `: ${pod.reason}`;
+      const hint = ok ? null : `See its log: cli db logs ${uri.text}`;
+      return { name: "pod", ok, detail: `${pod.id} ${pod.state}${reason}`, hint };
+    }),
+    ...(usage === null
+      ? []
+      : [
+          {
+            name: "disk",
+            ok: !isFull,
+            detail: `${formatBytes(usage.disk_bytes)} of ${formatBytes(usage.disk_limit_bytes)}`,
+            hint: isFull ? "Increase disk_gb of its entry in service.toml, then: cli db update" : null,
+          },
+        ]),
+  ];
+}

@@ -1,0 +1,134 @@
+import { VERSION } from "@appdb/contract/version";
+import { expect, test } from "vitest";
+import { DATABASE } from "../../testing/databases.ts";
+import { CONFIG, type DaemonAnswers, type FakeContext, runCli } from "../../testing/fake-context.ts";
+import { dataTable } from "../../testing/tables.ts";
+
+const MAIN = {
+  name: "main",
+  tables: 1,
+  views: 1,
+  bytes: 8_192,
+  media_bytes: 1_024,
+  projects: [],
+  services: [{ name: "main/ingest", state: "FAILED" as const }],
+};
+const CLIENT: DaemonAnswers = {
+  databaseList: async () => [MAIN, { ...MAIN, name: "other", services: [] }],
+  tableList: async () => [dataTable("docs", { errors: 2 }), dataTable("long", { view_of: "docs", errors: 1 })],
+  limitList: async () => [
+    { name: "workers", value: 4, setting: "SERVICE_WORKERS", default: 1 },
+    { name: "connections", value: 6, setting: null, default: 6 },
+  ],
+};
+const HOSTED = {
+  ...DATABASE,
+  usage: { disk_bytes: 2_048, disk_limit_bytes: 4_096, memory_bytes: null, is_disk_full: true },
+  used: { cpu_seconds: 90, awake_seconds: 3_600 },
+};
+const withEnv = (env: Readonly<Record<string, string>>, parts: Partial<typeof CONFIG> = {}): FakeContext => ({
+  cwd: "/",
+  context: { config: { ...CONFIG, daemon_env: env, ...parts } },
+});
+
+test("config shows where each setting comes from, and no secret", async () => {
+  const env = {
+    SERVICE_HOME: "/data",
+    SERVICE_LOCAL_DATABASE_URL: "postgres://ann:secret@db/x",
+    SERVICE_LOG_LEVEL: "",
+  };
+  const ran = await runCli("config --json", withEnv(env, { home: "/data" }));
+  expect(ran.stdout).not.toContain("secret@");
+  const settings = JSON.parse(ran.stdout) as { name: string }[];
+  const named = (name: string) => settings.find((setting) => setting.name === name);
+  expect(named("home")).toEqual({ name: "home", value: "/data", source: "environment", from: "SERVICE_HOME" });
+  expect(named("api_url")).toMatchObject({ value: "https://cloud.example.com", source: "environment" });
+  expect(named("sign_in")).toMatchObject({ value: "***", source: "file", from: "/home/ada/.service/sessions.json" });
+  expect(named("local_database_url")).toMatchObject({ value: "***", from: "SERVICE_LOCAL_DATABASE_URL" });
+  expect(named("log_level")).toEqual({ name: "log_level", value: "info", source: "default", from: null });
+  expect(named("project")).toMatchObject({ value: null, source: "default" });
+  expect((await runCli("config", withEnv(env))).stdout).toMatch(/^pg_bin +not set +default$/m);
+});
+
+test("status shows this machine, or one of its databases", async () => {
+  const ran = await runCli("status", { client: CLIENT });
+  expect(ran.stdout).toContain(`version   ${VERSION}\nhome      /home/ada/.service\ndaemon    process 4711`);
+  expect(ran.stdout).toMatch(/^main +1 table, 1 view +3 failed cells +8\.0 KiB and 1\.0 KiB of files$/m);
+  const one = JSON.parse((await runCli("status other --json", { client: CLIENT })).stdout);
+  expect(one.databases.map(({ name }: { name: string }) => name)).toEqual(["other"]);
+  expect((await runCli("status nope", { client: CLIENT })).stderr).toContain("There is no database nope.");
+});
+
+test("status starts no daemon", async () => {
+  const ran = await runCli("status", { has_daemon: false });
+  expect(ran).toMatchObject({ exit: 0, stderr: "" });
+  expect(ran.stdout).toContain("daemon    not running");
+});
+
+test("status of a hosted database does not wake it", async () => {
+  const awake = await runCli("status cloud://acme:main --json", {
+    control: { databaseShow: HOSTED, tableList: { tables: [dataTable("docs", { errors: 2 })] } },
+  });
+  expect(JSON.parse(awake.stdout)).toMatchObject({
+    daemon: null,
+    server: "https://cloud.example.com",
+    databases: [{ name: "cloud://acme:main", state: "AVAILABLE", tables: 1, views: 0, failed_cells: 2, bytes: 2_048 }],
+  });
+  const asleep = await runCli("status cloud://acme:main", {
+    control: { databaseShow: { ...HOSTED, state: "STOPPED" } },
+  });
+  expect(asleep.stdout).toContain("cloud://acme:main  STOPPED  tables unknown");
+});
+
+test("health names failed services and fails", async () => {
+  const ran = await runCli("health", { client: CLIENT });
+  expect(ran.exit).toBe(1);
+  expect(ran.stdout).toContain("ok      postgres  up\n");
+  expect(ran.stdout).toContain("FAILED  service   main/ingest FAILED\n");
+  expect(ran.stdout).toContain("See why: cli service logs main/ingest\n");
+  expect(await runCli("health other", { client: CLIENT })).toMatchObject({ exit: 0 });
+  expect((await runCli("health nope", { client: CLIENT })).stdout).toContain("nope does not exist");
+  expect((await runCli("health", { has_daemon: false })).stdout).toContain("Start it: cli daemon start");
+});
+
+test("health of a hosted database checks its state, pods and disk", async () => {
+  const pod = {
+    id: "p1",
+    kind: "database",
+    state: "NOT_READY",
+    restarts: 2,
+    started_at: null,
+    reason: "no answer",
+    memory_bytes: null,
+  };
+  const control = { databaseShow: { ...HOSTED, pods: [pod] } };
+  const ran = await runCli("health cloud://acme:main --json", { control });
+  expect(ran.exit).toBe(1);
+  expect(JSON.parse(ran.stdout).checks).toMatchObject([
+    { name: "server", ok: true },
+    { name: "database", ok: true, detail: "AVAILABLE" },
+    { name: "pod", ok: false, detail: "p1 NOT_READY: no answer" },
+    { name: "disk", ok: false, detail: "2.0 KiB of 4.0 KiB" },
+  ]);
+});
+
+test("limits shows values in force, their settings and defaults", async () => {
+  expect((await runCli("limits", { client: CLIENT })).stdout).toBe(
+    "workers      4  SERVICE_WORKERS  default 1\nconnections  6  fixed\n",
+  );
+  const hosted = await runCli("limits cloud://acme:main --json", { control: { databaseShow: HOSTED } });
+  expect(JSON.parse(hosted.stdout).limits).toContainEqual({
+    name: "memory_mb",
+    value: 1_024,
+    setting: "memory_mb",
+    default: null,
+  });
+});
+
+test("usage sums what the databases of an organization used", async () => {
+  const control = { databaseList: [HOSTED, { ...HOSTED, uri: "cloud://acme:b", usage: null }] };
+  const ran = await runCli("usage --org acme", { control });
+  expect(ran.stdout).toMatch(/^cloud:\/\/acme:main +AVAILABLE +1m30s +1h0?m? +2\.0 KiB/m);
+  expect(ran.stdout).toMatch(/^together +3m +2h/m);
+  expect(JSON.parse((await runCli("usage --org acme --json", { control })).stdout).databases).toHaveLength(2);
+});
