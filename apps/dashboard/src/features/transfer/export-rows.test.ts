@@ -50,6 +50,6 @@ test("an export of too many rows is refused with a next step", async () => {
   const exported = exportRows(api, { database, table, filter: {}, format: "jsonl", signal, onRead });
   await expect(exported).rejects.toMatchObject({
     code: "result_too_large",
-    hint: expect.stringContaining("cli rows cloud://acme:main/docs --json"),
+    hint: expect.stringContaining("cli export cloud://acme:main/docs -o rows.csv"),
   });
 });

@@ -44,7 +44,7 @@ export async function exportRows({ control }: Api, input: ExportInput): Promise<
 function tooMany({ uri }: Database, { path }: DataTable): Error {
   return appError("result_too_large", {
     detail: `More than ${MAX_EXPORTED} rows match, the maximum of a file from this page.`,
-    hint: `Narrow the condition, or read the rows by pages: cli rows ${uri}/${path} --json`,
+    hint: `Narrow the condition, or export them by the command: cli export ${uri}/${path} -o rows.csv`,
     meta: { limit: MAX_EXPORTED },
   });
 }
