@@ -20,6 +20,7 @@ const table = (path: string, viewOf: string | null, columns: DataTable["columns"
   rows: 0,
   errors: 0,
   bytes: 0,
+  is_rows_estimated: false,
   columns,
 });
 

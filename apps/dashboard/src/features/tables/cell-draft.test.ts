@@ -24,6 +24,7 @@ const table: DataTable = {
   rows: 1,
   errors: 0,
   bytes: 0,
+  is_rows_estimated: false,
   columns: [
     column("id", "Int", { is_key: true }),
     column("lang", "String", { is_key: true }),

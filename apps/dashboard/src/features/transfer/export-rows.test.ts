@@ -15,6 +15,7 @@ const table: DataTable = {
   rows: 1,
   errors: 0,
   bytes: 0,
+  is_rows_estimated: false,
   columns: [column],
 };
 

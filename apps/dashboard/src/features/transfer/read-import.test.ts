@@ -22,6 +22,7 @@ const table: DataTable = {
   rows: 1,
   errors: 0,
   bytes: 0,
+  is_rows_estimated: false,
   columns: [
     column("id", "Int"),
     column("title", "String"),
