@@ -30,6 +30,7 @@ const ELSEWHERE = {
   "docs/defaults.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/indexes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/library.md": "e2e/library.e2e.test.ts",
   "docs/many-rows.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/media.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/media-store.md": "e2e/media-store.e2e.test.ts",

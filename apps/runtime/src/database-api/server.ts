@@ -12,6 +12,7 @@ import { refuseRuntime } from "../databases/query-code.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 import { workHandlers } from "./work-routes.ts";
 
 /** The API of a database pod (contract/routes/pod-api.ts). Every request must send the pod's token. */
@@ -46,6 +47,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, uri: deps.spec.uri, writes: deps.writes, check: () => deps.disk.check() };
     }),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...workHandlers(deps),
   });
   return app;

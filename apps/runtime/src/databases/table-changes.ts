@@ -32,6 +32,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   readonly uri: string;
   /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
   readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
+  /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
+  readonly owns_projects: boolean;
 }
 
 /**
@@ -44,7 +46,7 @@ export async function changeDatabase(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
-  const project = runtime?.project_root ?? projectRoot ?? undefined;
+  const project = deps.owns_projects ? (runtime?.project_root ?? projectRoot ?? undefined) : undefined;
   const isFirst = change.change === "create_table" || change.change === "create_folder";
   const database = await deps.open(isFirst && !isDry);
   const request: Omit<ChangeRequest, "runtime_id"> = {

@@ -288,7 +288,7 @@ export function queriesIn({ change }: Pick<ChangeInput, "change">): readonly str
 function refuseUsed(input: ChangeInput, path: string, stored: Stored): void {
   const views = viewsOver(input.catalog, stored).map((one) => `the view '${nameOf(one)}'`);
   const queries = stored.view === undefined ? queriesOver(input.catalog, stored.table) : [];
-  refuseDependents(path, [...views, ...queries], "Drop these first, or drop it with its views: force.");
+  refuseDependents(path, [...views, ...queries], `Drop these first. With its views: cli drop ${path} --cascade`);
 }
 
 function dropTable(input: ChangeInput, change: Of<"drop_table">): Step {
@@ -387,7 +387,7 @@ function dropFolder(input: ChangeInput, change: Of<"drop_folder">): Step {
   if (!change.force) {
     const content = dropped.map((one) => `'${(one.view ?? one.table).folder}/${nameOf(one)}'`);
     const below = inside.filter((name) => name !== folder).map((name) => `the folder '${name}'`);
-    refuseDependents(`The folder ${path}`, [...content, ...below], "Drop it with its content: force, cli drop-dir -r.");
+    refuseDependents(`The folder ${path}`, [...content, ...below], `With its content: cli drop-dir ${path} -r`);
   }
   return { kind: "drop", dropped, folders: inside };
 }
