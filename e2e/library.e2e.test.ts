@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { startWithAcme } from "./support/hosted.ts";
-import { makeProject, writeFile } from "./support/served.ts";
+import { expectExit, makeProject, writeFile } from "./support/served.ts";
 
 const PYTHON = join(ROOT, ".tools", "bin", "python");
 const HOSTED = "cloud://acme:main";
@@ -19,9 +19,10 @@ const shown = blocks.map(([, , output]) => output ?? "").join("");
 test("the blocks of library.md do the same on local and hosted targets", async () => {
   await using project = await makeProject("");
   await startWithAcme(project);
+  await expectExit(project, 0, "daemon", "start");
   const run = async (target: string) => {
     writeFile(project, "script.py", script.replaceAll('"main', `"${target}`));
-    const env = { ...process.env, ...project.env, PYTHONPATH: [join(ROOT, "python")].join(delimiter) };
+    const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python") };
     const { stdout } = await promisify(execFile)(PYTHON, ["script.py"], { cwd: project.folder, env });
     return stdout.replaceAll(target, "main");
   };

@@ -194,7 +194,7 @@ def list_tables(path="", recursive=True):
             rest = _below(inside, table["path"])
             if rest is not None and (recursive or "/" not in rest):
                 found.append(target.path(table["path"]))
-    return found
+    return sorted(found)
 
 
 def list_dirs(path="", recursive=True):

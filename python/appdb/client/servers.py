@@ -49,8 +49,8 @@ def _daemon(home, base):
     try:
         daemon = json.loads((home / "daemon.json").read_text("utf-8"))
         token = (home / "daemon.token").read_text("utf-8").strip()
-    except FileNotFoundError as error:
-        raise not_running(home) from error
+    except FileNotFoundError:
+        raise not_running(home) from None
     headers = {VERSION_HEADER: __version__, "authorization": f"Bearer {token}"}
     return Server(f"http://127.0.0.1:{daemon['port']}", base, headers, True)
 

@@ -101,9 +101,13 @@ export async function readRuntime(sql: SqlConnection, tableId: number): Promise<
 }
 
 /** Names of a folder's tables whose column functions use this runtime. */
-export async function tablesOfRuntime(sql: SqlConnection, folder: string, runtimeId: string): Promise<Set<string>> {
+export async function tablesOfRuntime(
+  sql: SqlConnection,
+  folder: string,
+  runtimeId: string | null,
+): Promise<Set<string>> {
   const { rows } = await sql.query({
-    text: "select name from appdb.tables where folder = $1 and runtime_id = $2",
+    text: "select name from appdb.tables where folder = $1 and runtime_id is not distinct from $2",
     values: [folder, runtimeId],
   });
   return new Set(rows.map(([name]) => name ?? ""));
