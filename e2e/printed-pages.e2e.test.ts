@@ -40,6 +40,7 @@ const ELSEWHERE = {
   "docs/reading-data.md": "e2e/both-targets.e2e.test.ts",
   "docs/resource-pools.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/routes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/testing.md": "e2e/testing.e2e.test.ts",
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/writing-data.md": "e2e/both-targets.e2e.test.ts",
   "docs/views.md": "apps/runtime/src/http/printed-pages.db.test.ts",
