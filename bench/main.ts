@@ -23,6 +23,7 @@ import { measureServices } from "./services.ts";
 import { measureSize, printMachines } from "./size.ts";
 import { type Group, openBench } from "./support/bench.ts";
 import { type Measure, report } from "./support/report.ts";
+import { measureTesting } from "./testing.ts";
 import { measureViews } from "./views.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
@@ -51,6 +52,7 @@ const GROUPS: Record<string, Group> = {
   databases: measureDatabases,
   "many-databases": measureManyDatabases,
   services: measureServices,
+  testing: measureTesting,
   size: measureSize,
 };
 
