@@ -26,6 +26,7 @@ const WALK = [
 const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
   "docs/handlers.md": "apps/runtime/src/http/printed-handlers.contract.test.ts",
+  "docs/changing-tables.md": "e2e/both-targets.e2e.test.ts",
   "docs/columns.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/defaults.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",

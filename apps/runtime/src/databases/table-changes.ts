@@ -30,10 +30,10 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
-  /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
-  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
   /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
   readonly owns_projects: boolean;
+  /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
+  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
 }
 
 /**

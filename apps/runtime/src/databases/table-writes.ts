@@ -180,7 +180,7 @@ async function open(
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
   const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, applied.tables);
-  const inserts = insertServices({ ...applied, tables: tables.filter(({ view }) => view === undefined) });
+  const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {
     place: mediaOf(runtime?.env ?? {}),

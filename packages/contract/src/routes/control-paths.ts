@@ -165,8 +165,6 @@ export const CONTROL_ROUTES = {
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   rowShow: get(`${DATABASE}/tables/:table/row`, "data.read", "Read a row by its key"),
   rowCount: get(`${DATABASE}/tables/:table/count`, "data.read", "Count rows"),
-  /** The rows of an expression tree, as messages. */
-  queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
   tableDefinition: get(`${DATABASE}/tables/:table/definition`, "data.read", "Read the definition of a table"),
   historyList: get(`${DATABASE}/history`, "data.read", "List the changes of tables"),
   /** NDJSON: `progress` lines, then one `done` or `error`. */
@@ -174,6 +172,8 @@ export const CONTROL_ROUTES = {
     body_bytes: TREE_BODY_BYTES,
     answers: "events",
   }),
+  /** The rows of an expression tree, as messages. */
+  queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. */

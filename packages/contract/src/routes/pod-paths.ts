@@ -21,11 +21,11 @@ export const POD_ROUTES = {
   rowList: get("/v1/tables/:table/rows"),
   rowShow: get("/v1/tables/:table/row"),
   rowCount: get("/v1/tables/:table/count"),
-  queryRun: post("/v1/query", { answers: "rows" }),
   tableDefinition: get("/v1/tables/:table/definition"),
   historyList: get("/v1/history"),
   /** Changes one table or folder. */
   tableChange: post("/v1/changes", { answers: "events" }),
+  queryRun: post("/v1/query", { answers: "rows" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */

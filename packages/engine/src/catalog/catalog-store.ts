@@ -205,16 +205,17 @@ export async function updateColumn(sql: SqlConnection, id: number, to: ManifestC
   });
 }
 
-/** Stores the expression of a computed column, if it is another one. */
+/** Stores the expression of a computed column, if it is another one. Returns whether it is. */
 export async function storeExpression(
   sql: SqlConnection,
   { id, computed }: Pick<CatalogColumn, "id" | "computed">,
   expr: Expr,
-): Promise<void> {
-  await sql.query({
+): Promise<boolean> {
+  const { row_count: rowCount } = await sql.query({
     text: "update appdb.columns set computed = $2::json where id = $1 and computed::jsonb is distinct from $2::jsonb",
     values: [id, JSON.stringify({ ...computed, expr })],
   });
+  return rowCount > 0;
 }
 
 /** Hides a column until its fill has ended. */

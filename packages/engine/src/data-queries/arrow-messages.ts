@@ -1,24 +1,5 @@
-import { FlatBuffer, type FlatMember } from "./flat-buffer.ts";
-
-/** A field of Arrow's schema. */
-export interface ArrowField {
-  readonly name: string;
-  readonly nullable: boolean;
-  readonly type: ArrowType;
-}
-
-/** A type of Arrow (format/Schema.fbs): its number in the union, its members, the fields in it. */
-export interface ArrowType {
-  readonly id: number;
-  members(flat: FlatBuffer): readonly FlatMember[];
-  readonly children: readonly ArrowField[];
-}
-
-/** The content of a record batch: for each field, depth first, its lengths, then its buffers. */
-export interface BatchParts {
-  readonly nodes: [length: number, nulls: number][];
-  readonly buffers: Uint8Array[];
-}
+import type { ArrowField, BatchParts } from "../kinds/results/arrow-types.ts";
+import { FlatBuffer } from "../kinds/results/flat-buffer.ts";
 
 const VERSION_5 = 4;
 const SCHEMA = 1;

@@ -1,6 +1,7 @@
+import { kindOf } from "../kinds/kinds.ts";
+import type { BatchParts } from "../kinds/results/arrow-types.ts";
 import { readInt32 } from "../sql/read-int32.ts";
-import { arrowColumn, sentType } from "./arrow-columns.ts";
-import { type BatchParts, batchMessage, END_OF_STREAM, schemaMessage } from "./arrow-messages.ts";
+import { batchMessage, END_OF_STREAM, schemaMessage } from "./arrow-messages.ts";
 import { packMessage } from "./msgpack-rows.ts";
 import type { RowsFormat } from "./rows-format.ts";
 
@@ -10,10 +11,10 @@ const LENGTH_BYTES = 4;
 /** Rows as an IPC stream of Arrow, whose bytes are in messages of msgpack. */
 export const ARROW_ROWS: RowsFormat = {
   media_type: "application/msgpack",
-  sentType,
+  sentType: (type) => kindOf(type).arrow.sent(type),
   message: packMessage,
   begin(columns, describe) {
-    const built = columns.map(({ type }) => arrowColumn(type, describe));
+    const built = columns.map(({ type }) => kindOf(type).arrow.column(type, describe));
     let count = 0;
     let schema: readonly Uint8Array[] = schemaMessage(
       // a computed column has null where it failed, whatever its type says

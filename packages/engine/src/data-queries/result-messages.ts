@@ -1,7 +1,8 @@
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 import { isMedia } from "../kinds/media.ts";
+import type { DescribeFile } from "../kinds/results/describe-file.ts";
 import type { QueryOutput } from "../query-plans/query-plan.ts";
-import type { DescribeFile, RowsFormat, RowsWriter } from "./rows-format.ts";
+import type { RowsFormat, RowsWriter } from "./rows-format.ts";
 
 interface ResultMessagesDeps {
   openFiles(): Promise<DescribeFile>;

@@ -4,6 +4,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import { type BoundQuery, bindQuery, expressionsOf } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { visit } from "../expressions/tree.ts";
+import type { DescribeFile } from "../kinds/results/describe-file.ts";
 import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import { QueryRunner } from "../queries/query-runner.ts";
 import { boundOf } from "../queries/row-bounds.ts";
@@ -16,7 +17,7 @@ import { type QueryLimits, type RowsInFlight, timedOut } from "../sql/query-limi
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import { bindRequest, REQUEST_QUERY, type RequestQuery } from "./bind-request.ts";
 import { ResultMessages } from "./result-messages.ts";
-import type { DescribeFile, RowsFormat } from "./rows-format.ts";
+import type { RowsFormat } from "./rows-format.ts";
 import { WorkClock } from "./work-clock.ts";
 
 /** The functions that a query may call, and their workers. */

@@ -104,6 +104,9 @@ async function findDeployed(
 
 type Digests = Parameters<typeof checkImported>[2];
 
+/** Records how a change of the tables of a database ends. */
+export type RecordOutcome = (uri: string, outcome: "pending" | "succeeded" | "failed") => Promise<void>;
+
 /** Drops tables that the database's own file does not declare, or shows them. Calls `recordDrop` before it drops.
  *  @throws as planHostedSchema */
 export async function pruneHostedSchema(
@@ -111,11 +114,20 @@ export async function pruneHostedSchema(
   org: OrgOfDatabases,
   name: string,
   { file_digests: fileDigests, ...body }: z.output<typeof hostedSchemaPruneRequestSchema>,
-  { recordDrop, signal }: { readonly recordDrop: (uri: string) => Promise<void>; readonly signal: AbortSignal },
+  { record, signal }: { readonly record: RecordOutcome; readonly signal: AbortSignal },
 ): Promise<{ plan: SchemaPlan }> {
   const { files, pod } = await findDeployed(deps, org, name, { ...body, file_digests: fileDigests }, signal);
-  if (body.catalog_version !== null) await recordDrop(pod.uri);
-  return await podClient(pod).call("schemaPrune", { body: { ...body, files } }, { signal });
+  const prune = () => podClient(pod).call("schemaPrune", { body: { ...body, files } }, { signal });
+  if (body.catalog_version === null) return await prune();
+  await record(pod.uri, "pending");
+  try {
+    const pruned = await prune();
+    await record(pod.uri, "succeeded");
+    return pruned;
+  } catch (error) {
+    await record(pod.uri, "failed");
+    throw error;
+  }
 }
 
 /** Explains a query of the database's own file. @throws as planHostedSchema */

@@ -8,6 +8,7 @@ import {
   explainHostedQuery,
   planHostedSchema,
   pruneHostedSchema,
+  type RecordOutcome,
   type SchemaRequestDeps,
 } from "./schema-requests.ts";
 
@@ -22,8 +23,11 @@ export function addSchemaRoutes(routes: ControlRoutes, deps: SchemaRouteDeps): v
   );
   routes.add("schemaPrune", async (call) => {
     const { body, org, params, reply } = call;
-    const recordDrop = (uri: string) => record(deps, call, uri, { action: "schema.prune", outcome: "succeeded" });
-    return await pruneHostedSchema(deps, org, params.db, body, { recordDrop, signal: endOf(reply) });
+    const input = {
+      record: (uri: string, outcome: Outcome) => record(deps, call, uri, { action: "schema.prune", outcome }),
+      signal: endOf(reply),
+    };
+    return await pruneHostedSchema(deps, org, params.db, body, input);
   });
   routes.add("queryExplain", async ({ org, params, body, reply }) =>
     explainHostedQuery(deps, org, params.db, body, endOf(reply)),
@@ -39,11 +43,13 @@ export function addSchemaRoutes(routes: ControlRoutes, deps: SchemaRouteDeps): v
   });
 }
 
+type Outcome = Parameters<RecordOutcome>[1];
+
 async function record(
   deps: SchemaRouteDeps,
   { body, client, org, principal }: Call<"schemaApply" | "schemaPrune">,
   uri: string,
-  { action, outcome }: { readonly action: string; readonly outcome: "pending" | "succeeded" | "failed" },
+  { action, outcome }: { readonly action: string; readonly outcome: Outcome },
 ): Promise<void> {
   await deps.recordEvent(deps.db, {
     action,

@@ -228,7 +228,10 @@ test("a prune and an explanation use the database's files, which must match the 
   });
   await ask("schemaPrune", { catalog_version: 3 });
   const { json } = await server.ask("eventList", { as: setup.member, params: { org: setup.org.name } });
-  expect(json.items.map(({ action }: { action: string }) => action)).toEqual(["schema.prune"]);
+  expect(json.items.map(({ action, outcome }: Record<string, string>) => [action, outcome])).toEqual([
+    ["schema.prune", "succeeded"],
+    ["schema.prune", "pending"],
+  ]);
   const question = { query: "q", params: {}, analyze: false };
   await ask("queryExplain", question);
   expect(setup.pod.asked.at(-1)).toMatchObject({ route: "POST /v1/queries/explain" });

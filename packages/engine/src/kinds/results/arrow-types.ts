@@ -1,6 +1,26 @@
 import type { ArrayDtype, EngineValue } from "@appdb/contract/types";
-import type { ArrowType, BatchParts } from "./arrow-messages.ts";
 import type { Bytes, Validity } from "./arrow-vectors.ts";
+import type { FlatBuffer, FlatMember } from "./flat-buffer.ts";
+
+/** A field of Arrow's schema. */
+export interface ArrowField {
+  readonly name: string;
+  readonly nullable: boolean;
+  readonly type: ArrowType;
+}
+
+/** A type of Arrow (format/Schema.fbs): its number in the union, its members, the fields in it. */
+export interface ArrowType {
+  readonly id: number;
+  members(flat: FlatBuffer): readonly FlatMember[];
+  readonly children: readonly ArrowField[];
+}
+
+/** The content of a record batch: for each field, depth first, its lengths, then its buffers. */
+export interface BatchParts {
+  readonly nodes: [length: number, nulls: number][];
+  readonly buffers: Uint8Array[];
+}
 
 /** A column of a record batch under construction. */
 export interface ArrowColumn {

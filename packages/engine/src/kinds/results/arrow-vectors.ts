@@ -1,4 +1,4 @@
-import { readInt32 } from "../sql/read-int32.ts";
+import { readInt32 } from "../../sql/read-int32.ts";
 
 /** Growing buffers of a record batch. Integers are little-endian, as in Arrow. */
 

@@ -1,6 +1,13 @@
 import type { ArrayDtype, ColumnType, EngineValue } from "@appdb/contract/types";
-import type { ArrowType, BatchParts } from "./arrow-messages.ts";
-import { type ArrowColumn, BOOL, ELEMENTS, takeValidity, UTF8 } from "./arrow-types.ts";
+import {
+  type ArrowColumn,
+  type ArrowType,
+  type BatchParts,
+  BOOL,
+  ELEMENTS,
+  takeValidity,
+  UTF8,
+} from "./arrow-types.ts";
 import { Bits, Bytes, Validity } from "./arrow-vectors.ts";
 
 /** Size of the length before each element, and of the head of an array with its dimensions. */
