@@ -11,6 +11,7 @@ import type { Api } from "./api/api.tsx";
 import { orgQuery, whoamiQuery } from "./api/queries.ts";
 import { databaseQuery } from "./features/databases/use-database.ts";
 import { hostedServiceQuery } from "./features/services/use-service.ts";
+import type { RowFilter } from "./features/tables/use-tables.ts";
 import { OrgLayout } from "./routes/org-layout.tsx";
 import { PublicLayout } from "./routes/public-layout.tsx";
 import { SignedInLayout } from "./routes/signed-in-layout.tsx";
@@ -145,7 +146,28 @@ const databaseTables = createRoute({
 const databaseTable = createRoute({
   getParentRoute: () => database,
   path: "/tables/$table",
+  validateSearch: (search: Search): RowFilter => pick(search, "where", "order_by"),
   component: lazyRouteComponent(() => import("./routes/table-page.tsx"), "TablePage"),
+});
+const databaseImport = createRoute({
+  getParentRoute: () => database,
+  path: "/tables/$table/import",
+  component: lazyRouteComponent(() => import("./routes/data/import-page.tsx"), "ImportPage"),
+});
+const databaseSql = createRoute({
+  getParentRoute: () => database,
+  path: "/query",
+  component: lazyRouteComponent(() => import("./routes/data/query-page.tsx"), "QueryPage"),
+});
+const databaseErrors = createRoute({
+  getParentRoute: () => database,
+  path: "/errors",
+  component: lazyRouteComponent(() => import("./routes/data/failed-cells-page.tsx"), "FailedCellsPage"),
+});
+const databaseLineage = createRoute({
+  getParentRoute: () => database,
+  path: "/lineage",
+  component: lazyRouteComponent(() => import("./routes/data/lineage-page.tsx"), "LineagePage"),
 });
 const databaseLogs = createRoute({
   getParentRoute: () => database,
@@ -206,6 +228,10 @@ const tree = root.addChildren([
         databaseOverview,
         databaseTables,
         databaseTable,
+        databaseImport,
+        databaseSql,
+        databaseErrors,
+        databaseLineage,
         databaseServices,
         databaseService,
         databaseServiceCall,

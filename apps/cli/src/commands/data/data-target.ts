@@ -1,4 +1,5 @@
 import { type ExactObject, isObject, parseExact } from "@appdb/contract/clients/exact-json";
+import { jsonOf } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { isHosted, parseTablePath, parseTarget, type Target } from "@appdb/contract/names";
@@ -8,7 +9,6 @@ import type { Context } from "../../context.ts";
 import { commandLine } from "../../output/command-line.ts";
 import type { Output } from "../../output/output.ts";
 import { text, usageError } from "../parameters.ts";
-import { jsonOf } from "./typed-values.ts";
 
 interface RowQuery {
   readonly limit: number;

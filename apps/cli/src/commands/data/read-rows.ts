@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
 import { type ExactJson, isObject, parseExact, printExact } from "@appdb/contract/clients/exact-json";
+import { readCsv } from "@appdb/contract/clients/read-csv";
+import { jsonOf } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { Context } from "../../context.ts";
 import { chosenColumns } from "./data-target.ts";
-import { readCsv } from "./read-csv.ts";
-import { jsonOf } from "./typed-values.ts";
 
 /** Byte order marks of other encodings. */
 const MARKS: ReadonlyMap<string, string> = new Map([

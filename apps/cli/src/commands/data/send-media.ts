@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { type ExactObject, isObject, parseExact, printExact } from "@appdb/contract/clients/exact-json";
+import { isMediaColumn } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import type { Target } from "@appdb/contract/names";
@@ -11,7 +12,6 @@ import { CopyProgress } from "../media/copy-progress.ts";
 import { copyUp } from "../media/copy-up.ts";
 import { type MediaTarget, openMedia, uriOf } from "../media/media-target.ts";
 import type { Lines } from "./read-rows.ts";
-import { isMediaColumn } from "./typed-values.ts";
 
 /** An address, which the server reads itself: https://..., s3://..., or one of a response. */
 const ADDRESS = /^[a-z][a-z0-9+.-]*:|\/_media\//i;

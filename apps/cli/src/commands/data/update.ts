@@ -1,3 +1,5 @@
+import { jsonOf } from "@appdb/contract/clients/typed-values";
+import type { Expr } from "@appdb/contract/expressions";
 import type { OnError } from "@appdb/contract/jobs";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { Written } from "@appdb/contract/routes/data-writes";
@@ -13,7 +15,6 @@ import {
   WHERE_FLAG,
   whileWorking,
 } from "./data-target.ts";
-import { jsonOf, literalOf } from "./typed-values.ts";
 
 interface Flags extends JsonFlag {
   readonly onError: OnError;
@@ -97,4 +98,14 @@ function assignment(table: DataTable, item: string, path: string): readonly [nam
 
 function rowText(key: readonly (readonly [string, string])[], values: readonly (readonly [string, string])[]): string {
   return `{${[...key, ...values].map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
+}
+
+/** A JSON text as a constant. The server converts it to the type of the column. */
+function literalOf(json: string): Expr {
+  const value: unknown = JSON.parse(json);
+  if (typeof value === "string") return { node: "literal", value, type: { kind: "string" }, nullable: false };
+  if (typeof value === "boolean") return { node: "literal", value, type: { kind: "bool" }, nullable: false };
+  if (value === null) return { node: "literal", value, type: { kind: "string" }, nullable: true };
+  // the text has all digits of a number
+  return { node: "literal", value: json, type: { kind: "json" }, nullable: false };
 }

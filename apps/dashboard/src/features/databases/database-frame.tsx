@@ -40,6 +40,9 @@ function stateReason({
 const TABS = [
   { to: "/orgs/$org/databases/$db", title: "Overview", exact: true },
   { to: "/orgs/$org/databases/$db/tables", title: "Tables", exact: false },
+  { to: "/orgs/$org/databases/$db/query", title: "Query", exact: true },
+  { to: "/orgs/$org/databases/$db/errors", title: "Failed cells", exact: true },
+  { to: "/orgs/$org/databases/$db/lineage", title: "Lineage", exact: true },
   { to: "/orgs/$org/databases/$db/services", title: "Services", exact: false },
   { to: "/orgs/$org/databases/$db/logs", title: "Logs", exact: true },
 ] as const;

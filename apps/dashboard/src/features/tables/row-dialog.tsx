@@ -1,5 +1,5 @@
 import { type ExactObject, printExact } from "@appdb/contract/clients/exact-json";
-import type { DataTable } from "@appdb/contract/routes/data-api";
+import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
 import { Alert } from "../../ui/alert.tsx";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -15,10 +15,14 @@ interface RowDialogProps {
   readonly row: ExactObject;
   readonly title?: string;
   readonly onClose: () => void;
+  /** Edits the cells of columns. Undefined for rows that cannot be changed. */
+  readonly onEdit?: ((columns: readonly DataColumn[]) => void) | undefined;
+  readonly onDelete?: (() => void) | undefined;
 }
 
 /** A whole row, column by column. */
-export function RowDialog({ table, row, title = `A row of ${table.path}`, onClose }: RowDialogProps) {
+export function RowDialog({ table, row, title = `A row of ${table.path}`, onClose, onEdit, onDelete }: RowDialogProps) {
+  const editable = onEdit === undefined ? [] : table.columns.filter((one) => !one.is_key && !one.is_computed);
   return (
     <Dialog title={title} isWide onClose={onClose}>
       <dl className="grid divide-y divide-line border-y border-line">
@@ -36,7 +40,12 @@ export function RowDialog({ table, row, title = `A row of ${table.path}`, onClos
             <dd className="min-w-0">
               <Value row={row} column={column} />
             </dd>
-            <dd>
+            <dd className="flex items-start gap-1.5">
+              {editable.includes(column) && (
+                <Button small aria-label={`Edit ${column.name}`} onClick={() => onEdit?.([column])}>
+                  Edit
+                </Button>
+              )}
               <CopyButton compact text={() => copyText(row, column)} what={`the value of ${column.name}`} />
             </dd>
           </div>
@@ -44,6 +53,12 @@ export function RowDialog({ table, row, title = `A row of ${table.path}`, onClos
       </dl>
       <DialogButtons>
         <CopyJson row={row} />
+        {onDelete && (
+          <Button look="leads_to_danger" onClick={onDelete}>
+            Delete row
+          </Button>
+        )}
+        {editable.length > 0 && <Button onClick={() => onEdit?.(editable)}>Edit row</Button>}
         <Button look="primary" onClick={onClose}>
           Close
         </Button>

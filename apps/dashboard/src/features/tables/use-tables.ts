@@ -29,6 +29,18 @@ export function useTable({ organization, name, state }: Database, table: string)
   });
 }
 
+/** The exact number of rows that a condition means. */
+export function useRowCount({ organization, name, state }: Database, table: string, where: string | undefined) {
+  const api = useApi();
+  return useQuery({
+    queryKey: [...KEYS.table(organization, name, table), "count", where ?? null],
+    queryFn: ({ signal }) =>
+      api.control.call("rowCount", { params: { org: organization, db: name, table }, query: { where } }, { signal }),
+    enabled: state === "AVAILABLE" && where !== undefined,
+    retry: false,
+  });
+}
+
 interface RowsRead {
   /** Undefined until the first page is loaded. The previous page stays until the next one is loaded. */
   readonly page: ExactPage | undefined;
@@ -37,16 +49,27 @@ interface RowsRead {
   readonly again: () => void;
 }
 
+/** Which rows a page shows, and in which order. The address of the page has both. */
+export interface RowFilter {
+  /** A condition as people write it: `score > 0.5`. */
+  readonly where?: string | undefined;
+  /** `column:asc` or `column:desc`; by default the newest rows come first. */
+  readonly order_by?: string | undefined;
+}
+
 /** A page of a table's rows, after the cursor. */
-export function useRows({ organization, name, state }: Database, table: string, cursor: string | undefined): RowsRead {
+export function useRows(
+  { organization, name, state }: Database,
+  table: string,
+  { cursor, filter: { order_by: orderBy, where } }: { readonly cursor: string | undefined; readonly filter: RowFilter },
+): RowsRead {
   const api = useApi();
   const query = useQuery({
-    queryKey: [...KEYS.table(organization, name, table), "rows", cursor ?? null],
+    queryKey: [...KEYS.table(organization, name, table), "rows", where ?? null, orderBy ?? null, cursor ?? null],
     queryFn: async ({ signal }) => {
       const params = { org: organization, db: name, table };
-      return readRowPage(
-        await api.control.text("rowList", { params, query: { limit: ROWS_A_PAGE, cursor } }, { signal }),
-      );
+      const query = { limit: ROWS_A_PAGE, cursor, where, order_by: orderBy };
+      return readRowPage(await api.control.text("rowList", { params, query }, { signal }));
     },
     enabled: state === "AVAILABLE",
     placeholderData: keepPreviousData,

@@ -1,5 +1,4 @@
-import type { Expr } from "@appdb/contract/expressions";
-import type { DataColumn } from "@appdb/contract/routes/data-api";
+import type { DataColumn } from "../routes/data-api.ts";
 import type { CsvCell } from "./read-csv.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -31,14 +30,4 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** A JSON text as a constant. The server converts it to the type of the column. */
-export function literalOf(json: string): Expr {
-  const value: unknown = JSON.parse(json);
-  if (typeof value === "string") return { node: "literal", value, type: { kind: "string" }, nullable: false };
-  if (typeof value === "boolean") return { node: "literal", value, type: { kind: "bool" }, nullable: false };
-  if (value === null) return { node: "literal", value, type: { kind: "string" }, nullable: true };
-  // the text has all digits of a number
-  return { node: "literal", value: json, type: { kind: "json" }, nullable: false };
 }

@@ -1,4 +1,4 @@
-import { appError } from "@appdb/contract/errors";
+import { appError } from "../errors.ts";
 
 /** A record of a CSV file. An empty cell in quotes is a text; one without quotes has no value. */
 export interface CsvRecord {
