@@ -96,6 +96,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     createFillRunner({ limits: config.limits, log, runtimes, mediaOf }, database, ...job);
   const writes = new Map<SqlPool, TableWrites>();
   const reads = new Map<SqlPool, DatabaseReads>();
+  const sqlReads = new Map<SqlPool, SqlReads>();
   const rowFiles = new Map<SqlPool, RowFiles>();
   const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const databases = new OpenDatabases({
@@ -109,8 +110,8 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     createRunner,
     query_limits: config.limits,
     async onClose(sql) {
-      const opened = [writes.get(sql), reads.get(sql), rowFiles.get(sql), await managedStores.get(sql)];
-      for (const uses of [writes, reads, rowFiles, managedStores]) uses.delete(sql);
+      const opened = [writes.get(sql), reads.get(sql), sqlReads.get(sql), rowFiles.get(sql), await managedStores.get(sql)];
+      for (const uses of [writes, reads, sqlReads, rowFiles, managedStores]) uses.delete(sql);
       for (const one of opened) await one?.[Symbol.asyncDispose]();
     },
   });
@@ -150,7 +151,6 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       room: async () => undefined,
     });
   const queryWorkers = new QueryWorkers({ clock, log });
-  const sqlReads = new Map<SqlPool, SqlReads>();
   const rowFilesOf: DaemonDeps["rowFilesOf"] = (name, sql) => {
     const known = rowFiles.get(sql);
     if (known !== undefined) return known;
