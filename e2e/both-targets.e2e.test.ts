@@ -227,6 +227,17 @@ async function journey(
   }
   for (const words of writes(target)) await run(words);
 
+  // Changes of single tables (changing-tables.md). The service keeps its own table.
+  for (const words of [
+    `drop ${target}/nothing -f`,
+    `drop-dir ${target}/nothing -f`,
+    `rename ${target}/nothing other`,
+    `rename ${target}/notes notes`,
+    `mv ${target}/nothing ${target}/reports`,
+  ]) {
+    await run(words);
+  }
+
   // A function, a column and a route change: each command reports it, and the previous version keeps serving.
   editFile(project, "app.py", "return text.upper()", 'return text.upper() + "!"');
   editFile(project, "app.py", "    length = title.len()\n", "    length = title.len()\n    twice = title + title\n");

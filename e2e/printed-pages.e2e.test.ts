@@ -26,10 +26,12 @@ const WALK = [
 const ELSEWHERE = {
   "docs/guide.md": "e2e/hosted-journey.e2e.test.ts",
   "docs/handlers.md": "apps/runtime/src/http/printed-handlers.contract.test.ts",
+  "docs/changing-tables.md": "e2e/both-targets.e2e.test.ts",
   "docs/columns.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/defaults.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/indexes.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/library.md": "e2e/library.e2e.test.ts",
   "docs/many-rows.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/media.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/media-store.md": "e2e/media-store.e2e.test.ts",

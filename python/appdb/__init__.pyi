@@ -3,6 +3,29 @@ from os import PathLike
 from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from . import functions as functions, serving as serving
+from .client.api import (
+    create_dir as create_dir,
+    create_table as create_table,
+    create_view as create_view,
+    drop_dir as drop_dir,
+    drop_table as drop_table,
+    get_dir_contents as get_dir_contents,
+    get_table as get_table,
+    init as init,
+    list_dirs as list_dirs,
+    list_functions as list_functions,
+    list_tables as list_tables,
+    ls as ls,
+    move as move,
+)
+from .client.errors import (
+    AccessError as AccessError,
+    ConflictError as ConflictError,
+    NotFoundError as NotFoundError,
+    UnavailableError as UnavailableError,
+)
+from .client.results import Cursor, ResultSet
+from .client.tables import Table as Table
 
 __version__: str
 
@@ -10,10 +33,16 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
 
-class AppFileError(Exception):
+class Error(Exception):
+    """An error of the library or of a server. `code` is one of docs/errors.md."""
+
     code: str
     detail: str
-    hint: str
+    hint: str | None
+    errors: list[dict[str, Any]]
+    """The wrong fields of a request: `pointer` and `detail` of each."""
+
+class AppFileError(Error):
     source: tuple[str, int] | None
 
 class Expr:
@@ -129,13 +158,34 @@ class _ModelMeta(type):
     def distinct(cls) -> Query: ...
     def sample(cls, n: int | None = None, fraction: float | None = None, seed: int | None = None) -> Query: ...
     def count(cls) -> Query: ...
-    def insert(cls, rows: dict[str, Any] | list[dict[str, Any]]) -> Any:
+    def insert(cls, rows: Any = None, /, **values: Any) -> Any:
         """In a handler: stores a row, or a list completely or not at all, and returns the stored rows. `await` it in
-        `async def`."""
-    def update(cls, values: dict[str, Any]) -> Any:
-        """In a handler: changes the row with the key in `values`, and returns it."""
-    def delete(cls, **key: Any) -> Any:
-        """In a handler: deletes the row of a key, and returns the number of deleted rows."""
+        `async def`. Of a bound model: as of a Table."""
+    def update(cls, values: dict[str, Any], where: Any = None) -> Any:
+        """In a handler: changes the row with the key in `values`, and returns it. Of a bound model: as of a Table."""
+    def delete(cls, where: Any = None, **key: Any) -> Any:
+        """In a handler: deletes the row of a key, and returns the number of deleted rows. Of a bound model: as of a
+        Table."""
+    def create_all(cls, target: str) -> list[str]:
+        """Of a base: creates the tables of all models that do not exist, and binds the models."""
+    def bind_all(cls, target: str) -> None:
+        """Of a base: binds all models to their tables, so that `Docs.where(...).collect()` works."""
+    def update_all(
+        cls, target: str, *, allow_destructive: bool = False, on_error: Literal["abort", "ignore"] = "abort"
+    ) -> list[dict[str, Any]]:
+        """Of a base: creates and changes tables so that they match the models, and binds them."""
+    def get_model_diff(cls, target: str) -> dict[str, dict[str, Any]]:
+        """Of a base: what update_all() would change."""
+    def diff_all(cls, target: str) -> dict[str, dict[str, Any]]: ...
+    def collect(cls) -> ResultSet: ...
+    def cursor(cls) -> Cursor: ...
+    def show(cls, n: int = 20) -> None: ...
+    @property
+    def table(cls) -> Table:
+        """The table that the model is bound to."""
+    @property
+    def is_bound(cls) -> bool: ...
+    def table_path(cls) -> str: ...
 
 class TableModel(metaclass=_ModelMeta):
     """The base of models. A subclass becomes a table: `class Docs(Base, name="docs"):`. With `base=` it is a view."""

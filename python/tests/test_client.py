@@ -1,6 +1,7 @@
 """The library on a target, against a server that answers as the daemon does."""
 
 import json
+import sys
 from datetime import datetime, timezone
 
 import pytest
@@ -75,7 +76,43 @@ def test_a_missing_table_is_an_error_or_none(server):
     assert db.get_table("main/none", if_not_exists="ignore") is None
 
 
-def test_without_a_daemon_the_error_says_how_to_start_it(tmp_path, monkeypatch):
+@pytest.fixture
+def bin_folder(tmp_path, monkeypatch):
+    """The folder of this Python, without a command; no other is on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setattr("sys.executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    return folder
+
+
+def write_command(folder, script):
+    command = folder / "cli"
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is a shell script")
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_the_command_starts_a_daemon_that_does_not_run(server, tmp_path, bin_folder, is_stale):
+    record = (tmp_path / "daemon.json").read_text()
+    write_command(bin_folder, f"echo \"$*\" > {tmp_path}/ran; echo '{record}' > \"$SERVICE_HOME\"/daemon.json")
+    (tmp_path / "daemon.json").unlink()
+    if is_stale:
+        (tmp_path / "daemon.json").write_text('{"port": 9}')
+    assert db.get_table("main/docs").path == "main/docs"
+    assert (tmp_path / "ran").read_text() == "daemon start\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is a shell script")
+def test_a_daemon_that_does_not_start_is_an_error_with_its_reason(tmp_path, monkeypatch, bin_folder):
+    monkeypatch.setenv("SERVICE_HOME", str(tmp_path))
+    write_command(bin_folder, "echo 'error: The disk is full.' >&2; exit 1")
+    with pytest.raises(db.UnavailableError, match="did not start: The disk is full. See why: cli daemon start"):
+        db.get_table("main/docs")
+
+
+def test_without_a_command_the_error_says_how_to_start_the_daemon(tmp_path, monkeypatch, bin_folder):
     monkeypatch.setenv("SERVICE_HOME", str(tmp_path))
     with pytest.raises(db.UnavailableError, match="Start it: cli daemon start"):
         db.get_table("main/docs")
@@ -227,6 +264,12 @@ def test_tables_and_folders_are_listed(server):
     assert db.list_dirs("main") == ["main/empty", "main/reports"]
     assert [row["name"] for row in db.ls("main")] == ["empty", "reports", "docs"]
     assert [row["name"] for row in db.ls()] == ["main"]
+
+
+def test_functions_are_listed_by_namespace():
+    names = db.list_functions()
+    assert {"string.upper", "image.resize", "json.map"} & set(names) >= {"string.upper", "image.resize"}
+    assert names == sorted(set(names))
 
 
 def test_a_table_of_an_application_file_is_not_opened(server, no_body, monkeypatch):

@@ -23,7 +23,7 @@ export const LAYERS = {
     ["write"],
     ["query-plans"],
     ["queries"],
-    ["jobs", "live"],
+    ["jobs", "live", "data-queries"],
     ["routes", "schema", "media"],
     ["openapi"],
     ["route-kinds", "table-writes"],

@@ -9,6 +9,7 @@ import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
 import { MAX_PATTERNS } from "@appdb/contract/service-toml";
 import { MAX_NAMES } from "@appdb/contract/views";
 import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
+import { MAX_READS } from "@appdb/engine/data-queries/run-query";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
 import { MAX_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
 import { MAX_MEMBERS } from "@appdb/http/value-bounds";
@@ -45,6 +46,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     CHUNK_BYTES,
     CONCURRENT_ROWS,
     KEEP_ENDED_JOBS_DAYS,
+    MAX_READS,
     MAX_DEPENDENCIES,
     MAX_ENVIRONMENT_FILES,
     MAX_ENVIRONMENT_LENGTH,

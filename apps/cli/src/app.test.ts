@@ -120,6 +120,8 @@ const CONTROL = {
   mediaUsage: { files: 1, bytes: 1, entries: [], stored: { objects: 1, bytes: 1 }, room_bytes: null, room_of: null },
   mediaRemove: { removed: 1, missing: [] },
   mediaPrune: { objects: 1, bytes: 1 },
+  tableChange: { plan: schemaPlan() },
+  historyList: { entries: [] },
 };
 
 /** Arguments of each command that takes some. */
@@ -143,6 +145,11 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   count: "main/docs",
   update: "main/docs 1 --set id=2",
   delete: "main/docs 1 -f",
+  drop: `${URI}/docs -f`,
+  "drop-dir": `${URI}/reports -f`,
+  rename: `${URI}/docs papers`,
+  mv: `${URI}/docs ${URI}/reports`,
+  history: `${URI}/docs`,
   "jobs list": "main",
   "org create": "acme",
   "org switch": "acme",

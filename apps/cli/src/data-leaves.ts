@@ -1,6 +1,6 @@
 import type { Leaf } from "./command-entry.ts";
 
-/** The commands that read and write tables and rows. */
+/** The commands that read and write tables and rows, and that change single tables. */
 export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   ls: { brief: "List tables, views and folders", load: async () => (await import("./commands/data/ls.ts")).ls },
   describe: {
@@ -20,6 +20,26 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/data/rows.ts")).rows,
   },
   get: { brief: "Show a row by its key", load: async () => (await import("./commands/data/get.ts")).get },
+  drop: {
+    brief: "Drop a table or view",
+    load: async () => (await import("./commands/data/drop.ts")).drop,
+  },
+  "drop-dir": {
+    brief: "Drop a folder",
+    load: async () => (await import("./commands/data/drop.ts")).dropFolder,
+  },
+  rename: {
+    brief: "Rename a table or view",
+    load: async () => (await import("./commands/data/move.ts")).rename,
+  },
+  mv: {
+    brief: "Move a table to another folder",
+    load: async () => (await import("./commands/data/move.ts")).move,
+  },
+  history: {
+    brief: "List the changes of a table, or of all tables",
+    load: async () => (await import("./commands/data/history.ts")).history,
+  },
   count: { brief: "Count the rows of a table", load: async () => (await import("./commands/data/count.ts")).count },
   insert: {
     brief: "Insert the rows of a file into a table",

@@ -31,6 +31,7 @@ import { addOperationRoutes } from "./control-plane/operations/operations-routes
 import { addOrganizationRoutes } from "./control-plane/organizations/organizations-routes.ts";
 import { createFindOrg } from "./control-plane/organizations/organizations-store.ts";
 import { addRowRoutes } from "./control-plane/rows/rows-routes.ts";
+import { addTableChangeRoutes } from "./control-plane/rows/table-change-routes.ts";
 import { addSchemaRoutes } from "./control-plane/schema/schema-routes.ts";
 import { addSecretRoutes } from "./control-plane/secrets/secrets-routes.ts";
 import { addServiceRoutes } from "./control-plane/services/services-routes.ts";
@@ -212,6 +213,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addServiceRoutes(routes, { ...deps, line_streams: lineStreams });
   addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);
+  addTableChangeRoutes(routes, { ...deps, line_streams: lineStreams });
   addMediaRoutes(routes, deps);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });
   addEventRoutes(routes, { ...deps, streams });

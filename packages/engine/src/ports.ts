@@ -25,6 +25,10 @@ export interface Statement {
    * only valid during the call. If it throws, the statement is cancelled and fails with that error.
    */
   readonly take_row?: (bytes: Buffer, start: number, end: number) => void;
+  /** With `take_row`: called for each piece that arrived. No more are read from PostgreSQL until its promise settles. */
+  readonly pause?: () => Promise<void> | undefined;
+  /** With `take_row`: fields have PostgreSQL's binary format. */
+  readonly is_binary?: boolean;
   /**
    * Discards the rows taken so far: they are sent again from the first. A statement with this and a name can be
    * pipelined with others, each in its own transaction. It must only read.

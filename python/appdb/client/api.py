@@ -194,7 +194,7 @@ def list_tables(path="", recursive=True):
             rest = _below(inside, table["path"])
             if rest is not None and (recursive or "/" not in rest):
                 found.append(target.path(table["path"]))
-    return found
+    return sorted(found)
 
 
 def list_dirs(path="", recursive=True):
@@ -240,15 +240,8 @@ def list_functions():
     """The names of the library's functions: `string.upper`."""
     from appdb import functions
 
-    names = [name for name in dir(functions) if not name.startswith("_")]
-    spaces = [(name, getattr(functions, name)) for name in names]
-    return sorted(
-        f"{name}.{one}"
-        for name, space in spaces
-        if isinstance(space, type(functions))
-        for one in dir(space)
-        if not one.startswith("_") and callable(getattr(space, one))
-    )
+    spaces = [(namespace, getattr(functions, namespace)) for namespace in functions._NAMESPACES]
+    return sorted(f"{namespace}.{name}" for namespace, space in spaces for name in space.FUNCTIONS)
 
 
 def init(config_overrides=None):

@@ -9,7 +9,7 @@ import urllib.parse
 
 from appdb import __version__
 from appdb.client.errors import UnavailableError, error_of, read_problem
-from appdb.client.servers import SERVER_VERSION_HEADER, not_running
+from appdb.client.servers import SERVER_VERSION_HEADER, not_running, start_daemon
 from appdb.declare.errors import Error
 
 _CONNECT_S = 10
@@ -58,12 +58,11 @@ class Connection:
         `path` is below the data routes of the database; one that begins with `//` is a path of the server. `body` is
         bytes, or an iterator of bytes, which is sent as it is made.
         """
-        server = self._find()
+        server, raw = self._reach()
         full = path[1:] if path.startswith("//") else server.base + path
         if query:
             full += "?" + urllib.parse.urlencode(query)
         is_stream = body is not None and not isinstance(body, bytes)
-        raw = self._open(server)
         try:
             raw.request(method, full, body, {**server.headers, **(headers or {})}, encode_chunked=is_stream)
         except (BrokenPipeError, ConnectionResetError):
@@ -87,6 +86,18 @@ class Connection:
             with answer:
                 raise _refused(server, full, response)
         return answer
+
+    def _reach(self):
+        server = self._find()
+        try:
+            return server, self._open(server)
+        except UnavailableError as error:
+            if error.code != "daemon_not_running":
+                raise
+        # The files of a daemon that was killed are still there.
+        start_daemon()
+        server = self._find()
+        return server, self._open(server)
 
     def _open(self, server):
         with self._lock:

@@ -1,8 +1,10 @@
 """Rows as JSON, the form in which they are sent: one object a line."""
 
+import datetime
 import json
 import math
 import os
+import uuid
 
 from appdb.client.cells import File
 from appdb.declare.errors import Error
@@ -11,12 +13,20 @@ from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
 #: Wrong values that an error names.
 _SHOWN = 20
-_PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=lambda value: _other(value))
 
 
 def json_bytes(document):
     """A document with values of rows in it, as JSON."""
-    return _PLAIN.encode(document).encode()
+    return _encode(document).encode()
+
+
+def _encoder():
+    """The function to JSON text. It is made once, because json.JSONEncoder makes one for each call."""
+    if json.encoder.c_make_encoder is None:
+        return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_other).encode
+    quote = json.encoder.encode_basestring
+    pieces = json.encoder.c_make_encoder(None, _other, quote, None, ":", ",", False, False, False)
+    return lambda value: "".join(pieces(value, 0))
 
 
 def encoded_rows(rows, columns, is_frame, counted):
@@ -24,7 +34,7 @@ def encoded_rows(rows, columns, is_frame, counted):
 
     `is_frame`: a NaN means null. `counted` is called with the number of rows so far.
     """
-    encode, number = _PLAIN.encode, 0
+    encode, number = _encode, 0
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
     rows = iter(rows)
     for row in rows:
@@ -86,7 +96,7 @@ def _problem(name, value):
     if type(value) is int and not INT_MIN <= value <= INT_MAX:
         return f"{short_int(value)} does not fit an Int (64 bits)"
     try:
-        _PLAIN.encode(value).encode()
+        _encode(value).encode()
     except RecursionError:
         return "the value contains itself, or is nested too deep"
     except UnicodeEncodeError:
@@ -100,6 +110,8 @@ def _problem(name, value):
 
 def _other(value):
     """The JSON form of a value that JSON has not."""
+    if type(value) is datetime.datetime:
+        return _timestamp(value)
     module = type(value).__module__.partition(".")[0]
     if module in ("datetime", "pandas", "uuid"):
         return _temporal(value)
@@ -121,13 +133,10 @@ def _other(value):
 
 
 def _temporal(value):
-    import datetime
-    import uuid
-
     if value != value or type(value).__name__ in ("NaTType", "NAType"):
         return None
     if isinstance(value, datetime.datetime):
-        return encoder("timestamp")(value)
+        return _timestamp(value)
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, uuid.UUID):
@@ -172,3 +181,7 @@ def _written(image, folder):
     os.close(descriptor)
     image.save(path, kind)
     return path
+
+
+_timestamp = encoder("timestamp")
+_encode = _encoder()

@@ -39,8 +39,9 @@ def error_of(problem, status=None):
     fields = [field for field in problem.get("errors") or () if isinstance(field, dict)]
     made = _BY_STATUS.get(status, Error)
     detail = problem["detail"]
-    if fields:
-        detail = "\n".join([detail, *(f"  {_field_text(field)}" for field in fields[:_SHOWN])])
+    told = [_field_text(field) for field in fields[:_SHOWN] if str(field.get("detail")) not in detail]
+    if told:
+        detail = "\n".join([detail, *(f"  {text}" for text in told)])
     return made(detail, problem.get("hint"), problem.get("code", "server_failed"), fields)
 
 

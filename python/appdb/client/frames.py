@@ -1,9 +1,12 @@
 """Results as frames of pandas, polars and Arrow, which `appdb[data]` installs."""
 
 import importlib
+import sys
+from datetime import timezone
 
 from appdb.client.cells import File
 from appdb.declare.errors import Error
+from appdb.values import decoder
 
 _ARROW = {"string": "string", "int": "int64", "float": "float64", "bool": "bool_", "date": "date32", "binary": "binary"}
 
@@ -47,10 +50,70 @@ def arrow_table(columns, rows):
     return pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
-def polars_frame(columns, rows):
-    """A polars.DataFrame with the types of to_arrow()."""
-    polars = need("polars", "to_polars()")
-    return polars.from_arrow(arrow_table(columns, rows))
+def polars_frame(table):
+    """A polars.DataFrame of an Arrow table."""
+    return need("polars", "to_polars()").from_arrow(table)
+
+
+def has_arrow():
+    """Whether pyarrow is installed: then results travel as Arrow."""
+    from importlib.util import find_spec
+
+    return "pyarrow" in sys.modules or find_spec("pyarrow") is not None
+
+
+def read_stream(parts):
+    """The pyarrow.Table of an IPC stream that came in parts."""
+    pyarrow = need("pyarrow", "A result")
+    from pyarrow import ipc
+
+    return ipc.open_stream(pyarrow.py_buffer(b"".join(parts))).read_all()
+
+
+def table_rows(columns, table):
+    """The rows of an Arrow table, as lists of Python objects."""
+    return [list(values) for values in zip(*(_values(column, table.column(at)) for at, column in enumerate(columns)))]
+
+
+def pandas_table(columns, table):
+    """A DataFrame of an Arrow table, with the types of pandas_frame()."""
+    pandas = need("pandas", "to_pandas()")
+    made = {}
+    for place, column in enumerate(columns):
+        array = table.column(place)
+        nullable = {"int": pandas.Int64Dtype(), "bool": pandas.BooleanDtype()}.get(column.kind)
+        if nullable is not None and array.null_count:
+            made[place] = array.to_pandas(types_mapper=lambda _, dtype=nullable: dtype)
+        elif column.kind in ("int", "float", "bool", "timestamp"):
+            made[place] = array.to_pandas()
+        else:
+            made[place] = pandas.Series(_values(column, array), dtype="object")
+    frame = pandas.DataFrame(made)
+    frame.columns = [column.name for column in columns]
+    return frame
+
+
+def _values(column, array):
+    """The values of a column as Python objects."""
+    values, kind = array.to_pylist(), column.kind
+    if kind == "array":
+        numpy, dtype = _numpy(), column.type["dtype"]
+        if numpy is None:
+            return values
+        return [None if value is None else numpy.array(value, dtype=str if dtype == "string" else dtype) for value in values]
+    if kind == "timestamp":
+        utc = timezone.utc
+        return [None if value is None else value.replace(tzinfo=utc) for value in values]
+    decode = decoder(column.type) if kind in ("uuid", "json") else None
+    return values if decode is None else [None if value is None else decode(value) for value in values]
+
+
+def _numpy():
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
 
 
 def _by_column(columns, rows):

@@ -2,24 +2,13 @@
 
 from itertools import chain, islice
 
-from appdb.client.sources import source_of
+from appdb.client.sources import Source, source_of
 from appdb.declare.errors import Error
 from appdb.kinds import DISPLAY, rules
 
 #: Rows that are looked at.
 _LOOKED_AT = 1_000
 _NUMBERS = {("int", "float"), ("float", "int")}
-
-
-class Rows:
-    """Rows whose first ones were looked at: what insert() gets."""
-
-    def __init__(self, source, first):
-        self._source = source
-        self._first = first
-
-    def __iter__(self):
-        return chain(self._first, self._source.rows)
 
 
 def inferred(source):
@@ -38,7 +27,8 @@ def inferred(source):
             f"The column '{unknown[0]}' is null in the first {len(first)} rows, so its type is unknown.",
             f'Write schema={{"{unknown[0]}": db.String | None, ...}}.',
         )
-    return {name: _nullable(kind) for name, kind in kinds.items()}, Rows(given, first)
+    schema = {name: _nullable(kind) for name, kind in kinds.items()}
+    return schema, Source(chain(first, given.rows), given.total, given.is_frame)
 
 
 def _joined(name, number, before, value, is_frame):

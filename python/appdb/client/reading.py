@@ -7,9 +7,11 @@ import msgpack
 from appdb.client.cells import Column, row_decoder
 from appdb.client.code import request_code
 from appdb.client.errors import UnavailableError, error_of
+from appdb.client.frames import has_arrow, read_stream
 from appdb.client.results import Cursor, ResultSet
 from appdb.declare.errors import AppFileError
 from appdb.expressions.files import FileAddress
+from appdb.kinds import rules
 from appdb.queries.query import Query
 
 _MSGPACK = "application/msgpack"
@@ -43,16 +45,28 @@ class BoundQuery(Query):
 
     def collect(self, timeout=None):
         """Runs the query and returns all its rows. `timeout` is in seconds."""
-        columns, blocks, close = self._run(timeout)
+        has_files = any(rules(expr._kind).check is not None for _, expr in self._named())
+        form = "plain" if has_files or not has_arrow() else "arrow"
+        columns, messages, close = self._send(timeout, form)
+        rows, streamed = [], []
+        decode = row_decoder(columns, self._database.files)
         try:
-            rows = [row for block in blocks for row in block]
+            for message in messages:
+                if "arrow" in message:
+                    streamed.append(message["arrow"])
+                else:
+                    rows += _decoded(message, decode)
         finally:
             close()
+        if streamed:
+            return ResultSet(columns, None, read_stream(streamed))
         return ResultSet(columns, rows)
 
     def cursor(self, timeout=None):
         """Runs the query and returns an iterator over its rows, which uses the same memory for any number of them."""
-        return Cursor(*self._run(timeout))
+        columns, messages, close = self._send(timeout, "plain")
+        decode = row_decoder(columns, self._database.files)
+        return Cursor(columns, (_decoded(message, decode) for message in messages), close)
 
     def head(self, n=10):
         """The first `n` rows."""
@@ -116,7 +130,7 @@ class BoundQuery(Query):
             )
         return self._models[0]
 
-    def _run(self, timeout):
+    def _send(self, timeout, form):
         document = self.document()
         addresses = {name for name, expr in self._named() if isinstance(expr, FileAddress)}
         database = self._database
@@ -124,13 +138,14 @@ class BoundQuery(Query):
         body = {"query": document, **code}
         if timeout is not None:
             body["timeout_ms"] = max(1, int(timeout * 1000))
-        return run(database, body, addresses)
+        return _send(database, body, form, addresses)
 
 
-def run(database, body, addresses=frozenset()):
-    """Sends a query: (columns, iterator of lists of rows, function that ends it). Raises Error."""
+def _send(database, body, form, addresses):
+    """Sends a query: (columns, iterator of messages, function that ends it). Raises Error."""
     headers = {"content-type": "application/json", "accept": _MSGPACK}
-    answer = database.connection.send("POST", "/query", json.dumps(body, allow_nan=False).encode(), None, headers)
+    data = json.dumps(body, allow_nan=False).encode()
+    answer = database.connection.send("POST", "/query", data, {"rows": form}, headers)
     try:
         messages = _messages(answer)
         columns = [
@@ -140,15 +155,14 @@ def run(database, body, addresses=frozenset()):
     except BaseException:
         answer.close()
         raise
-    return columns, _blocks(messages, row_decoder(columns, database.files)), answer.close
+    return columns, messages, answer.close
 
 
-def _blocks(messages, decode):
-    for message in messages:
-        rows = message["rows"]
-        if decode is not None:
-            decode(rows)
-        yield rows
+def _decoded(message, decode):
+    rows = message["rows"]
+    if decode is not None:
+        decode(rows)
+    return rows
 
 
 def _messages(answer):

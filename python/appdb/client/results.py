@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 
 from appdb.client.cells import File, row_maker
-from appdb.client.frames import arrow_table, pandas_frame, polars_frame
+from appdb.client.frames import arrow_table, pandas_frame, pandas_table, polars_frame, table_rows
 from appdb.declare.errors import Error, did_you_mean, listed
 
 #: Rows that are printed.
@@ -15,11 +15,23 @@ _CELL_WIDTH = 60
 class ResultSet(Sequence):
     """The rows of a query: `result[0]`, `result["title"]`, `for row in result`, `result.to_pandas()`."""
 
-    def __init__(self, columns, rows, has_more=False):
+    def __init__(self, columns, rows, table=None):
         self._columns = columns
-        self._values = rows
+        self._rows = rows  # Lists of values; None until a result that came as Arrow is looked at by rows.
+        self._table = table  # A pyarrow.Table; None for a result that came as rows.
         self._made = row_maker(columns)
-        self._has_more = has_more
+
+    @property
+    def _values(self):
+        if self._rows is None:
+            self._rows = table_rows(self._columns, self._table)
+        return self._rows
+
+    def _first(self):
+        """The rows that are printed."""
+        if self._rows is None:
+            return table_rows(self._columns, self._table.slice(0, _SHOWN))
+        return self._rows[:_SHOWN]
 
     @property
     def schema(self):
@@ -27,7 +39,7 @@ class ResultSet(Sequence):
         return {column.name: column.shown_type() for column in self._columns}
 
     def __len__(self):
-        return len(self._values)
+        return self._table.num_rows if self._rows is None else len(self._rows)
 
     def __getitem__(self, place):
         """A row by its number, rows of a slice, the list of a column's values by its name, a value by (number, name)."""
@@ -68,15 +80,15 @@ class ResultSet(Sequence):
 
     def to_pandas(self):
         """A pandas.DataFrame. Needs `appdb[data]`."""
-        return pandas_frame(self._columns, self._values)
+        return pandas_frame(self._columns, self._values) if self._table is None else pandas_table(self._columns, self._table)
 
     def to_arrow(self):
         """A pyarrow.Table. Needs `appdb[data]`."""
-        return arrow_table(self._columns, self._values)
+        return arrow_table(self._columns, self._values) if self._table is None else self._table
 
     def to_polars(self):
         """A polars.DataFrame. Needs polars."""
-        return polars_frame(self._columns, self._values)
+        return polars_frame(self.to_arrow())
 
     def to_pydantic(self, model):
         """Yields an object of the pydantic model for each row; its fields have the names of columns."""
@@ -84,19 +96,17 @@ class ResultSet(Sequence):
             yield model(**row)
 
     def __repr__(self):
-        return _text(self._columns, self._values) + self._end()
+        return _text(self._columns, self._first()) + self._end()
 
     def _end(self):
-        if len(self._values) <= _SHOWN:
-            return ""
-        return f"\n... {len(self._values) - _SHOWN:,} more rows"
+        return f"\n... {len(self) - _SHOWN:,} more rows" if len(self) > _SHOWN else ""
 
     def _repr_html_(self):
         from html import escape
 
         head = "".join(f"<th>{escape(column.name)}</th>" for column in self._columns)
         body = "".join(
-            f"<tr>{''.join(f'<td>{_html(value)}</td>' for value in row)}</tr>" for row in self._values[:_SHOWN]
+            f"<tr>{''.join(f'<td>{_html(value)}</td>' for value in row)}</tr>" for row in self._first()
         )
         end = f"<p>{escape(self._end().strip())}</p>" if self._end() else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{end}"
@@ -160,7 +170,7 @@ def text_table(heads, rows):
 def _text(columns, values):
     if not columns:
         return "(no columns)"
-    rows = [[_shown(value) for value in row] for row in values[:_SHOWN]]
+    rows = [[_shown(value) for value in row] for row in values]
     table = text_table([column.name for column in columns], rows)
     return table if rows else f"{table}\n(no rows)"
 

@@ -47,12 +47,36 @@ def quoted(part):
 
 def _daemon(home, base):
     try:
-        daemon = json.loads((home / "daemon.json").read_text("utf-8"))
-        token = (home / "daemon.token").read_text("utf-8").strip()
-    except FileNotFoundError as error:
-        raise not_running(home) from error
+        daemon, token = _read_daemon(home)
+    except FileNotFoundError:
+        start_daemon(home)
+        daemon, token = _read_daemon(home)
     headers = {VERSION_HEADER: __version__, "authorization": f"Bearer {token}"}
     return Server(f"http://127.0.0.1:{daemon['port']}", base, headers, True)
+
+
+def _read_daemon(home):
+    daemon = json.loads((home / "daemon.json").read_text("utf-8"))
+    return daemon, (home / "daemon.token").read_text("utf-8").strip()
+
+
+def start_daemon(home=None):
+    """Starts the daemon by the command beside this Python, or on the PATH. Raises Error if neither is there."""
+    import shutil
+    import subprocess
+    import sys
+
+    beside = Path(sys.executable).with_name("cli.exe" if os.name == "nt" else "cli")
+    command = str(beside) if beside.exists() else shutil.which("cli")
+    if command is None:
+        raise not_running(home) from None
+    environment = {**os.environ, "SERVICE_HOME": str(home_folder(home))}
+    started = subprocess.run(
+        [command, "daemon", "start"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if started.returncode != 0:
+        reason = started.stderr.strip().partition("\n")[0].removeprefix("error: ") or "it gave no reason"
+        raise UnavailableError(f"The daemon did not start: {reason}", "See why: cli daemon start", "daemon_failed")
 
 
 def not_running(home=None):

@@ -11,7 +11,7 @@ _FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".x
 
 
 class Source:
-    """Rows of a source. `total` is their number if it is known; in `frames`, a NaN means null."""
+    """Rows of a source. `total` is their number if it is known; `is_frame`: a NaN means null."""
 
     def __init__(self, rows, total=None, is_frame=False):
         self.rows = rows
@@ -21,6 +21,8 @@ class Source:
 
 def source_of(given, columns):
     """The rows of what insert() was given. `columns`: references of the table's columns by name. Raises Error."""
+    if isinstance(given, Source):
+        return given
     kind = type(given)
     module = kind.__module__.partition(".")[0]
     if isinstance(given, dict):

@@ -1,5 +1,4 @@
 import { type AppError, appError } from "@appdb/contract/errors";
-import { type LocalTarget, parseTarget } from "@appdb/contract/names";
 
 /** Parameters and texts shared by several commands. */
 export const text = (input: string): string => input;
@@ -86,15 +85,4 @@ export function parseDurationUpTo(days: number): (input: string) => number {
     if (seconds <= days * 86_400) return seconds;
     throw new Error(`expected at most ${days}d`);
   };
-}
-
-/** Parses the local target of a command. @throws invalid_target; hosted_not_available for a hosted one */
-export function requireLocal(typed: string, command: string): LocalTarget {
-  const target = parseTarget(typed);
-  if (target.kind === "local") return target;
-  throw appError("hosted_not_available", {
-    detail: `${command} works on local databases; ${target.text} is a hosted one.`,
-    hint: `Use a local target, for example: ${target.uri.database}`,
-    meta: { target: target.text },
-  });
 }

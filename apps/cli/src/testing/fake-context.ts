@@ -117,6 +117,8 @@ const HOLDERS = {
   serviceList: "services",
   databaseList: "databases",
   tableList: "tables",
+  tableChange: "plan",
+  historyList: "entries",
 } as const;
 
 type LocalApi = typeof LOCAL_API;

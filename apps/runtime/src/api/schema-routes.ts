@@ -47,7 +47,7 @@ export function schemaHandlers(
       deps.terminals.save(pid, { target, services, app_file: manifest.app_file, project_root });
       return await openTarget(deps, placed(body));
     },
-    queryExplain: async ({ body }) => await explainTarget(deps, body),
+    queryExplain: async ({ body }) => await explainTarget(deps, placed(body)),
   };
 }
 

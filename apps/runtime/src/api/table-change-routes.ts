@@ -29,7 +29,7 @@ export function tableChangeHandlers(
       return async (emit, signal) => {
         const onApplied = deps.manifests.keepCode;
         const { manifest, plan } = await changeDatabase(
-          { ...deps, open, uri: target.database, onApplied },
+          { ...deps, open, uri: target.database, owns_projects: true, onApplied },
           body,
           emit,
           signal,

@@ -8,12 +8,16 @@ import { findIncompatibilities } from "@appdb/engine/endpoints/check-tables";
 import { endOf } from "@appdb/http/mount-api";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
-import { applyTarget, planForPerson, type TargetFolder } from "../databases/schema.ts";
+import { explainTarget } from "../databases/explain.ts";
+import { applyTarget, planForPerson, pruneTarget, type TargetFolder } from "../databases/schema.ts";
 
 /** Routes for manifests of trees, and for plans and updates based on them. */
 export function schemaHandlers(
   deps: DatabasePodDeps,
-): Pick<Handlers<typeof POD_API>, "manifest" | "schemaApply" | "schemaPlan" | "tablesCheck" | "treeList"> {
+): Pick<
+  Handlers<typeof POD_API>,
+  "manifest" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune" | "tablesCheck" | "treeList"
+> {
   const { manifests, runtimes } = deps;
   return {
     manifest: async ({ body: { app_file: appFile, files }, reply }) => {
@@ -33,6 +37,21 @@ export function schemaHandlers(
       const runtime = made === undefined ? runtimes.of(files) : null;
       const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
       return { plan, imported: importedBy(manifest) };
+    },
+    schemaPrune: async ({ body: { app_file: appFile, catalog_version: catalogVersion, files, folders }, reply }) => {
+      await deps.ready();
+      const manifest = await manifests.read(files, appFile, endOf(reply));
+      try {
+        const input = { manifest, target: placeOf(deps, folders), catalog_version: catalogVersion };
+        return { plan: await pruneTarget(deps, input) };
+      } finally {
+        deps.writes.renew();
+      }
+    },
+    queryExplain: async ({ body: { app_file: appFile, files, folders, ...question }, reply }) => {
+      await deps.ready();
+      const manifest = await manifests.read(files, appFile, endOf(reply));
+      return await explainTarget(deps, { ...question, manifest, target: placeOf(deps, folders) });
     },
     tablesCheck: async ({ body: { folders, manifest } }) => {
       await deps.ready();

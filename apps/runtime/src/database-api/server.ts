@@ -4,14 +4,15 @@ import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
+import { queryHandlers } from "../api/query-handlers.ts";
 import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { refuseRuntime } from "../databases/query-code.ts";
-import { queryHandlers } from "../databases/query-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
+import { tableChangeHandlers } from "./table-change-routes.ts";
 import { workHandlers } from "./work-routes.ts";
 
 /** The API of a database pod (contract/routes/pod-api.ts). Every request must send the pod's token. */
@@ -46,6 +47,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, uri: deps.spec.uri, writes: deps.writes, check: () => deps.disk.check() };
     }),
     ...schemaHandlers(deps),
+    ...tableChangeHandlers(deps),
     ...workHandlers(deps),
   });
   return app;

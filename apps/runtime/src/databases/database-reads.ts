@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { queryRequestSchema } from "@appdb/contract/routes/data-queries";
-import { type DataQueryInput, runDataQuery } from "@appdb/engine/data-queries/run-query";
+import { type DataQueryInput, MAX_READS, runDataQuery } from "@appdb/engine/data-queries/run-query";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { type QueryLimits, RowsInFlight } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
@@ -12,8 +12,6 @@ import type { FindCode } from "./query-code.ts";
 import type { QueryWorkers } from "./query-workers.ts";
 import type { RowFiles } from "./row-files.ts";
 
-/** Results that clients read at a time. Each keeps a connection until its end. */
-export const MAX_READS = 8;
 const IDLE_CONNECTION_MS = 5_000;
 
 export interface DatabaseReadsDeps {

@@ -1,10 +1,10 @@
 import { appError } from "@appdb/contract/errors";
-import { parseLocalTarget } from "@appdb/contract/names";
 import type { QueryExplainRequest, QueryExplanation } from "@appdb/contract/routes/local";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { explainQuery } from "@appdb/engine/endpoints/explain-query";
 import { SqlError } from "@appdb/engine/ports";
 import type { OpenDatabases } from "./open-databases.ts";
+import type { TargetFolder } from "./schema.ts";
 
 /**
  * Explains a query of an application against a target's tables.
@@ -12,9 +12,9 @@ import type { OpenDatabases } from "./open-databases.ts";
  */
 export async function explainTarget(
   deps: { readonly databases: OpenDatabases },
-  input: QueryExplainRequest,
+  input: Omit<QueryExplainRequest, "target"> & { readonly target: TargetFolder },
 ): Promise<QueryExplanation> {
-  const target = parseLocalTarget(input.target);
+  const { target } = input;
   const database = await deps.databases.find(target.database);
   if (database === undefined) {
     throw appError("schema_mismatch", {

@@ -88,7 +88,7 @@ function without({ functions, resource_pools: pools }: ChangeCode, others: Chang
 }
 
 /** The manifest of tables that no application file declares. */
-function emptyManifest(): Manifest {
+export function emptyManifest(): Manifest {
   return manifestSchema.parse({
     manifest_version: MANIFEST_VERSION,
     library_version: VERSION,

@@ -205,8 +205,8 @@ export async function applyTarget(
 export interface PruneTargetInput {
   readonly manifest: Manifest;
   readonly target: TargetFolder;
-  /** Folder of the caller's project. Tables of other projects stay. */
-  readonly project_root: string;
+  /** Folder of the caller's project. Tables of other projects stay. Hosted tables have none. */
+  readonly project_root?: string;
   /** Catalog version for which the drops were shown; null only shows them. */
   readonly catalog_version: number | null;
 }
@@ -218,7 +218,8 @@ export async function pruneTarget(
 ): Promise<SchemaPlan> {
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, { manifest, target });
-  const input = { manifest, target: target.text, ...othersOf({ project_root: projectRoot }) };
+  const own = projectRoot === undefined ? {} : { project_root: projectRoot };
+  const input = { manifest, target: target.text, ...othersOf(own) };
   const { sql } = database;
   if (catalogVersion === null) return planPrune(sql, input, await loadCatalog(sql));
   return pruneTables({ sql, clock: deps.clock, log: deps.log }, { ...input, catalog_version: catalogVersion });

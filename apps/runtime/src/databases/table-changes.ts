@@ -30,6 +30,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
+  /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
+  readonly owns_projects: boolean;
   /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
   readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
 }
@@ -44,7 +46,7 @@ export async function changeDatabase(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
-  const project = runtime?.project_root ?? projectRoot ?? undefined;
+  const project = deps.owns_projects ? (runtime?.project_root ?? projectRoot ?? undefined) : undefined;
   const isFirst = change.change === "create_table" || change.change === "create_folder";
   const database = await deps.open(isFirst && !isDry);
   const request: Omit<ChangeRequest, "runtime_id"> = {

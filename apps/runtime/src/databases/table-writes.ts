@@ -18,6 +18,7 @@ import { createFileSpool } from "@appdb/system/files/file-spool";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { LazyWorkers } from "./lazy-workers.ts";
+import { emptyManifest } from "./local-manifests.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 /** Releases resources, above all Python processes, after this time without rows. */
@@ -62,12 +63,11 @@ export class TableWrites implements AsyncDisposable {
 
   /**
    * Provides what writes a table during `work`; `target` is its location as users write it.
-   * @throws schema_mismatch when no update defines how rows are computed, or when its files are gone
+   * @throws schema_mismatch when the files of its last update are gone
    */
   async use<T>(table: CatalogTable, target: string, work: (table: WritableTable) => Promise<T>): Promise<T> {
     const runtimeId = await readRuntime(this.#deps.sql, table.id);
-    if (runtimeId === null) throw notDeclared(target, table.name);
-    const key = `${target}\n${runtimeId}`;
+    const key = `${target}\n${runtimeId ?? ""}`;
     let opened = this.#opened.get(key);
     if (opened === undefined) {
       opened = new OpenedTables(this.#deps, runtimeId, target);
@@ -133,7 +133,7 @@ class OpenedTables {
   #whenIdle = (): void => undefined;
   has_failed = false;
 
-  constructor(deps: TableWritesDeps, runtimeId: string, target: string) {
+  constructor(deps: TableWritesDeps, runtimeId: string | null, target: string) {
     this.#deps = deps;
     this.#usedAt = deps.clock.now();
     this.#opening = open(deps, runtimeId, target);
@@ -170,21 +170,22 @@ class OpenedTables {
 
 async function open(
   { sql, clock, log, limits, runtimes, manifests, mediaOf, printAddress }: TableWritesDeps,
-  runtimeId: string,
+  runtimeId: string | null,
   target: string,
 ): Promise<Opened> {
-  const runtime = runtimes.find(runtimeId)?.runtime;
-  if (runtime === undefined) throw filesRemoved(target);
-  const applied = await manifests.applied(runtimeId, target);
+  // Without a runtime, the tables were made by requests, and none of their columns needs Python.
+  const runtime = runtimeId === null ? undefined : runtimes.find(runtimeId)?.runtime;
+  if (runtimeId !== null && runtime === undefined) throw filesRemoved(target);
+  const applied = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
   const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, applied.tables);
   const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {
-    place: mediaOf(runtime.env),
-    env: runtime.env,
-    hosted: runtime.hosted,
+    place: mediaOf(runtime?.env ?? {}),
+    env: runtime?.env ?? {},
+    hosted: runtime?.hosted,
     destinations: destinationsOf(applied.tables),
     sql,
     log,
@@ -195,15 +196,23 @@ async function open(
     await media[Symbol.asyncDispose]();
     throw error;
   });
-  const spec = { runtime, manifest, limits, media };
   // workers call back for columns with queries; the first row creates them, after the endpoints
-  const workers = new LazyWorkers(spec, log, (query, args) => endpoints.answerQuery(query, args));
+  const answer: ConstructorParameters<typeof LazyWorkers>[2] = (query, args) => endpoints.answerQuery(query, args);
+  const workers =
+    runtime === undefined ? undefined : new LazyWorkers({ runtime, manifest, limits, media }, log, answer);
   const closeOthers = async () => {
-    await workers[Symbol.asyncDispose]();
+    await workers?.[Symbol.asyncDispose]();
     await media?.[Symbol.asyncDispose]();
   };
   const endpoints = await openEndpoints(
-    { sql, udf: () => workers.get(), log, clock, openSpool: createFileSpool, ...mediaDeps(media) },
+    {
+      sql,
+      udf: () => workers?.get() ?? refusePython(target),
+      log,
+      clock,
+      openSpool: createFileSpool,
+      ...mediaDeps(media),
+    },
     { manifest, target, services: manifest.services.map(({ name }) => name), limits },
   ).catch(async (error: unknown) => {
     // each attempt would keep a socket and folders
@@ -220,6 +229,15 @@ async function open(
       await closeOthers();
     },
   };
+}
+
+/** @throws schema_mismatch */
+function refusePython(target: string): never {
+  throw appError("schema_mismatch", {
+    detail: `A column of ${target} is computed by Python, and no update says with which one.`,
+    hint: `Declare the tables in a file, and bring them up to date: cli schema update <app file> ${target}`,
+    meta: { target },
+  });
 }
 
 function filesRemoved(target: string): Error {

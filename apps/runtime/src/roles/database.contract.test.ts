@@ -83,7 +83,7 @@ test("a new database stores rows of a schema with functions across restarts", {
 }, async () => {
   const read = await pod.ask("POST", "/v1/manifest", { app_file: "app.py", files });
   expect(read.json()).toMatchObject({ imported: [{ path: "app.py" }, { path: "texts/shorten.py" }] });
-  expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [] });
+  expect((await pod.ask("GET", "/v1/tables")).json()).toEqual({ tables: [], folders: [] });
   const { manifest } = read.json<{ manifest: object }>();
   const check = async () => (await pod.ask("POST", "/v1/schema/check", { manifest, folders: [] })).json();
   expect(await check()).toEqual({ hindrances: [{ table: "docs", reason: "table docs is missing" }] });
@@ -93,6 +93,27 @@ test("a new database stores rows of a schema with functions across restarts", {
     plan: { target: "cloud://acme:main", tables: [{ path: "cloud://acme:main/docs" }], in_agreement: true },
   });
   expect(await check()).toEqual({ hindrances: [] });
+
+  const change = async (asked: object) =>
+    (await pod.ask("POST", "/v1/changes", { change: asked, files })).lines().at(-1);
+  expect(await change({ change: "create_folder", folder: "reports" })).toMatchObject({ event: "done" });
+  expect(await change({ change: "drop_table", table: "none" })).toMatchObject({
+    event: "error",
+    problem: { code: "table_not_found" },
+  });
+  const { definition } = (await pod.ask("GET", "/v1/tables/docs/definition")).json<{ definition: object }>();
+  expect(await change({ change: "create_table", table: "reports/copy", definition })).toMatchObject({
+    event: "done",
+    plan: { tables: [{ path: "cloud://acme:main/reports/copy", status: "applied" }] },
+  });
+  expect((await pod.ask("GET", "/v1/history?limit=2")).json()).toMatchObject({
+    entries: [
+      { table: "reports/copy", changes: ["create table"] },
+      { table: "reports", changes: ["add folder"] },
+    ],
+  });
+  await change({ change: "drop_folder", folder: "reports", force: true });
+  expect((await pod.ask("GET", "/v1/tables")).json()).toMatchObject({ folders: [] });
 
   const one = await pod.ask("POST", "/v1/tables/docs/rows", { id: 1, title: "The first" });
   expect([one.status, one.json()]).toEqual([200, { id: 1, title: "The first", short: "The ." }]);

@@ -11,7 +11,9 @@ import * as services from "./control-services.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
 import { WRITE_SCHEMAS } from "./data-writes.ts";
+import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
   query: bodies.pageQuerySchema,
@@ -83,7 +85,10 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
     answer: z.object({ plan: schemaPlanSchema }),
   },
   schemaApply: { body: databases.hostedSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  schemaPrune: { body: databases.hostedSchemaPruneRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  queryExplain: { body: databases.hostedQueryExplainRequestSchema, answer: queryExplanationSchema },
   ...DATA_SCHEMAS,
+  ...TABLE_CHANGE_SCHEMAS,
   ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },

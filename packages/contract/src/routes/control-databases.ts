@@ -2,6 +2,7 @@ import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { resourcesSchema } from "../pod-spec.ts";
 import { databaseEntrySchema } from "../service-toml.ts";
+import { queryQuestionSchema } from "./local.ts";
 
 /** Bodies of database routes (control-paths.ts). Times are ISO 8601 in UTC. */
 const time = z.iso.datetime();
@@ -248,6 +249,21 @@ export const hostedSchemaPlanRequestSchema = z.strictObject({
   preparation: z.uuid().optional(),
 });
 export type HostedSchemaPlanRequest = z.input<typeof hostedSchemaPlanRequestSchema>;
+/** The database's own files, which must match those of the caller where the application imports them. */
+const deployedFile = {
+  app_file: z.string().max(1_000),
+  folders: z.array(z.string().max(63)).max(20),
+  file_digests: fileDigests.nullable(),
+};
+export const hostedSchemaPruneRequestSchema = z.strictObject({
+  ...deployedFile,
+  /** The version of the shown plan; null only shows the drops. */
+  catalog_version: z.int().nullable(),
+});
+export const hostedQueryExplainRequestSchema = z.strictObject({
+  ...deployedFile,
+  ...queryQuestionSchema.shape,
+});
 export const hostedSchemaApplyRequestSchema = z.strictObject({
   app_file: z.string().max(1_000),
   folders: z.array(z.string().max(63)).max(20),

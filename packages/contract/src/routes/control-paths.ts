@@ -151,11 +151,27 @@ export const CONTROL_ROUTES = {
     { body_bytes: TREE_BODY_BYTES, answers: "events" },
   ),
 
+  /** Without a version, it only shows what would be dropped. */
+  schemaPrune: post(
+    `${DATABASE}/schema/prune`,
+    "database.update",
+    "Drop tables that the application file does not declare",
+    TREE,
+  ),
+  queryExplain: post(`${DATABASE}/queries/explain`, "database.update", "Explain a query of the application file", TREE),
+
   tableList: get(`${DATABASE}/tables`, "data.read", "List tables"),
   tableShow: get(`${DATABASE}/tables/:table`, "data.read", "Show a table"),
   rowList: get(`${DATABASE}/tables/:table/rows`, "data.read", "Read rows"),
   rowShow: get(`${DATABASE}/tables/:table/row`, "data.read", "Read a row by its key"),
   rowCount: get(`${DATABASE}/tables/:table/count`, "data.read", "Count rows"),
+  tableDefinition: get(`${DATABASE}/tables/:table/definition`, "data.read", "Read the definition of a table"),
+  historyList: get(`${DATABASE}/history`, "data.read", "List the changes of tables"),
+  /** NDJSON: `progress` lines, then one `done` or `error`. */
+  tableChange: post(`${DATABASE}/changes`, "database.update", "Create, change or drop a table or folder", {
+    body_bytes: TREE_BODY_BYTES,
+    answers: "events",
+  }),
   /** The rows of an expression tree, as messages. */
   queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */

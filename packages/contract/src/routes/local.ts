@@ -107,14 +107,17 @@ export const serviceApplyRequestSchema = z.strictObject({
 /** Stops and removes the target's services that the manifest does not define; `ops` of the returned plan names them. */
 export const servicePruneRequestSchema = z.strictObject({ ...appSchema.shape, dry_run: z.boolean() });
 
-export const queryExplainRequestSchema = z.strictObject({
-  target: z.string(),
-  manifest: manifestSchema,
+export const queryQuestionSchema = z.strictObject({
   /** A query's name or id. */
   query: z.string(),
   /** Values in the form of a URL. */
   params: z.record(z.string(), z.string()),
   analyze: z.boolean(),
+});
+export const queryExplainRequestSchema = z.strictObject({
+  target: z.string(),
+  manifest: manifestSchema,
+  ...queryQuestionSchema.shape,
 });
 export type QueryExplainRequest = z.infer<typeof queryExplainRequestSchema>;
 

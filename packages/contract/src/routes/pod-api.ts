@@ -7,9 +7,11 @@ import { defineApi } from "./api.ts";
 import * as work from "./control-work.ts";
 import { DATA_SCHEMAS } from "./data-api.ts";
 import { WRITE_SCHEMAS } from "./data-writes.ts";
+import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
+import { TABLE_CHANGE_SCHEMAS, tableChangedSchema } from "./table-changes.ts";
 
 const imported = z.array(pod.importedFileSchema);
 const done = z.object({});
@@ -20,9 +22,13 @@ export const POD_API = defineApi(POD_ROUTES, {
   manifest: { body: pod.podManifestRequestSchema, answer: z.object({ manifest: manifestSchema, imported }) },
   schemaPlan: { body: pod.podSchemaPlanRequestSchema, answer: z.object({ plan: schemaPlanSchema, imported }) },
   schemaApply: { body: pod.podSchemaApplyRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  schemaPrune: { body: pod.podSchemaPruneRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
+  queryExplain: { body: pod.podQueryExplainRequestSchema, answer: queryExplanationSchema },
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
   ...DATA_SCHEMAS,
+  ...TABLE_CHANGE_SCHEMAS,
+  tableChange: { body: pod.podTableChangeRequestSchema, answer: tableChangedSchema },
   ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },

@@ -9,6 +9,8 @@ export const POD_ROUTES = {
   schemaPlan: post("/v1/schema/plan"),
   /** Returns the plan after the update. */
   schemaApply: post("/v1/schema/apply", { answers: "events" }),
+  schemaPrune: post("/v1/schema/prune"),
+  queryExplain: post("/v1/queries/explain"),
   /** The differences that prevent a release from running on the current tables. */
   tablesCheck: post("/v1/schema/check"),
   /** The trees of project files that the tables and their jobs still need. */
@@ -19,6 +21,10 @@ export const POD_ROUTES = {
   rowList: get("/v1/tables/:table/rows"),
   rowShow: get("/v1/tables/:table/row"),
   rowCount: get("/v1/tables/:table/count"),
+  tableDefinition: get("/v1/tables/:table/definition"),
+  historyList: get("/v1/history"),
+  /** Changes one table or folder. */
+  tableChange: post("/v1/changes", { answers: "events" }),
   queryRun: post("/v1/query", { answers: "rows" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),

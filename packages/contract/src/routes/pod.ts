@@ -2,6 +2,8 @@ import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema } from "../manifest.ts";
 import { recomputeBodySchema } from "./control-work.ts";
+import { queryQuestionSchema } from "./local.ts";
+import { tableChangeRequestSchema } from "./table-changes.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
 const appFile = z.string().max(1_000);
@@ -36,9 +38,28 @@ export const podSchemaApplyRequestSchema = z.strictObject({
 });
 export type PodSchemaApplyRequest = z.infer<typeof podSchemaApplyRequestSchema>;
 
+export const podSchemaPruneRequestSchema = z.strictObject({
+  ...podManifestRequestSchema.shape,
+  folders: z.array(z.string()).max(20),
+  /** As for a local prune. */
+  catalog_version: z.int().nullable(),
+});
+
+export const podQueryExplainRequestSchema = z.strictObject({
+  ...podManifestRequestSchema.shape,
+  folders: z.array(z.string()).max(20),
+  ...queryQuestionSchema.shape,
+});
+
 export const podRecomputeRequestSchema = z.strictObject({
   ...recomputeBodySchema.shape,
   /** The current tree of the database, whose functions run if it has them. Null: those of the table's last update. */
+  files: digest.nullable(),
+});
+
+export const podTableChangeRequestSchema = z.strictObject({
+  ...tableChangeRequestSchema.shape,
+  /** The current tree of the database, which has the functions that the change calls; null: it has no files. */
   files: digest.nullable(),
 });
 

@@ -101,9 +101,13 @@ export async function readRuntime(sql: SqlConnection, tableId: number): Promise<
 }
 
 /** Names of a folder's tables whose column functions use this runtime. */
-export async function tablesOfRuntime(sql: SqlConnection, folder: string, runtimeId: string): Promise<Set<string>> {
+export async function tablesOfRuntime(
+  sql: SqlConnection,
+  folder: string,
+  runtimeId: string | null,
+): Promise<Set<string>> {
   const { rows } = await sql.query({
-    text: "select name from appdb.tables where folder = $1 and runtime_id = $2",
+    text: "select name from appdb.tables where folder = $1 and runtime_id is not distinct from $2",
     values: [folder, runtimeId],
   });
   return new Set(rows.map(([name]) => name ?? ""));
@@ -201,16 +205,17 @@ export async function updateColumn(sql: SqlConnection, id: number, to: ManifestC
   });
 }
 
-/** Stores the expression of a computed column, if it is another one. */
+/** Stores the expression of a computed column, if it is another one. Returns whether it is. */
 export async function storeExpression(
   sql: SqlConnection,
   { id, computed }: Pick<CatalogColumn, "id" | "computed">,
   expr: Expr,
-): Promise<void> {
-  await sql.query({
+): Promise<boolean> {
+  const { row_count: rowCount } = await sql.query({
     text: "update appdb.columns set computed = $2::json where id = $1 and computed::jsonb is distinct from $2::jsonb",
     values: [id, JSON.stringify({ ...computed, expr })],
   });
+  return rowCount > 0;
 }
 
 /** Hides a column until its fill has ended. */

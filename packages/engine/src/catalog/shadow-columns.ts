@@ -68,6 +68,23 @@ export function shadowsOf({ columns }: Pick<CatalogTable, "columns">): readonly 
   });
 }
 
+/** The ids of tables with shadows, and of iterator views whose rows a shadow makes. */
+export function busyTables(tables: readonly CatalogTable[]): ReadonlySet<number> {
+  return new Set(
+    tables.flatMap((table) => {
+      const shadows = shadowsOf(table);
+      const made = tables.filter(({ folder, rows_of: made }) => {
+        return (
+          folder === table.folder &&
+          made?.table === table.name &&
+          shadows.some(({ column }) => column.name === made.column)
+        );
+      });
+      return shadows.length === 0 ? [] : [table.id, ...made.map(({ id }) => id)];
+    }),
+  );
+}
+
 /** The name for people of a column that may be a shadow. */
 export function shadowedName(table: Pick<CatalogTable, "columns">, name: string): string {
   return shadowsOf(table).find(({ shadow }) => shadow.name === name)?.column.name ?? name;

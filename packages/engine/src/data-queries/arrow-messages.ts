@@ -1,24 +1,5 @@
-import { FlatBuffer, type FlatMember } from "./flat-buffer.ts";
-
-/** A field of Arrow's schema. */
-export interface ArrowField {
-  readonly name: string;
-  readonly nullable: boolean;
-  readonly type: ArrowType;
-}
-
-/** A type of Arrow (format/Schema.fbs): its number in the union, its members, the fields in it. */
-export interface ArrowType {
-  readonly id: number;
-  members(flat: FlatBuffer): readonly FlatMember[];
-  readonly children: readonly ArrowField[];
-}
-
-/** The content of a record batch: for each field, depth first, its lengths, then its buffers. */
-export interface BatchParts {
-  readonly nodes: [length: number, nulls: number][];
-  readonly buffers: Uint8Array[];
-}
+import type { ArrowField, BatchParts } from "../kinds/results/arrow-types.ts";
+import { FlatBuffer } from "../kinds/results/flat-buffer.ts";
 
 const VERSION_5 = 4;
 const SCHEMA = 1;
@@ -29,16 +10,16 @@ const HEAD_BYTES = 8;
 /** The end of an IPC stream. */
 export const END_OF_STREAM = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
-/** The IPC message with the schema of a stream. */
-export function schemaMessage(fields: readonly ArrowField[]): Buffer {
+/** The pieces of the IPC message with the schema of a stream. */
+export function schemaMessage(fields: readonly ArrowField[]): readonly Uint8Array[] {
   const flat = new FlatBuffer();
   const vector = flat.objects(fields.map((field) => writeField(flat, field)));
   const schema = flat.table([{ bytes: 2, value: 0 }, { place: vector }]);
   return encapsulate(flat, SCHEMA, schema, []);
 }
 
-/** The IPC message with rows. */
-export function batchMessage(rows: number, { buffers, nodes }: BatchParts): Buffer {
+/** The same with rows. */
+export function batchMessage(rows: number, { buffers, nodes }: BatchParts): readonly Uint8Array[] {
   const flat = new FlatBuffer();
   let offset = 0;
   const places = buffers.map((buffer): [number, number] => {
@@ -66,7 +47,7 @@ function writeField(flat: FlatBuffer, { name, nullable, type }: ArrowField): num
   ]);
 }
 
-function encapsulate(flat: FlatBuffer, kind: number, header: number, buffers: readonly Uint8Array[]): Buffer {
+function encapsulate(flat: FlatBuffer, kind: number, header: number, buffers: readonly Uint8Array[]): Uint8Array[] {
   const bodyBytes = buffers.reduce((sum, buffer) => sum + padded(buffer.length), 0);
   const message = flat.table([
     { bytes: 2, value: VERSION_5 },
@@ -76,16 +57,12 @@ function encapsulate(flat: FlatBuffer, kind: number, header: number, buffers: re
   ]);
   const metadata = flat.finish(message);
   const metadataBytes = padded(metadata.length);
-  const all = Buffer.alloc(HEAD_BYTES + metadataBytes + bodyBytes);
-  all.writeUInt32LE(0xffffffff, 0);
-  all.writeUInt32LE(metadataBytes, 4);
-  all.set(metadata, HEAD_BYTES);
-  let at = HEAD_BYTES + metadataBytes;
-  for (const buffer of buffers) {
-    all.set(buffer, at);
-    at += padded(buffer.length);
-  }
-  return all;
+  const head = Buffer.alloc(HEAD_BYTES + metadataBytes);
+  head.writeUInt32LE(0xffffffff, 0);
+  head.writeUInt32LE(metadataBytes, 4);
+  head.set(metadata, HEAD_BYTES);
+  const padding = Buffer.alloc(ALIGNED);
+  return [head, ...buffers.flatMap((one) => [one, padding.subarray(0, padded(one.length) - one.length)])];
 }
 
 function padded(bytes: number): number {

@@ -1,6 +1,7 @@
+import { kindOf } from "../kinds/kinds.ts";
+import type { BatchParts } from "../kinds/results/arrow-types.ts";
 import { readInt32 } from "../sql/read-int32.ts";
-import { arrowColumn, sentType } from "./arrow-columns.ts";
-import { type BatchParts, batchMessage, END_OF_STREAM, schemaMessage } from "./arrow-messages.ts";
+import { batchMessage, END_OF_STREAM, schemaMessage } from "./arrow-messages.ts";
 import { packMessage } from "./msgpack-rows.ts";
 import type { RowsFormat } from "./rows-format.ts";
 
@@ -10,19 +11,19 @@ const LENGTH_BYTES = 4;
 /** Rows as an IPC stream of Arrow, whose bytes are in messages of msgpack. */
 export const ARROW_ROWS: RowsFormat = {
   media_type: "application/msgpack",
-  sentType,
+  sentType: (type) => kindOf(type).arrow.sent(type),
   message: packMessage,
   begin(columns, describe) {
-    const built = columns.map(({ type }) => arrowColumn(type, describe));
+    const built = columns.map(({ type }) => kindOf(type).arrow.column(type, describe));
     let count = 0;
-    let schema: Buffer | undefined = schemaMessage(
+    let schema: readonly Uint8Array[] = schemaMessage(
       // a computed column has null where it failed, whatever its type says
       built.map(({ type }, at) => ({ name: columns[at]?.name ?? "", nullable: true, type })),
     );
-    const withSchema = (message: Buffer): Uint8Array => {
-      const arrow = schema === undefined ? message : Buffer.concat([schema, message]);
-      schema = undefined;
-      return packMessage({ arrow });
+    const withSchema = (pieces: readonly Uint8Array[]): Uint8Array => {
+      const message = arrowMessage([...schema, ...pieces]);
+      schema = [];
+      return message;
     };
     return {
       take_row(row, start) {
@@ -57,7 +58,20 @@ export const ARROW_ROWS: RowsFormat = {
         count = 0;
         return withSchema(message);
       },
-      finish: () => withSchema(END_OF_STREAM),
+      finish: () => withSchema([END_OF_STREAM]),
     };
   },
 };
+
+/** `{"arrow": bytes}` in msgpack. The bytes are copied once. */
+function arrowMessage(pieces: readonly Uint8Array[]): Buffer {
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  const head = Buffer.from([ONE_MEMBER, TEXT + "arrow".length, ...Buffer.from("arrow"), BINARY_32, 0, 0, 0, 0]);
+  head.writeUInt32BE(bytes, head.length - 4);
+  return Buffer.concat([head, ...pieces], head.length + bytes);
+}
+
+/** Of msgpack: a map of one member, a short text, bytes with a length of four bytes. */
+const ONE_MEMBER = 0x81;
+const TEXT = 0xa0;
+const BINARY_32 = 0xc6;

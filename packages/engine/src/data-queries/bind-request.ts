@@ -10,6 +10,7 @@ import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { isSameType } from "../catalog/compare.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
 import { visit } from "../expressions/tree.ts";
+import { INT_TYPE } from "../kinds/kinds.ts";
 import { lowerQuery } from "../views/lower-queries.ts";
 import { type ReadColumn, type ReadSource, readSources } from "./read-sources.ts";
 
@@ -43,7 +44,7 @@ export function bindRequest(catalog: Catalog, query: Query): RequestQuery {
   for (const expr of expressionsOf(query)) visit(expr, (node) => checkNode(node, query.from.as, byAlias));
   for (const [clause, expr] of Object.entries({ limit: query.limit, offset: query.offset, tail: query.tail })) {
     if (expr === null) continue;
-    if (expr.node === "literal" && expr.type.kind === "int" && /^\d{1,15}$/.test(String(expr.value))) continue;
+    if (expr.node === "literal" && isSameType(expr.type, INT_TYPE) && /^\d{1,15}$/.test(String(expr.value))) continue;
     throw refuse(`${clause} is not a literal Int of 0 or more.`, "Send a number of rows.");
   }
   const views = new Map([...sources].flatMap(([path, { view }]) => (view === null ? [] : [[path, view] as const])));

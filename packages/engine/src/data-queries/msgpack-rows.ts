@@ -1,22 +1,16 @@
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 import type { EngineValue } from "@appdb/contract/types";
 import { kindOf } from "../kinds/kinds.ts";
-import { isMedia } from "../kinds/media.ts";
+import type { DescribeFile } from "../kinds/results/describe-file.ts";
+import type { PackField } from "../kinds/results/pack-forms.ts";
+import { PackSheet } from "../kinds/results/pack-sheet.ts";
 import { readInt32 } from "../sql/read-int32.ts";
-import { PackSheet } from "./pack-sheet.ts";
-import type { DescribeFile, RowsFormat } from "./rows-format.ts";
+import type { RowsFormat } from "./rows-format.ts";
 
 type Type = ResultColumn["type"];
-/** Writes the value of a field from PostgreSQL's text. */
-type PackField = (sheet: PackSheet, row: Buffer, start: number, end: number) => void;
 
 const FIELDS_BYTES = 2;
 const LENGTH_BYTES = 4;
-const LETTER_T = 0x74;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-/** Integers of so many characters are exact as numbers. */
-const EXACT_CHARACTERS = 15;
 
 /** Rows as msgpack, one message after the other. */
 export const MSGPACK_ROWS: RowsFormat = {
@@ -82,40 +76,12 @@ export function packMessage(message: object): Buffer {
 }
 
 function fieldPacker(type: Type, describe: DescribeFile): PackField {
-  switch (type.kind) {
-    case "int":
-      return packInt;
-    case "float":
-      return (sheet, row, start, end) => sheet.double(Number(row.toString("latin1", start, end)));
-    case "bool":
-      return (sheet, row, start) => sheet.bool(row[start] === LETTER_T);
-    case "string":
-    case "uuid":
-      return (sheet, row, start, end) => sheet.textOf(row, start, end);
-    default: {
-      const { fromSql } = kindOf(type);
-      const pack = valuePacker(type, describe);
-      return (sheet, row, start, end) => pack(sheet, fromSql(row.toString("utf8", start, end), type));
-    }
-  }
+  const { fromSql, pack } = kindOf(type);
+  if (pack.field !== null) return pack.field;
+  return (sheet, row, start, end) => pack.value(sheet, fromSql(row.toString("utf8", start, end), type), type, describe);
 }
 
-function packInt(sheet: PackSheet, row: Buffer, start: number, end: number): void {
-  if (end - start > EXACT_CHARACTERS) {
-    sheet.int(BigInt(row.toString("latin1", start, end)));
-    return;
-  }
-  const isNegative = row[start] === MINUS;
-  let value = 0;
-  for (let at = isNegative ? start + 1 : start; at < end; at++) value = value * 10 + ((row[at] as number) - ZERO);
-  sheet.int(isNegative ? -value : value);
-}
-
-/** Writes a value of the engine, which is not null. */
 function valuePacker(type: Type, describe: DescribeFile): (sheet: PackSheet, value: EngineValue) => void {
-  if (isMedia(type.kind)) return (sheet, value) => sheet.json(describe(String(value)));
-  if (type.kind === "float") return (sheet, value) => sheet.double(Number(value));
-  const { wire } = kindOf(type);
-  if (type.kind === "array" && wire !== null) return (sheet, value) => sheet.json(wire.to(value, type));
-  return (sheet, value) => sheet.json(value);
+  const { value: write } = kindOf(type).pack;
+  return (sheet, value) => write(sheet, value, type, describe);
 }

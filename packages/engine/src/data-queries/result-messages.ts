@@ -1,7 +1,8 @@
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 import { isMedia } from "../kinds/media.ts";
+import type { DescribeFile } from "../kinds/results/describe-file.ts";
 import type { QueryOutput } from "../query-plans/query-plan.ts";
-import type { DescribeFile, RowsFormat, RowsWriter } from "./rows-format.ts";
+import type { RowsFormat, RowsWriter } from "./rows-format.ts";
 
 interface ResultMessagesDeps {
   openFiles(): Promise<DescribeFile>;
@@ -26,13 +27,13 @@ export class ResultMessages {
     this.#input = input;
   }
 
-  /** The cursor of a statement, which sends the fields in the form that the format reads. */
-  cursorOf(statement: string, outputs: readonly QueryOutput[]): string {
+  /** The statement whose fields have the form that the format reads. */
+  sent(text: string, outputs: readonly QueryOutput[]): { readonly text: string; readonly is_binary: boolean } {
     const { sentType } = this.#input.format;
-    if (sentType === undefined || outputs.length === 0) return `no scroll cursor for ${statement}`;
+    if (sentType === undefined) return { text, is_binary: false };
     const names = outputs.map((_output, at) => `c${at}`);
-    const sent = outputs.map(({ type }, at) => `q.c${at}::${sentType(type)}`);
-    return `binary no scroll cursor for select ${sent.join(", ")} from (${statement}) as q(${names.join(", ")})`;
+    const fields = outputs.map(({ type }, at) => `q.c${at}::${sentType(type)}`);
+    return { text: `select ${fields.join(", ")} from (${text}) as q(${names.join(", ")})`, is_binary: true };
   }
 
   /** Begins the rows; those of an attempt before are dropped. */

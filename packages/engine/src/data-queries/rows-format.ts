@@ -1,10 +1,7 @@
-import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
+import type { DescribeFile } from "../kinds/results/describe-file.ts";
 import type { Statement } from "../ports.ts";
-
-/** What the client of a file's cell is given. */
-export type DescribeFile = (cell: string) => FileCell;
 
 /**
  * Writes a result as messages (contract, data-queries.ts). Rows are collected until `flush`. The statement's rows come

@@ -1,9 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Query } from "@appdb/contract/query";
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { UdfRunner } from "../ports.ts";
 import { QUERY_APP, QUERY_ROWS } from "../queries/testing/query-app.ts";
-import { type QueriedApplication, readResult } from "./testing/read-result.ts";
+import { ARROW_ROWS } from "./arrow-rows.ts";
+import { MSGPACK_ROWS } from "./msgpack-rows.ts";
+import { type QueriedApplication, readResult, runMessages } from "./testing/read-result.ts";
+import { unpack } from "./testing/unpack.ts";
 
 let app: TestApplication;
 let runner: UdfRunner;
@@ -57,4 +63,143 @@ test("the messages have the columns with their types, then the number of rows", 
     { name: "rank", type: { kind: "int" }, nullable: false },
   ]);
   expect(result.done).toEqual({ count: 2, has_more: false });
+});
+
+test("a column of another type, a missing one and a missing table are refused by name", async () => {
+  const query = queryNamed("inner");
+  const [sku, rank] = query.select;
+  if (sku?.expr.node !== "column" || rank === undefined) throw new Error("The query selects other values.");
+  const selecting = (expr: Partial<typeof sku.expr>): Query => ({
+    ...query,
+    select: [{ name: "sku", expr: { ...(sku.expr as typeof sku.expr), ...expr } }],
+  });
+  await expect(readResult(queried, selecting({ type: { kind: "int" } }))).rejects.toMatchObject({
+    code: "schema_changed",
+    message: "Column items.sku is String, and the query reads it as Int.",
+    meta: { table: "items", column: "sku" },
+  });
+  await expect(readResult(queried, selecting({ name: "skn" }))).rejects.toMatchObject({
+    code: "column_not_found",
+    hint: "Did you mean sku?",
+    meta: { table: "items", column: "skn" },
+  });
+  await expect(readResult(queried, selecting({ name: "_row" }))).rejects.toMatchObject({ code: "column_not_found" });
+  const from = { table: "reports/items", as: "items" };
+  await expect(readResult(queried, { ...query, from })).rejects.toMatchObject({
+    code: "table_not_found",
+    meta: { table: "reports/items" },
+  });
+});
+
+test("what only the server writes into a query, and parameters, are refused", async () => {
+  const query = queryNamed("inner");
+  const yes = { node: "literal", value: true, type: { kind: "bool" }, nullable: false } as const;
+  const parameter = { node: "parameter", name: "x", type: { kind: "bool" }, nullable: false } as const;
+  const wrong: Query[] = [
+    { ...query, from: { ...query.from, member: yes } },
+    { ...query, where: parameter },
+    { ...query, from: { table: "items", as: 'items" as x; --' } },
+    { ...query, limit: { ...yes, value: -1, type: { kind: "int" } } },
+    { ...query, joins: query.joins.map((join) => ({ ...join, as: query.from.as })) },
+  ];
+  for (const one of wrong) await expect(readResult(queried, one)).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("a query that the client leaves is cancelled, and one that works too long names its limit", async () => {
+  const numbers: Query = { ...queryNamed("every"), select: queryNamed("every").select.slice(0, 1) };
+  const join = { kind: "cross" as const, table: "items", on: null };
+  const joins = Array.from({ length: 12 }, (_, at) => ({ ...join, as: `i${at}` }));
+  const slow: Query = { ...numbers, joins };
+  await expect(readResult(queried, slow, { timeout_ms: 200 })).rejects.toMatchObject({
+    code: "query_timeout",
+    meta: { limit: "timeout_ms", value: 200 },
+  });
+  const limits = { ...DEFAULT_LIMITS, statement_timeout_ms: 150 };
+  const sorted: Query = { ...slow, distinct: true };
+  await expect(readResult(queried, sorted, { limits })).rejects.toMatchObject({
+    code: "query_timeout",
+    meta: { limit: "statement_timeout_ms", value: 150 },
+  });
+  const leaving = new AbortController();
+  setTimeout(() => leaving.abort(), 200);
+  await expect(readResult(queried, slow, { signal: leaving.signal })).rejects.toMatchObject({ code: "interrupted" });
+  const send = async () => {
+    throw new Error("left");
+  };
+  await expect(readResult(queried, { ...slow, joins: joins.slice(0, 6) }, { send })).rejects.toThrow("left");
+  const { rows } = await app.sql.query({
+    text: "select count(*) from pg_stat_activity where state = 'active' and query like '%cross join%' and pid <> pg_backend_pid()",
+  });
+  expect(rows).toEqual([["0"]]);
+});
+
+test("a client that takes no rows stops the statement, and later gets all of them", async () => {
+  const every = queryNamed("every");
+  const join = { kind: "cross" as const, table: "items", on: null };
+  const query: Query = {
+    ...every,
+    select: every.select.slice(0, 1),
+    joins: Array.from({ length: 6 }, (_, at) => ({ ...join, as: `i${at}` })),
+  };
+  let messages = 0;
+  let rows = 0;
+  const send = async (message: Uint8Array) => {
+    messages += 1;
+    if (messages === 3) await sleep(3_300);
+    rows += (JSON.parse(Buffer.from(message).toString()).rows ?? []).length;
+  };
+  await runMessages(queried, query, { send, limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 3_000 } });
+  expect(rows).toBe(6 ** 7);
+  expect(messages).toBeGreaterThan(4);
+});
+
+test("msgpack and Arrow have the values of NDJSON", async () => {
+  const query = queryNamed("every");
+  const { columns, rows } = await readResult(queried, query);
+  const packed = (await runMessages(queried, query, { format: MSGPACK_ROWS })).map((message) => unpack(message));
+  expect(packed[0]).toEqual({ columns });
+  const doc = columns.findIndex(({ name }) => name === "doc");
+  const asTexts = rows.map((row) =>
+    row.map((value, at) => (at === doc && value !== null ? JSON.stringify(value) : value)),
+  );
+  const unspaced = packed
+    .flatMap(({ rows: some = [] }) => some)
+    .map((row: unknown[]) =>
+      row.map((value, at) => (at === doc && typeof value === "string" ? JSON.stringify(JSON.parse(value)) : value)),
+    );
+  expect(unspaced).toEqual(asTexts);
+  const arrow = (await runMessages(queried, query, { format: ARROW_ROWS })).map((message) => unpack(message));
+  const stream = Buffer.concat(arrow.flatMap(({ arrow: bytes }) => (bytes === undefined ? [] : [bytes])));
+  expect(stream.subarray(0, 4)).toEqual(Buffer.from([255, 255, 255, 255]));
+  expect(stream.subarray(-8)).toEqual(Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]));
+  expect(arrow.at(-1)).toEqual({ done: { count: rows.length, has_more: false } });
+});
+
+test("functions of the application run in workers, and those that a request lacks are refused by name", async () => {
+  const query = queryNamed("groups_python");
+  const { rows } = await readResult(queried, query);
+  expect(rows).toEqual((await readResult(queried, queryNamed("groups"))).rows);
+  const code = async (_bound: unknown, called: readonly string[]) => {
+    throw new Error(`lacks ${called.join(", ")}`);
+  };
+  await expect(readResult(queried, query, { code })).rejects.toThrow("lacks app:same, app:same_int");
+  const few = { ...DEFAULT_LIMITS, rows_in_flight: 3 };
+  await expect(readResult(queried, query, { limits: few })).rejects.toMatchObject({
+    code: "result_too_large",
+    meta: { limit: "rows_in_flight" },
+  });
+});
+
+test("a table that changes between its catalog and the statement is read by its new definition", async () => {
+  let loads = 0;
+  const loadOld = async () => {
+    const catalog = await loadCatalog(app.sql);
+    loads += 1;
+    if (loads > 1) return catalog;
+    const tables = catalog.tables.map((table) => ({ ...table, version: table.version - 1 }));
+    return { ...catalog, version: catalog.version - 1, tables };
+  };
+  const { rows } = await readResult(queried, queryNamed("every"), { loadCatalog: loadOld });
+  expect(rows).toHaveLength(QUERY_ROWS.length);
+  expect(loads).toBe(2);
 });

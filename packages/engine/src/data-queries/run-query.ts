@@ -4,6 +4,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import { type BoundQuery, bindQuery, expressionsOf } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { visit } from "../expressions/tree.ts";
+import type { DescribeFile } from "../kinds/results/describe-file.ts";
 import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import { QueryRunner } from "../queries/query-runner.ts";
 import { boundOf } from "../queries/row-bounds.ts";
@@ -12,11 +13,11 @@ import { planQuery } from "../query-plans/plan-query.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 import type { PlannedStatement, QueryPlan } from "../query-plans/query-plan.ts";
 import { explainQueryRefusal } from "../query-plans/query-refusals.ts";
-import type { QueryLimits, RowsInFlight } from "../sql/query-limits.ts";
+import { type QueryLimits, type RowsInFlight, timedOut } from "../sql/query-limits.ts";
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import { bindRequest, REQUEST_QUERY, type RequestQuery } from "./bind-request.ts";
 import { ResultMessages } from "./result-messages.ts";
-import type { DescribeFile, RowsFormat } from "./rows-format.ts";
+import type { RowsFormat } from "./rows-format.ts";
 import { WorkClock } from "./work-clock.ts";
 
 /** The functions that a query may call, and their workers. */
@@ -48,22 +49,26 @@ export interface DataQueryInput {
   send(message: Uint8Array): Promise<void>;
 }
 
+/** Results of one database that clients read at a time. Each keeps a connection until its end. */
+export const MAX_READS = 8;
 /** How often a query restarts because a table changed. */
 const MAX_ATTEMPTS = 8;
-/** The first rows of a cursor. Later fetches have the size of a message, by the rows before. */
-const FIRST_ROWS = 64;
-const MAX_ROWS = 2_000;
-const MESSAGE_BYTES = 256 * 1024;
+/** Bytes of the first message, which shows a caller that rows arrive, and of the others. */
+const FIRST_BYTES = 16 * 1024;
+const MESSAGE_BYTES = 512 * 1024;
+/** PostgreSQL would count the time of a slow client; `WorkClock` bounds the statement instead. */
+const ONLY_READS = "set transaction read only; set local statement_timeout = 0";
 const NO_ARGUMENTS: QueryArguments = new Map();
 
 /**
- * Runs a query of a request, and sends its rows as they are read. One SQL statement is read by a cursor, in constant
- * memory. A result that needs Python has the limits of named queries.
+ * Runs a query of a request, and sends its rows as they arrive. One SQL statement is read in constant memory: nothing more
+ * is read from PostgreSQL while the client does not take what was sent. A result that needs Python has the limits of named queries.
  * @throws errors of `bindRequest`; function_missing, schema_changed, query_timeout, result_too_large, function_failed and
  * related codes, database_unavailable, overloaded
  */
 export async function runDataQuery(deps: DataQueryDeps, input: DataQueryInput): Promise<void> {
-  const clock = new WorkClock(input.timeout_ms ?? Number.POSITIVE_INFINITY, input.signal);
+  const { statement_timeout_ms: pieceMs } = deps.limits;
+  const clock = new WorkClock({ total_ms: input.timeout_ms, piece_ms: pieceMs }, input.signal);
   const result = new ResultMessages(deps, input);
   let changed: { readonly version: number; readonly error: unknown } | undefined;
   try {
@@ -84,7 +89,8 @@ export async function runDataQuery(deps: DataQueryDeps, input: DataQueryInput): 
       hint: "Send the request again when the update is done.",
     });
   } catch (error) {
-    throw clock.is_over ? outOfTime(input.timeout_ms ?? 0, error) : error;
+    if (clock.ended === "total_ms") throw outOfTime(input.timeout_ms ?? 0, error);
+    throw clock.ended === "piece_ms" ? timedOut(REQUEST_QUERY, deps.limits, error) : error;
   }
 }
 
@@ -117,7 +123,7 @@ async function readOnce(
   };
   if (!isStreamed(plan, limits)) return await byRunner(udf);
   try {
-    return await readByCursor({ sql, plan, udf, clock, result });
+    return await readStream({ sql, plan, udf, clock, result });
   } catch (error) {
     if (result.is_started) throw explain(error);
     if (isShapeRefusal(error)) return false;
@@ -134,7 +140,7 @@ function isStreamed({ bound, final, materials }: QueryPlan, limits: QueryLimits)
   return final.exact === null || (boundOf(bound.query.limit, NO_ARGUMENTS) ?? 0) > limits.result_rows;
 }
 
-interface CursorRead {
+interface StreamRead {
   readonly sql: SqlPool;
   readonly plan: QueryPlan;
   readonly udf: () => UdfRunner;
@@ -143,30 +149,39 @@ interface CursorRead {
 }
 
 /** Reads the rows in a transaction that can only read. False when a table version has changed. */
-async function readByCursor({ sql, plan, udf, clock, result }: CursorRead): Promise<boolean> {
+async function readStream({ sql, plan, udf, clock, result }: StreamRead): Promise<boolean> {
   const { bound, final, vectors } = plan;
   const { signal } = clock;
   const versions = new Map(bound.tables.map(({ table }) => [table.id, table.version]));
   const asking = { query: REQUEST_QUERY, args: NO_ARGUMENTS, udf, signal, isCurrent: () => isCurrent(sql, versions) };
-  const args = await clock.measure(() => askVectors(vectors, asking));
+  const args = await clock.measurePython(() => askVectors(vectors, asking));
   if (args === undefined) return false;
   const { placeholders, text } = final.exact ?? final.statement;
   const writer = await result.begin(final.outputs);
+  let failed: { readonly error: unknown } | undefined;
+  const pause = (): Promise<void> | undefined => {
+    if (clock.is_paused || failed !== undefined) return undefined;
+    if (writer.bytes < (result.is_started ? MESSAGE_BYTES : FIRST_BYTES)) return undefined;
+    return clock.pause(result.flush()).catch((error: unknown) => {
+      failed = { error };
+      clock.stop();
+    });
+  };
+  const takeRow: typeof writer.take_row = (bytes, start, end) => {
+    result.count += 1;
+    writer.take_row(bytes, start, end);
+  };
   return await sql.transaction(async (connection) => {
-    const declare = `declare rows ${result.cursorOf(text, final.outputs)}`;
     const values = placeholders.map((placeholder) => boundValue(placeholder, versions, args));
-    await clock.measure(() => connection.query({ text: declare, values, signal }));
-    for (let size = FIRST_ROWS; ; ) {
-      const fetch = { text: `fetch ${size} from rows`, take_row: writer.take_row, signal };
-      const { row_count: count } = await clock.measure(() => connection.query(fetch));
-      if (count === 0 && result.count === 0 && !(await isCurrent(connection, versions))) return false;
-      const perRow = writer.bytes / Math.max(count, 1);
-      result.count += count;
-      await result.flush();
-      if (count < size) return true;
-      size = Math.max(1, Math.min(MAX_ROWS, size * 4, Math.floor(MESSAGE_BYTES / Math.max(perRow, 1))));
-    }
-  }, "set transaction read only");
+    const statement = { ...result.sent(text, final.outputs), values, take_row: takeRow, pause, signal };
+    await clock
+      .measure(() => connection.query(statement))
+      .catch((error: unknown) => {
+        throw failed === undefined ? error : failed.error;
+      });
+    if (failed !== undefined) throw failed.error;
+    return result.count > 0 || (await isCurrent(connection, versions));
+  }, ONLY_READS);
 }
 
 function boundValue(
@@ -183,7 +198,7 @@ function boundValue(
 async function readWhole(runner: QueryRunner, clock: WorkClock, result: ResultMessages): Promise<void> {
   const rows: (readonly EngineValue[])[] = [];
   const options = { signal: clock.signal, take_values: (values: readonly EngineValue[]) => rows.push(values) };
-  await clock.measure(() => runner.run(NO_ARGUMENTS, options));
+  await clock.measurePython(() => runner.run(NO_ARGUMENTS, options));
   const writer = await result.begin(runner.plan.final.outputs);
   for (const row of rows) {
     writer.takeValues(row);

@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { kindOf } from "../kinds/kinds.ts";
+import { FLOAT_TYPE, INT_TYPE, kindOf } from "../kinds/kinds.ts";
 
 /** Comparisons and logic, whose SQL gives a value for any row. */
 const CONDITIONS: ReadonlySet<string> = new Set([
@@ -23,9 +23,23 @@ export function isComparison(expr: Expr): boolean {
   return consistsOf(expr, comparesOrdered);
 }
 
-/** Whether a call compares values of one kind, or combines conditions. */
+/** Whether a call compares values of one kind, or combines conditions. A constant Int that a Float represents exactly is
+ *  like a Float. */
 export function comparesOneKind({ fn, args }: Call): boolean {
-  return CONDITIONS.has(fn) && new Set(args.map(({ type }) => type.kind)).size <= 1;
+  if (!CONDITIONS.has(fn)) return false;
+  const kinds = new Set(args.map(({ type }) => type.kind));
+  if (kinds.size <= 1) return true;
+  return args.every((arg) => arg.type.kind === FLOAT_TYPE.kind || isExactInt(arg));
+}
+
+/** Whether an expression is a constant Int that a Float represents exactly. */
+export function isExactInt(expr: Expr): boolean {
+  return (
+    expr.node === "literal" &&
+    expr.type.kind === INT_TYPE.kind &&
+    typeof expr.value === "string" &&
+    Number.isSafeInteger(Number(expr.value))
+  );
 }
 
 /** The same of a kind with an order: SQL reads no parts of its values. */

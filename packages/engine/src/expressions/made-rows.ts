@@ -175,6 +175,23 @@ export function withoutOwn(expr: Extract<Expr, { node: "call" }>): Expr {
   return expr.fn === "op.rows" ? { ...expr, args: expr.args.slice(0, 3) } : expr;
 }
 
+/** The previous expression of a column without those columns of made rows that it has no more: the others stay as they are. */
+export function withoutLost(before: Expr, now: Expr): Expr {
+  if (before.node !== "call" || now.node !== "call" || before.fn !== now.fn) return before;
+  if (before.fn === "op.when") {
+    const [member, value] = before.args;
+    const next = now.args[1];
+    if (member === undefined || value === undefined || next === undefined) return before;
+    return { ...before, args: [member, withoutLost(value, next)] };
+  }
+  const made = madeRowsIn(now);
+  if (before.fn !== "op.rows" || made === undefined) return before;
+  const names = new Set(made.computed.map(({ name }) => name));
+  const left = (part: Expr): Expr =>
+    part.node === "dict" ? { ...part, entries: part.entries.filter(({ key }) => names.has(key)) } : part;
+  return { ...before, args: before.args.map(left) };
+}
+
 /** Marks the columns in `names` as columns of the made rows. */
 export function asMade(expr: Expr, names: ReadonlySet<string>, depth = 0): Expr {
   const read = mapLevels(expr, depth, (part, at) => asMade(part, names, at));

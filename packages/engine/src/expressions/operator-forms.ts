@@ -2,7 +2,7 @@ import { TYPE_KINDS, type TypeKind } from "@appdb/contract/types";
 import type { Kind } from "../kinds/kind.ts";
 import { INT_TYPE, KINDS } from "../kinds/kinds.ts";
 import { raiseWhere } from "../sql/raise-where.ts";
-import { isComparison } from "./comparisons.ts";
+import { isComparison, isExactInt } from "./comparisons.ts";
 import { type Argument, type Forms, type SqlTemplate, smallInt } from "./form.ts";
 import { JSON_COMPARISONS, jsonEquals } from "./json-forms.ts";
 
@@ -41,7 +41,7 @@ const mixedComparison =
     const isIntFirst = a?.expr.type.kind === INT_TYPE.kind;
     const int = (isIntFirst ? a : b) as Argument;
     const comparison = `(${a?.sql}::float8 ${sign} ${b?.sql}::float8)`;
-    if (smallInt(int) !== undefined) return comparison;
+    if (isExactInt(int.expr)) return comparison;
     return raiseWhere(isInexact(int.sql), int.sql, "bool", comparison);
   };
 

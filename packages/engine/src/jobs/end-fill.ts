@@ -48,13 +48,15 @@ export async function finishFill(
     // Rolls back what was put in place.
     if (!(await endJob(connection, job, deps.owner, null))) throw new JobLost("the job was cancelled or taken over");
     await dropUndoLog(connection, job);
-    const isOfAllRows = job.kind !== "close_pending" && !job.errors_only;
+    // Of a new column or shadow, a job of pending cells has completed some rows; the job that fills it follows.
+    const isFill = job.kind !== "close_pending";
+    const isOfAllRows = isFill && !job.errors_only;
     const ids = [...job.column_ids, ...(placed?.computed ?? [])];
     const made = isOfAllRows ? await columnsOfMadeRows(connection, ids) : [];
     const ready = await connection.query({
       text: `update appdb.columns set state = 'ready', stale = stale and not $2
-        where id = any($1::bigint[]) and (state = 'filling' or (stale and $2))`,
-      values: [[...ids, ...made], isOfAllRows],
+        where id = any($1::bigint[]) and ((state = 'filling' and $3) or (stale and $2))`,
+      values: [[...ids, ...made], isOfAllRows, isFill],
     });
     if (isOfAllRows) await rememberCode(connection, ({ id }) => ids.includes(id) || made.includes(id));
     await forgetMended(connection, job.table_id);

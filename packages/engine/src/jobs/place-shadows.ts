@@ -34,6 +34,8 @@ export async function placeShadows(
   job: Job,
   options: FillOptions = {},
 ): Promise<Placed | undefined> {
+  // It has only completed the shadows of some rows, for the job that fills them.
+  if (job.kind === "close_pending") return undefined;
   const catalog = await loadCatalog(sql);
   const table = catalog.tables.find(({ id }) => id === job.table_id);
   const fill = planFill(catalog, job, options);

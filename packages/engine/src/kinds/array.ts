@@ -5,6 +5,8 @@ import { AGGREGATES, COLLATION, escapeCopy, orNull, PLAIN_IN_URL, quoteElement, 
 import { DTYPES, dtypeOf } from "./dtypes.ts";
 import type { Json, JsonObject, Kind, Value } from "./kind.ts";
 import { parseArray } from "./parse-array.ts";
+import { ARRAYS } from "./results/arrow-columns.ts";
+import { PACKED_ARRAYS } from "./results/pack-forms.ts";
 import { KEPT } from "./type-change.ts";
 
 /** A longer array would not be a readable example. */
@@ -68,6 +70,8 @@ export const array: Kind = {
   wire: { to: arrayToWire, from: arrayFromWire },
   packed: null,
   isLong: true,
+  arrow: ARRAYS,
+  pack: PACKED_ARRAYS,
 
   schema: schemaOf,
   nullable: orNull,

@@ -3,6 +3,8 @@ import { typeMismatch } from "../values/describe-value.ts";
 import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, orNull, PLAIN_IN_URL, same, storedAs, typedLiteral } from "./common.ts";
 import type { Kind, Value } from "./kind.ts";
+import { BYTES } from "./results/arrow-columns.ts";
+import { PACKED_AS_JSON } from "./results/pack-forms.ts";
 
 /** Bytes; base64 in JSON. */
 export const binary: Kind = {
@@ -47,6 +49,8 @@ export const binary: Kind = {
 
   ...AS_IS_ON_WIRE,
   isLong: true,
+  arrow: BYTES,
+  pack: PACKED_AS_JSON,
 
   schema: () => ({ type: "string", contentEncoding: "base64" }),
   nullable: orNull,

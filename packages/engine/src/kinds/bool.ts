@@ -12,6 +12,8 @@ import {
   toJsonSql,
 } from "./common.ts";
 import type { Kind, Value } from "./kind.ts";
+import { BOOLS } from "./results/arrow-columns.ts";
+import { PACKED_BOOLS } from "./results/pack-forms.ts";
 
 const TRUE = Buffer.from("true");
 const FALSE = Buffer.from("false");
@@ -65,6 +67,8 @@ export const bool: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  arrow: BOOLS,
+  pack: PACKED_BOOLS,
 
   schema: () => ({ type: "boolean" }),
   nullable: orNull,

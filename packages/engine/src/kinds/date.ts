@@ -17,6 +17,8 @@ import {
   typedLiteral,
 } from "./common.ts";
 import type { Kind } from "./kind.ts";
+import { DATES } from "./results/arrow-columns.ts";
+import { PACKED_AS_JSON } from "./results/pack-forms.ts";
 
 /** Calendar days: `YYYY-MM-DD`. */
 export const date: Kind = {
@@ -57,6 +59,8 @@ export const date: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  arrow: DATES,
+  pack: PACKED_AS_JSON,
 
   schema: () => ({ type: "string", format: "date" }),
   nullable: orNull,

@@ -6,6 +6,8 @@ import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, ORDERED, OWN_LITERAL, orNull, PLAIN_IN_URL, PLAIN_NULL, SHORT, same, storedAs } from "./common.ts";
 import type { JsonSheet } from "./json-sheet.ts";
 import type { FieldWriter, Kind, Literal, Value } from "./kind.ts";
+import { FLOATS } from "./results/arrow-columns.ts";
+import { PACKED_FLOATS } from "./results/pack-forms.ts";
 import { VALUE } from "./type-change.ts";
 
 const INT_BOUND = "9223372036854775808";
@@ -71,6 +73,8 @@ export const float: Kind = {
   ...SHORT,
   wire: null,
   packed: "double",
+  arrow: FLOATS,
+  pack: PACKED_FLOATS,
 
   schema: () => ({ type: "number", format: "double" }),
   nullable: orNull,

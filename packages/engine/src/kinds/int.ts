@@ -16,6 +16,8 @@ import {
   typedLiteral,
 } from "./common.ts";
 import type { Kind, RawText } from "./kind.ts";
+import { INTS } from "./results/arrow-columns.ts";
+import { PACKED_INTS } from "./results/pack-forms.ts";
 import { VALUE } from "./type-change.ts";
 
 /** Integers up to this value have an exact float. */
@@ -78,6 +80,8 @@ export const int: Kind = {
   ...SHORT,
   wire: null,
   packed: "integer",
+  arrow: INTS,
+  pack: PACKED_INTS,
 
   schema: () => ({ type: "integer", format: "int64" }),
   nullable: orNull,

@@ -6,6 +6,8 @@ import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, quoteElement, same, storedAs, ty
 import { parseFloat64 } from "./float.ts";
 import { exampleOfSchema } from "./json-example.ts";
 import type { Json, Kind, SqlForm } from "./kind.ts";
+import { TEXTS } from "./results/arrow-columns.ts";
+import { PACKED_AS_JSON } from "./results/pack-forms.ts";
 import { hashOfText } from "./string.ts";
 import { KEPT } from "./type-change.ts";
 
@@ -64,6 +66,8 @@ export const json: Kind = {
 
   ...AS_IS_ON_WIRE,
   isLong: true,
+  arrow: TEXTS,
+  pack: PACKED_AS_JSON,
 
   // Any value except null.
   schema: () => ({ type: ["object", "array", "string", "number", "boolean"], items: {} }),

@@ -2,6 +2,8 @@ import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
 import type { WireValue } from "@appdb/contract/worker-protocol";
 import type { ValueError } from "../values/value-error.ts";
 import type { JsonSheet } from "./json-sheet.ts";
+import type { ArrowForm } from "./results/arrow-columns.ts";
+import type { PackForm } from "./results/pack-forms.ts";
 import type { TypeChange } from "./type-change.ts";
 
 /** Returns the source text of the value being parsed. JSON.parse loses digits and key order. */
@@ -142,6 +144,13 @@ export interface Kind {
   readonly packed: "integer" | "double" | null;
   /** Whether values may be long, so that their lengths limit a frame. */
   readonly isLong: boolean;
+
+  // Results of queries that programs read
+
+  /** How they travel in Arrow's format. */
+  readonly arrow: ArrowForm;
+  /** How they travel in msgpack. */
+  readonly pack: PackForm;
 
   // Descriptions
 

@@ -18,6 +18,8 @@ import {
   typedLiteral,
 } from "./common.ts";
 import type { Kind, Value } from "./kind.ts";
+import { ADDRESSES } from "./results/arrow-columns.ts";
+import { PACKED_FILES } from "./results/pack-forms.ts";
 import { hashOfText } from "./string.ts";
 import { KEPT, type TypeChange } from "./type-change.ts";
 
@@ -84,6 +86,8 @@ function mediaKind(kind: MediaKind): Kind {
     wire: null,
     packed: null,
     isLong: false,
+    arrow: ADDRESSES,
+    pack: PACKED_FILES,
 
     schema: () => ({ type: "string", format: "uri", contentMediaType: CONTENT[kind] }),
     nullable: orNull,

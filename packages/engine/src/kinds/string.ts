@@ -20,6 +20,8 @@ import {
 } from "./common.ts";
 import { type JsonSheet, QUOTE } from "./json-sheet.ts";
 import type { FieldWriter, Kind, Value } from "./kind.ts";
+import { TEXTS } from "./results/arrow-columns.ts";
+import { PACKED_TEXTS } from "./results/pack-forms.ts";
 
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
@@ -78,6 +80,8 @@ export const string: Kind = {
 
   ...AS_IS_ON_WIRE,
   isLong: true,
+  arrow: TEXTS,
+  pack: PACKED_TEXTS,
 
   schema: () => ({ type: "string" }),
   nullable: orNull,

@@ -18,6 +18,8 @@ import {
 } from "./common.ts";
 import { type JsonSheet, QUOTE } from "./json-sheet.ts";
 import type { FieldWriter, Kind } from "./kind.ts";
+import { TIMESTAMPS } from "./results/arrow-columns.ts";
+import { PACKED_AS_JSON } from "./results/pack-forms.ts";
 
 const UTC_SUFFIX = /\+00$/;
 const ZEROS = "000000";
@@ -68,6 +70,8 @@ export const timestamp: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  arrow: TIMESTAMPS,
+  pack: PACKED_AS_JSON,
 
   schema: () => ({ type: "string", format: "date-time" }),
   nullable: orNull,

@@ -17,6 +17,8 @@ import {
   typedLiteral,
 } from "./common.ts";
 import type { Kind } from "./kind.ts";
+import { TEXTS } from "./results/arrow-columns.ts";
+import { PACKED_TEXTS } from "./results/pack-forms.ts";
 
 const HYPHENED = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const DIGITS = /^[0-9a-f]{32}$/i;
@@ -60,6 +62,8 @@ export const uuid: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  arrow: TEXTS,
+  pack: PACKED_TEXTS,
 
   schema: () => ({ type: "string", format: "uuid" }),
   nullable: orNull,

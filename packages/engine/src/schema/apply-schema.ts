@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AppError, appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
@@ -17,9 +18,10 @@ import {
 import { isSameExpr } from "../catalog/compare.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
-import { shadowsOf } from "../catalog/shadow-columns.ts";
+import { renameInExpr } from "../catalog/rename-catalog.ts";
+import { overColumns, settled, shadowNames, shadowsOf } from "../catalog/shadow-columns.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
-import { madeRowsIn } from "../expressions/made-rows.ts";
+import { madeRowsIn, withoutLost } from "../expressions/made-rows.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
 import { SqlError } from "../ports.ts";
@@ -31,6 +33,7 @@ import { rememberViews, storeViews } from "../views/view-store.ts";
 import { applyOperations } from "./apply-operations.ts";
 import { describeChangesSince, rememberChanges } from "./changes.ts";
 import { inspectAhead, planInspected, tablesToCheck } from "./inspect-plan.ts";
+import { withKeptCopies } from "./kept-copies.ts";
 import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 import type { ViewOperation } from "./plan-views.ts";
 
@@ -129,7 +132,8 @@ export async function applyOnce(
   const done = await applyOperations(sql, folder, operations, input.runtime_id);
   await storeViews(sql, folder, views.map(storedView));
   await rememberRowsOf(sql, folder, manifest.tables);
-  await refreshMakers(sql, folder, manifest.tables);
+  const copied = withKeptCopies(input.manifest, { catalog: settled(catalog), target: input.target });
+  const refreshed = await refreshMakers(sql, folder, copied.tables);
   await installTriggers(sql, folder, operations);
   if (input.on_error === "ignore") await ignoreErrorsOfJobs(sql, done.jobs);
   await rememberRenames(sql, folder, manifest.tables);
@@ -137,7 +141,7 @@ export async function applyOnce(
   await rememberViews(sql, folder, manifest.views, input.project);
   const isNew = (column: CatalogColumn) => column.computed !== null && column.code == null && column.state === "ready";
   await rememberCode(sql, (column, table) => table.has_rows === false || isNew(column));
-  const after = await bumpCatalog(sql, done.table_ids);
+  const after = await bumpCatalog(sql, [...new Set([...done.table_ids, ...refreshed])]);
   await rememberChanges(sql, after, plan, input.made_by === undefined ? input.manifest.app_file : input.made_by);
   return { plan: planAfter(plan, after), jobs: done.jobs };
 }
@@ -145,21 +149,33 @@ export async function applyOnce(
 /**
  * Stores the declared expressions of columns that make rows of iterator views, if only columns of these rows changed,
  * which are filled in the views' tables. Other changes are recomputed, and their expressions stored with the values.
+ * Returns the ids of their tables: rows that services of the previous file make are pending from now on.
  */
-async function refreshMakers(sql: SqlConnection, folder: string, tables: readonly ManifestTable[]): Promise<void> {
+async function refreshMakers(
+  sql: SqlConnection,
+  folder: string,
+  tables: readonly ManifestTable[],
+): Promise<readonly number[]> {
+  const refreshed: number[] = [];
   const stored = (await loadCatalog(sql)).tables.filter((table) => table.folder === folder);
   for (const { columns, name } of tables) {
     const table = stored.find((one) => one.name === name);
     if (table === undefined) continue;
-    const shadowed = new Set(shadowsOf(table).map(({ column }) => column.id));
+    const shadows = shadowsOf(table);
+    const names = shadowNames(table, new Set(shadows.map(({ column }) => column.name)));
     for (const { computed, name: columnName } of columns) {
       if (computed === null || madeRowsIn(computed.expr) === undefined) continue;
       const column = table.columns.find((one) => one.name === columnName);
-      if (column?.computed == null || shadowed.has(column.id)) continue;
-      if (!isSameExpr(column.computed.expr, computed.expr)) continue;
-      await storeExpression(sql, column, computed.expr);
+      if (column?.computed == null) continue;
+      const isSame = (before: Expr): boolean => isSameExpr(withoutLost(before, computed.expr), computed.expr);
+      const isOther = isSame(column.computed.expr) && (await storeExpression(sql, column, computed.expr));
+      if (isOther) refreshed.push(table.id);
+      const shadow = shadows.find((one) => one.column === column)?.shadow;
+      if (shadow?.computed == null || !isSame(overColumns(shadow.computed.expr, shadows))) continue;
+      await storeExpression(sql, shadow, renameInExpr(computed.expr, names));
     }
   }
+  return refreshed;
 }
 
 /**

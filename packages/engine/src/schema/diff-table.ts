@@ -11,6 +11,7 @@ import {
   type SchemaOperation,
   type TableAttribute,
 } from "../catalog/operations.ts";
+import { withoutLost } from "../expressions/made-rows.ts";
 import { hasSameStorage, NULL_CHECK, planTypeChange } from "./type-change.ts";
 
 /** Columns whose definition stays. */
@@ -169,7 +170,7 @@ function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly Colu
   const isOther =
     before !== null &&
     after !== null &&
-    (!isSameExpr(before.expr, after.expr) || changedQueries(before, after).length > 0);
+    (!isSameExpr(withoutLost(before.expr, after.expr), after.expr) || changedQueries(before, after).length > 0);
   const changes: readonly [ColumnChange, boolean][] = [
     ["type", !isSameType(column.type, to.type)],
     ["media_validation", column.type.validation !== to.type.validation],

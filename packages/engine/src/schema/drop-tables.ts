@@ -7,7 +7,8 @@ import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { dropRowTriggers } from "../views/row-triggers.ts";
 import { deleteView } from "../views/view-store.ts";
-import { otherProject, type SchemaPlanInput } from "./plan-schema.ts";
+import type { SchemaPlanInput } from "./plan-schema.ts";
+import { otherProject } from "./plan-views.ts";
 
 /** Tables and views of a folder to drop. Views are in an order in which each comes before what it is over. */
 export interface Dropped {

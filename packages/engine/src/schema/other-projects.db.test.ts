@@ -1,4 +1,5 @@
-import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import type { ManifestTable } from "@appdb/contract/manifest";
+import { aColumn, aManifest, aTable, call, col, lit } from "@appdb/testkit/manifest-builder";
 import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
@@ -83,4 +84,38 @@ test("an update without the check takes the table over", async () => {
 test("an update takes over a table that needs no change", async () => {
   await tested.apply(narrow, { project: "/desk", runtime_id: "r3" });
   expect(await tested.rows("select project, runtime_id from appdb.tables")).toEqual([["/desk", "r3"]]);
+});
+
+test("a view of another project is named with its owner, and stays as it is", async () => {
+  await using lib = await openTestCatalog();
+  const tables = ["docs", "others"].map((name) => aTable(name, [aColumn("n", "int")]));
+  const view = (name: string, base: string, least: string) => {
+    const expr = call("op.gt", "bool", col("n", "int"), lit(least, "int"));
+    return aTable(name, [], { primary_key: [], view: { base, filter: { text: "n > 1", expr }, columns: null } });
+  };
+  await lib.apply(aManifest({ tables: [...tables, view("few", "docs", "1")] }), { project: "/lib" });
+  const refused = async (...models: ManifestTable[]) => {
+    const manifest = aManifest({ tables: models });
+    return lib.apply(manifest, { project: "/triage", isOtherProject, allow_destructive: true }).catch((error) => error);
+  };
+  const step = "Give the model another name=, or use a database of your own: cli schema update app.py <name>";
+  const own = `It belongs to the project /lib. ${step}`;
+  for (const [models, what] of [
+    [[aTable("few", [aColumn("n", "int")])], "'few' is a filtered view and cannot become a table. "],
+    [[aTable("others", [aColumn("n", "int")]), view("few", "others", "1")], "it is a view of 'docs'. "],
+    [[aTable("mine", [aColumn("n", "int")]), view("docs", "mine", "1")], "a table of the name 'docs' exists. "],
+  ] as const) {
+    expect(await refused(...models)).toMatchObject({
+      code: "schema_unsupported",
+      message: expect.stringContaining(`${what}${own}`),
+      hint: expect.stringContaining("Use a database of your own"),
+    });
+  }
+  expect(await refused(...tables, view("few", "docs", "2"))).toMatchObject({
+    code: "other_project",
+    message: expect.stringContaining("main/few belongs to the project /lib"),
+  });
+  expect((await loadCatalog(lib.sql)).views).toMatchObject([
+    { name: "few", definition: { member: { args: [{}, { value: "1" }] } } },
+  ]);
 });

@@ -7,7 +7,7 @@ import { nameHidden, shownColumn } from "../catalog/hidden-columns.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
-import { settled, shadowsOf } from "../catalog/shadow-columns.ts";
+import { busyTables, settled } from "../catalog/shadow-columns.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import type { LoweredManifest } from "../views/lower-views.ts";
@@ -15,10 +15,21 @@ import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { withKeptCopies } from "./kept-copies.ts";
-import { isNameOfView, otherName, planViews, resolutionOf, type ViewOperation } from "./plan-views.ts";
+import {
+  isNameOfView,
+  opsOfView,
+  otherName,
+  otherProject,
+  planViews,
+  resolutionOf,
+  tableLine,
+  type ViewOperation,
+} from "./plan-views.ts";
 import { adviseOnRenames } from "./rename-advice.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 import { columnsOfUndeclared, describeOfView, isFormOf, ownerOf, ownersOf, withReaders } from "./view-columns.ts";
+import { type ChangedTable, followingViews } from "./view-reasons.ts";
+import { withOpenRenames } from "./view-renames.ts";
 
 export interface SchemaPlanInput {
   readonly manifest: Manifest;
@@ -45,32 +56,47 @@ export interface PlannedSchema {
 export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
   const catalog = settled(declared.catalog);
-  const manifest = withKeptCopies(declared.manifest, { catalog, target: declared.target });
+  const folder = folderSchema(declared.target);
+  const copied = withKeptCopies(declared.manifest, { catalog, target: declared.target });
+  const manifest = withOpenRenames(copied, { manifest: declared.manifest, catalog, folder });
   const input: LoweredInput = { ...declared, manifest, catalog };
-  const folder = folderSchema(input.target);
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;
   const digests = codeDigests(input.manifest);
   const recompute = input.recompute ?? false;
   const matches = matchNames(existing, withQueries(manifest).tables);
-  const busy = new Set(declared.catalog.tables.flatMap((table) => (shadowsOf(table).length > 0 ? [table.id] : [])));
+  const busy = busyTables(declared.catalog.tables);
   const planned = matches.map((match) => {
     const plannedTable = planTable(input, match, { facts, digests, recompute });
     return busy.has(match.stored?.id ?? 0) ? untilPlaced(plannedTable) : plannedTable;
   });
   const matched = new Set(matches.map((match) => match.stored));
   const ofColumns = columnsOfViews(planned);
+  const following = followingViews(
+    planned.flatMap(({ changed }) => changed ?? []),
+    manifest,
+  );
   const ofViews = planViews(
     manifest,
-    { catalog, folder, target: input.target, app_file: input.manifest.app_file },
+    {
+      catalog,
+      folder,
+      target: input.target,
+      app_file: input.manifest.app_file,
+      isOtherProject: declared.isOtherProject,
+    },
     {
       columns: ofColumns,
+      following,
       renames: renamesIn(planned.flatMap(({ operations }) => operations)),
     },
   );
   const undeclared = existing.flatMap((table) => (matched.has(table) ? [] : [table.name]));
   const tables = [
-    ...planned.map(({ plan }) => withColumns(plan, ofColumns.get(plan.path.slice(input.target.length + 1)) ?? [])),
+    ...planned.map(({ plan }) => {
+      const name = plan.path.slice(input.target.length + 1);
+      return withColumns(plan, opsOfView(name, plan.ops, { columns: ofColumns, following }));
+    }),
     ...ofViews.plans,
   ];
   // One of another kind has a line that says why it stays.
@@ -101,27 +127,16 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
 }
 
 /** A table whose shadows a job computes. Its other columns could change what the shadows are made of. */
-function untilPlaced(planned: ReturnType<typeof planTable>): ReturnType<typeof planTable> {
+function untilPlaced(planned: PlannedTable): PlannedTable {
   if (planned.operations.length === 0) return planned;
-  const { plan } = planned;
+  const { plan, stale } = planned;
   const name = plan.path.slice(plan.path.lastIndexOf("/") + 1);
-  const op: PlanOp = {
+  const op = tableLine(
     name,
-    op: "alter",
-    severity: "unsupported",
-    description: `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
-    requires_restart: false,
-    status: null,
-    target: "table",
-    details: {},
-    destructive: false,
-  };
-  return {
-    plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false },
-    operations: [],
-    ofViews: [],
-    stale: planned.stale,
-  };
+    "unsupported",
+    `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
+  );
+  return { ...NOTHING, plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false }, stale };
 }
 
 /** An iterator view, with the operations on the column of its base that makes its rows. */
@@ -179,33 +194,37 @@ interface Surroundings {
   readonly recompute: boolean;
 }
 
+interface PlannedTable {
+  readonly plan: TablePlan;
+  readonly operations: readonly SchemaOperation[];
+  /** Operations on columns of views, with the name of the view. */
+  readonly ofViews: readonly (readonly [string, PlanOp])[];
+  readonly stale: readonly StaleColumn[];
+  readonly changed: ChangedTable | null;
+}
+
+/** Without a plan. */
+const NOTHING = { operations: [], ofViews: [], stale: [], changed: null } as const;
+
 function planTable(
   input: LoweredInput,
   { stored, declared, from, refusal }: Match<CatalogTable, ManifestTable>,
   { facts, digests, recompute }: Surroundings,
-): {
-  plan: TablePlan;
-  operations: readonly SchemaOperation[];
-  /** Operations on columns of views, with the name of the view. */
-  ofViews: readonly (readonly [string, PlanOp])[];
-  stale: readonly StaleColumn[];
-} {
+): PlannedTable {
   const { target, manifest, catalog, isOtherProject } = input;
   const path = `${target}/${declared.name}`;
   if (
     (stored === undefined || from !== null) &&
     isNameOfView(declared.name, manifest, { catalog, folder: folderSchema(target) })
   ) {
-    const refusedPlan = tablePlan(path, declared, [otherKind(declared, "a filtered view", input)], "unsupported");
-    return { plan: refusedPlan, operations: [], ofViews: [], stale: [] };
+    return refusedPlan(declared, "a filtered view", input);
   }
   if (stored === undefined) {
     const plan = tablePlan(path, declared, [], "create");
-    return { plan, operations: [createTable(declared)], ofViews: [], stale: [] };
+    return { ...NOTHING, plan, operations: [createTable(declared)] };
   }
   if ((stored.rows_of == null) !== (declared.rows_of === undefined)) {
-    const op = otherKind(declared, stored.rows_of == null ? "a table" : "a view with an iterator", input);
-    return { plan: tablePlan(path, declared, [op], "unsupported"), operations: [], ofViews: [], stale: [] };
+    return refusedPlan(declared, stored.rows_of == null ? "a table" : "a view with an iterator", input);
   }
   const owners = ownersOf(stored, declared.name, manifest, catalog);
   const renamed = renameCatalogTable(stored, declared, from);
@@ -233,7 +252,8 @@ function planTable(
   );
   const ofViews = operations.flatMap((operation) => describeOfView(operation, owners, facts));
   const ops = adviseOnRenames(described, own, stored);
-  const changed = changedValues(tableAfter(renamed.table, operations), operations);
+  const after = tableAfter(renamed.table, operations);
+  const changed = changedValues(after, operations);
   const other = otherProject(stored, isOtherProject);
   const plan = tablePlan(path, declared, ops, resolutionOf(ops, true));
   return {
@@ -241,31 +261,21 @@ function planTable(
     operations,
     ofViews,
     stale: [...stale].flatMap(([column, one]) => (changed.has(column) ? [] : [one])),
+    changed: { after, changed, owners },
   };
 }
 
-/** The owning project of a stored table, when it is not the caller's. */
-export function otherProject(
-  { project }: Pick<CatalogTable, "project">,
-  isOther: SchemaPlanInput["isOtherProject"],
-): string | undefined {
-  return project != null && isOther?.(project) === true ? project : undefined;
-}
-
-/** A table and a view cannot become each other. */
-function otherKind({ name, rows_of: rowsOf }: ManifestTable, is: string, { manifest, target }: LoweredInput): PlanOp {
-  const declared = rowsOf === undefined ? "a table" : "a view with an iterator";
-  return {
-    name,
-    op: "alter",
-    severity: "unsupported",
-    description: `'${name}' is ${is} and cannot become ${declared}. ${otherName(manifest.app_file, target)}`,
-    requires_restart: false,
-    status: null,
-    target: "table",
-    details: {},
-    destructive: false,
-  };
+/** The plan of a model whose name a stored model of another kind has: these cannot become each other. */
+function refusedPlan(declared: ManifestTable, is: string, input: LoweredInput): PlannedTable {
+  const { manifest, target, catalog, isOtherProject } = input;
+  const { name, rows_of: rowsOf } = declared;
+  const folder = folderSchema(target);
+  const stored = [...catalog.tables, ...catalog.views].find((one) => one.folder === folder && one.name === name);
+  const project = otherProject(stored ?? {}, isOtherProject);
+  const becomes = rowsOf === undefined ? "a table" : "a view with an iterator";
+  const reason = `'${name}' is ${is} and cannot become ${becomes}. ${otherName(manifest.app_file, target, project)}`;
+  const plan = tablePlan(`${target}/${name}`, declared, [tableLine(name, "unsupported", reason)], "unsupported");
+  return { ...NOTHING, plan: project === undefined ? plan : { ...plan, project } };
 }
 
 /** A hidden column comes and goes with its index, which the plan shows. An index is renamed with its view. */

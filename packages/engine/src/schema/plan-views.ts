@@ -23,6 +23,8 @@ export type ViewOperation =
 interface TablesPlanned {
   /** The operations on the columns of each view. */
   readonly columns: ReadonlyMap<string, readonly PlanOp[]>;
+  /** The lines of views that only follow other changes. */
+  readonly following: ReadonlyMap<string, PlanOp>;
   /** By table: the new names of renamed columns by their previous ones. */
   readonly renames: ReadonlyMap<number, ReadonlyMap<string, string>>;
 }
@@ -32,10 +34,23 @@ interface Place {
   readonly folder: string;
   readonly target: string;
   readonly app_file: string;
+  readonly isOtherProject: ((project: string) => boolean) | undefined;
 }
 
-/** The next step where a model of another kind has the name. A prune leaves what the file declares. */
-export function otherName(appFile: string, target: string): string {
+/** The owning project of a stored table or view, when it is not the caller's. */
+export function otherProject(
+  { project }: { readonly project?: string | null },
+  isOther: Place["isOtherProject"],
+): string | undefined {
+  return project != null && isOther?.(project) === true ? project : undefined;
+}
+
+/** The next step where a model of another kind has the name. A prune leaves what the file declares, and what another
+ *  project owns. */
+export function otherName(appFile: string, target: string, project: string | undefined): string {
+  if (project !== undefined) {
+    return `It belongs to the project ${project}. Give the model another name=, or use a database of your own: cli schema update ${appFile} <name>`;
+  }
   const prune = `cli schema prune ${appFile} ${target} --allow-destructive`;
   return `Give the model another name=. Or leave it out of the file, run ${prune}, and declare it then`;
 }
@@ -44,25 +59,62 @@ export function otherName(appFile: string, target: string): string {
 export function planViews(
   { views }: LoweredManifest,
   place: Place,
-  { columns, renames }: TablesPlanned,
+  { renames, ...planned }: TablesPlanned,
 ): { plans: readonly TablePlan[]; operations: readonly ViewOperation[]; extras: readonly string[] } {
   const { catalog, folder, target } = place;
   const stored = catalog.views.filter((view) => view.folder === folder);
   const matches = matchNames(stored, views);
-  const planned = matches.map(({ stored: before, declared, from }) => {
+  const plans = matches.map(({ stored: before, declared, from }) => {
     const operation = planView(before, declared, from, { ...place, renames });
-    const ops = [
-      ...(operation === undefined ? [] : describeView(operation)),
-      ...(before === undefined || operation?.kind === "refuse_view" ? [] : (columns.get(declared.name) ?? [])),
-    ];
-    return { operation, plan: viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops) };
+    const own = operation === undefined ? [] : describeView(operation);
+    const isOther = before === undefined || operation?.kind === "refuse_view";
+    const ops = [...own, ...(isOther ? [] : opsOfView(declared.name, own, planned))];
+    const plan = viewPlan(`${target}/${declared.name}`, declared, before !== undefined, ops);
+    const project = ownerOfName(declared.name, before, place);
+    return { operation, plan: project === undefined ? plan : { ...plan, project } };
   });
   const matched = new Set(matches.map((match) => match.stored));
   return {
-    plans: planned.map(({ plan }) => plan),
-    operations: planned.flatMap(({ operation }) => operation ?? []),
+    plans: plans.map(({ plan }) => plan),
+    operations: plans.flatMap(({ operation }) => operation ?? []),
     extras: stored.flatMap((view) => (matched.has(view) ? [] : [view.name])),
   };
+}
+
+/** The lines of a view's columns. One that has no other line, and follows other changes, has the line that says so. */
+export function opsOfView(
+  name: string,
+  own: readonly PlanOp[],
+  { columns, following }: Omit<TablesPlanned, "renames">,
+): readonly PlanOp[] {
+  const ofColumns = columns.get(name) ?? [];
+  const line = own.length + ofColumns.length === 0 ? following.get(name) : undefined;
+  return line === undefined ? ofColumns : [line];
+}
+
+/** The line of a table or view as a whole. */
+export function tableLine(name: string, severity: PlanOp["severity"], description: string): PlanOp {
+  return {
+    name,
+    op: "alter",
+    severity,
+    description,
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: {},
+    destructive: false,
+  };
+}
+
+/** The other project whose view a declared one is, or whose table or view has its name. */
+function ownerOfName(
+  name: string,
+  before: CatalogView | undefined,
+  { catalog, folder, isOtherProject }: Place,
+): string | undefined {
+  const table = catalog.tables.find((one) => one.folder === folder && one.name === name);
+  return otherProject(table ?? before ?? {}, isOtherProject);
 }
 
 /** Whether a stored view has the name of a table, and keeps it. */
@@ -79,9 +131,10 @@ function planView(
   before: CatalogView | undefined,
   to: DeclaredView,
   from: string | null,
-  { app_file: appFile, catalog, folder, renames, target }: Place & Pick<TablesPlanned, "renames">,
+  { renames, ...place }: Place & Pick<TablesPlanned, "renames">,
 ): ViewOperation | undefined {
-  const other = otherName(appFile, target);
+  const { app_file: appFile, catalog, folder, target } = place;
+  const other = otherName(appFile, target, ownerOfName(to.name, before, place));
   const sameName = catalog.tables.find((table) => table.folder === folder && table.name === to.name);
   if (sameName !== undefined) {
     const kind = sameName.rows_of == null ? "a table" : "a view with an iterator";

@@ -10,7 +10,8 @@ import { folderSchema } from "../target.ts";
 import { type ApplyDeps, changeWhenFree } from "./apply-schema.ts";
 import { describeChangesSince, rememberChanges } from "./changes.ts";
 import { dropTableOp, dropTables, dropViewOp } from "./drop-tables.ts";
-import { otherProject, planSchema, type SchemaPlanInput } from "./plan-schema.ts";
+import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
+import { otherProject } from "./plan-views.ts";
 
 export interface PruneInput {
   readonly manifest: Manifest;

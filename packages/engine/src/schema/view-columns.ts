@@ -9,6 +9,8 @@ import { referencedColumns } from "../expressions/needs-python.ts";
 import type { LoweredManifest } from "../views/lower-views.ts";
 import { describeOperation } from "./describe-operation.ts";
 import type { PlanFacts } from "./facts.ts";
+import { reasonOfRows } from "./view-reasons.ts";
+import { namesAfter } from "./view-renames.ts";
 
 /** The hidden columns of views in the plans of their tables. */
 
@@ -26,10 +28,10 @@ export function ownersOf(
   catalog: Catalog,
 ): ReadonlyMap<string, Owner> {
   const found = new Map<string, Owner>();
-  const add = (view: string, columns: readonly { readonly name: string; readonly column: string }[]): void => {
-    found.set(viewColumnName(view, null), { view, name: null });
-    for (const { name, column } of columns) {
-      if (column === viewColumnName(view, name)) found.set(column, { view, name });
+  const add = (view: Pick<CatalogView, "name" | "definition">, owner: string): void => {
+    found.set(viewColumnName(view.name, null), { view: owner, name: null });
+    for (const { name, column } of view.definition.columns) {
+      if (column === viewColumnName(view.name, name)) found.set(column, { view: owner, name });
     }
   };
   const addRows = (
@@ -46,8 +48,10 @@ export function ownersOf(
   };
   for (const stored of catalog.tables) addRows(stored, table.name);
   for (const declared of tables) addRows(declared, name);
-  for (const view of catalog.views) if (view.table_id === table.id) add(view.name, view.definition.columns);
-  for (const view of views) if (view.table === name) add(view.name, view.definition.columns);
+  const stored = catalog.views.filter((view) => view.table_id === table.id);
+  const names = namesAfter(stored, views);
+  for (const view of stored) add(view, names.get(view.name) ?? view.name);
+  for (const view of views) if (view.table === name) add(view, view.name);
   return found;
 }
 
@@ -100,7 +104,10 @@ export function withReaders(
       owner.name === null ? `the view '${owner.view}'` : `column '${owner.name}' of the view '${owner.view}'`,
     );
   }
-  return readers.size === 0 ? operation : { ...operation, severity: "unsupported", read_by: [...readers] };
+  if (readers.size > 0) return { ...operation, severity: "unsupported", read_by: [...readers] };
+  // Such as a stored condition, or the copy of a base's column: it has no values of its own.
+  const isDerived = operation.column.is_hidden === true && owners.get(name)?.name == null;
+  return isDerived ? { ...operation, severity: "additive" } : operation;
 }
 
 /** The view that an operation on a table belongs to, by its column. */
@@ -150,8 +157,15 @@ export function describeOfView(
   const op = describeOperation(operation, facts);
   const shown = owner.name ?? owner.view;
   if (owner.name === null) {
-    const whole = "its rows will be computed again, for every row of its base; until then it has the previous ones";
+    const reason = operation.kind === "alter_column" ? reasonOfRows(operation) : "its definition changes";
+    const whole = `its rows will be computed again, for every row of its base, because ${reason}; until then it has the previous ones`;
     return [[owner.view, { ...op, name: shown, target: "table", description: whole }]];
+  }
+  if (operation.kind === "rename_column") {
+    const from = owners.get(operation.from)?.name ?? operation.from;
+    const details = { ...op.details, renamed_from: from };
+    const text = op.description.replace(owner.column, shown).replace(operation.from, from);
+    return [[owner.view, { ...op, name: shown, description: text, details }]];
   }
   const description = op.description.replaceAll(owner.column, shown);
   if (op.target !== "index") return [[owner.view, { ...op, name: shown, description }]];

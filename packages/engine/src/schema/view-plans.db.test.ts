@@ -122,3 +122,81 @@ class Soon(Base, name="soon", base=Overdue.where(Overdue.title != "x")):
     "the rows of its base 'overdue' will be others, and so will those of the view",
   ]);
 });
+
+test("views over a changed view have a line that says why their rows or values are others", async () => {
+  const views = (views: { least?: string; loud?: string; cut?: string } = {}) => {
+    const { least = "Task.id > 0", loud = "upper(Task.title)", cut = "Task.title" } = views;
+    return `
+class Loud(Base, name="loud", base=Task.where(${least})):
+    shout = ${loud}
+class Said(Base, name="said", base=Loud.where(Loud.shout != "X")):
+    pass
+class Again(Base, name="again", base=Loud):
+    more = upper(Loud.shout)
+class W(Base, name="words", base=Task, iterator=words(${cut})):
+    loud = upper(word)
+class Late(Base, name="late", base=W.where(W.pos > 0)):
+    pass
+class Twice(Base, name="twice", base=W, iterator=words(W.loud)):
+    pass
+`;
+  };
+  tested = await openTestApplication(appWith(views()));
+  await tested.post("/add", { id: 1, title: "a b", due: 2 });
+  const loud = await opsOf(appWith(views({ loud: "upper(Task.title) + Task.title" })));
+  expect([...loud].sort()).toEqual([
+    ["main/again", "column 'more' will be recomputed, because column 'shout' of 'loud' changes"],
+    ["main/loud", "column 'shout': its expression will change and every row will be recomputed"],
+    ["main/said", "its rows will be others, because column 'shout' of 'loud' changes"],
+  ]);
+  const cut = await opsOf(appWith(views({ cut: "upper(Task.title)" })));
+  expect([...cut].sort()).toEqual([
+    ["main/late", "its rows will be made again with those of 'words'"],
+    ["main/twice", "its rows will be made again with those of 'words'"],
+    [
+      "main/words",
+      "its rows will be computed again, for every row of its base, because its iterator or a parameter of it changes; until then it has the previous ones",
+    ],
+  ]);
+  expect(await opsOf(appWith(views({ least: "Task.id % 2 == 1" })))).toContainEqual([
+    "main/loud",
+    "the view will have the rows with id % 2 == 1 instead of id > 0",
+  ]);
+  await tested.finish(await tested.update(appWith(views({ least: "Task.id % 2 == 1" }))));
+  expect(await opsOf(appWith(views({ least: "Task.id % 3 == 1" })))).toContainEqual([
+    "main/loud",
+    "its rows will be computed again, for every row of its base, because its condition is id % 3 == 1 instead of id % 2 == 1; until then it has the previous ones",
+  ]);
+});
+
+test("a column of the base that a view shows no more computes nothing", async () => {
+  const shown = (more: string, own = "") => `
+class W(Base, name="words", base=Task.select(Task.id, Task.title, name=Task.title${more}), iterator=words(Task.title)):
+    loud = upper(word)${own}
+class Late(Base, name="late", base=W.where(W.pos >= 0)):
+    both = W.loud + W.name
+`;
+  tested = await openTestApplication(appWith(shown(", other=Task.id", "\n    of = upper(Task.title)")));
+  await tested.post("/add", { id: 1, title: "a b", due: 2 });
+  const less = appWith(shown(""));
+  expect(await opsOf(less)).toEqual([
+    ["main/words", "column 'other' will be dropped with all its values"],
+    ["main/words", "column 'of' will be dropped with all its values"],
+  ]);
+  expect(await tested.update(less)).toEqual([]);
+  expect((await tested.diff(less)).in_agreement).toBe(true);
+  await using next = await tested.serve(less);
+  expect((await next.post("/add", { id: 2, title: "c", due: 2 })).status).toBe(200);
+  expect((await tested.post("/add", { id: 3, title: "d", due: 2 })).status).toBe(200);
+  const { rows } = await tested.sql.query({ text: 'select loud, name, "late.both" from words order by loud' });
+  expect(rows).toEqual([
+    ["A", "a b", "Aa b"],
+    ["B", "a b", "Ba b"],
+    ["C", "c", "Cc"],
+    ["D", "d", "Dd"],
+  ]);
+  expect(await opsOf(appWith(shown("", "\n    of = upper(Task.title)")))).toContainEqual([
+    "main/words",
+    "its rows will be computed again, for every row of its base, because column 'of' reads its base; until then it has the previous ones",
+  ]);
+});

@@ -289,6 +289,18 @@ test("functions of a request become the code of the table", async () => {
   expect(jobs).toHaveLength(1);
 });
 
+test("the fill of an added column continues after its runner was killed", async () => {
+  await applied();
+  await insert(300);
+  const twice = aComputed("twice", call("op.mul", "int", col("n", "int", true), lit("2", "int")));
+  const { jobs } = await change({ change: "add_columns", table: "docs", columns: [twice] });
+  // A runner that took the job, and whose lease has ended since.
+  const lease = "owner = 'killed', state = 'running', lease_until = now() - interval '1 hour', started_at = now()";
+  await bench.execute({ text: `update appdb.jobs set ${lease}` });
+  await finish(jobs);
+  expect(await rows("select count(*), sum(twice) from docs where twice = n * 2")).toEqual([["300", "90300"]]);
+});
+
 test("two changes at a time are made one after the other", async () => {
   await applied();
   const add = (name: string) =>

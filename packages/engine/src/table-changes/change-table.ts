@@ -16,7 +16,8 @@ import { type ApplyDeps, applyOnce, changeWhenFree } from "../schema/apply-schem
 import { rememberChanges } from "../schema/changes.ts";
 import { dropTableOp, dropTables, dropViewOp } from "../schema/drop-tables.ts";
 import { planInspected } from "../schema/inspect-plan.ts";
-import { otherProject, type SchemaPlanInput } from "../schema/plan-schema.ts";
+import type { SchemaPlanInput } from "../schema/plan-schema.ts";
+import { otherProject } from "../schema/plan-views.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { nameOf } from "./dependents.ts";
 import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
@@ -84,7 +85,7 @@ async function run(
   switch (step.kind) {
     case "nothing":
       return { plan: planOf(request, catalog, {}), jobs: [], manifest: null };
-    case "update":
+    case "apply":
       return await update(sql, request, catalog, step);
     case "drop":
       return await drop(sql, request, catalog, step);
@@ -102,7 +103,7 @@ async function update(
   sql: SqlConnection,
   request: ChangeRequest,
   before: Catalog,
-  step: Extract<Step, { kind: "update" }>,
+  step: Extract<Step, { kind: "apply" }>,
 ): Promise<ChangedTables> {
   const { manifest, target } = step;
   const functions = new Map([...before.functions, ...request.functions.map((fn) => [fn.id, fn] as const)]);
@@ -259,7 +260,7 @@ async function renameIn(sql: SqlConnection, request: ChangeRequest, table: Catal
   };
   const catalog = await loadCatalog(sql);
   const step = planChange({ ...request, change, catalog, folders: [] });
-  if (step.kind !== "update") throw new TypeError("A table that has another name is renamed.");
+  if (step.kind !== "apply") throw new TypeError("A table that has another name is renamed.");
   const { manifest, target } = step;
   const input = { manifest, target, catalog_version: catalog.version, allow_destructive: true };
   await applyOnce(sql, { ...input, runtime_id: null, made_by: null }, null);

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestTable } from "@appdb/contract/manifest";
 import { expressionsOf } from "../catalog/bind-query.ts";
-import type { Catalog, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
@@ -95,9 +95,4 @@ export function refuseDependents(what: string, dependents: readonly string[], hi
 /** The name of a view or table. */
 export function nameOf({ table, view }: Stored): string {
   return (view ?? table).name;
-}
-
-/** The folder and name of a view or table. */
-export function placeOf({ table, view }: Stored): CatalogTable | CatalogView {
-  return view ?? table;
 }

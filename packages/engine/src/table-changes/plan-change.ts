@@ -26,7 +26,7 @@ export type Step =
   | { readonly kind: "nothing" }
   /** Tables that become those of the manifest, after the drop of others. */
   | {
-      readonly kind: "update";
+      readonly kind: "apply";
       readonly target: string;
       readonly manifest: Manifest;
       readonly replaced: readonly Stored[];
@@ -114,7 +114,7 @@ function createTable(input: ChangeInput, { definition, if_exists: ifExists, tabl
   const shown = base === undefined ? [] : columnsShown(input.catalog, base);
   checkReads(place.path, declared, shown);
   const manifest = manifestOf(input, [...others, declared]);
-  return { kind: "update", target: place.target, manifest, replaced, of: "new" };
+  return { kind: "apply", target: place.target, manifest, replaced, of: "new" };
 }
 
 function baseOf(input: ChangeInput, place: Place, { view }: ManifestTable): Stored | undefined {
@@ -184,7 +184,7 @@ function editTable(
     if (table === undefined) return { kind: "nothing" };
     checkReads(place.path, table, edited.shown);
     const manifest = manifestOf(input, [...kept, table, ...others]);
-    return { kind: "update", target: place.target, manifest, replaced: [], of: "known" };
+    return { kind: "apply", target: place.target, manifest, replaced: [], of: "known" };
   };
   switch (change.change) {
     case "add_columns":
@@ -288,7 +288,7 @@ export function queriesIn({ change }: Pick<ChangeInput, "change">): readonly str
 function refuseUsed(input: ChangeInput, path: string, stored: Stored): void {
   const views = viewsOver(input.catalog, stored).map((one) => `the view '${nameOf(one)}'`);
   const queries = stored.view === undefined ? queriesOver(input.catalog, stored.table) : [];
-  refuseDependents(path, [...views, ...queries], "Drop these first, or drop it with its views: force.");
+  refuseDependents(path, [...views, ...queries], `Drop these first. With its views: cli drop ${path} --cascade`);
 }
 
 function dropTable(input: ChangeInput, change: Of<"drop_table">): Step {
@@ -342,7 +342,7 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
     if (one.name === place.name) return { ...one, name: to.name, renamed_from: place.name };
     return one.view?.base === place.name ? { ...one, view: { ...one.view, base: to.name } } : one;
   });
-  return { kind: "update", target: place.target, manifest: manifestOf(input, tables), replaced: [], of: "known" };
+  return { kind: "apply", target: place.target, manifest: manifestOf(input, tables), replaced: [], of: "known" };
 }
 
 /** @throws invalid_target */
@@ -387,7 +387,7 @@ function dropFolder(input: ChangeInput, change: Of<"drop_folder">): Step {
   if (!change.force) {
     const content = dropped.map((one) => `'${(one.view ?? one.table).folder}/${nameOf(one)}'`);
     const below = inside.filter((name) => name !== folder).map((name) => `the folder '${name}'`);
-    refuseDependents(`The folder ${path}`, [...content, ...below], "Drop it with its content: force, cli drop-dir -r.");
+    refuseDependents(`The folder ${path}`, [...content, ...below], `With its content: cli drop-dir ${path} -r`);
   }
   return { kind: "drop", dropped, folders: inside };
 }

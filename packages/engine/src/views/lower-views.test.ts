@@ -112,6 +112,25 @@ test("hidden columns of a view with a long name have a dot, fit, and differ", ()
   for (const name of hidden) expect([name.includes("."), Buffer.byteLength(name) <= 63]).toEqual([true, true]);
 });
 
+test.each([
+  ["a constant Int that a Float represents", lit("50", "int"), false],
+  ["one that no Float represents", lit("9007199254740993", "int"), true],
+  ["an Int column", col("n", "int"), true],
+] as const)("a Float compared with %s", (_what, other, isStored) => {
+  const docs = aTable("docs", [
+    aColumn("id", "int", { primary_key: true }),
+    aColumn("f", "float"),
+    aColumn("n", "int"),
+  ]);
+  for (const condition of [
+    call("op.gt", "bool", col("f", "float"), other),
+    call("op.eq", "bool", other, col("f", "float")),
+  ]) {
+    const { tables } = lowerViews(aManifest({ tables: [docs, aTable("v", [], over("docs", condition))] }));
+    expect(tables[0]?.columns.some(({ name }) => name === "v.(rows)")).toBe(isStored);
+  }
+});
+
 test("an iterator view is a table, whose base has a column that makes its rows", () => {
   const own = aComputed("loud", call("string.upper", "string", col("word", "string")));
   const both = aComputed("of", call("op.add", "string", col("word", "string"), col("title", "string")));

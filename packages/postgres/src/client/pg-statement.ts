@@ -28,7 +28,7 @@ export async function runBounded(
   cancel: () => Promise<void>,
 ): Promise<SqlResult> {
   const max = statement.max_bytes ?? Number.POSITIVE_INFINITY;
-  const { signal, take_row: takeRow } = statement;
+  const { pause, signal, take_row: takeRow } = statement;
   const rows: TextRow[] = [];
   let bytes = 0;
   let cancelling: Promise<void> | undefined;
@@ -51,6 +51,7 @@ export async function runBounded(
       }
     };
   }
+  reader.pause = pause;
   try {
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted) stop();
@@ -82,16 +83,18 @@ export async function runBounded(
     throw bytes > max ? new ResultTooLarge(max) : statementError(error);
   } finally {
     reader.take = undefined;
+    reader.pause = undefined;
     signal?.removeEventListener("abort", stop);
     await cancelling;
   }
 }
 
-function configOf({ text, values, name }: Statement) {
+function configOf({ is_binary: isBinary, text, values, name }: Statement) {
   return {
     text,
     rowMode: "array" as const,
     ...(values === undefined ? {} : { values: [...values] }),
     ...(name === undefined ? {} : { name }),
+    ...(isBinary === true ? { binary: true } : {}),
   };
 }

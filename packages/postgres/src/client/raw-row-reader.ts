@@ -32,6 +32,8 @@ const READ_BYTES = 64 * 1024;
 export class RawRowReader {
   /** Consumer of the running statement's rows. */
   take: TakeRow | undefined;
+  /** Called for each piece that was read: the stream is paused until the promise settles. */
+  pause: (() => Promise<void> | undefined) | undefined;
   /** Consumer of all messages that answer the running statements. */
   listener: WireListener | undefined;
   /** Texts of statements that the driver has prepared on the connection, by name. */
@@ -118,6 +120,11 @@ export class RawRowReader {
     if (passed < at) pass(this.#view(bytes.subarray(passed, at)));
     // The stream reuses its buffer for the next chunk.
     if (at < bytes.length) this.#keep(Buffer.from(bytes.subarray(at)), size);
+    const paused = this.pause?.();
+    if (paused === undefined) return;
+    stream.pause();
+    const resume = () => void stream.resume();
+    paused.then(resume, resume);
   }
 
   /** Passes a message to its consumer. */

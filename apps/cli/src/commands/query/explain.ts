@@ -1,10 +1,11 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
+import { parseTarget } from "@appdb/contract/names";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import type { Output } from "../../output/output.ts";
-import { FILE, PYTHON_FLAG, requireLocal, TARGET, text } from "../parameters.ts";
+import { ANY_TARGET, FILE, PYTHON_FLAG, text } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 
 interface Flags extends JsonFlag {
@@ -19,11 +20,12 @@ export const explain = defineCommand<Flags, [file: string, target: string, query
     ["cli query explain app.py main newest", "the statement and its plan for any values"],
     ["cli query explain app.py main by_title --param title=Hello", "the plan for these values"],
     ["cli query explain app.py main by_title --param title=Hello --analyze", "run it and show where the time goes"],
+    ["cli query explain app.py cloud://acme:main newest", "of a hosted database, by its own files"],
   ],
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [FILE, TARGET, { brief: "Name of the query's function", placeholder: "QUERY", parse: text }],
+      parameters: [FILE, ANY_TARGET, { brief: "Name of the query's function", placeholder: "QUERY", parse: text }],
     },
     flags: {
       python: PYTHON_FLAG,
@@ -39,11 +41,16 @@ export const explain = defineCommand<Flags, [file: string, target: string, query
     },
   },
   run: async (ctx, flags, file, target, query) => {
-    const local = requireLocal(target, "query explain");
+    const place = parseTarget(target);
+    const question = { query, params: Object.fromEntries(flags.param ?? []), analyze: flags.analyze };
+    if (place.kind === "hosted") {
+      const { openDeployedFile } = await import("../schema/hosted-schema.ts");
+      const { body, client, params } = await openDeployedFile(ctx, { file, python: flags.python }, place);
+      return await client.call("queryExplain", { params, body: { ...body, ...question } }, { signal: ctx.signal });
+    }
     const [app, client] = await readBoth(ctx, { file, python: flags.python });
     const { manifest } = app;
-    const params = Object.fromEntries(flags.param ?? []);
-    const body = { target: local.text, manifest, query, params, analyze: flags.analyze };
+    const body = { target: place.text, manifest, ...question };
     return await client.call("queryExplain", { body }, { signal: ctx.signal }).catch((error: unknown) => {
       throw error instanceof AppError && error.code === "invalid_request" ? withFlags(error, manifest, query) : error;
     });

@@ -200,3 +200,55 @@ describe("cli schema update of a hosted database", () => {
     expect(at.bodyOf("schemaPlan").app_file).toBe("src/main.py");
   });
 });
+
+describe("cli schema prune of a hosted database", () => {
+  const drop = {
+    name: `${URI}/old`,
+    op: "drop",
+    severity: "destructive",
+    description: "table 'old' will be dropped with 3 rows",
+    requires_restart: false,
+    status: null,
+    target: "table",
+    details: { kind: "table" },
+    destructive: true,
+  } as const;
+
+  test("shows what the database's own file leaves out, and drops it for that version", async () => {
+    const plan = schemaPlan({ ...HERE, ops: [drop] });
+    at.answers.schemaPrune = () => ({ plan });
+    const shown = await at.run(`schema prune app.py ${URI} -n`);
+    expect([shown.exit, shown.stdout]).toEqual([2, `would drop  ${URI}/old  (${drop.description})\n`]);
+    expect(at.bodyOf("schemaPrune")).toEqual({
+      app_file: "app.py",
+      folders: [],
+      file_digests: DIGESTS,
+      catalog_version: null,
+    });
+    const done = await at.run(`schema prune app.py ${URI} --allow-destructive -f`);
+    expect(done.stdout).toBe(`dropped  ${URI}/old\n`);
+    expect(at.asked()).toEqual(["schemaPrune", "schemaPrune", "schemaPrune"]);
+  });
+});
+
+test("cli query explain asks a hosted database with its own file", async () => {
+  const part = { clause: "select", runs_in: "SQL", what: "id", why: null } as const;
+  const source = { file: "app.py", line: 3 };
+  at.answers.queryExplain = () => ({
+    query: "app:q",
+    source,
+    statements: ["select 1"],
+    parts: [part],
+    plan: ["Result"],
+  });
+  const { stdout } = await at.run(`query explain app.py ${URI} q --param a=1`);
+  expect(stdout).toContain("app:q (app.py:3): one SQL statement");
+  expect(at.bodyOf("queryExplain")).toEqual({
+    app_file: "app.py",
+    folders: [],
+    file_digests: DIGESTS,
+    query: "q",
+    params: { a: "1" },
+    analyze: false,
+  });
+});

@@ -20,15 +20,9 @@ export async function openHostedSchema(
   input: SchemaTargetInput,
   target: HostedTarget,
 ): Promise<SchemaTarget> {
-  if (input.python !== undefined) throw noPython(target);
-  const { app_file: appFile, project } = findApplication(ctx.cwd, input.file);
-  const read = await readProject(ctx, project.root, target.uri.text);
-  if (!read.tree.digests.has(appFile)) throw notSelected(appFile, read);
-  const { client } = await (await ctx.control()).open();
-  const folders = [...target.folders];
-  const params = { org: target.uri.organization, db: target.uri.database };
+  const { body: deployed, client, params, read } = await openDeployedFile(ctx, input, target);
+  const { app_file: appFile, file_digests: fileDigests, folders } = deployed;
   const { signal } = ctx;
-  const fileDigests = pythonDigests(read);
   return {
     worker: target.uri.text,
     plan: async ({ recompute, take_over: takeOver }) => {
@@ -64,6 +58,25 @@ export async function openHostedSchema(
       };
       return (await client.call("schemaApply", { params, body }, { signal, onProgress })).plan;
     },
+  };
+}
+
+/** A file of a hosted database's own files, which must equal the project's where the application imports them. */
+export async function openDeployedFile(
+  ctx: Context,
+  { file, python }: Pick<SchemaTargetInput, "file" | "python">,
+  target: HostedTarget,
+) {
+  if (python !== undefined) throw noPython(target);
+  const { app_file: appFile, project } = findApplication(ctx.cwd, file);
+  const read = await readProject(ctx, project.root, target.uri.text);
+  if (!read.tree.digests.has(appFile)) throw notSelected(appFile, read);
+  const { client } = await (await ctx.control()).open();
+  return {
+    client,
+    read,
+    params: { org: target.uri.organization, db: target.uri.database },
+    body: { app_file: appFile, folders: [...target.folders], file_digests: pythonDigests(read) },
   };
 }
 

@@ -1,11 +1,12 @@
 import { appError } from "@appdb/contract/errors";
+import { parseTarget } from "@appdb/contract/names";
 import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
-import { confirm, forceOption } from "../../context.ts";
+import { type Context, confirm, forceOption } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
-import { DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG, requireLocal, TARGET } from "../parameters.ts";
+import { ANY_TARGET, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
 import { readBoth } from "../read-both.ts";
 
 interface Flags extends JsonFlag {
@@ -21,20 +22,16 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
   examples: [
     ["cli schema prune app.py main -n", "only show them with their number of rows"],
     ["cli schema prune app.py main --allow-destructive", "drop them, after asking"],
+    ["cli schema prune app.py cloud://acme:main -n", "of a hosted database, by its own files"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [FILE, TARGET] },
+    positional: { kind: "tuple", parameters: [FILE, ANY_TARGET] },
     flags: { python: PYTHON_FLAG, force: FORCE_FLAG, dryRun: DRY_RUN_FLAG, allowDestructive: DESTRUCTIVE_FLAG },
     aliases: { f: "force", n: "dryRun" },
   },
   run: async (ctx, flags, file, target) => {
-    const local = requireLocal(target, "schema prune");
-    const [app, client] = await readBoth(ctx, { file, python: flags.python });
-    const { project_root: projectRoot } = app.runtime;
-    const request = { target: local.text, manifest: app.manifest, project_root: projectRoot };
-    const plan = (
-      await client.call("schemaPrune", { body: { ...request, catalog_version: null } }, { signal: ctx.signal })
-    ).plan;
+    const pruneAt = await openPrune(ctx, { file, python: flags.python }, target);
+    const plan = await pruneAt(null);
     const dropped = plan.ops.filter((op) => op.destructive);
     if (flags.dryRun) {
       return { ...plan, status: "skipped", ops: plan.ops.map((op) => ({ ...op, status: "skipped" as const })) };
@@ -50,13 +47,7 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
       force: flags.force,
       again: `${again} -f`,
     });
-    return (
-      await client.call(
-        "schemaPrune",
-        { body: { ...request, catalog_version: plan.catalog_version } },
-        { signal: ctx.signal },
-      )
-    ).plan;
+    return await pruneAt(plan.catalog_version);
   },
   render: (plan, out, flags) => {
     if (!plan.ops.some((op) => op.destructive)) out.line(`${plan.target}: nothing to prune`);
@@ -67,6 +58,27 @@ export const prune = defineCommand<Flags, [file: string, target: string], Schema
   },
   exitCode: (plan, flags) => (flags.dryRun && plan.ops.some((op) => op.destructive) ? EXIT.pending : EXIT.done),
 });
+
+/** Drops what the file does not declare, as shown for a version of the tables; null only shows it. */
+async function openPrune(
+  ctx: Context,
+  input: { readonly file: string; readonly python: string | undefined },
+  typed: string,
+): Promise<(catalogVersion: number | null) => Promise<SchemaPlan>> {
+  const target = parseTarget(typed);
+  const { signal } = ctx;
+  if (target.kind === "hosted") {
+    const { openDeployedFile } = await import("./hosted-schema.ts");
+    const { body, client, params } = await openDeployedFile(ctx, input, target);
+    return async (version) =>
+      (await client.call("schemaPrune", { params, body: { ...body, catalog_version: version } }, { signal })).plan;
+  }
+  const [app, client] = await readBoth(ctx, input);
+  const { project_root: projectRoot } = app.runtime;
+  const request = { target: target.text, manifest: app.manifest, project_root: projectRoot };
+  return async (version) =>
+    (await client.call("schemaPrune", { body: { ...request, catalog_version: version } }, { signal })).plan;
+}
 
 function notAllowed(plan: SchemaPlan, dropped: readonly PlanOp[], next: string): Error {
   return appError("destructive_refused", {

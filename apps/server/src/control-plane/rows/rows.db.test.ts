@@ -46,6 +46,47 @@ describe("tables and rows", () => {
     expect(pod.asked.at(-1)?.route).toBe("GET /v1/tables/docs/rows?limit=7&cursor=a%26b");
   });
 
+  test("of a query stream through in the form that the client accepts, and no runtime reaches the pod", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => {
+      response.writeHead(200, { "content-type": "application/msgpack" }).end(Buffer.from([0x81, 0xa1, 0x78, 0xc3]));
+    };
+    const column = { node: "column", name: "title", of: "docs", type: { kind: "string" }, nullable: false };
+    const query = {
+      from: { table: "docs", as: "docs" },
+      joins: [],
+      where: null,
+      group_by: [],
+      select: [{ name: "title", expr: column }],
+      distinct: false,
+      order_by: [],
+      limit: null,
+      offset: null,
+      tail: null,
+      sample: null,
+    };
+    const ask = (body: object) =>
+      server.ask("queryRun", {
+        as: setup.member,
+        params: paramsOf(setup),
+        query: { rows: "arrow" },
+        body,
+        headers: { accept: "application/msgpack" },
+      } as never);
+    const answer = await ask({ query });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/msgpack"]);
+    expect(setup.pod.asked.at(-1)).toMatchObject({
+      route: "POST /v1/query?rows=arrow",
+      headers: { accept: "application/msgpack" },
+    });
+    const runtime = { python: "python3", python_source: "test", project_root: "/", library_paths: [], env: {} };
+    expect((await ask({ query, runtime })).json).toMatchObject({
+      code: "invalid_request",
+      errors: [{ pointer: "/runtime" }],
+    });
+    expect(setup.pod.asked).toHaveLength(1);
+  });
+
   test("are inserted once with their idempotency key", async () => {
     await using setup = await openDatabaseWithPod(server);
     setup.pod.answer = (_asked, response) => sendJson(response, { n: 1 });

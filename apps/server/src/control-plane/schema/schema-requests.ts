@@ -1,9 +1,12 @@
 import type { Manifest } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type {
+  hostedQueryExplainRequestSchema,
   hostedSchemaApplyRequestSchema,
   hostedSchemaPlanRequestSchema,
+  hostedSchemaPruneRequestSchema,
 } from "@appdb/contract/routes/control-databases";
+import type { QueryExplanation } from "@appdb/contract/routes/local";
 import type * as z from "zod";
 import { type DatabaseAddress, podClient } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/databases-store.ts";
@@ -73,17 +76,68 @@ export async function beginApply(
   recordPending: (uri: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<BegunApply> {
-  const { app_file: appFile, file_digests: fileDigests, ...rest } = body;
+  const { app_file: appFile, file_digests: _digests, ...rest } = body;
+  const { files, pod } = await findDeployed(deps, org, name, body, signal);
+  await recordPending(pod.uri);
+  const request = { body: { ...rest, app_file: appFile, files } };
+  return { pod, events: await podClient(pod).events("schemaApply", request, { signal }) };
+}
+
+/** The pod of a database, and the tree with its files, which match those of the caller. @throws as planHostedSchema */
+async function findDeployed(
+  deps: SchemaRequestDeps,
+  org: OrgOfDatabases,
+  name: string,
+  { app_file: appFile, file_digests: fileDigests }: { readonly app_file: string; readonly file_digests: Digests },
+  signal: AbortSignal,
+): Promise<{ readonly pod: DatabaseAddress; readonly files: string }> {
   const found = await findPod(deps, org, name, "changed");
   const { pod } = found;
   const own = await readDeployedTree(deps.db, org, found);
   checkAppFile(pod.uri, own.entries, appFile, fileDigests);
-  const client = podClient(pod);
-  const { imported } = await client
+  const { imported } = await podClient(pod)
     .call("manifest", { body: { app_file: appFile, files: own.digest } }, { signal })
     .catch((error: unknown) => explainError(pod.uri, own.entries, fileDigests, error));
   checkImported(pod.uri, imported, fileDigests);
-  await recordPending(pod.uri);
-  const request = { body: { ...rest, app_file: appFile, files: own.digest } };
-  return { pod, events: await client.events("schemaApply", request, { signal }) };
+  return { pod, files: own.digest };
+}
+
+type Digests = Parameters<typeof checkImported>[2];
+
+/** Records how a change of the tables of a database ends. */
+export type RecordOutcome = (uri: string, outcome: "pending" | "succeeded" | "failed") => Promise<void>;
+
+/** Drops tables that the database's own file does not declare, or shows them. Calls `recordDrop` before it drops.
+ *  @throws as planHostedSchema */
+export async function pruneHostedSchema(
+  deps: SchemaRequestDeps,
+  org: OrgOfDatabases,
+  name: string,
+  { file_digests: fileDigests, ...body }: z.output<typeof hostedSchemaPruneRequestSchema>,
+  { record, signal }: { readonly record: RecordOutcome; readonly signal: AbortSignal },
+): Promise<{ plan: SchemaPlan }> {
+  const { files, pod } = await findDeployed(deps, org, name, { ...body, file_digests: fileDigests }, signal);
+  const prune = () => podClient(pod).call("schemaPrune", { body: { ...body, files } }, { signal });
+  if (body.catalog_version === null) return await prune();
+  await record(pod.uri, "pending");
+  try {
+    const pruned = await prune();
+    await record(pod.uri, "succeeded");
+    return pruned;
+  } catch (error) {
+    await record(pod.uri, "failed");
+    throw error;
+  }
+}
+
+/** Explains a query of the database's own file. @throws as planHostedSchema */
+export async function explainHostedQuery(
+  deps: SchemaRequestDeps,
+  org: OrgOfDatabases,
+  name: string,
+  { file_digests: fileDigests, ...body }: z.output<typeof hostedQueryExplainRequestSchema>,
+  signal: AbortSignal,
+): Promise<QueryExplanation> {
+  const { files, pod } = await findDeployed(deps, org, name, { ...body, file_digests: fileDigests }, signal);
+  return await podClient(pod).call("queryExplain", { body: { ...body, files } }, { signal });
 }

@@ -210,3 +210,31 @@ describe("an update of the tables", () => {
     }
   });
 });
+
+test("a prune and an explanation use the database's files, which must match the caller's", async () => {
+  await using setup = await openSetup();
+  const ask = (name: "schemaPrune" | "queryExplain", body: object) =>
+    server.ask(name, {
+      as: setup.member,
+      params: { org: setup.org.name, db: "main" },
+      body: { app_file: "app.py", folders: [], file_digests: digests(), ...body },
+    } as never);
+  expect((await ask("schemaPrune", { catalog_version: null })).json).toEqual({ plan: PLAN });
+  expect(JSON.parse(setup.pod.asked.at(-1)?.body ?? "")).toEqual({
+    app_file: "app.py",
+    files: setup.digest,
+    folders: [],
+    catalog_version: null,
+  });
+  await ask("schemaPrune", { catalog_version: 3 });
+  const { json } = await server.ask("eventList", { as: setup.member, params: { org: setup.org.name } });
+  expect(json.items.map(({ action, outcome }: Record<string, string>) => [action, outcome])).toEqual([
+    ["schema.prune", "succeeded"],
+    ["schema.prune", "pending"],
+  ]);
+  const question = { query: "q", params: {}, analyze: false };
+  await ask("queryExplain", question);
+  expect(setup.pod.asked.at(-1)).toMatchObject({ route: "POST /v1/queries/explain" });
+  const other = await ask("queryExplain", { ...question, file_digests: digests({ ...TEXTS, "app.py": "new" }) });
+  expect(other.json).toMatchObject({ code: "project_files_differ" });
+});

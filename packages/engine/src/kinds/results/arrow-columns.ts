@@ -1,11 +1,11 @@
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { arrayFromSql } from "../kinds/array-sql.ts";
-import { DTYPES, dtypeOf } from "../kinds/dtypes.ts";
-import { isMedia } from "../kinds/media.ts";
+import { arrayFromSql } from "../array-sql.ts";
+import { DTYPES, dtypeOf } from "../dtypes.ts";
 import { ArrayColumn } from "./arrow-lists.ts";
-import type { ArrowType, BatchParts } from "./arrow-messages.ts";
 import {
   type ArrowColumn,
+  type ArrowType,
+  type BatchParts,
   BINARY,
   BOOL,
   DATE32,
@@ -15,46 +15,47 @@ import {
   takeValidity,
   UTF8,
 } from "./arrow-types.ts";
-import { Bits, Bytes } from "./arrow-vectors.ts";
-import type { DescribeFile } from "./rows-format.ts";
+import { Bits, Bytes, Validity, Words } from "./arrow-vectors.ts";
+import type { DescribeFile } from "./describe-file.ts";
 
-/** Makes the column of a type. */
-export function arrowColumn(type: ColumnType, describe: DescribeFile): ArrowColumn {
-  if (isMedia(type.kind)) return new TextColumn(UTF8, (cell) => describe(cell).address);
-  switch (type.kind) {
-    case "int":
-      return new FixedColumn(INT64, 8, copyEight, (to, value) => to.bigint(BigInt(value as number | bigint)));
-    case "float":
-      return new FixedColumn(FLOAT64, 8, copyEight, (to, value) => to.double(Number(value)));
-    case "timestamp":
-      return new FixedColumn(TIMESTAMP, 8, copyTimestamp, (to, value) => to.bigint(microsOf(String(value))));
-    case "date":
-      return new FixedColumn(DATE32, 4, copyDate, (to, value) => to.int32(daysOf(String(value))));
-    case "bool":
-      return new BoolColumn();
-    case "binary":
-      return new TextColumn(BINARY, null);
-    case "array": {
-      const dtype = dtypeOf(type);
-      if (type.shape != null) return new ArrayColumn(type, dtype);
-      return new TextColumn(
-        UTF8,
-        (text) => arrayFromSql(dtype, text),
-        (value) => String(value),
-      );
-    }
-    default:
-      return new TextColumn(UTF8, null);
-  }
+/** How results in Arrow's format take the values of a kind. */
+export interface ArrowForm {
+  /** The type whose binary format PostgreSQL sends. */
+  readonly sent: (type: ColumnType) => string;
+  /** Makes the column of a type. `describe` is for media only. */
+  readonly column: (type: ColumnType, describe: DescribeFile) => ArrowColumn;
 }
 
-/** The type that PostgreSQL sends for a column's type. Vectors are arrays, and arrays of any shape are texts. */
-export function sentType(type: ColumnType): string {
-  if (type.kind === "array" && type.shape != null) return `${DTYPES[dtypeOf(type)].storage}[]`;
-  return SENT[type.kind as keyof typeof SENT] ?? "text";
-}
-
-const SENT = { int: "int8", float: "float8", timestamp: "timestamptz", date: "date", bool: "bool", binary: "bytea" };
+export const INTS: ArrowForm = { sent: () => "int8", column: () => new WordColumn(INT64, BigInt) };
+export const FLOATS: ArrowForm = { sent: () => "float8", column: () => new WordColumn(FLOAT64, Number) };
+export const BOOLS: ArrowForm = { sent: () => "bool", column: () => new BoolColumn() };
+export const BYTES: ArrowForm = { sent: () => "bytea", column: () => new TextColumn(BINARY, null) };
+export const TEXTS: ArrowForm = { sent: () => "text", column: () => new TextColumn(UTF8, null) };
+export const ADDRESSES: ArrowForm = {
+  sent: () => "text",
+  column: (_type, describe) => new TextColumn(UTF8, (cell) => describe(cell).address),
+};
+export const TIMESTAMPS: ArrowForm = {
+  sent: () => "timestamptz",
+  column: () => new FixedColumn(TIMESTAMP, 8, copyTimestamp, (to, value) => to.bigint(microsOf(String(value)))),
+};
+export const DATES: ArrowForm = {
+  sent: () => "date",
+  column: () => new FixedColumn(DATE32, 4, copyDate, (to, value) => to.int32(daysOf(String(value)))),
+};
+/** Vectors are arrays, and arrays of any shape are texts. */
+export const ARRAYS: ArrowForm = {
+  sent: (type) => (type.shape == null ? "text" : `${DTYPES[dtypeOf(type)].storage}[]`),
+  column(type) {
+    const dtype = dtypeOf(type);
+    if (type.shape != null) return new ArrayColumn(type, dtype);
+    return new TextColumn(
+      UTF8,
+      (text) => arrayFromSql(dtype, text),
+      (value) => String(value),
+    );
+  },
+};
 
 type CopyField = (to: Bytes, row: Buffer, start: number) => void;
 type WriteValue = (to: Bytes, value: Exclude<EngineValue, null>) => void;
@@ -65,7 +66,7 @@ class FixedColumn implements ArrowColumn {
   readonly #width: number;
   readonly #copy: CopyField;
   readonly #write: WriteValue;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #values = new Bytes();
 
   constructor(type: ArrowType, width: number, copy: CopyField, write: WriteValue) {
@@ -100,9 +101,50 @@ class FixedColumn implements ArrowColumn {
   }
 }
 
+/** Int and Float: the eight bytes of PostgreSQL's value in the other order. */
+class WordColumn implements ArrowColumn {
+  readonly type: ArrowType;
+  readonly #numberOf: (value: number) => number | bigint;
+  readonly #one = new DataView(new ArrayBuffer(8));
+  readonly #valid = new Validity();
+  readonly #values = new Words();
+
+  constructor(type: ArrowType, numberOf: (value: number) => number | bigint) {
+    this.type = type;
+    this.#numberOf = numberOf;
+  }
+
+  get bytes(): number {
+    return this.#values.bytes;
+  }
+
+  addNull(): void {
+    this.#valid.add(false);
+    this.#values.add(0, 0);
+  }
+
+  addField(row: Buffer, start: number): void {
+    this.#valid.add(true);
+    this.#values.copy(row, start);
+  }
+
+  addValue(value: Exclude<EngineValue, null>): void {
+    const number = this.#numberOf(value as number);
+    if (typeof number === "bigint") this.#one.setBigInt64(0, number);
+    else this.#one.setFloat64(0, number);
+    this.#valid.add(true);
+    this.#values.add(this.#one.getInt32(4), this.#one.getInt32(0));
+  }
+
+  take({ buffers, nodes }: BatchParts): void {
+    takeValidity(this.#valid, { buffers, nodes });
+    buffers.push(this.#values.take());
+  }
+}
+
 class BoolColumn implements ArrowColumn {
   readonly type = BOOL;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #values = new Bits();
 
   get bytes(): number {
@@ -135,7 +177,7 @@ class TextColumn implements ArrowColumn {
   readonly type: ArrowType;
   readonly #ofField: ((text: string) => string) | null;
   readonly #ofValue: ((value: string) => string) | null;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #ends = new Bytes();
   readonly #values = new Bytes();
 
@@ -189,10 +231,6 @@ const DAY_MS = 86_400_000;
 /** From 1970, where Arrow begins, to 2000, where PostgreSQL begins. */
 const EPOCH_DAYS = 10_957;
 const EPOCH_MICROS = BigInt(EPOCH_DAYS) * BigInt(DAY_MS) * 1000n;
-
-function copyEight(to: Bytes, row: Buffer, start: number): void {
-  to.reverse(row, start, 8);
-}
 
 function copyTimestamp(to: Bytes, row: Buffer, start: number): void {
   to.bigint(row.readBigInt64BE(start) + EPOCH_MICROS);

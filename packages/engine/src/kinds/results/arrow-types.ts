@@ -1,6 +1,26 @@
 import type { ArrayDtype, EngineValue } from "@appdb/contract/types";
-import type { ArrowType, BatchParts } from "./arrow-messages.ts";
-import type { Bits, Bytes } from "./arrow-vectors.ts";
+import type { Bytes, Validity } from "./arrow-vectors.ts";
+import type { FlatBuffer, FlatMember } from "./flat-buffer.ts";
+
+/** A field of Arrow's schema. */
+export interface ArrowField {
+  readonly name: string;
+  readonly nullable: boolean;
+  readonly type: ArrowType;
+}
+
+/** A type of Arrow (format/Schema.fbs): its number in the union, its members, the fields in it. */
+export interface ArrowType {
+  readonly id: number;
+  members(flat: FlatBuffer): readonly FlatMember[];
+  readonly children: readonly ArrowField[];
+}
+
+/** The content of a record batch: for each field, depth first, its lengths, then its buffers. */
+export interface BatchParts {
+  readonly nodes: [length: number, nulls: number][];
+  readonly buffers: Uint8Array[];
+}
 
 /** A column of a record batch under construction. */
 export interface ArrowColumn {
@@ -42,11 +62,9 @@ function floatType(precision: number): ArrowType {
 }
 
 /** Adds a column's lengths and its validity bits, which are left out without nulls. */
-export function takeValidity(valid: Bits, { buffers, nodes }: BatchParts): void {
-  const { length, zeros } = valid;
-  const bits = valid.take();
-  nodes.push([length, zeros]);
-  buffers.push(zeros === 0 ? bits.subarray(0, 0) : bits);
+export function takeValidity(valid: Validity, { buffers, nodes }: BatchParts): void {
+  nodes.push([valid.length, valid.nulls]);
+  buffers.push(valid.take());
 }
 
 /** Appends one element of an array, from PostgreSQL's binary format and from JSON. */

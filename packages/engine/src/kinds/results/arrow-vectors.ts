@@ -1,3 +1,5 @@
+import { readInt32 } from "../../sql/read-int32.ts";
+
 /** Growing buffers of a record batch. Integers are little-endian, as in Arrow. */
 
 /** Any bytes. */
@@ -77,6 +79,60 @@ export class Bytes {
     const taken = this.bytes.subarray(0, this.at);
     this.at = 0;
     return taken;
+  }
+}
+
+/** Values of eight bytes, which PostgreSQL sends with the highest byte first. */
+export class Words {
+  #words = new Int32Array(FIRST_BYTES / 4);
+  #at = 0;
+
+  get bytes(): number {
+    return this.#at * 4;
+  }
+
+  copy(source: Buffer, start: number): void {
+    this.add(readInt32(source, start + 4), readInt32(source, start));
+  }
+
+  /** Adds a value by its lower and its upper half. */
+  add(low: number, high: number): void {
+    const at = this.#at;
+    if (at === this.#words.length) {
+      const grown = new Int32Array(at * 2);
+      grown.set(this.#words);
+      this.#words = grown;
+    }
+    this.#words[at] = low;
+    this.#words[at + 1] = high;
+    this.#at = at + 2;
+  }
+
+  take(): Uint8Array {
+    const taken = new Uint8Array(this.#words.buffer, 0, this.#at * 4);
+    this.#at = 0;
+    return taken;
+  }
+}
+
+/** Which values are not null, as bits. They are written from the first null on, because most batches have none. */
+export class Validity {
+  readonly #bits = new Bits();
+  length = 0;
+
+  get nulls(): number {
+    return this.#bits.zeros;
+  }
+
+  add(isValid: boolean): void {
+    if (!isValid && this.#bits.length === 0) for (let at = 0; at < this.length; at++) this.#bits.add(true);
+    if (!isValid || this.#bits.length > 0) this.#bits.add(isValid);
+    this.length += 1;
+  }
+
+  take(): Uint8Array {
+    this.length = 0;
+    return this.#bits.take();
   }
 }
 

@@ -9,9 +9,9 @@ import type { Logger } from "@appdb/engine/ports";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { headersOf } from "../api/json-api.ts";
-import type { DatabaseReads } from "./database-reads.ts";
-import { sendPieces } from "./send-pieces.ts";
+import type { DatabaseReads } from "../databases/database-reads.ts";
+import { sendPieces } from "../databases/send-pieces.ts";
+import { headersOf } from "./json-api.ts";
 
 interface QueryCall<Params> {
   readonly params: Params;

@@ -1,7 +1,14 @@
 import type { ArrayDtype, ColumnType, EngineValue } from "@appdb/contract/types";
-import type { ArrowType, BatchParts } from "./arrow-messages.ts";
-import { type ArrowColumn, BOOL, ELEMENTS, takeValidity, UTF8 } from "./arrow-types.ts";
-import { Bits, Bytes } from "./arrow-vectors.ts";
+import {
+  type ArrowColumn,
+  type ArrowType,
+  type BatchParts,
+  BOOL,
+  ELEMENTS,
+  takeValidity,
+  UTF8,
+} from "./arrow-types.ts";
+import { Bits, Bytes, Validity } from "./arrow-vectors.ts";
 
 /** Size of the length before each element, and of the head of an array with its dimensions. */
 const LENGTH_BYTES = 4;
@@ -87,7 +94,7 @@ export class ArrayColumn implements ArrowColumn {
 /** The lists of one dimension. */
 class ListLevel {
   readonly size: number | null;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #ends = new Bytes();
   #end = 0;
 
@@ -131,7 +138,7 @@ interface Elements {
 }
 
 function makeElements(dtype: Exclude<ArrayDtype, "string">): Elements {
-  const valid = new Bits();
+  const valid = new Validity();
   if (dtype === "bool") {
     const bits = new Bits();
     const add = (bit: boolean) => {
@@ -183,7 +190,7 @@ function makeElements(dtype: Exclude<ArrayDtype, "string">): Elements {
 
 class TextElements implements Elements {
   readonly type = UTF8;
-  readonly #valid = new Bits();
+  readonly #valid = new Validity();
   readonly #ends = new Bytes();
   readonly #values = new Bytes();
 

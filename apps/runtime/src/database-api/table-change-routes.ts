@@ -1,0 +1,42 @@
+import type { POD_API } from "@appdb/contract/routes/pod-api";
+import type { Handlers } from "../api/json-api.ts";
+import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
+
+/** Routes for definitions and changes of single tables of the database. */
+export function tableChangeHandlers(
+  deps: DatabasePodDeps,
+): Pick<Handlers<typeof POD_API>, "historyList" | "tableChange" | "tableDefinition"> {
+  const { database, databases, runtimes, spec, sql } = deps;
+  return {
+    tableDefinition: async ({ params: { table } }) => {
+      await deps.ready();
+      return await readDefinition({ sql, uri: spec.uri }, table);
+    },
+    historyList: async ({ query }) => {
+      await deps.ready();
+      return await readHistory(sql, query);
+    },
+    tableChange: async ({ body: { files, project_root: _root, runtime: _runtime, ...request } }) => {
+      await deps.disk.admit();
+      await deps.ready();
+      const runtime = files === null ? null : runtimes.of(files);
+      // Hosted tables belong to no project folder.
+      const ofFiles = { ...request, runtime: request.functions.length === 0 ? null : runtime, project_root: null };
+      return async (emit, signal) => {
+        const open = () => databases.open(database);
+        try {
+          const { plan } = await changeDatabase(
+            { ...deps, open, uri: spec.uri, owns_projects: false },
+            ofFiles,
+            emit,
+            signal,
+          );
+          return { plan };
+        } finally {
+          deps.writes.renew();
+        }
+      };
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { functionSchema } from "@appdb/contract/manifest";
+import type { Logger } from "@appdb/engine/ports";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createLocalManifests, emptyManifest, type LocalManifests } from "./local-manifests.ts";
+
+const log = {} as Logger;
+let folder = "";
+let manifests: LocalManifests;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-manifests-"));
+  manifests = createLocalManifests({ folder, log, runtimes: { find: () => undefined } });
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test("keeps the functions of several changes, and the latest of each", async () => {
+  manifests.keepCode("main", { functions: [fn("shout", "1"), fn("whisper", "1")], resource_pools: [] });
+  manifests.keepCode("main", { functions: [fn("shout", "2")], resource_pools: [] });
+  const { functions, tables } = await manifests.applied("r1", "main");
+  expect(functions.map(({ digest, name }) => `${name} ${digest}`)).toEqual(["whisper 1", "shout 2"]);
+  expect(tables).toEqual([]);
+});
+
+test("prefers the functions of a later update of the file", async () => {
+  manifests.keepCode("main", { functions: [fn("shout", "1"), fn("whisper", "1")], resource_pools: [] });
+  manifests.store("r1", "main", { ...emptyManifest(), functions: [fn("shout", "2")] });
+  const { functions } = await manifests.applied("r1", "main");
+  expect(functions.map(({ digest, name }) => `${name} ${digest}`)).toEqual(["shout 2", "whisper 1"]);
+});
+
+test("refuses a target without an update and without changes", async () => {
+  await expect(manifests.applied("r1", "main")).rejects.toMatchObject({ code: "schema_mismatch" });
+});
+
+function fn(name: string, digest: string) {
+  return functionSchema.parse({
+    id: `udfs:${name}`,
+    module: "udfs",
+    name,
+    parameters: [],
+    result: { type: { kind: "string" }, nullable: false },
+    digest,
+    source: { file: "udfs.py", line: 1 },
+  });
+}

@@ -1,0 +1,59 @@
+import { endOf } from "@appdb/http/mount-api";
+import { actorOf, type RecordEvent } from "../../audit/event.ts";
+import { podClient } from "../../pods/pod-client.ts";
+import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
+import type { LineStreams } from "../../requests/line-streams.ts";
+import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
+import { recordedLines } from "../events/recorded-lines.ts";
+
+export interface TableChangeRouteDeps extends FindPodDeps {
+  readonly recordEvent: RecordEvent;
+  readonly line_streams: LineStreams;
+}
+
+/** Passes on definitions and changes of single tables from the database's pod. */
+export function addTableChangeRoutes(routes: ControlRoutes, deps: TableChangeRouteDeps): void {
+  routes.add("tableDefinition", async ({ org, params: { db, table }, reply }) => {
+    const { pod } = await findPod(deps, org, db, "read");
+    return await podClient(pod).call("tableDefinition", { params: { table } }, { signal: endOf(reply) });
+  });
+  routes.add("historyList", async ({ org, params, query, reply }) => {
+    const { pod } = await findPod(deps, org, params.db, "read");
+    return await podClient(pod).call("historyList", { query }, { signal: endOf(reply) });
+  });
+  routes.add("tableChange", async (call) => {
+    const { body, params, principal, reply, request } = call;
+    const org = await recheckCaller(deps.db, { principal, org: call.org, permission: "database.update" });
+    const { pod, row } = await findPod(deps, org, params.db, "changed");
+    const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
+    await record(deps, call, pod.uri, "pending");
+    const change = { body: { ...body, runtime: null, project_root: null, files: row.observed?.tree ?? null } };
+    const events = await podClient(pod)
+      .events("tableChange", change, { signal: endOf(reply) })
+      .catch(async (error: unknown) => {
+        await ended("failed");
+        throw error;
+      });
+    await deps.line_streams.serve(request, reply, () => recordedLines(events, ended));
+  });
+}
+
+async function record(
+  deps: TableChangeRouteDeps,
+  { body: { change, dry_run: isDry }, client, org, principal }: Call<"tableChange">,
+  uri: string,
+  outcome: "pending" | "succeeded" | "failed",
+): Promise<void> {
+  // A plan changes nothing.
+  if (isDry) return;
+  await deps.recordEvent(deps.db, {
+    action: "table.change",
+    target: `${uri}/${"table" in change ? change.table : change.folder}`,
+    org_id: org.id,
+    outcome,
+    actor: actorOf(principal),
+    principal,
+    ...client,
+    detail: { change: change.change },
+  });
+}
