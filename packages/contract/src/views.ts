@@ -34,6 +34,15 @@ export const viewSchema = z.strictObject({
   iterator: iteratorSchema.optional(),
 });
 
+/** What the rows of an iterator view are made of, in the catalog. */
+export const rowsOfSchema = z.strictObject({
+  table: z.string(),
+  column: z.string(),
+  text: z.string(),
+  /** The columns of its base that it shows, and how many tables further up each is. */
+  columns: z.array(z.strictObject({ name: z.string(), column: z.string(), up: z.int() })).optional(),
+});
+
 const madeValue = { name: z.string(), type: columnTypeSchema, nullable: z.boolean() };
 
 /**
