@@ -110,7 +110,13 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     createRunner,
     query_limits: config.limits,
     async onClose(sql) {
-      const opened = [writes.get(sql), reads.get(sql), sqlReads.get(sql), rowFiles.get(sql), await managedStores.get(sql)];
+      const opened = [
+        writes.get(sql),
+        reads.get(sql),
+        sqlReads.get(sql),
+        rowFiles.get(sql),
+        await managedStores.get(sql),
+      ];
       for (const uses of [writes, reads, sqlReads, rowFiles, managedStores]) uses.delete(sql);
       for (const one of opened) await one?.[Symbol.asyncDispose]();
     },
