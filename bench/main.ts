@@ -25,6 +25,7 @@ import { measureShell } from "./shell.ts";
 import { measureSize, printMachines } from "./size.ts";
 import { type Group, openBench } from "./support/bench.ts";
 import { type Measure, report } from "./support/report.ts";
+import { measureTesting } from "./testing.ts";
 import { measureViews } from "./views.ts";
 import { measureWake } from "./wake.ts";
 import { measureWrites } from "./writes.ts";
@@ -55,6 +56,7 @@ const GROUPS: Record<string, Group> = {
   databases: measureDatabases,
   "many-databases": measureManyDatabases,
   services: measureServices,
+  testing: measureTesting,
   size: measureSize,
 };
 

@@ -12,7 +12,7 @@ import {
   generateTypeScript,
   validateDocuments,
 } from "./support/generated-clients.ts";
-import { ensureOpenApiTools } from "./support/openapi-tools.ts";
+import { ensurePythonTools } from "./support/python-tools.ts";
 
 /** The examples are served once: for their own clients, for generated ones, and last for fuzzed requests. */
 const LONG = process.env.APPDB_FAULTS === "long";
@@ -46,7 +46,7 @@ describe("the documents of the examples", () => {
   let services: Described[];
 
   beforeAll(async () => {
-    bin = await ensureOpenApiTools();
+    bin = await ensurePythonTools("openapi");
     folder = join(served.project.folder, "clients");
     services = await describeServices(folder, await served.serveAll());
   }, 400_000);
@@ -69,7 +69,7 @@ describe("the documents of the examples", () => {
 test(
   "fuzzed requests get documented answers that reveal no internals",
   async () => {
-    const fuzzed = await fuzzExamples(served, await ensureOpenApiTools());
+    const fuzzed = await fuzzExamples(served, await ensurePythonTools("openapi"));
     expect(fuzzed.flatMap(({ problems }) => problems).join("\n\n")).toBe("");
     expect(fuzzed.length).toBeGreaterThan(1);
     expect(fuzzed.every(({ exchanges }) => exchanges.length > 3)).toBe(true);

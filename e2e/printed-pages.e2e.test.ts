@@ -44,6 +44,7 @@ const ELSEWHERE = {
   "docs/shell.md": "e2e/shell.e2e.test.ts",
   "docs/sql.md": "e2e/both-targets.e2e.test.ts",
   "docs/status.md": "e2e/shell.e2e.test.ts",
+  "docs/testing.md": "e2e/testing.e2e.test.ts",
   "docs/udfs.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/writing-data.md": "e2e/both-targets.e2e.test.ts",
   "docs/views.md": "apps/runtime/src/http/printed-pages.db.test.ts",

@@ -154,6 +154,10 @@ class Handler(BaseHTTPRequestHandler):
         if path.endswith("/tables"):
             tables = [{"path": name, "view_of": (one.get("view") or {}).get("base"), "rows": 1} for name, one in server.tables.items()]
             return self.document(200, {"tables": tables, "folders": ["empty"]})
+        if path.startswith("/v1/scratch/"):
+            return self.document(200, {"name": json.loads(body)["name"]})
+        if path == "/v1/health":
+            return self.document(200, {"version": "0.8.5"})
         if path == "/v1/databases":
             return self.document(200, {"databases": [{"name": "main"}]})
         return self.document(404, {"code": "not_found", "detail": f"The daemon has no {self.command} {path}."})

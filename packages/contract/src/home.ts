@@ -25,6 +25,8 @@ export const HOME_PATHS = {
   /** Services of `cli service run`, one file for each command that runs. */
   terminals: "terminals",
   runtimes: "runtimes",
+  /** Databases that end with a process, one file for each. */
+  scratch: "scratch",
   /** Manifests of applied updates. */
   manifests: "manifests",
   /** Start documents of services, removed after they are read. */
@@ -50,6 +52,7 @@ export const LOCAL_DATA: readonly string[] = [
   HOME_PATHS.services,
   HOME_PATHS.terminals,
   HOME_PATHS.runtimes,
+  HOME_PATHS.scratch,
   HOME_PATHS.manifests,
   HOME_PATHS.specs,
   HOME_PATHS.images,

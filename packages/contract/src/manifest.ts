@@ -6,7 +6,7 @@ import { checkNames } from "./manifest-names.ts";
 import { querySchema } from "./query.ts";
 import { resourcePoolSchema } from "./resource-pool.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
-import { MAX_NAMES, madeRowsSchema, viewSchema } from "./views.ts";
+import { MAX_NAMES, madeRowsSchema, rowsOfSchema, viewSchema } from "./views.ts";
 
 /** Maximum number of tables, routes, functions and other declarations, per kind. They are searched within each
  *  other. */
@@ -95,18 +95,8 @@ export const tableSchema = z
     columns: z.array(columnSchema).max(MAX_NAMES),
     view: viewSchema.optional(),
     /** Of the table with the rows of an iterator view (lower-views.ts): the table of its base, the column of that table
-     *  that makes the rows, and the call for people. `values`: the texts of columns that are made with the rows, because
-     *  they read columns of the base. */
-    rows_of: engineMember(
-      z.strictObject({
-        table: z.string(),
-        column: z.string(),
-        text: z.string(),
-        values: z.record(z.string(), z.string()).optional(),
-        /** The columns of its base that it shows, and how many tables further up each is. */
-        columns: z.array(z.strictObject({ name: z.string(), column: z.string(), up: z.int() })).optional(),
-      }),
-    ),
+     *  that makes the rows, and the call for people. */
+    rows_of: engineMember(rowsOfSchema),
     /** Computed columns without values in the table. What reads one has its expression in its place. */
     unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
     /** Column names in declared order; empty when the table has no key. */

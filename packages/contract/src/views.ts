@@ -34,6 +34,17 @@ export const viewSchema = z.strictObject({
   iterator: iteratorSchema.optional(),
 });
 
+/** What the rows of an iterator view are made of, in the catalog. */
+export const rowsOfSchema = z.strictObject({
+  table: z.string(),
+  column: z.string(),
+  text: z.string(),
+  /** Texts of columns that are made with the rows, because they read columns of the base. */
+  values: z.record(z.string(), z.string()).optional(),
+  /** The columns of its base that it shows, and how many tables further up each is. */
+  columns: z.array(z.strictObject({ name: z.string(), column: z.string(), up: z.int() })).optional(),
+});
+
 const madeValue = { name: z.string(), type: columnTypeSchema, nullable: z.boolean() };
 
 /**

@@ -63,6 +63,9 @@ def run(command: list[str], steps: list[dict[str, str | float]]) -> dict[str, ob
     end = time.monotonic() + STEP_SECONDS
     while read(end):
         pass
+    if time.monotonic() >= end:
+        failure = failure or "The command did not end."
+        os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     return {

@@ -11,7 +11,7 @@ from appdb.udfs.called import called_functions, function_documents, pool_documen
 
 #: Variables that functions do not see: those of the program alone, and credentials for the control plane.
 _OWN = (
-    *("PYTHONHOME", "PYTHONSTARTUP", "PYTHONINSPECT", "__PYVENV_LAUNCHER__"),
+    *("PYTEST_CURRENT_TEST", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONINSPECT", "__PYVENV_LAUNCHER__"),
     *("SERVICE_API_KEY", "SERVICE_LOCAL_DATABASE_URL", "SERVICE_DATABASE_URL", "SERVICE_TOKEN"),
 )
 

@@ -1,6 +1,7 @@
 """Models on a target: `Base.create_all("main")`, after which `Docs.insert(...)` and `Docs.where(...).collect()` work."""
 
 import sys
+from copy import copy
 
 from appdb.client import changing
 from appdb.client.code import Code
@@ -61,8 +62,32 @@ def bind_all(base, target):
             f'Create it: {base.__name__}.create_all("{target}")',
             "table_not_found",
         )
-    for model, path in paths:
+    bind(base, target)
+
+
+def bind(base, target):
+    """Binds all models to tables that are known to exist. Returns their paths."""
+    database, folder = _place(target)
+    paths = []
+    for model in base.__appdb_models__:
+        path = _path(folder, model.__appdb_table__)
         _bind(model, database, path)
+        paths.append(database.target.path(path))
+    return paths
+
+
+def declared_by(model):
+    """What the declarations of a model are now, for `unbind`."""
+    members = vars(model.__appdb_table__).items()
+    return {name: copy(value) if isinstance(value, (dict, list)) else value for name, value in members}
+
+
+def unbind(model, before):
+    """Undoes a binding and the changes after it; `before` are the model's declarations as `declared_by` gave them."""
+    if "__appdb_database__" in model.__dict__:
+        type.__delattr__(model, "__appdb_database__")
+    vars(model.__appdb_table__).clear()
+    vars(model.__appdb_table__).update(before)
 
 
 def update_all(base, target, *, allow_destructive=False, on_error="abort"):

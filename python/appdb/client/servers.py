@@ -61,13 +61,13 @@ def _read_daemon(home):
 
 
 def start_daemon(home=None):
-    """Starts the daemon by the command beside this Python, or on the PATH. Raises Error if neither is there."""
+    """Starts the daemon by the command in the folder of this Python, or on the PATH. Raises Error if neither is there."""
     import shutil
     import subprocess
     import sys
 
-    beside = Path(sys.executable).with_name("cli.exe" if os.name == "nt" else "cli")
-    command = str(beside) if beside.exists() else shutil.which("cli")
+    installed = Path(sys.executable).with_name("cli.exe" if os.name == "nt" else "cli")
+    command = str(installed) if installed.exists() else shutil.which("cli")
     if command is None:
         raise not_running(home) from None
     environment = {**os.environ, "SERVICE_HOME": str(home_folder(home))}

@@ -250,8 +250,7 @@ def take_iterator(class_name, table, call):
 
 def _holds_column(call):
     """Whether a plain generator or object was made with a column, as only a marked one can be."""
-    frame = getattr(call, "gi_frame", None)
-    held = frame.f_locals if frame is not None else getattr(call, "__dict__", {})
+    held = call.gi_frame.f_locals if getattr(call, "gi_frame", None) else getattr(call, "__dict__", {})
     return any(isinstance(value, Expr) for value in held.values())
 
 
@@ -299,9 +298,8 @@ def _refuse_hidden(table, output):
 def _select_otherwise(view, hidden):
     """How base= gives a column that an output hides another name."""
     named = f"{hidden._name}_of_base={view.table.model}.{hidden._name}"
-    if view.shown is not None or view.outputs:
-        return f"Add {named} to select() of base="
-    return f"Add .select({_other_columns(view.table, view, hidden)}{named}) to base="
+    has_select = view.shown is not None or view.outputs
+    return f"Add {named} to select() of base=" if has_select else f"Add .select({_other_columns(view.table, view, hidden)}{named}) to base="
 
 
 def _other_columns(base, view, hidden):

@@ -62,7 +62,10 @@ function serviceHandlers(deps: DaemonDeps): Pick<Handlers<typeof LOCAL_API>, `se
 function daemonHandlers(
   app: FastifyInstance,
   deps: DaemonDeps,
-): Pick<Handlers<typeof LOCAL_API>, "databaseDelete" | "databaseList" | "health" | "limitList" | "stop"> {
+): Pick<
+  Handlers<typeof LOCAL_API>,
+  "databaseDelete" | "databaseList" | "health" | "limitList" | "scratchCreate" | "scratchDelete" | "stop"
+> {
   let requests = 0;
   app.addHook("onRequest", async (request, reply) => {
     if (request.url.startsWith(LOCAL_ROUTES.health.path) || request.url.startsWith(LOCAL_ROUTES.stop.path)) return;
@@ -93,6 +96,11 @@ function daemonHandlers(
     },
     databaseList: async () => ({ databases: await listLocalDatabases(deps) }),
     databaseDelete: ({ body }) => deleteLocalDatabase(deps, body),
+    scratchCreate: ({ body }) => deps.scratch.create(body),
+    scratchDelete: ({ body }) => {
+      deps.scratch.delete(body.name);
+      return {};
+    },
   };
 }
 

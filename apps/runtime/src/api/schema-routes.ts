@@ -53,7 +53,7 @@ export function schemaHandlers(
 
 /** Effects of a plan on the rest of the home: services that it breaks, and a database that it creates. */
 async function planEffects(
-  { postgres, services }: DaemonDeps,
+  { postgres, scratch, services }: DaemonDeps,
   request: { readonly manifest: Manifest; readonly target: LocalTarget; readonly project_root?: string },
   plan: SchemaPlan,
 ): Promise<Pick<SchemaPlan, "breaks" | "other_databases" | "outdated">> {
@@ -72,7 +72,7 @@ async function planEffects(
   return {
     ...(breaks.length === 0 ? {} : { breaks }),
     ...(outdated.length === 0 ? {} : { outdated }),
-    ...(isNew ? { other_databases: [...(await postgres.listDatabases())] } : {}),
+    ...(isNew ? { other_databases: await scratch.listOthers() } : {}),
   };
 }
 

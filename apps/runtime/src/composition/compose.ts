@@ -23,6 +23,7 @@ import { localCode } from "../databases/query-code.ts";
 import { QueryWorkers } from "../databases/query-workers.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
+import { ScratchDatabases } from "../databases/scratch-databases.ts";
 import { SqlReads } from "../databases/sql-reads.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
@@ -54,6 +55,7 @@ export interface DaemonDeps {
   /** Makes the next write to a database use its last update. */
   renewWrites(database: string): Promise<void>;
   readonly manifests: LocalManifests;
+  readonly scratch: ScratchDatabases;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
   closeWrites(): Promise<void>;
@@ -92,6 +94,11 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const mediaOf: MediaOf = (database, env) => localMediaPlace(join(home, HOME_PATHS.media, database), env);
   const createRunner: CreateFillRunner = (database, ...job) =>
     createFillRunner({ limits: config.limits, log, runtimes, mediaOf }, database, ...job);
+  const writes = new Map<SqlPool, TableWrites>();
+  const reads = new Map<SqlPool, DatabaseReads>();
+  const sqlReads = new Map<SqlPool, SqlReads>();
+  const rowFiles = new Map<SqlPool, RowFiles>();
+  const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const databases = new OpenDatabases({
     postgres,
     migrations,
@@ -102,6 +109,17 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     application_name: "appdb daemon",
     createRunner,
     query_limits: config.limits,
+    async onClose(sql) {
+      const opened = [
+        writes.get(sql),
+        reads.get(sql),
+        sqlReads.get(sql),
+        rowFiles.get(sql),
+        await managedStores.get(sql),
+      ];
+      for (const uses of [writes, reads, sqlReads, rowFiles, managedStores]) uses.delete(sql);
+      for (const one of opened) await one?.[Symbol.asyncDispose]();
+    },
   });
   const specFolder = join(home, HOME_PATHS.specs);
   // spec files of services that a killed daemon was starting
@@ -127,9 +145,6 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     },
   });
   const manifests = createLocalManifests({ folder: join(home, HOME_PATHS.manifests), runtimes, log });
-  const writes = new Map<SqlPool, TableWrites>();
-  const rowFiles = new Map<SqlPool, RowFiles>();
-  const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const openStore = (name: string, sql: SqlPool) =>
     openManagedStore({
       sql,
@@ -142,8 +157,6 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       room: async () => undefined,
     });
   const queryWorkers = new QueryWorkers({ clock, log });
-  const reads = new Map<SqlPool, DatabaseReads>();
-  const sqlReads = new Map<SqlPool, SqlReads>();
   const rowFilesOf: DaemonDeps["rowFilesOf"] = (name, sql) => {
     const known = rowFiles.get(sql);
     if (known !== undefined) return known;
@@ -210,6 +223,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       await Promise.all([...reads.values(), ...sqlReads.values()].map((one) => one[Symbol.asyncDispose]()));
     },
     manifests,
+    scratch: new ScratchDatabases({ home, databases, manifests, postgres, log }),
     body_bytes: config.limits.body_bytes,
     writesOf(name, sql) {
       const known = writes.get(sql);

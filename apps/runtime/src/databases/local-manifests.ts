@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { MANIFEST_VERSION, type Manifest, manifestSchema } from "@appdb/contract/manifest";
+import { parseLocalTarget } from "@appdb/contract/names";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { folderSchema } from "@appdb/engine/target";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
+import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import type { RuntimeStore } from "./runtime-store.ts";
 
@@ -17,6 +20,10 @@ export interface LocalManifests {
   store(runtimeId: string, target: string, manifest: Manifest): void;
   /** Keeps the functions of a change of one table, which no application file may have. */
   keepCode(target: string, code: ChangeCode): void;
+  /** Gives a new database a folder of its own, with what another such database has. */
+  separate(database: string, copyOf: string | null): void;
+  /** Removes the folder of its own. */
+  forget(database: string): void;
   /** The manifest of a target's last update; read from the application file when it is not stored.
    *  @throws schema_mismatch when the runtime is gone; errors of readManifest */
   applied(runtimeId: string, target: string): Promise<Manifest>;
@@ -34,8 +41,15 @@ export function createLocalManifests({
   readonly log: Logger;
   readonly runtimes: Pick<RuntimeStore, "find">;
 }): LocalManifests {
-  const fileOf = (runtimeId: string, target: string) =>
-    join(folder, `${createHash("sha256").update(`${runtimeId}\n${target}`).digest("hex")}.json`);
+  const ownFolder = (database: string) => join(folder, database);
+  const fileOf = (runtimeId: string, target: string) => {
+    const own = ownFolder(parseLocalTarget(target).database);
+    const isOwn = existsSync(own);
+    // files of an own folder also fit its copies
+    const place = isOwn ? folderSchema(target) : target;
+    const name = createHash("sha256").update(`${runtimeId}\n${place}`).digest("hex");
+    return join(isOwn ? own : folder, `${name}.json`);
+  };
   const codeOf = (target: string): ChangeCode | undefined => {
     const file = fileOf("changes", target);
     return existsSync(file) ? changeCodeSchema.parse(JSON.parse(readFileSync(file, "utf8"))) : undefined;
@@ -57,6 +71,14 @@ export function createLocalManifests({
       const code = codeOf(target);
       // the file's own functions are newer
       if (code !== undefined) writeCode(target, without(code, manifest));
+    },
+    separate(database, copyOf) {
+      makePrivateFolder(folder);
+      if (copyOf === null) makePrivateFolder(ownFolder(database));
+      else cpSync(ownFolder(copyOf), ownFolder(database), { recursive: true });
+    },
+    forget(database) {
+      rmSync(ownFolder(database), { recursive: true, force: true });
     },
     keepCode(target, code) {
       writeCode(target, joined(codeOf(target) ?? { functions: [], resource_pools: [] }, code));

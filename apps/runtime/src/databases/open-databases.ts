@@ -34,6 +34,8 @@ export interface OpenDatabasesDeps {
   /** Checks before each batch of a job that the database may grow. Default: it always may. @throws disk_full */
   readonly admit?: JobDeps["admit"];
   readonly query_limits: QueryLimits;
+  /** Called before the pool of a dropped or copied database ends, to release what uses it. */
+  readonly onClose?: (sql: SqlPool) => Promise<void>;
 }
 
 export interface OpenDatabase {
@@ -100,12 +102,15 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Drops a database, also for its current users. */
   async remove(name: string): Promise<void> {
-    const entry = this.#entries.get(name);
-    this.#entries.delete(name);
-    const opened = await entry?.opening.catch(() => undefined);
-    if (entry !== undefined) await park(entry);
-    await opened?.sql[Symbol.asyncDispose]();
+    await this.#close(name);
     await this.#deps.postgres.dropDatabase(name);
+  }
+
+  /** Makes a new database as a copy of an existing one, whose connections end. @throws database_not_found, database_exists */
+  async copy(from: string, to: string): Promise<OpenDatabase> {
+    await this.#close(from);
+    await this.#deps.postgres.copyDatabase(from, to);
+    return await this.open(to);
   }
 
   /** Opens or wakes a database with unfinished jobs; leaves others unchanged. */
@@ -162,6 +167,17 @@ export class OpenDatabases implements AsyncDisposable {
         await sql[Symbol.asyncDispose]();
       }),
     );
+  }
+
+  async #close(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    this.#entries.delete(name);
+    const opened = await entry.opening.catch(() => undefined);
+    await park(entry);
+    if (opened === undefined) return;
+    await this.#deps.onClose?.(opened.sql);
+    await opened.sql[Symbol.asyncDispose]();
   }
 
   #start(name: string): Entry {

@@ -26,6 +26,8 @@ const TAKEOVER_MS = 60_000;
 const TAKEOVER_POLL_MS = 20;
 const LOOK_AT_HOME_MS = 1_000;
 const PARK_EVERY_MS = 1_000;
+/** A killed test run leaves databases for this time. */
+const SWEEP_EVERY_MS = 5_000;
 /** A local database is parked after this time without use. */
 const UNUSED_MS = 10_000;
 const FIRST_RETRY_MS = 200;
@@ -76,15 +78,18 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
     writeDaemonFile(home, { pid: process.pid, port, started_at: deps.started_at, version: VERSION });
     log.info({ port, version: VERSION }, "the daemon listens");
     const resumed = resumeWork(deps, starting, stop.requested, log);
-    const parking = parkDatabases(deps, stop.requested);
+    const parking = repeat(stop.requested, PARK_EVERY_MS, () => parkDatabases(deps));
+    const sweeping = repeat(stop.requested, SWEEP_EVERY_MS, () => sweepScratch(deps));
     const reason = await stop.requested;
     log.info({ reason }, "the daemon stops");
     await resumed;
     await parking;
+    await sweeping;
   } finally {
     // belongs to another daemon if the home was removed and recreated
     if (ownsHome(join(home, HOME_PATHS.locks))) removeDaemonFile(home);
     await api.close();
+    await deps.scratch.close();
     await deps.services[Symbol.asyncDispose]();
     await deps.closeReads();
     await deps.closeWrites();
@@ -107,17 +112,29 @@ function watchHome(home: string, log: Logger, stop: StopRequest): Disposable {
 }
 
 /** Closes connections of unused databases, because PostgreSQL's number of connections is limited. */
-async function parkDatabases({ databases, log, services }: DaemonDeps, stopped: Promise<string>): Promise<void> {
+async function parkDatabases({ databases, log, services }: DaemonDeps): Promise<void> {
+  await databases
+    .parkIdle(UNUSED_MS, (name) => !services.isServing(name))
+    .catch((error: unknown) => {
+      log.warn({ err: error }, "parking unused databases failed");
+    });
+}
+
+/** Deletes databases whose process has ended. */
+async function sweepScratch({ log, scratch }: DaemonDeps): Promise<void> {
+  await scratch.sweep().catch((error: unknown) => {
+    log.warn({ err: error }, "looking for scratch databases failed");
+  });
+}
+
+/** Repeats work with a pause before each time, until the daemon stops. */
+async function repeat(stopped: Promise<string>, everyMs: number, work: () => Promise<void>): Promise<void> {
   const abort = new AbortController();
   void stopped.then(() => abort.abort());
   while (!abort.signal.aborted) {
-    await sleep(PARK_EVERY_MS, undefined, { signal: abort.signal }).catch(() => undefined);
+    await sleep(everyMs, undefined, { signal: abort.signal }).catch(() => undefined);
     if (abort.signal.aborted) return;
-    await databases
-      .parkIdle(UNUSED_MS, (name) => !services.isServing(name))
-      .catch((error: unknown) => {
-        log.warn({ err: error }, "parking unused databases failed");
-      });
+    await work();
   }
 }
 
@@ -132,7 +149,7 @@ async function resumeWork(
     deps.runtimes.clean(deps.clock.now());
     if (!(await waitForPostgres(deps, starting, stopped, log))) return;
     await deps.services.startAll();
-    for (const name of await deps.postgres.listDatabases()) await deps.databases.resume(name);
+    for (const name of await deps.scratch.listOthers()) await deps.databases.resume(name);
   } catch (error) {
     log.error({ err: error }, "earlier work could not be resumed");
   }

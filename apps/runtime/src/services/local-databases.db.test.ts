@@ -38,10 +38,13 @@ test("counts the tables and files of databases that this version has not opened 
     await sql.query({ text: VIEWS });
   }
   const postgres = {
-    listDatabases: async () => dsns.keys(),
     dsn: (name: string) => dsns.get(name) ?? "",
   } as unknown as PostgresProvider;
-  const found = await listLocalDatabases({ postgres, services: { list: () => [] } as never });
+  const found = await listLocalDatabases({
+    postgres,
+    scratch: { listOthers: async () => [...dsns.keys()] },
+    services: { list: () => [] } as never,
+  });
   expect(found.map(({ media_bytes, projects, tables, views }) => ({ media_bytes, projects, tables, views }))).toEqual([
     { media_bytes: 0, tables: 0, views: 0, projects: [] },
     { media_bytes: 0, tables: 1, views: 0, projects: [] },

@@ -11,12 +11,14 @@ import { removeFolder } from "@appdb/system/files/remove-folder";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { catalogOf, describeTables } from "../databases/data-tables.ts";
 import type { OpenDatabases } from "../databases/open-databases.ts";
+import type { ScratchDatabases } from "../databases/scratch-databases.ts";
 import type { Services } from "./service-processes.ts";
 
 export interface LocalDatabasesDeps {
   readonly home: string;
   readonly databases: OpenDatabases;
   readonly postgres: PostgresProvider;
+  readonly scratch: Pick<ScratchDatabases, "listOthers">;
   readonly services: Services;
 }
 
@@ -24,12 +26,13 @@ const MEDIA_BYTES = "select coalesce(sum(bytes), 0)::float8 as bytes from appdb.
 /** Databases queried concurrently. */
 const AT_ONCE = 8;
 
-/** All databases of the home's PostgreSQL with their contents and projects. */
+/** The databases of the home's PostgreSQL, except those of tests, with their contents and projects. */
 export async function listLocalDatabases({
   postgres,
+  scratch,
   services,
-}: Pick<LocalDatabasesDeps, "postgres" | "services">): Promise<LocalDatabase[]> {
-  const names = [...(await postgres.listDatabases())];
+}: Pick<LocalDatabasesDeps, "postgres" | "scratch" | "services">): Promise<LocalDatabase[]> {
+  const names = await scratch.listOthers();
   const found: LocalDatabase[] = [];
   for (let at = 0; at < names.length; at += AT_ONCE) {
     const some = names.slice(at, at + AT_ONCE);

@@ -75,5 +75,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   databaseList: { answer: z.object({ databases: z.array(local.localDatabaseSchema) }) },
   /** A dry run only reports what would be deleted. */
   databaseDelete: { body: local.databaseDeleteRequestSchema, answer: local.localDeletionSchema },
+  scratchCreate: { body: local.scratchCreateRequestSchema, answer: named },
+  scratchDelete: { body: named, answer: z.object({}) },
   stop: { answer: z.object({}) },
 });

@@ -57,6 +57,10 @@ export const LOCAL_ROUTES = {
   serviceLogs: get("/v1/services/logs", { answers: "lines" }),
   databaseList: get("/v1/databases"),
   databaseDelete: post("/v1/databases/delete"),
+  /** Makes a scratch database, which is deleted with its process. */
+  scratchCreate: post("/v1/scratch/create"),
+  /** Deletes one before its process ends. Responds before it is gone. */
+  scratchDelete: post("/v1/scratch/delete"),
   /** Stops the daemon, its services and its PostgreSQL; responds before that. */
   stop: post("/v1/stop"),
 } as const;

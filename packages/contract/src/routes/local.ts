@@ -180,6 +180,16 @@ export const localDatabaseSchema = z.strictObject({
 });
 export type LocalDatabase = z.infer<typeof localDatabaseSchema>;
 
+/** A database that is deleted when a process of this machine ends: that of a test. */
+export const scratchCreateRequestSchema = z.strictObject({
+  name: z.string(),
+  /** Its process. */
+  pid: z.int().min(1),
+  /** A scratch database whose tables and rows it gets; its connections end. Null: it is empty. */
+  copy_of: z.string().nullable(),
+});
+export type ScratchCreateRequest = z.infer<typeof scratchCreateRequestSchema>;
+
 export const databaseDeleteRequestSchema = z.strictObject({ name: z.string(), dry_run: z.boolean() });
 
 /** Everything that is deleted with a local database. */

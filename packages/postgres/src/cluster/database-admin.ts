@@ -37,7 +37,33 @@ export async function dropDatabase(dsn: string, database: string): Promise<void>
   });
 }
 
-/** The same over an open connection. */
+/**
+ * Creates a database as a copy of another one, with the same owner. PostgreSQL waits five seconds for its connections to
+ * end. The copy passes through the write-ahead log: for small databases that is faster than two checkpoints. `dsn` must be a
+ * third database.
+ * @throws database_not_found, database_exists
+ */
+export async function copyDatabase(dsn: string, from: string, to: string): Promise<void> {
+  await withClient(dsn, async (client) => {
+    const text = "select pg_get_userbyid(datdba) as owner from pg_database where datname = $1";
+    const owner = (await client.query<{ owner: string }>(text, [from])).rows[0]?.owner;
+    if (owner === undefined) {
+      throw appError("database_not_found", {
+        detail: `There is no database '${from}' to copy.`,
+        meta: { database: from },
+      });
+    }
+    const [source, copy, role] = [from, to, owner].map((name) => client.escapeIdentifier(name));
+    try {
+      await client.query(`create database ${copy} template ${source} owner ${role} strategy wal_log`);
+    } catch (cause) {
+      if ((cause as { code?: unknown }).code !== DUPLICATE_DATABASE) throw cause;
+      throw appError("database_exists", { detail: `The database '${to}' exists.`, meta: { database: to }, cause });
+    }
+  });
+}
+
+/** `createDatabase` over an open connection. */
 export async function createWith(client: Client, database: string): Promise<void> {
   const found = await client.query("select 1 from pg_database where datname = $1", [database]);
   if (found.rowCount === 1) return;

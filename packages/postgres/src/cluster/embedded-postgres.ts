@@ -19,7 +19,7 @@ import {
 import { type ClusterFormat, isOwnVersion, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
 import { sendByPgCtl } from "./controlled-server.ts";
-import { dropDatabase, hasDatabase, listPostgresDatabases } from "./database-admin.ts";
+import { copyDatabase, dropDatabase, hasDatabase, listPostgresDatabases } from "./database-admin.ts";
 import { runAlone, syncCluster } from "./init-cluster.ts";
 import { type LocalAddress, localAddress } from "./local-address.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
@@ -153,6 +153,12 @@ export class EmbeddedPostgres implements PostgresProvider {
     await this.start();
     if (this.#isSole && database === SOLE_DATABASE) return;
     await ensureOwnDatabase((name) => this.superuserDsn(name), database, this.#preparing);
+  }
+
+  async copyDatabase(from: string, to: string): Promise<void> {
+    if (this.#isSole) throw new Error("A cluster with one database has no copies.");
+    await this.start();
+    await copyDatabase(this.superuserDsn(this.#firstDatabase), from, to);
   }
 
   async dropDatabase(database: string): Promise<void> {

@@ -1,5 +1,12 @@
 import { AppError, appError } from "@appdb/contract/errors";
-import { createDatabase, dropDatabase, hasDatabase, listPostgresDatabases, withClient } from "./database-admin.ts";
+import {
+  copyDatabase,
+  createDatabase,
+  dropDatabase,
+  hasDatabase,
+  listPostgresDatabases,
+  withClient,
+} from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
 
 const OLDEST_MAJOR = 18;
@@ -56,6 +63,10 @@ export class ExternalPostgres implements PostgresProvider {
 
   async ensureDatabase(database: string): Promise<void> {
     await this.#reach(() => createDatabase(this.#url.href, database));
+  }
+
+  async copyDatabase(from: string, to: string): Promise<void> {
+    await this.#reach(() => copyDatabase(this.#url.href, from, to));
   }
 
   async dropDatabase(database: string): Promise<void> {

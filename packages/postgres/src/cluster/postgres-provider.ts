@@ -23,6 +23,12 @@ export interface PostgresProvider extends AsyncDisposable {
    * concurrently.
    */
   ensureDatabase(database: string): Promise<void>;
+  /**
+   * Creates a database as a copy of another one, with the same owner. Waits for a moment until the other one has no
+   * connections.
+   * @throws database_not_found, database_exists
+   */
+  copyDatabase(from: string, to: string): Promise<void>;
   /** Drops the database with its contents and ends its connections. Does nothing when it does not exist. */
   dropDatabase(database: string): Promise<void>;
 }

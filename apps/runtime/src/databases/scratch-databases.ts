@@ -1,0 +1,142 @@
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import { HOME_PATHS } from "@appdb/contract/home";
+import { parseLocalTarget } from "@appdb/contract/names";
+import type { ScratchCreateRequest } from "@appdb/contract/routes/local";
+import type { Logger } from "@appdb/engine/ports";
+import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { removeFolder } from "@appdb/system/files/remove-folder";
+import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
+import * as z from "zod";
+import type { LocalManifests } from "./local-manifests.ts";
+import type { OpenDatabases } from "./open-databases.ts";
+
+export interface ScratchDeps {
+  readonly home: string;
+  readonly databases: OpenDatabases;
+  readonly manifests: Pick<LocalManifests, "separate" | "forget">;
+  readonly postgres: PostgresProvider;
+  readonly log: Logger;
+}
+
+const processSchema = z.strictObject({ pid: z.int(), started: z.string() });
+
+/**
+ * Databases that are deleted with a process: those of tests. A file for each is written before the database exists, so
+ * that a killed process or daemon leaves none.
+ */
+export class ScratchDatabases {
+  readonly #deps: ScratchDeps;
+  readonly #folder: string;
+  #dropping: Promise<void> = Promise.resolve();
+
+  constructor(deps: ScratchDeps) {
+    this.#deps = deps;
+    this.#folder = join(deps.home, HOME_PATHS.scratch);
+  }
+
+  /** Makes an empty database or a copy. @throws database_exists, database_not_found, invalid_request, invalid_target */
+  async create({ copy_of: copyOf, name, pid }: ScratchCreateRequest): Promise<{ name: string }> {
+    const { databases, manifests, postgres } = this.#deps;
+    const { database, folders } = parseLocalTarget(name);
+    const owner = identifyProcess(pid);
+    if (owner === undefined) throw noProcess(pid);
+    if (copyOf !== null && this.#ownerOf(copyOf) === undefined) throw notScratch(copyOf);
+    // a database that exists must never be deleted with this process
+    if (folders.length > 0 || (await postgres.hasDatabase(database))) throw exists(name);
+    writePrivateFile(this.#fileOf(database), JSON.stringify(owner));
+    manifests.separate(database, copyOf);
+    if (copyOf === null) await databases.open(database);
+    else await databases.copy(copyOf, database);
+    return { name: database };
+  }
+
+  /** Deletes a scratch database in the background. @throws database_not_found */
+  delete(name: string): void {
+    if (this.#ownerOf(name) === undefined) throw notScratch(name);
+    this.#dropLater(name);
+  }
+
+  /** Deletes databases whose process has ended. */
+  async sweep(): Promise<void> {
+    for (const name of this.#names()) {
+      const owner = this.#ownerOf(name);
+      if (owner === undefined || !isProcessAlive(owner)) this.#dropLater(name);
+    }
+    await this.#dropping;
+  }
+
+  /** The databases of a PostgreSQL without scratch databases, which may go at any moment. */
+  async listOthers(): Promise<string[]> {
+    const before = new Set(this.#names());
+    const names = await this.#deps.postgres.listDatabases();
+    const after = new Set(this.#names());
+    return names.filter((name) => !before.has(name) && !after.has(name));
+  }
+
+  /** Waits for deletions. */
+  async close(): Promise<void> {
+    await this.#dropping;
+  }
+
+  /** One at a time: each waits for a checkpoint. */
+  #dropLater(name: string): void {
+    this.#dropping = this.#dropping
+      .then(() => this.#drop(name))
+      .catch((error: unknown) =>
+        this.#deps.log.warn({ err: error, database: name }, "a scratch database was not deleted"),
+      );
+  }
+
+  async #drop(name: string): Promise<void> {
+    const { databases, home, manifests } = this.#deps;
+    if (!existsSync(this.#fileOf(name))) return;
+    await databases.remove(name);
+    await removeFolder(join(home, HOME_PATHS.media, name));
+    manifests.forget(name);
+    rmSync(this.#fileOf(name), { force: true });
+  }
+
+  #names(): string[] {
+    if (!existsSync(this.#folder)) return [];
+    return readdirSync(this.#folder).flatMap((file) =>
+      file.endsWith(".json") ? [file.slice(0, -".json".length)] : [],
+    );
+  }
+
+  #ownerOf(name: string): ProcessIdentity | undefined {
+    const { database } = parseLocalTarget(name);
+    const path = this.#fileOf(database);
+    return existsSync(path) ? processSchema.safeParse(JSON.parse(readFileSync(path, "utf8"))).data : undefined;
+  }
+
+  #fileOf(database: string): string {
+    return join(this.#folder, `${database}.json`);
+  }
+}
+
+function noProcess(pid: number): Error {
+  return appError("invalid_request", {
+    detail: `The process ${pid} does not run on the machine of the daemon.`,
+    hint: "Send the pid of the calling process.",
+    meta: { pid },
+  });
+}
+
+function notScratch(name: string): Error {
+  return appError("database_not_found", {
+    detail: `'${name}' is not a scratch database.`,
+    hint: "Delete other databases with: cli db delete",
+    meta: { database: name },
+  });
+}
+
+function exists(name: string): Error {
+  return appError("database_exists", {
+    detail: `'${name}' cannot be a scratch database: it exists, or names a folder.`,
+    hint: "Use another name.",
+    meta: { database: name },
+  });
+}
