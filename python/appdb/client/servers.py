@@ -61,7 +61,7 @@ def _read_daemon(home):
 
 
 def start_daemon(home=None):
-    """Starts the daemon by the command beside this Python, or on the PATH. Raises Error if neither is there."""
+    """Starts the daemon by the command next to this Python, or on the PATH. Raises Error if neither is there."""
     import shutil
     import subprocess
     import sys
