@@ -13,9 +13,6 @@ The tables of a model base are created once for a run. Each test gets a copy of 
 
 import os
 import re
-import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -27,8 +24,6 @@ from appdb.client.errors import UnavailableError
 from appdb.client.paths import Target
 from appdb.client.tables import Table
 from appdb.declare.errors import Error
-
-_START_S = 120
 
 
 @pytest.fixture
@@ -117,13 +112,10 @@ class Run:
         self._connection = database_of(Target(None, "main")).connection
         self._templates = {}  # By base and models: (template, the copy that is being made for the next test).
         self._ahead = ThreadPoolExecutor(1, "appdb-testing")
-        self._started = False
 
     def create(self, copy_of=None):
         """Creates an empty database or a copy. Returns its name."""
         name = f"{self._prefix}-{next(self._numbers)}"
-        if not self._started:
-            self._start_daemon()
         self._connection.call("POST", "//v1/scratch/create", {"name": name, "pid": os.getpid(), "copy_of": copy_of})
         return name
 
@@ -155,22 +147,6 @@ class Run:
                 self.delete(name)
             except UnavailableError:
                 return  # The next daemon deletes them.
-
-    def _start_daemon(self):
-        """Starts the daemon by the command, if none runs."""
-        try:
-            self._connection.call("GET", "//v1/health")
-        except UnavailableError as error:
-            beside = os.path.dirname(sys.executable)
-            cli = shutil.which("cli", path=beside) or shutil.which("cli")
-            if error.code != "daemon_not_running" or cli is None:
-                raise
-            done = subprocess.run([cli, "daemon", "start"], capture_output=True, text=True, timeout=_START_S)
-            if done.returncode != 0:
-                raise UnavailableError(
-                    f"The daemon did not start: {done.stderr.strip()}", "Run: cli daemon start", "daemon_failed"
-                ) from error
-        self._started = True
 
 
 _RUN = pytest.StashKey[Run]()

@@ -156,8 +156,6 @@ class Handler(BaseHTTPRequestHandler):
             return self.document(200, {"tables": tables, "folders": ["empty"]})
         if path.startswith("/v1/scratch/"):
             return self.document(200, {"name": json.loads(body)["name"]})
-        if path == "/v1/health":
-            return self.document(200, {"version": "0.8.5"})
         if path == "/v1/databases":
             return self.document(200, {"databases": [{"name": "main"}]})
         return self.document(404, {"code": "not_found", "detail": f"The daemon has no {self.command} {path}."})

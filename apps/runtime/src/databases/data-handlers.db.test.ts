@@ -39,10 +39,12 @@ test("own columns of an iterator view are computed, whether they read its base o
   const views = readableTables(catalog).filter(({ name }) => name === "words");
   const [described] = await describeTables(tested.sql, catalog, views);
   expect(described?.columns.map(({ is_computed, name, value }) => [name, is_computed, value])).toEqual([
+    ["id", false, null],
     ["pos", false, null],
     ["word", false, null],
     ["up", true, "upper(word)"],
     ["line", true, "body + ': ' + word"],
+    ["body", false, null],
   ]);
 });
 

@@ -159,6 +159,7 @@ test("an iterator view is a table, whose base has a column that makes its rows",
     column: "w.(rows)",
     text: "words(title)",
     values: { of: "text of of" },
+    columns: ["id", "title", "n"].map((name) => ({ name, column: name, up: 1 })),
   });
   expect(child?.columns.map(({ name, computed }) => [name, computed !== null])).toEqual([
     ["_base_row", false],
