@@ -39,6 +39,9 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
       this.#error = this.#signal.aborted ? this.#signal.reason : explainUnpacking(error);
       this.#wake();
     });
+    // The client disconnected before: no event says so any more.
+    if (request.destroyed && !request.readableEnded)
+      this.#error = (signal.aborted ? signal : AbortSignal.abort()).reason;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {

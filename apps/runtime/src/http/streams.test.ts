@@ -105,6 +105,15 @@ test.each([undefined, "gzip"])(
   },
 );
 
+test("a body whose client has disconnected before it is read ends at once", async () => {
+  const request = Object.assign(new PassThrough(), { headers: {} }) as unknown as IncomingMessage & PassThrough;
+  request.destroy();
+  await once(request, "close");
+  await expect(count(new BodyStream(request, new AbortController().signal))).rejects.toThrow("aborted");
+  const reason = new Error("the client disconnected");
+  await expect(count(new BodyStream(request, AbortSignal.abort(reason)))).rejects.toBe(reason);
+});
+
 test("a slow route slows its client down", async () => {
   let goOn = (): void => undefined;
   const { port } = await serve(async ({ stream }) => {
