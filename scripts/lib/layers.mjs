@@ -42,6 +42,7 @@ export const LAYERS = {
   "apps/runtime/src": [
     ["media"],
     ["config", "databases", "http"],
+    ["data-reads"],
     ["daemon"],
     ["services"],
     ["composition"],

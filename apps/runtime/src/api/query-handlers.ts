@@ -10,9 +10,9 @@ import type { Logger } from "@appdb/engine/ports";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import type { DatabaseReads } from "../databases/database-reads.ts";
-import { sendPieces } from "../databases/send-pieces.ts";
-import type { SqlReads } from "../databases/sql-reads.ts";
+import type { DatabaseReads } from "../data-reads/database-reads.ts";
+import { sendPieces } from "../data-reads/send-pieces.ts";
+import type { SqlReads } from "../data-reads/sql-reads.ts";
 import { headersOf } from "./json-api.ts";
 
 interface Call<Params, Body> {

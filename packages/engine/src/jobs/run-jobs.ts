@@ -5,14 +5,8 @@ import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
 import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
-import {
-  explainCancel,
-  explainInterruptions,
-  explainRowFailure,
-  failFill,
-  finishFill,
-  outOfSpace,
-} from "./end-fill.ts";
+import { failFill, finishFill } from "./end-fill.ts";
+import { explainCancel, explainInterruptions, explainRowFailure, outOfSpace } from "./explain-end.ts";
 import { fillColumns, firstRowLeft } from "./fill-columns.ts";
 import { JobLost, RowFailed } from "./fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";

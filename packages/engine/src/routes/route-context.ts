@@ -5,21 +5,12 @@ import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
 import { type Generators, layOutRow, neededComputed, type RowLayout } from "../compute/row-layout.ts";
 import { withMadeRows } from "../compute/rows-runner.ts";
+import type { HandlerRunner } from "../handler-ports.ts";
 import { AnswerOnce } from "../idempotency/answer-once.ts";
 import { RequestStore, type ResponseToStore } from "../idempotency/request-store.ts";
 import type { JsonChecks } from "../kinds/json-checks.ts";
 import { LiveQueries } from "../live/live-queries.ts";
-import type {
-  Clock,
-  FormReader,
-  HandlerRunner,
-  Logger,
-  MediaFiles,
-  Spool,
-  SqlConnection,
-  SqlPool,
-  UdfRunner,
-} from "../ports.ts";
+import type { Clock, FormReader, Logger, MediaFiles, Spool, SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
 import { OpenQueries } from "../queries/open-queries.ts";
 import type { RequestTracer } from "../request-tracer.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";

@@ -8,6 +8,11 @@ import { writePrivateFile } from "@appdb/system/processes/private-files";
  * Role that makes databases, extensions and roles in a cluster. Only the cluster's supervisor connects as this role.
  */
 export const SUPERUSER = "postgres";
+/**
+ * Option of the superuser's connections: unqualified names resolve to the system's schema. Otherwise the owner of a
+ * database could redirect such names to own functions by database settings; connection options override those.
+ */
+export const SYSTEM_NAMES = "-c search_path=pg_catalog,pg_temp";
 /** Role that owns the databases and their contents and has no other privileges. The engine connects as this role. */
 export const OWNER = "appdb_owner";
 

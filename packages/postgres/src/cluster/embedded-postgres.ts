@@ -14,6 +14,7 @@ import {
   type Passwords,
   readAccess,
   SUPERUSER,
+  SYSTEM_NAMES,
   writeAccess,
 } from "./cluster-access.ts";
 import { type ClusterFormat, isOwnVersion, markNew, readMark, writeMark } from "./cluster-mark.ts";
@@ -39,11 +40,6 @@ const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 5_000;
 /** Maximum time that processes of a killed server may hold its shared memory before a start fails. */
 const LEFTOVERS_MS = 15_000;
-/**
- * Option of the superuser's connections: unqualified names resolve to the system's schema. Otherwise the owner of a
- * database could redirect such names to own functions by database settings; connection options override those.
- */
-const SYSTEM_NAMES = "-c search_path=pg_catalog,pg_temp";
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
 

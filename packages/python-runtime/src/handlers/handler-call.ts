@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { type FromWorker, HTTP_WINDOW_BYTES, type HttpFailure, type ToWorker } from "@appdb/contract/worker-protocol";
-import { type HandlerAnswer, HandlerFailed, type HandlerRequest } from "@appdb/engine/ports";
+import { type HandlerAnswer, HandlerFailed, type HandlerRequest } from "@appdb/engine/handler-ports";
 import { PieceQueue } from "../workers/piece-queue.ts";
 import type { HandlerProcess } from "./handler-process.ts";
 

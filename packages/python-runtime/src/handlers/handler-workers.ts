@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { FromWorker, GraphFunction } from "@appdb/contract/worker-protocol";
 import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
-import type { HandlerAnswer, HandlerRequest, HandlerRunner } from "@appdb/engine/ports";
+import type { HandlerAnswer, HandlerRequest, HandlerRunner } from "@appdb/engine/handler-ports";
 import { answerQuery } from "../workers/answer-query.ts";
 import { overloaded } from "../workers/overloaded.ts";
 import type { PythonWorkersOptions } from "../workers/python-workers-options.ts";

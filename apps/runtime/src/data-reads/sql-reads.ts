@@ -8,7 +8,7 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { ensureReaderRole, grantTables, READER_TEMP_MB, readerName } from "@appdb/postgres/cluster/reader-role";
 import type { z } from "zod";
-import { catalogOf } from "./data-tables.ts";
+import { catalogOf } from "../databases/data-tables.ts";
 
 const PASSWORD_BYTES = 32;
 

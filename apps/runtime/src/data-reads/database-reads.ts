@@ -6,11 +6,11 @@ import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { type QueryLimits, RowsInFlight } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import type { z } from "zod";
-import { catalogOf } from "./data-tables.ts";
-import type { CreateFillRunner } from "./fill-runner.ts";
+import { catalogOf } from "../databases/data-tables.ts";
+import type { CreateFillRunner } from "../databases/fill-runner.ts";
+import type { RowFiles } from "../databases/row-files.ts";
 import type { FindCode } from "./query-code.ts";
 import type { QueryWorkers } from "./query-workers.ts";
-import type { RowFiles } from "./row-files.ts";
 
 const IDLE_CONNECTION_MS = 5_000;
 

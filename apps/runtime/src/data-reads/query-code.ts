@@ -5,8 +5,8 @@ import type { BoundQuery } from "@appdb/engine/catalog/bind-query";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { z } from "zod";
-import type { RuntimeStore } from "./runtime-store.ts";
-import type { TreeManifests } from "./tree-manifests.ts";
+import type { RuntimeStore } from "../databases/runtime-store.ts";
+import type { TreeManifests } from "../databases/tree-manifests.ts";
 
 export type RequestCode = z.output<typeof requestCodeSchema>;
 

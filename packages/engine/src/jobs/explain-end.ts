@@ -1,0 +1,175 @@
+import type { AppError } from "@appdb/contract/errors";
+import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
+import { shownRowKey } from "../catalog/shown-values.ts";
+import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
+import { describeUdfError, failedPart } from "../compute/run-graph.ts";
+import { UUID_TYPE } from "../kinds/kinds.ts";
+import type { SqlPool } from "../ports.ts";
+import { quoteIdent, quoteTable } from "../sql/quote.ts";
+import { rowKey } from "../views/row-keys.ts";
+import type { RowFailed } from "./fill-context.ts";
+import type { Job, JobError } from "./job-store.ts";
+
+/** The error for people about the row that ended a fill. */
+export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFailed): Promise<JobError> {
+  const { error, column } = failure;
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find((candidate) => candidate.id === job.table_id);
+  const row = table === undefined ? [] : await readRowKey(sql, table, tables, failure.row);
+  const [done, total] = await countDone(sql, job);
+  const failing = table?.columns.find((candidate) => candidate.name === column);
+  const isOfShadow = failing !== undefined && isShadow(failing);
+  const shown = table === undefined ? column : shadowedName(table, column);
+  const isNew = failing?.state === "filling" && !isOfShadow;
+  const where = error.at === null ? "" : ` (${error.at})`;
+  const isManual = job.kind === "recompute" && job.undo.length === 0;
+  const isMissing = error.kind === "missing";
+  const again = isManual ? " and try again" : ", then run the update again";
+  const what = isMissing
+    ? describeUdfError(error)
+    : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${row.map(({ name, shown }) => `${name} = ${shown}`).join(", ")}`;
+  return {
+    code: isManual ? "recompute_failed" : "fill_failed",
+    detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew ? column : null, done)}`,
+    hint: isMissing
+      ? "Restore the function, or change the column and run `cli schema update`."
+      : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
+    meta: {
+      table: job.table_name,
+      column: shown,
+      function: error.function,
+      type: error.type,
+      message: error.message,
+      at: error.at,
+      row: Object.fromEntries(row.map(({ name, shown }) => [name, shown])),
+      rows_done: done,
+      rows_total: total,
+    },
+  };
+}
+
+/** The error for people about a fill or recompute that stopped because the database must not grow. */
+export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promise<JobError> {
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find(({ id }) => id === job.table_id);
+  const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
+  const [done, total] = await countDone(sql, job);
+  return {
+    code: "disk_full",
+    detail: `${error.message} The ${job.kind} of table ${job.table_name} ended after ${done} of ${total} rows: ${whatStays(job, added, done)}.`,
+    hint: error.hint ?? "Free space on the disk, and run the update again.",
+    meta: { ...error.meta, table: job.table_name, job: job.id, rows_done: done, rows_total: total },
+  };
+}
+
+/** The error for people about a fill or recompute whose attempts all ended at one batch, which begins with `row`. */
+export async function explainInterruptions(
+  sql: SqlPool,
+  job: Job,
+  { row, attempts }: { readonly row: string | undefined; readonly attempts: number },
+): Promise<JobError> {
+  const { tables } = await loadCatalog(sql);
+  const table = tables.find(({ id }) => id === job.table_id);
+  const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
+  const key = table === undefined || row === undefined ? [] : await readRowKey(sql, table, tables, row);
+  const shown = key.map(({ name, shown: value }) => `${name} = ${value}`).join(", ");
+  const where = key.length === 0 ? "after the last row" : `in the batch of rows that begins with ${shown}`;
+  const [done, total] = await countDone(sql, job);
+  return {
+    code: "fill_failed",
+    detail: `The ${job.kind} of table ${job.table_name} was given up after ${attempts} attempts: PostgreSQL or the job's process ended each time ${where}, perhaps without memory. ${done} of ${total} rows were done; ${whatStays(job, added, done)}.`,
+    hint: "Give the database more memory (memory_mb), or make the values of these rows smaller; then run the update again.",
+    meta: {
+      table: job.table_name,
+      job: job.id,
+      row: Object.fromEntries(key.map(({ name, shown: value }) => [name, value])),
+      rows_done: done,
+      rows_total: total,
+    },
+  };
+}
+
+function whatStays(job: Job, added: readonly CatalogColumn[], done: number): string {
+  if (added.some(isShadow)) return "the view keeps its previous rows";
+  if (added.length > 0) return whatNewLost(added);
+  if (job.undo.length > 0) return "its columns keep their previous expressions and values";
+  return job.on_error === "abort" || done === 0
+    ? "every row keeps its previous value"
+    : "finished rows keep their new values";
+}
+
+/** New columns are dropped. One that makes or says the rows of a view is known to people by the view. */
+function whatNewLost(added: readonly CatalogColumn[]): string {
+  const views = new Set(added.flatMap(({ name }) => viewOfRows(name) ?? []));
+  const lost = [...views].map((view) => `the view ${view} has no rows`);
+  if (added.some(({ name }) => viewOfRows(name) === undefined)) lost.unshift("its new columns were dropped");
+  return lost.join(", and ");
+}
+
+async function countDone(sql: SqlPool, job: Job): Promise<readonly [number, number]> {
+  const { rows } = await sql.query({
+    text: "select rows_done, rows_total from appdb.jobs where id = $1",
+    values: [job.id],
+  });
+  const [done = 0, total = 0] = (rows[0] ?? []).map((count) => Number(count ?? 0));
+  return [done, total];
+}
+
+/** The key of a row as text. A row that was deleted meanwhile has its identity. */
+async function readRowKey(
+  sql: SqlPool,
+  table: CatalogTable,
+  tables: readonly CatalogTable[],
+  id: string,
+): Promise<readonly { readonly name: string; readonly shown: string }[]> {
+  const { columns, values } = rowKey(table, tables, "t");
+  const identity = quoteIdent(table.identity);
+  const { rows } = await sql.query({
+    text: `select ${values.join(", ")} from ${quoteTable(table)} as "t" where "t".${identity} = $1::uuid`,
+    values: [id],
+  });
+  const [found] = rows;
+  if (found === undefined) return [{ name: table.identity, shown: id }];
+  const key = shownRowKey(columns, found);
+  return columns.map(({ name, type }) => {
+    const value = key[name];
+    return { name, shown: type.kind === UUID_TYPE.kind ? String(value) : JSON.stringify(value) };
+  });
+}
+
+function describeRemaining(job: Job, added: string | null, done: number): string {
+  if (added !== null) {
+    const view = viewOfRows(added);
+    return view === undefined ? "The new column was dropped." : `The view ${view} has no rows.`;
+  }
+  if (job.undo.length > 0) return "The column keeps its previous expression and values.";
+  return job.on_error === "abort" || done === 0
+    ? "Every row keeps its previous value."
+    : "Rows before it have their new values.";
+}
+
+/** The error of a cancelled job, which says what happens to its columns. */
+export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
+  const table = (await loadCatalog(sql)).tables.find(({ id }) => id === job.table_id);
+  const own = table?.columns.filter(({ id }) => job.column_ids.includes(id)) ?? [];
+  const isNew = ({ state }: CatalogColumn) => state === "filling";
+  const isPutBack = job.on_error === "abort";
+  const added = own.filter((column) => isNew(column) && !isShadow(column));
+  const stays = [
+    ...(added.length > 0 ? [whatNewLost(added)] : []),
+    ...(own.some(isShadow) ? ["its views keep their previous rows and values"] : []),
+    ...(own.some((column) => !isNew(column) && isPutBack) ? ["every row has its previous value again"] : []),
+    ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
+  ];
+  const isOfUpdate = job.kind !== "recompute" || job.undo.length > 0;
+  return {
+    code: "job_cancelled",
+    detail: `The ${job.kind} of table ${job.table_name} was cancelled${stays.length === 0 ? "" : `: ${stays.join(", and ")}`}.`,
+    hint: isOfUpdate
+      ? "To run it, update the tables again: cli schema update <file> <target>"
+      : `To run it: cli recompute <target>/${job.table_name}`,
+    meta: { table: job.table_name, job: job.id },
+  };
+}
