@@ -62,7 +62,6 @@ const NOT_TYPED: Readonly<Record<string, string>> = {
   "cp deploy/appdb.service": "a place of the machine's",
   "npm run setup": "what every test begins with",
   "npm run build": "what every test begins with",
-  "umask ": "a place of the machine's",
   "tar ": "the archive of a home is made and restored by backup tests of the server",
   "mkdir -m 700": "a place of the machine's",
   "cli server orgs": "operator.db.test.ts does each act of the operator",
