@@ -20,6 +20,7 @@ const TABLE = {
   columns: [],
   indexes: [],
   rows: 1,
+  is_rows_estimated: false,
   errors: 0,
   bytes: 8_192,
 };
