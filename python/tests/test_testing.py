@@ -45,7 +45,7 @@ class Suite:
         (self.folder / name).write_text(text, encoding="utf-8")
 
     def run(self, *options, **variables):
-        env = environment(SERVICE_HOME=str(self.home), **variables)
+        env = environment(SERVICE_HOME=str(self.home), PYTEST_DEBUG_TEMPROOT=str(self.folder), **variables)
         env["PYTHONPATH"] = os.pathsep.join([str(LIBRARY), *sys.path[1:]])
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
         done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=60)
