@@ -1,3 +1,4 @@
+import { dataTable } from "@appdb/contract/testing/tables";
 import { VERSION } from "@appdb/contract/version";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
@@ -5,7 +6,6 @@ import { listCommands } from "./app.ts";
 import { DATABASE } from "./testing/databases.ts";
 import { type DaemonAnswers, HEALTH, runCli, SERVICE, servicePlan } from "./testing/fake-context.ts";
 import { hostedService } from "./testing/services.ts";
-import { dataTable } from "./testing/tables.ts";
 import { URI } from "./testing/upload-project.ts";
 
 const RECOMPUTED = {

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { expect, test } from "vitest";
 import { type DaemonAnswers, runCli } from "../../testing/fake-context.ts";
-import { dataColumn, dataTable } from "../../testing/tables.ts";
 
 const TITLE = dataColumn("title", "String | None");
 const TABLES = [

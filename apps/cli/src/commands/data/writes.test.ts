@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { type FakeContext, runCli } from "../../testing/fake-context.ts";
-import { dataColumn, dataTable } from "../../testing/tables.ts";
 
 const DOCS = dataTable("docs", {
   columns: [

@@ -1,8 +1,8 @@
+import { dataTable } from "@appdb/contract/testing/tables";
 import { VERSION } from "@appdb/contract/version";
 import { expect, test } from "vitest";
 import { DATABASE } from "../../testing/databases.ts";
 import { CONFIG, type DaemonAnswers, type FakeContext, runCli } from "../../testing/fake-context.ts";
-import { dataTable } from "../../testing/tables.ts";
 
 const MAIN = {
   name: "main",

@@ -1,28 +1,13 @@
 import type { DataTable } from "@appdb/contract/routes/data-api";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { expect, test } from "vitest";
 import { findDependencies, namesIn, pathOf, placeTables } from "./lineage.ts";
 
-const column = (name: string, value: string | null = null) => ({
-  name,
-  type: "String",
-  is_key: false,
-  is_computed: value !== null,
-  value,
-  comment: null,
-});
+const column = (name: string, value: string | null = null) =>
+  dataColumn(name, "String", { is_computed: value !== null, value });
 
-const table = (path: string, viewOf: string | null, columns: DataTable["columns"]): DataTable => ({
-  path,
-  view_of: viewOf,
-  rows_by: null,
-  comment: null,
-  indexes: [],
-  rows: 0,
-  errors: 0,
-  bytes: 0,
-  is_rows_estimated: false,
-  columns,
-});
+const table = (path: string, viewOf: string | null, columns: DataTable["columns"]) =>
+  dataTable(path, { columns, view_of: viewOf });
 
 const tables = [
   table("docs", null, [column("title"), column("shout", "title.upper() + '!'"), column("size", "len(shout)")]),

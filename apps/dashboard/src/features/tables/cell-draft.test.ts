@@ -1,39 +1,20 @@
 import { isObject, parseExact } from "@appdb/contract/clients/exact-json";
-import type { DataTable } from "@appdb/contract/routes/data-api";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { expect, test } from "vitest";
 import { cellProblem, draftOf, updateBody } from "./cell-draft.ts";
 import { conditionExample } from "./condition-example.ts";
 import { deleteBody, keyTexts } from "./row-key.ts";
 
-const column = (name: string, type: string, more: Partial<DataTable["columns"][number]> = {}) => ({
-  name,
-  type,
-  is_key: false,
-  is_computed: false,
-  value: null,
-  comment: null,
-  ...more,
-});
-
-const table: DataTable = {
-  path: "docs",
-  view_of: null,
-  rows_by: null,
-  comment: null,
-  indexes: [],
-  rows: 1,
-  errors: 0,
-  bytes: 0,
-  is_rows_estimated: false,
+const table = dataTable("docs", {
   columns: [
-    column("id", "Int", { is_key: true }),
-    column("lang", "String", { is_key: true }),
-    column("my title", "String"),
-    column("score", "Float | None"),
-    column("meta", "Json | None"),
-    column("ok", "Bool"),
+    dataColumn("id", "Int", { is_key: true }),
+    dataColumn("lang", "String", { is_key: true }),
+    dataColumn("my title", "String"),
+    dataColumn("score", "Float | None"),
+    dataColumn("meta", "Json | None"),
+    dataColumn("ok", "Bool"),
   ],
-};
+});
 
 function rowOf(text: string) {
   const row = parseExact(text);

@@ -1,16 +1,7 @@
 import type { DataTable } from "@appdb/contract/routes/data-api";
+import { dataColumn } from "@appdb/contract/testing/tables";
 import { expect, test } from "vitest";
 import { curlCommand, sampleRow } from "./sample-row.ts";
-
-const column = (name: string, type: string, more: Partial<DataTable["columns"][number]> = {}) => ({
-  name,
-  type,
-  is_key: false,
-  is_computed: false,
-  value: null,
-  comment: null,
-  ...more,
-});
 
 test("a sample row has the stored columns with values of their types", () => {
   const table: DataTable = {
@@ -24,14 +15,14 @@ test("a sample row has the stored columns with values of their types", () => {
     errors: 0,
     bytes: 0,
     columns: [
-      column("id", "UUID", { is_key: true }),
-      column("title", "String"),
-      column("note", "String | None"),
-      column("count", "Int"),
-      column("at", "Timestamp"),
-      column("meta", "Json[{'a': Int}]"),
-      column("picture", "Image[(32, 32)]"),
-      column("upper", "String", { is_computed: true, value: "upper(title)" }),
+      dataColumn("id", "UUID", { is_key: true }),
+      dataColumn("title", "String"),
+      dataColumn("note", "String | None"),
+      dataColumn("count", "Int"),
+      dataColumn("at", "Timestamp"),
+      dataColumn("meta", "Json[{'a': Int}]"),
+      dataColumn("picture", "Image[(32, 32)]"),
+      dataColumn("upper", "String", { is_computed: true, value: "upper(title)" }),
     ],
   };
   expect(JSON.parse(sampleRow(table))).toEqual({

@@ -1,23 +1,12 @@
 import type { Database } from "@appdb/contract/routes/control-databases";
-import type { DataTable } from "@appdb/contract/routes/data-api";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { expect, test } from "vitest";
 import type { Api } from "../../api/api.tsx";
 import { exportRows, MAX_EXPORTED } from "./export-rows.ts";
 
 const database = { organization: "acme", name: "main", uri: "cloud://acme:main" } as Database;
-const column = { name: "id", type: "Int", is_key: true, is_computed: false, value: null, comment: null };
-const table: DataTable = {
-  path: "docs",
-  view_of: null,
-  rows_by: null,
-  comment: null,
-  indexes: [],
-  rows: 1,
-  errors: 0,
-  bytes: 0,
-  is_rows_estimated: false,
-  columns: [column],
-};
+const column = dataColumn("id", "Int", { is_key: true });
+const table = dataTable("docs", { columns: [column] });
 
 /** A server with these pages, and the queries that it gets. */
 function serverOf(pages: readonly string[]) {

@@ -1,28 +1,13 @@
 import { isObject, parseExact } from "@appdb/contract/clients/exact-json";
-import type { DataTable } from "@appdb/contract/routes/data-api";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { expect, test } from "vitest";
 import { printHead, printRow } from "./print-rows.ts";
 import { findClash, findProblems, guessMapping, printImport, readImport } from "./read-import.ts";
 
-const column = (name: string, type: string, isComputed = false) => ({
-  name,
-  type,
-  is_key: name === "id",
-  is_computed: isComputed,
-  value: null,
-  comment: null,
-});
+const column = (name: string, type: string, isComputed = false) =>
+  dataColumn(name, type, { is_key: name === "id", is_computed: isComputed });
 
-const table: DataTable = {
-  path: "docs",
-  view_of: null,
-  rows_by: null,
-  comment: null,
-  indexes: [],
-  rows: 1,
-  errors: 0,
-  bytes: 0,
-  is_rows_estimated: false,
+const table = dataTable("docs", {
   columns: [
     column("id", "Int"),
     column("title", "String"),
@@ -30,7 +15,7 @@ const table: DataTable = {
     column("meta", "Json | None"),
     column("shout", "String", true),
   ],
-};
+});
 
 test("CSV is mapped by names, and its rows keep their lines and digits", () => {
   const file = readImport("a.csv", '\uFEFFID;Title;other\n9007199254740993;"two\nlines";x\n\n2;;y\n');

@@ -1,4 +1,4 @@
-import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
+import type { DataColumn, DataTable } from "../routes/data-api.ts";
 
 /** A column of the data API for tests. */
 export function dataColumn(name: string, type: string, parts: Partial<DataColumn> = {}): DataColumn {
