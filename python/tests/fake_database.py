@@ -156,6 +156,11 @@ class Handler(BaseHTTPRequestHandler):
             return self.document(200, {"tables": tables, "folders": ["empty"]})
         if path.startswith("/v1/scratch/"):
             return self.document(200, {"name": json.loads(body)["name"]})
+        if path == "/v1/databases/create":
+            wanted = json.loads(body)
+            if wanted["name"] == "main" and wanted["if_exists"] == "error":
+                return self.document(409, {"code": "database_exists", "detail": "The database main exists."})
+            return self.document(200, {"created": wanted["name"] != "main"})
         if path == "/v1/databases":
             return self.document(200, {"databases": [{"name": "main"}]})
         return self.document(404, {"code": "not_found", "detail": f"The daemon has no {self.command} {path}."})

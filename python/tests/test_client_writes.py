@@ -310,14 +310,19 @@ def test_tables_and_folders_are_dropped_and_moved(server, docs):
     db.move("main/docs", "main/reports/papers")
     db.create_dir("main/a/b", parents=True, if_exists="ignore")
     db.drop_dir("main/a", force=True, if_not_exists="ignore")
+    db.create_dir("main/a", if_exists="replace")
     changes = [body["change"] for body in server.bodies("/changes")]
-    assert [one["change"] for one in changes] == ["drop_table", "drop_table", "move_table", "create_folder", "create_folder", "drop_folder"]
-    assert changes[0]["force"] is True and changes[2]["to"] == "reports/papers"
-    assert [one["folder"] for one in changes[3:]] == ["a", "a/b", "a"]
+    assert [one["change"] for one in changes] == ["drop_table", "drop_table", "move_table", "create_folder", "create_folder", *["drop_folder"] * 2, "create_folder"]
+    assert changes[0]["force"] is True and changes[2]["to"] == "reports/papers" and changes[6]["force"] is False
+    assert [one["folder"] for one in changes[3:]] == ["a", "a/b", "a", "a", "a"]
 
 
 def test_a_database_is_a_folder_without_folders(server, docs):
     db.create_dir("fresh")
+    db.create_dir("main", if_exists="ignore")
+    assert server.bodies("/databases/create")[0] == {"name": "fresh", "if_exists": "error"}
+    with pytest.raises(db.ConflictError, match="has tables"):
+        db.create_dir("main", if_exists="replace")
     with pytest.raises(db.ConflictError, match="exists"):
         db.create_dir("main")
     with pytest.raises(db.ConflictError, match="has tables: 'docs'. Write force=True"):

@@ -145,14 +145,20 @@ def move(path, new_path):
 
 
 def create_dir(path, *, if_exists="error", parents=False):
-    """Creates a folder in a database. A database of this machine is created with its first table or folder."""
+    """Creates a folder in a database, or a database of this machine.
+
+    "replace" drops an empty one before, and "replace_force" also one with tables.
+    """
     _check_phase("create_dir", "Name the folder as the target of the update.")
     changing.if_exists_of(if_exists)
     target, inside = folder_path(path)
     database = database_of(target)
+    if if_exists in ("replace", "replace_force"):
+        drop_dir(path, force=if_exists == "replace_force", if_not_exists="ignore")
+        if_exists = "error"
     if not inside:
-        if if_exists == "error" and target.organization is None and target.database in _local_databases():
-            raise ConflictError(f"The database {path} exists.", 'Write if_exists="ignore".', "database_exists")
+        if target.organization is None:
+            database.connection.call("POST", "//v1/databases/create", {"name": target.database, "if_exists": if_exists})
         return
     parts = inside.split("/")
     above = range(1, len(parts)) if parents else ()

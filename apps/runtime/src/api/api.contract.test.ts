@@ -241,6 +241,17 @@ test("refuses strangers, older commands and invalid manifests", { timeout: TIMEO
   });
 });
 
+test("creates an empty database once", { timeout: TIMEOUT }, async () => {
+  const create = async (name: string, ifExists?: "ignore") =>
+    await client.call("databaseCreate", { body: { name, ...(ifExists && { if_exists: ifExists }) } });
+  expect(await create("empty")).toEqual({ created: true });
+  expect((await client.call("databaseList", {})).databases.find(({ name }) => name === "empty")?.tables).toBe(0);
+  expect(await create("empty", "ignore")).toEqual({ created: false });
+  await expect(create("empty")).rejects.toMatchObject({ code: "database_exists" });
+  await expect(create("empty/folder")).rejects.toMatchObject({ code: "invalid_target" });
+  await client.call("databaseDelete", { body: { name: "empty", dry_run: false } });
+});
+
 test("lists and deletes databases except served or missing ones", {
   timeout: TIMEOUT,
 }, async () => {

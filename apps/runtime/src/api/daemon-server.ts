@@ -17,7 +17,7 @@ import { dataHandlers } from "../databases/data-handlers.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
-import { deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
+import { createLocalDatabase, deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
@@ -64,7 +64,7 @@ function daemonHandlers(
   deps: DaemonDeps,
 ): Pick<
   Handlers<typeof LOCAL_API>,
-  "databaseDelete" | "databaseList" | "health" | "limitList" | "scratchCreate" | "scratchDelete" | "stop"
+  "databaseCreate" | "databaseDelete" | "databaseList" | "health" | "limitList" | "scratchCreate" | "scratchDelete" | "stop"
 > {
   let requests = 0;
   app.addHook("onRequest", async (request, reply) => {
@@ -95,6 +95,7 @@ function daemonHandlers(
       return {};
     },
     databaseList: async () => ({ databases: await listLocalDatabases(deps) }),
+    databaseCreate: ({ body }) => createLocalDatabase(deps, body),
     databaseDelete: ({ body }) => deleteLocalDatabase(deps, body),
     scratchCreate: ({ body }) => deps.scratch.create(body),
     scratchDelete: ({ body }) => {

@@ -42,6 +42,33 @@ export async function listLocalDatabases({
 }
 
 /**
+ * Creates an empty database. An update of an application creates its database itself.
+ * @throws database_exists, invalid_target
+ */
+export async function createLocalDatabase(
+  { databases }: Pick<LocalDatabasesDeps, "databases">,
+  { if_exists: ifExists, name }: { readonly name: string; readonly if_exists: "error" | "ignore" },
+): Promise<{ created: boolean }> {
+  const { database, folders } = parseLocalTarget(name);
+  if (folders.length > 0)
+    throw appError("invalid_target", {
+      detail: `'${name}' is a folder in the database ${database}.`,
+      hint: `Name the database only: ${database}`,
+      meta: { target: name },
+    });
+  if ((await databases.find(database)) === undefined) {
+    await databases.open(database);
+    return { created: true };
+  }
+  if (ifExists === "ignore") return { created: false };
+  throw appError("database_exists", {
+    detail: `The database ${database} exists.`,
+    hint: "Choose another name, or allow a database that exists.",
+    meta: { database },
+  });
+}
+
+/**
  * Deletes a database with its contents and its media, and removes its services, which must be stopped. A dry run only lists what would
  * be deleted.
  * @throws database_not_found, service_state, invalid_target

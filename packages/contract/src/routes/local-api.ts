@@ -73,6 +73,8 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
     answer: z.object({ event: z.literal("log"), line: z.string() }),
   },
   databaseList: { answer: z.object({ databases: z.array(local.localDatabaseSchema) }) },
+  /** `created`: false for a database that exists, which `if_exists: "ignore"` allows. */
+  databaseCreate: { body: local.databaseCreateRequestSchema, answer: z.object({ created: z.boolean() }) },
   /** A dry run only reports what would be deleted. */
   databaseDelete: { body: local.databaseDeleteRequestSchema, answer: local.localDeletionSchema },
   scratchCreate: { body: local.scratchCreateRequestSchema, answer: named },

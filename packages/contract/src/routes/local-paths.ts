@@ -56,6 +56,8 @@ export const LOCAL_ROUTES = {
   serviceStop: post("/v1/services/stop"),
   serviceLogs: get("/v1/services/logs", { answers: "lines" }),
   databaseList: get("/v1/databases"),
+  /** Creates an empty database. */
+  databaseCreate: post("/v1/databases/create"),
   databaseDelete: post("/v1/databases/delete"),
   /** Makes a scratch database, which is deleted with its process. */
   scratchCreate: post("/v1/scratch/create"),

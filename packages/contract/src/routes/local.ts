@@ -190,6 +190,10 @@ export const scratchCreateRequestSchema = z.strictObject({
 });
 export type ScratchCreateRequest = z.infer<typeof scratchCreateRequestSchema>;
 
+export const databaseCreateRequestSchema = z.strictObject({
+  name: z.string(),
+  if_exists: z.enum(["error", "ignore"]).default("error"),
+});
 export const databaseDeleteRequestSchema = z.strictObject({ name: z.string(), dry_run: z.boolean() });
 
 /** Everything that is deleted with a local database. */
