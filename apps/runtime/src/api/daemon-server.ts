@@ -64,7 +64,14 @@ function daemonHandlers(
   deps: DaemonDeps,
 ): Pick<
   Handlers<typeof LOCAL_API>,
-  "databaseCreate" | "databaseDelete" | "databaseList" | "health" | "limitList" | "scratchCreate" | "scratchDelete" | "stop"
+  | "databaseCreate"
+  | "databaseDelete"
+  | "databaseList"
+  | "health"
+  | "limitList"
+  | "scratchCreate"
+  | "scratchDelete"
+  | "stop"
 > {
   let requests = 0;
   app.addHook("onRequest", async (request, reply) => {
