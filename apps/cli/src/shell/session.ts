@@ -225,12 +225,12 @@ export async function requireLocation(ctx: Context, target: Target): Promise<voi
 }
 
 async function requireFolder(ctx: Context, target: Target): Promise<void> {
-  const tables = await (await openData(ctx, target)).tables();
+  const { folders, tables } = await (await openData(ctx, target)).list();
   const folder = target.folders.join("/");
-  if (tables.some(({ path }) => path.startsWith(`${folder}/`))) return;
+  if (folders.includes(folder) || tables.some(({ path }) => path.startsWith(`${folder}/`))) return;
   const isTable = tables.some(({ path }) => path === folder);
   throw appError("table_not_found", {
-    detail: `${target.text} is ${isTable ? "a table" : "not a folder with tables"}.`,
+    detail: `${target.text} is ${isTable ? "a table" : "not a folder"}.`,
     hint: isTable ? `Show it: describe ${target.text}` : `List what there is: ls ${databaseOf(target)}`,
     meta: { target: target.text },
   });

@@ -19,7 +19,7 @@ import { beginsSql, cutStatement } from "./sql-text.ts";
 
 const TABLES = [dataTable("docs"), dataTable("reports/days")];
 const DOCS: DaemonAnswers = {
-  tableList: async () => TABLES,
+  tableList: async () => ({ tables: TABLES, folders: [] }),
   tableShow: async () => dataTable("docs"),
   rowCount: async () => ({ count: 7 }),
   jobList: async ({ target }) => {
@@ -122,7 +122,7 @@ test("cd goes to folders and databases that exist", async () => {
   expect(refused.stderr).toBe(
     [
       "error: main/docs is a table.\nhint: Show it: describe main/docs",
-      "error: main/nowhere is not a folder with tables.\nhint: List what there is: ls main",
+      "error: main/nowhere is not a folder.\nhint: List what there is: ls main",
       "error: cd takes one path.\nhint: Go to it: cd a\n",
     ].join("\n"),
   );
@@ -159,7 +159,7 @@ test("-c runs a line instead of the input", async () => {
 test("a target that does not exist is refused at the start", async () => {
   const ran = await pipe(["pwd"], "shell main/nowhere");
   expect(ran).toMatchObject({ stdout: "", exit: 1 });
-  expect(ran.stderr).toContain("main/nowhere is not a folder with tables.");
+  expect(ran.stderr).toContain("main/nowhere is not a folder.");
   expect((await pipe(["pwd"], "shell other")).stderr).toBe("error: There is no database other.\n");
 });
 

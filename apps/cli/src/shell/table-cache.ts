@@ -43,7 +43,7 @@ export function createTableCache(ctx: Context, now: () => number = Date.now): Ta
   const readTables = async (database: string) => {
     const target = parseTarget(database);
     if (target.kind === "local" && (await ctx.daemon.find()) === undefined) return [];
-    const tables = await (await openData(ctx, target)).tables();
+    const { tables } = await (await openData(ctx, target)).list();
     return tables.map(({ columns, path }) => ({ path, columns: columns.map(({ name }) => name) }));
   };
   const current = <Value>(entry: Entry<readonly Value[]> | undefined, read: () => Promise<readonly Value[]>) => {

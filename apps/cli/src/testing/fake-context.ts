@@ -133,7 +133,6 @@ const HOLDERS = {
   jobList: "jobs",
   serviceList: "services",
   databaseList: "databases",
-  tableList: "tables",
   tableChange: "plan",
   historyList: "entries",
   limitList: "limits",

@@ -17,7 +17,7 @@ export const requestCodeSchema = z.strictObject({
 export const queryRequestSchema = z.strictObject({
   query: querySchema,
   ...requestCodeSchema.shape,
-  /** Ends the read after this time; at most the limit of the database. */
+  /** Ends the read after this time. The limits of the database also apply. */
   timeout_ms: z.int().min(1).optional(),
 });
 

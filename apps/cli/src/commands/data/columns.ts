@@ -3,7 +3,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { showControls } from "../../output/show-controls.ts";
 import { text } from "../parameters.ts";
-import { tablesOf } from "./data-target.ts";
+import { listingOf } from "./data-target.ts";
 
 interface Flags extends JsonFlag {
   readonly computed: boolean;
@@ -30,7 +30,7 @@ export const columns = defineCommand<Flags, [path: string], readonly Listed[]>({
     flags: { computed: { kind: "boolean", brief: "Only computed columns", default: false, withNegated: false } },
   },
   run: async (ctx, { computed }, typed) =>
-    (await tablesOf(ctx, typed)).flatMap((table) =>
+    (await listingOf(ctx, typed)).tables.flatMap((table) =>
       table.columns
         .filter((column) => column.is_computed || !computed)
         .map((column): Listed => ({ table: table.path, ...column })),

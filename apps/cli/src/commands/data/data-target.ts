@@ -17,9 +17,16 @@ interface RowQuery {
   readonly order_by: string | undefined;
 }
 
+/** Tables, and folders with or without tables. */
+export interface Listing {
+  readonly tables: readonly DataTable[];
+  readonly folders: readonly string[];
+}
+
 /** The tables and rows of a local or hosted database. `table`: a path within it, such as `reports/docs`. */
 export interface DataTarget {
-  tables(): Promise<readonly DataTable[]>;
+  /** Paths within the database. */
+  list(): Promise<Listing>;
   table(table: string): Promise<DataTable>;
   count(table: string, where: string | undefined): Promise<number>;
   /** The response's text: numbers may be larger than those of JavaScript. */
@@ -82,7 +89,7 @@ export async function openData(ctx: Context, target: Target): Promise<DataTarget
     const client = await ctx.daemon.ensure();
     const at = <Name extends string>(table: Name) => ({ db: target.database, table });
     return {
-      tables: async () => (await client.call("tableList", { params: { db: target.database } }, options)).tables,
+      list: () => client.call("tableList", { params: { db: target.database } }, options),
       table: (table) => client.call("tableShow", { params: at(table) }, options),
       count: async (table, where) =>
         (await client.call("rowCount", { params: at(table), query: { where } }, options)).count,
@@ -103,7 +110,7 @@ export async function openData(ctx: Context, target: Target): Promise<DataTarget
   const { client } = await (await ctx.control()).open();
   const params = { org: target.uri.organization, db: target.uri.database };
   return {
-    tables: async () => (await client.call("tableList", { params }, options)).tables,
+    list: () => client.call("tableList", { params }, options),
     table: (table) => client.call("tableShow", { params: { ...params, table } }, options),
     count: async (table, where) =>
       (await client.call("rowCount", { params: { ...params, table }, query: { where } }, options)).count,
@@ -136,22 +143,26 @@ function keyQuery(key: readonly string[]): { readonly key: string } {
   return { key: JSON.stringify(key) };
 }
 
-/** A typed database, folder or table, and the tables that it means, each with its complete path. */
-export async function tablesOf(ctx: Context, typed: string): Promise<readonly DataTable[]> {
+/** The tables that a typed database, folder or table means, and its folders, each with its complete path. */
+export async function listingOf(ctx: Context, typed: string): Promise<Listing> {
   const isDotted = !isHosted(typed) && typed.includes(".");
   const target = parseTarget(isDotted ? parseTablePath(typed).text : typed);
   const database = target.kind === "local" ? target.database : target.uri.text;
   const within = target.folders.join("/");
-  const tables = await (await openData(ctx, target)).tables();
-  const found = tables.filter(({ path }) => within === "" || path === within || path.startsWith(`${within}/`));
-  if (found.length === 0 && within !== "") {
+  const { folders, tables } = await (await openData(ctx, target)).list();
+  const isInside = (path: string) => within === "" || path === within || path.startsWith(`${within}/`);
+  const inside = { tables: tables.filter(({ path }) => isInside(path)), folders: folders.filter(isInside) };
+  if (inside.tables.length === 0 && inside.folders.length === 0 && within !== "") {
     throw appError("table_not_found", {
-      detail: `${target.text} is neither a table nor a folder with tables.`,
+      detail: `${target.text} is neither a table nor a folder.`,
       hint: `List the tables: cli ls ${database}`,
       meta: { target: target.text },
     });
   }
-  return found.map((table) => ({ ...table, path: `${database}/${table.path}` }));
+  return {
+    tables: inside.tables.map((table) => ({ ...table, path: `${database}/${table.path}` })),
+    folders: inside.folders.map((path) => `${database}/${path}`),
+  };
 }
 
 /** The rows of a page, and where the next one begins. @throws server_failed if it is malformed */

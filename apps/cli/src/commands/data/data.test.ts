@@ -20,7 +20,7 @@ const TABLES = [
 ];
 
 const DOCS: DaemonAnswers = {
-  tableList: async () => TABLES,
+  tableList: async () => ({ tables: TABLES, folders: [] }),
   tableShow: async () => TABLES[1] ?? dataTable("docs"),
   rowList: async () => ({
     rows: [
@@ -51,9 +51,16 @@ test("ls shows what is directly in a database or a folder", async () => {
   expect((await run("ls")).stderr).toContain("There are no databases.");
 });
 
+test("ls shows folders without tables", async () => {
+  const client = { ...DOCS, tableList: async () => ({ tables: [], folders: ["drafts", "drafts/old"] }) };
+  expect((await run("ls main", client)).stdout).toBe("main/drafts  folder\n");
+  expect((await run("ls main/drafts/old", client)).stderr).toBe("main/drafts/old has no tables.\n");
+  expect((await run("ls main --tree", client)).stdout).toBe("drafts   folder\n    old  folder\n");
+});
+
 test("ls and describe mark estimated numbers of rows", async () => {
   const large = dataTable("docs", { rows: 50_000, is_rows_estimated: true });
-  const client = { ...DOCS, tableList: async () => [large], tableShow: async () => large };
+  const client = { ...DOCS, tableList: async () => ({ tables: [large], folders: [] }), tableShow: async () => large };
   expect((await run("ls main", client)).stdout).toBe("main/docs  table  ~50000 rows  1 column\n");
   expect((await run("describe main/docs", client)).stdout).toContain("    ~50000 rows, 8.0 KiB\n");
   expect(JSON.parse((await run("ls main --json", client)).stdout).entries[0]).toMatchObject({
@@ -115,7 +122,7 @@ test("columns and indexes list those of a database, and refuse what does not exi
   expect((await run("columns main --computed")).stdout).toBe("main/docs  loud  String    = upper(title)\n");
   expect((await run("indexes main")).stdout).toBe("main/docs  by_title  title  btree\n");
   expect((await run("indexes main/none")).stderr).toBe(
-    "error: main/none is neither a table nor a folder with tables.\nhint: List the tables: cli ls main\n",
+    "error: main/none is neither a table nor a folder.\nhint: List the tables: cli ls main\n",
   );
 });
 

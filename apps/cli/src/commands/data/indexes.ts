@@ -2,7 +2,7 @@ import type { DataIndex } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { text } from "../parameters.ts";
-import { tablesOf } from "./data-target.ts";
+import { listingOf } from "./data-target.ts";
 import { indexCells } from "./describe.ts";
 
 interface Listed extends DataIndex {
@@ -24,7 +24,7 @@ export const indexes = defineCommand<JsonFlag, [path: string], readonly Listed[]
     },
   },
   run: async (ctx, _flags, typed) =>
-    (await tablesOf(ctx, typed)).flatMap((table) =>
+    (await listingOf(ctx, typed)).tables.flatMap((table) =>
       table.indexes.map((index): Listed => ({ table: table.path, ...index })),
     ),
   render: (listed, out) => {

@@ -4,7 +4,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { count, countRows } from "../../output/count.ts";
 import { text } from "../parameters.ts";
-import { tablesOf } from "./data-target.ts";
+import { type Listing, listingOf } from "./data-target.ts";
 
 interface Flags extends JsonFlag {
   readonly tree: boolean;
@@ -56,8 +56,8 @@ export const ls = defineCommand<Flags, [path?: string], Listed>({
       return { target: null, entries: databases.map(({ name }) => entryOf(name, "database")) };
     }
     const { text: target } = parseTarget(typed);
-    const tables = await tablesOf(ctx, typed);
-    return { target, entries: tree ? treeOf(target, tables) : levelOf(target, tables) };
+    const listing = await listingOf(ctx, typed);
+    return { target, entries: tree ? treeOf(target, listing) : levelOf(target, listing) };
   },
   render: ({ entries, target }, out, { tree }) => {
     if (entries.length === 0) {
@@ -92,24 +92,23 @@ function rowsOf({ is_rows_estimated, rows }: Entry): string {
 }
 
 /** What is directly in a database or folder. A table itself is its only entry. */
-function levelOf(target: string, tables: readonly DataTable[]): Entry[] {
-  const found = new Map<string, Entry>();
-  for (const table of tables) {
-    const [name = "", ...below] = table.path.slice(target.length + 1).split("/");
-    const path = `${target}/${name}`;
-    if (table.path === target || below.length === 0) found.set(table.path, tableEntry(table));
-    else if (!found.has(path)) found.set(path, entryOf(path, "folder"));
-  }
-  return [...found.values()].sort(byPath);
+function levelOf(target: string, { folders, tables }: Listing): Entry[] {
+  const isDirect = (table: DataTable) => !table.path.slice(target.length + 1).includes("/");
+  const deeper = [...folders, ...tables.filter((table) => !isDirect(table)).map(({ path }) => path)];
+  const names = new Set(deeper.flatMap((path) => path.slice(target.length + 1).split("/", 1)).filter(Boolean));
+  return [
+    ...tables.filter(isDirect).map(tableEntry),
+    ...[...names].map((name) => entryOf(`${target}/${name}`, "folder")),
+  ].sort(byPath);
 }
 
 /** Everything, folders before their tables and views after what they are over. */
-function treeOf(target: string, tables: readonly DataTable[]): Entry[] {
+function treeOf(target: string, { folders, tables }: Listing): Entry[] {
   const inFolder = (folder: string): Entry[] => {
-    const level = levelOf(
-      folder,
-      tables.filter(({ path }) => path.startsWith(`${folder}/`)),
-    );
+    const level = levelOf(folder, {
+      tables: tables.filter(({ path }) => path.startsWith(`${folder}/`)),
+      folders: folders.filter((path) => path.startsWith(`${folder}/`)),
+    });
     const entries = level.filter(
       ({ view_of: base }) => base === null || !level.some((one) => isOver(base, one, folder)),
     );

@@ -15,7 +15,10 @@ const MAIN = {
 };
 const CLIENT: DaemonAnswers = {
   databaseList: async () => [MAIN, { ...MAIN, name: "other", services: [] }],
-  tableList: async () => [dataTable("docs", { errors: 2 }), dataTable("long", { view_of: "docs", errors: 1 })],
+  tableList: async () => ({
+    tables: [dataTable("docs", { errors: 2 }), dataTable("long", { view_of: "docs", errors: 1 })],
+    folders: [],
+  }),
   limitList: async () => [
     { name: "workers", value: 4, setting: "SERVICE_WORKERS", default: 1 },
     { name: "connections", value: 6, setting: null, default: 6 },
@@ -67,7 +70,7 @@ test("status starts no daemon", async () => {
 
 test("status of a hosted database does not wake it", async () => {
   const awake = await runCli("status cloud://acme:main --json", {
-    control: { databaseShow: HOSTED, tableList: { tables: [dataTable("docs", { errors: 2 })] } },
+    control: { databaseShow: HOSTED, tableList: { tables: [dataTable("docs", { errors: 2 })], folders: [] } },
   });
   expect(JSON.parse(awake.stdout)).toMatchObject({
     daemon: null,

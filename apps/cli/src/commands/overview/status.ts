@@ -98,7 +98,7 @@ function requireDatabase(databases: readonly LocalDatabase[], name: string): Loc
 
 async function localStatus(ctx: Context, database: LocalDatabase): Promise<DatabaseStatus> {
   const { bytes, media_bytes: mediaBytes, name, tables, views } = database;
-  const read = await (await openData(ctx, parseTarget(name))).tables();
+  const read = (await (await openData(ctx, parseTarget(name))).list()).tables;
   return { name, state: null, tables, views, failed_cells: countFailed(read), bytes, media_bytes: mediaBytes };
 }
 
@@ -107,7 +107,7 @@ async function hostedStatus(ctx: Context, target: Target & { readonly kind: "hos
   const params = { org: target.uri.organization, db: target.uri.database };
   const { state, usage } = await client.call("databaseShow", { params }, { signal: ctx.signal });
   // a sleeping database must not wake for its status
-  const read = state === "AVAILABLE" ? await (await openData(ctx, target)).tables() : null;
+  const read = state === "AVAILABLE" ? (await (await openData(ctx, target)).list()).tables : null;
   const database: DatabaseStatus = {
     name: target.uri.text,
     state,
