@@ -89,7 +89,7 @@ export const schemaPlanSchema = z.strictObject({
   ops: z.array(opSchema),
   stale: z.array(staleColumnSchema),
   jobs: z.array(openJobSchema),
-  /** Running services that cannot use some tables until they are updated too. Only in local plans. */
+  /** Running services that cannot use some tables until they are updated too. */
   breaks: z.array(brokenServiceSchema).optional(),
   /** Running services that compute values by other code than the file has. Only in local plans. */
   outdated: z.array(outdatedServiceSchema).optional(),

@@ -9,7 +9,7 @@ import type { DaemonDeps } from "../composition/compose.ts";
 import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, openTarget, planForPerson, pruneTarget } from "../databases/schema.ts";
 import { checkMediaPlace } from "../media/check-place.ts";
-import { findBrokenServices } from "../services/broken-services.ts";
+import { findBrokenServices, runningOf } from "../services/broken-services.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
 import { refuseServicesInTerminals, refuseServicesOfOthers } from "../services/plan-local-services.ts";
 import type { Handlers } from "./json-api.ts";
@@ -63,7 +63,9 @@ async function planEffects(
   // a plan that cannot be applied breaks nothing
   const isRefused = plan.tables.some(({ ops, project }) => project !== undefined && ops.length > 0);
   const isPossible = plan.summary.unsupported === 0 && !isRefused;
-  const breaks = isPossible ? findBrokenServices(plan, { manifest, project_root: projectRoot }, stored) : [];
+  const breaks = isPossible
+    ? findBrokenServices(plan, { manifest, project_root: projectRoot }, stored.map(runningOf))
+    : [];
   const paths = new Set(plan.tables.map(({ path }) => path));
   const outdated = findOutdatedServices(stored, codeDigests(manifest), (table) => paths.has(table)).map((service) =>
     service.project_root === projectRoot ? { ...service, project_root: null } : service,

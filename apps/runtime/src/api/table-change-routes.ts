@@ -1,12 +1,9 @@
-import { type LocalTarget, parseLocalTarget, serviceText } from "@appdb/contract/names";
-import type { BrokenService, SchemaPlan } from "@appdb/contract/plan";
+import { parseLocalTarget } from "@appdb/contract/names";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
-import { findService } from "@appdb/engine/services/compare-routes";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
-import { findBrokenServices } from "../services/broken-services.ts";
-import type { StoredService } from "../services/service-store.ts";
+import { findBrokenByChange, type RunningService, runningOf } from "../services/broken-services.ts";
 import type { Handlers } from "./json-api.ts";
 
 /** Routes for definitions and changes of single tables. */
@@ -34,69 +31,19 @@ export function tableChangeHandlers(
           emit,
           signal,
         ).finally(() => deps.renewWrites(target.database));
-        const breaks = findBroken(deps, target, { plan, manifest, project_root: body.runtime?.project_root });
+        const change = { plan, manifest, project_root: body.runtime?.project_root };
+        const breaks = findBrokenByChange(change, runningIn(deps, target.database));
         return { plan: breaks.length === 0 ? plan : { ...plan, breaks } };
       };
     },
   };
 }
 
-interface Changed {
-  readonly plan: SchemaPlan;
-  readonly manifest: Parameters<typeof findBrokenServices>[1]["manifest"] | null;
-  readonly project_root: string | undefined;
-}
-
-/** Running services that the change breaks: those of columns that went, and those of tables that went. */
-function findBroken(
-  { services }: DaemonDeps,
-  target: LocalTarget,
-  { manifest, plan, project_root: projectRoot }: Changed,
-): BrokenService[] {
+function runningIn({ services }: DaemonDeps, database: string): RunningService[] {
   const running = services
     .list(undefined)
-    .filter(({ catalog_path: of, endpoint }) => endpoint !== null && parseLocalTarget(of).database === target.database)
+    .filter(({ catalog_path: of, endpoint }) => endpoint !== null && parseLocalTarget(of).database === database)
     .flatMap(({ catalog_path: of }) => services.present(of));
-  const stored = [...new Map(running.map(({ stored: one }) => [`${one.target}/${one.service}`, one])).values()];
-  const gone = plan.tables.flatMap(({ ops, path }) =>
-    ops.flatMap(({ details, op, target: what }) => {
-      if (what !== "table") return [];
-      if (op === "drop") return [path];
-      const { moved_from: movedFrom, renamed_from: renamedFrom } = details;
-      if (typeof movedFrom === "string") return [`${target.database}/${movedFrom}`];
-      return typeof renamedFrom === "string" ? [`${path.slice(0, path.lastIndexOf("/"))}/${renamedFrom}`] : [];
-    }),
-  );
-  const ofGone = stored.flatMap((service) => usersOf(service, gone, projectRoot));
-  const known = new Set(ofGone.map(({ service }) => service));
-  const ofChanged = manifest === null ? [] : findBrokenServices(plan, { manifest, project_root: projectRoot }, stored);
-  return [...ofGone, ...ofChanged.filter(({ service }) => !known.has(service))];
-}
-
-/** A service with a route over one of some tables. */
-function usersOf(
-  { manifest, runtime, service, target }: StoredService,
-  gone: readonly string[],
-  projectRoot: string | undefined,
-): BrokenService[] {
-  const routes = findService(manifest, service)?.routes ?? [];
-  const tables = new Set(
-    routes.flatMap((route) => {
-      if ("table" in route) return [route.table];
-      const query = "query" in route ? manifest.queries.find(({ id }) => id === route.query)?.query : undefined;
-      return query === undefined ? [] : [query.from, ...query.joins].map(({ table }) => table);
-    }),
-  );
-  const used = [...tables].map((table) => `${target}/${table}`).filter((path) => gone.includes(path));
-  if (used.length === 0) return [];
-  return [
-    {
-      service: serviceText({ catalog_path: target, name: service }),
-      tables: used,
-      app_file: manifest.app_file,
-      project_root: runtime.project_root === projectRoot ? null : runtime.project_root,
-      is_defined: true,
-      is_destructive: false,
-    },
-  ];
+  const stored = new Map(running.map(({ stored: one }) => [`${one.target}/${one.service}`, one]));
+  return [...stored.values()].map(runningOf);
 }

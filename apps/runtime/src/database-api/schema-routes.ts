@@ -10,6 +10,7 @@ import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { explainTarget } from "../databases/explain.ts";
 import { applyTarget, planForPerson, pruneTarget, type TargetFolder } from "../databases/schema.ts";
+import { findBrokenServices } from "../services/broken-services.ts";
 
 /** Routes for manifests of trees, and for plans and updates based on them. */
 export function schemaHandlers(
@@ -29,14 +30,16 @@ export function schemaHandlers(
       const ids = (await hasCatalog(deps.sql)) ? await listRuntimes(deps.sql) : [];
       return { trees: [...new Set(ids.flatMap((id) => runtimes.treeOf(id) ?? []))] };
     },
-    schemaPlan: async ({ body: { app_file: appFile, files, folders, manifest: made, recompute }, reply }) => {
+    schemaPlan: async ({ body: { app_file: appFile, files, folders, manifest: made, recompute, services }, reply }) => {
       const target = placeOf(deps, folders);
       const signal = endOf(reply);
       const manifest = made ?? (await manifests.read(files, appFile, signal));
       // these files need another Python than this pod's
       const runtime = made === undefined ? runtimes.of(files) : null;
       const plan = await planForPerson(deps, { manifest, target, runtime, recompute }, signal);
-      return { plan, imported: importedBy(manifest) };
+      // a plan that cannot be applied breaks nothing
+      const breaks = plan.summary.unsupported === 0 ? findBrokenServices(plan, { manifest }, services) : [];
+      return { plan: breaks.length === 0 ? plan : { ...plan, breaks }, imported: importedBy(manifest) };
     },
     schemaPrune: async ({ body: { app_file: appFile, catalog_version: catalogVersion, files, folders }, reply }) => {
       await deps.ready();

@@ -2,6 +2,7 @@ import type { POD_API } from "@appdb/contract/routes/pod-api";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
+import { findBrokenByChange } from "../services/broken-services.ts";
 
 /** Routes for definitions and changes of single tables of the database. */
 export function tableChangeHandlers(
@@ -17,7 +18,7 @@ export function tableChangeHandlers(
       await deps.ready();
       return await readHistory(sql, query);
     },
-    tableChange: async ({ body: { files, project_root: _root, runtime: _runtime, ...request } }) => {
+    tableChange: async ({ body: { files, project_root: _root, runtime: _runtime, services, ...request } }) => {
       await deps.disk.admit();
       await deps.ready();
       const runtime = files === null ? null : runtimes.of(files);
@@ -26,13 +27,14 @@ export function tableChangeHandlers(
       return async (emit, signal) => {
         const open = () => databases.open(database);
         try {
-          const { plan } = await changeDatabase(
+          const { manifest, plan } = await changeDatabase(
             { ...deps, open, uri: spec.uri, owns_projects: false },
             ofFiles,
             emit,
             signal,
           );
-          return { plan };
+          const breaks = findBrokenByChange({ plan, manifest }, services);
+          return { plan: breaks.length === 0 ? plan : { ...plan, breaks } };
         } finally {
           deps.writes.renew();
         }

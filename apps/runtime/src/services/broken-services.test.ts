@@ -2,7 +2,7 @@ import type { Manifest, ManifestRoute, ManifestTable } from "@appdb/contract/man
 import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { expect, test } from "vitest";
-import { findBrokenServices } from "./broken-services.ts";
+import { findBrokenByChange, findBrokenServices } from "./broken-services.ts";
 
 const BEFORE = aTable("docs", [aColumn("title", "string"), aColumn("area", "string", { nullable: true })]);
 const OTHER = aTable("others", [aColumn("n", "int")]);
@@ -73,7 +73,7 @@ function broken(after: ManifestTable, of: Circumstances = {}) {
   const ops = [{ ...op, status: null, target: "column", details: {}, destructive: false } as const];
   const plan = schemaPlan({ tables: [{ ...known, ops }] });
   const manifest = { ...applicationOf(of.routes ?? [INSERT]), app_file: appFile };
-  const running = [{ service: "desk", target: "main", manifest, runtime: { project_root: root } }];
+  const running = [{ service: "desk", target: "main", manifest, project_root: root }];
   const application = { ...applicationOf(next, of.named), tables: [after] };
   return findBrokenServices(plan, { manifest: application, project_root: "/here" }, running);
 }
@@ -126,4 +126,25 @@ test.each<[string, Circumstances, object]>([
   ["another project", { project_root: "/there" }, { project_root: "/there", is_defined: true, is_destructive: false }],
 ])("tells what mends a broken service: %s", (_what, circumstances, told) => {
   expect(broken(DROPPED, circumstances)).toMatchObject([told]);
+});
+
+const OP = { name: "docs", severity: "destructive", description: "", requires_restart: false, status: null } as const;
+
+test.each<[string, object, string]>([
+  ["dropped", { op: "drop", details: {} }, "main/docs"],
+  ["renamed", { op: "alter", details: { renamed_from: "docs" } }, "main/papers"],
+  ["moved", { op: "alter", details: { moved_from: "docs" } }, "main/old/docs"],
+])("a table that is %s breaks the services over it", (_how, op, path) => {
+  const ops = [{ ...OP, ...op, target: "table", destructive: true }] as never;
+  const plan = schemaPlan({ target: "main", tables: [{ path, ops } as never] });
+  const running = (target: string, routes: readonly ManifestRoute[]) => ({
+    service: "desk",
+    target,
+    manifest: applicationOf(routes),
+  });
+  const found = (...services: ReturnType<typeof running>[]) =>
+    findBrokenByChange({ plan, manifest: null }, services).map(({ service, tables }) => [service, ...tables]);
+  expect(found(running("main", [INSERT]), running("main/old", [INSERT]))).toEqual([["main/desk", "main/docs"]]);
+  expect(found(running("main", [QUERY]))).toHaveLength(1);
+  expect(found(running("main", [HANDLER]))).toEqual([]);
 });

@@ -7,13 +7,81 @@ import { lowerViews } from "@appdb/engine/views/lower-views";
 import type { StoredService } from "./service-store.ts";
 
 /** A running service with the application that it was started with. */
-type RunningService = Pick<StoredService, "service" | "target" | "manifest"> & {
-  readonly runtime: Pick<StoredService["runtime"], "project_root">;
-};
+export interface RunningService {
+  readonly service: string;
+  /** The database or folder of its tables: `main/reports`, `cloud://acme:main`. */
+  readonly target: string;
+  readonly manifest: Manifest;
+  /** Hosted services have none. */
+  readonly project_root?: string | undefined;
+}
+
+export function runningOf({ manifest, runtime, service, target }: StoredService): RunningService {
+  return { manifest, project_root: runtime.project_root, service, target };
+}
 
 export interface NextApplication {
   readonly manifest: Manifest;
-  readonly project_root: string | undefined;
+  readonly project_root?: string | undefined;
+}
+
+/** The result of a change of one table: `manifest` declares it from then on, null if it went. */
+export interface Change {
+  readonly plan: SchemaPlan;
+  readonly manifest: Manifest | null;
+  readonly project_root?: string | undefined;
+}
+
+/** Services of a database that a change of one table breaks: those of columns that went, and those of tables that went. */
+export function findBrokenByChange(
+  { manifest, plan, project_root: projectRoot }: Change,
+  running: readonly RunningService[],
+): BrokenService[] {
+  const ofGone = running.flatMap((service) => usersOf(service, goneTables(plan), projectRoot));
+  const known = new Set(ofGone.map(({ service }) => service));
+  const ofChanged = manifest === null ? [] : findBrokenServices(plan, { manifest, project_root: projectRoot }, running);
+  return [...ofGone, ...ofChanged.filter(({ service }) => !known.has(service))];
+}
+
+/** Complete paths of tables that a change dropped, renamed or moved. The target of a move is the database. */
+function goneTables({ tables, target }: SchemaPlan): string[] {
+  return tables.flatMap(({ ops, path }) =>
+    ops.flatMap(({ details, op, target: what }) => {
+      if (what !== "table") return [];
+      if (op === "drop") return [path];
+      const { moved_from: movedFrom, renamed_from: renamedFrom } = details;
+      if (typeof movedFrom === "string") return [`${target}/${movedFrom}`];
+      return typeof renamedFrom === "string" ? [`${path.slice(0, path.lastIndexOf("/"))}/${renamedFrom}`] : [];
+    }),
+  );
+}
+
+/** A service with a route over one of some tables. */
+function usersOf(
+  { manifest, project_root: root, service, target }: RunningService,
+  gone: readonly string[],
+  projectRoot: string | undefined,
+): BrokenService[] {
+  const routes = findService(manifest, service)?.routes ?? [];
+  const tables = new Set(
+    routes.flatMap((route) => {
+      if ("table" in route) return [route.table];
+      const query = "query" in route ? manifest.queries.find(({ id }) => id === route.query)?.query : undefined;
+      return query === undefined ? [] : [query.from, ...query.joins].map(({ table }) => table);
+    }),
+  );
+  const used = [...tables].map((table) => `${target}/${table}`).filter((path) => gone.includes(path));
+  if (used.length === 0) return [];
+  return [
+    {
+      service: serviceText({ catalog_path: target, name: service }),
+      tables: used,
+      app_file: manifest.app_file,
+      project_root: root === undefined || root === projectRoot ? null : root,
+      is_defined: true,
+      is_destructive: false,
+    },
+  ];
 }
 
 /**
@@ -27,27 +95,26 @@ export function findBrokenServices(
   running: readonly RunningService[],
 ): BrokenService[] {
   const changed = new Set(plan.tables.filter(({ ops }) => ops.length > 0).map(({ path }) => path));
-  return running.flatMap((service) => {
-    const { manifest, runtime, service: name, target } = service;
+  return running.flatMap(({ manifest, project_root: root, service: name, target }) => {
     const defined = findService(manifest, name);
     const broken = lowerViews(manifest).tables.flatMap((table) => {
       const after = lowerViews(next.manifest).tables.find(
         (one) => one.name === table.name || one.renamed_from === table.name,
       );
-      if (defined === undefined || after === undefined || !changed.has(`${plan.target}/${after.name}`)) return [];
+      if (defined === undefined || after === undefined || !changed.has(`${target}/${after.name}`)) return [];
       return defined.routes.some((route) => isBroken(route, { manifest, before: table, after })) ||
         (defined.app != null && breaksWrites(table, after))
-        ? [`${plan.target}/${table.name}`]
+        ? [`${target}/${table.name}`]
         : [];
     });
     if (broken.length === 0) return [];
-    const isSame = runtime.project_root === next.project_root && manifest.app_file === plan.app_file;
+    const isSame = root === next.project_root && manifest.app_file === plan.app_file;
     return [
       {
         service: serviceText({ catalog_path: target, name }),
         tables: broken,
         app_file: manifest.app_file,
-        project_root: runtime.project_root === next.project_root ? null : runtime.project_root,
+        project_root: root === undefined || root === next.project_root ? null : root,
         is_defined: !isSame || findService(next.manifest, name) !== undefined,
         is_destructive: isSame && compareRoutes(manifest, next.manifest, name).some((op) => op.destructive),
       },

@@ -7,7 +7,19 @@ import { tableChangeRequestSchema } from "./table-changes.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
 const appFile = z.string().max(1_000);
+/** Services about which a plan is asked, the first by name. */
+export const MAX_SERVICES_TOLD = 100;
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** A running service of the database, for the services that a plan breaks. */
+export const podServiceSchema = z.strictObject({
+  /** Its name, and the database or folder of its tables: `cloud://acme:main/reports`. */
+  service: z.string(),
+  target: z.string(),
+  manifest: manifestSchema,
+});
+export type PodService = z.infer<typeof podServiceSchema>;
+const services = z.array(podServiceSchema).max(MAX_SERVICES_TOLD).default([]);
 
 export const podManifestRequestSchema = z.strictObject({
   app_file: appFile,
@@ -27,11 +39,12 @@ export const podSchemaPlanRequestSchema = z.strictObject({
   recompute: z.boolean().default(false),
   /** The manifest, if an image that the pod does not run has read it: this plan computes no values. */
   manifest: manifestSchema.optional(),
+  services,
 });
 export type PodSchemaPlanRequest = z.infer<typeof podSchemaPlanRequestSchema>;
 
 export const podSchemaApplyRequestSchema = z.strictObject({
-  ...podSchemaPlanRequestSchema.omit({ manifest: true }).shape,
+  ...podSchemaPlanRequestSchema.omit({ manifest: true, services: true }).shape,
   catalog_version: z.int(),
   allow_destructive: z.boolean(),
   on_error: onErrorSchema.default("abort"),
@@ -61,6 +74,7 @@ export const podTableChangeRequestSchema = z.strictObject({
   ...tableChangeRequestSchema.shape,
   /** The current tree of the database, which has the functions that the change calls; null: it has no files. */
   files: digest.nullable(),
+  services,
 });
 
 export const podTablesCheckRequestSchema = z.strictObject({

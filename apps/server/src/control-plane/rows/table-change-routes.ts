@@ -5,6 +5,7 @@ import { type Call, type ControlRoutes, recheckCaller } from "../../requests/che
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
+import { listForPlan } from "../services/services-store.ts";
 
 export interface TableChangeRouteDeps extends FindPodDeps {
   readonly recordEvent: RecordEvent;
@@ -27,7 +28,9 @@ export function addTableChangeRoutes(routes: ControlRoutes, deps: TableChangeRou
     const { pod, row } = await findPod(deps, org, params.db, "changed");
     const ended = (outcome: "succeeded" | "failed") => record(deps, call, pod.uri, outcome);
     await record(deps, call, pod.uri, "pending");
-    const change = { body: { ...body, runtime: null, project_root: null, files: row.observed?.tree ?? null } };
+    const services = await listForPlan(deps.db, row.id, pod.uri);
+    const own = { runtime: null, project_root: null, files: row.observed?.tree ?? null, services };
+    const change = { body: { ...body, ...own } };
     const events = await podClient(pod)
       .events("tableChange", change, { signal: endOf(reply) })
       .catch(async (error: unknown) => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type HostedDatabase, openDatabaseWithPod } from "../../testing/databases.ts";
 import { sendJson } from "../../testing/fake-pod.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
+import { makeService } from "../../testing/services.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -32,6 +33,17 @@ test("a change reaches the pod with the database's files, and is in the audit lo
   await ask(setup, "tableChange", { body: { change: CHANGE, dry_run: true } });
   const after = (await server.ask("eventList", { as: setup.member, params: { org: setup.org.name } } as never)).json;
   expect(after.items).toHaveLength(items.length);
+});
+
+test("the pod is told of running services, so that a change names those that it breaks", async () => {
+  await using setup = await openDatabaseWithPod(server);
+  setup.pod.answer = (_asked, response) => void response.end('{"event":"done","plan":{"tables":[]}}\n');
+  await makeService(server, setup, { name: "reports/ingest" });
+  await makeService(server, setup, { name: "idle", state: "STOPPED" });
+  await ask(setup, "tableChange", { body: { change: CHANGE, dry_run: true } });
+  const { services } = JSON.parse(String(setup.pod.asked[0]?.body));
+  expect(services).toMatchObject([{ service: "ingest", target: `cloud://${setup.org.name}:main/reports` }]);
+  expect(services[0].manifest.tables).toBeInstanceOf(Array);
 });
 
 test("a change that the pod refuses is recorded as failed", async () => {

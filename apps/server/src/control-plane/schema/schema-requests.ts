@@ -12,6 +12,7 @@ import { type DatabaseAddress, podClient } from "../../pods/pod-client.ts";
 import type { OrgOfDatabases } from "../databases/databases-store.ts";
 import { findPod } from "../databases/find-pod.ts";
 import { findPrepared } from "../preparations/preparations.ts";
+import { listForPlan } from "../services/services-store.ts";
 import { checkAppFile, checkImported, explainError } from "./check-files.ts";
 import { readDeployedTree } from "./deployed-tree.ts";
 import { type StageUploadDeps, stageUpload } from "./stage-upload.ts";
@@ -33,8 +34,11 @@ export async function planHostedSchema(
 ): Promise<{ plan: SchemaPlan }> {
   const { app_file: appFile, file_digests: fileDigests, files, folders, preparation, recompute } = body;
   const found = await findPod(deps, org, name, "changed");
+  // the services of an application that is being deployed are updated after its tables
+  const services = preparation === undefined ? await listForPlan(deps.db, found.row.id, found.pod.uri) : [];
   const ask = async (tree: string, manifest?: Manifest) => {
     const request = {
+      services,
       app_file: appFile,
       files: tree,
       folders,

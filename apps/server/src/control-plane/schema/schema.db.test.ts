@@ -65,6 +65,7 @@ describe("a plan of the tables", () => {
       files: setup.digest,
       folders: ["reports"],
       recompute: false,
+    services: [],
     });
   });
 

@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestService } from "@appdb/contract/manifest";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { HostedService } from "@appdb/contract/routes/control-services";
+import { MAX_SERVICES_TOLD, type PodService } from "@appdb/contract/routes/pod";
 import { describeRoutes } from "@appdb/engine/services/describe-routes";
 import { sql } from "kysely";
 import type { ServerConfig } from "../../config/config.ts";
@@ -12,6 +13,9 @@ import { serviceEndpoint } from "../../edge/address.ts";
 import { certificateState, selectCertificate } from "../../edge/certificate-state.ts";
 import type { manageGrants } from "../../requests/manage-grants.ts";
 import { findDatabase, type OrgOfDatabases } from "../databases/databases-store.ts";
+
+/** The running release, otherwise the desired one. */
+const RELEASE_IN_USE = sql<boolean>`r.number = coalesce((s.observed ->> 'release')::int, (s.desired ->> 'release')::int)`;
 
 export interface ServiceStoreDeps {
   readonly db: ControlDatabase | Tx;
@@ -100,16 +104,30 @@ export async function findDeclared(
   const { id } = await findServiceIds(db, org, database, name);
   const { manifest } = await db
     .selectFrom("control.services as s")
-    .innerJoin("control.releases as r", (join) =>
-      join
-        .onRef("r.service_id", "=", "s.id")
-        .on(sql<boolean>`r.number = coalesce((s.observed ->> 'release')::int, (s.desired ->> 'release')::int)`),
-    )
+    .innerJoin("control.releases as r", (join) => join.onRef("r.service_id", "=", "s.id").on(RELEASE_IN_USE))
     .select("r.manifest")
     .where("s.id", "=", id)
     .executeTakeFirstOrThrow();
   const declared = name.slice(name.lastIndexOf("/") + 1);
   return { service_id: id, manifest, service: manifest.services.find((service) => service.name === declared) };
+}
+
+/** The services of a database that run or will run, for plans of its pod. */
+export async function listForPlan(db: ControlDatabase, databaseId: string, databaseUri: string): Promise<PodService[]> {
+  const rows = await db
+    .selectFrom("control.services as s")
+    .innerJoin("control.releases as r", (join) => join.onRef("r.service_id", "=", "s.id").on(RELEASE_IN_USE))
+    .select(["s.name", "r.manifest"])
+    .where("s.database_id", "=", databaseId)
+    .where("s.is_pruned", "=", false)
+    .where(sql<boolean>`(s.desired ->> 'is_running')::boolean`)
+    .orderBy("s.name")
+    .limit(MAX_SERVICES_TOLD)
+    .execute();
+  return rows.map(({ manifest, name }) => {
+    const [service = name, ...folders] = name.split("/").toReversed();
+    return { service, target: [databaseUri, ...folders.toReversed()].join("/"), manifest };
+  });
 }
 
 export function serviceNotFound(databaseUri: string, name: string): Error {
