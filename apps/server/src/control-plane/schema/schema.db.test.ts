@@ -65,7 +65,7 @@ describe("a plan of the tables", () => {
       files: setup.digest,
       folders: ["reports"],
       recompute: false,
-    services: [],
+      services: [],
     });
   });
 
