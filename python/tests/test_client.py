@@ -212,7 +212,13 @@ def test_a_join_names_both_tables(server, docs):
     server.result({"title": "string", "name": "string"}, [["a", "b"]])
     docs.join(authors, on=docs.n == authors.id).select(docs.title, authors.name).collect()
     (joined,) = server.bodies("/query")[0]["query"]["joins"]
-    assert (joined["table"], joined["as"]) == ("reports/authors", "reports/authors")
+    assert (joined["table"], joined["as"]) == ("reports/authors", "authors")
+    server.tables["old/docs"] = DOCS
+    other = db.get_table("main/old/docs")
+    server.result({"title": "string"}, [["a"]])
+    docs.join(other, on=docs.n == other.n).select(other.title).collect()
+    query = server.bodies("/query")[1]["query"]
+    assert (query["joins"][0]["as"], query["select"][0]["expr"]["of"]) == ("docs_2", "docs_2")
     with pytest.raises(db.Error, match="reads 'name' of authors, which it does not name"):
         docs.select(authors.name).collect()
 

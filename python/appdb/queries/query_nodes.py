@@ -1,22 +1,32 @@
 """Expression nodes inside a query: the owners of their columns, their names, and their form in a group."""
 
+from itertools import chain, count
+
 from appdb.expressions.aggregates import is_aggregate
 
 
 class TableNames:
-    """The names of tables in a query's columns."""
+    """The names of tables in a query's columns: those of the tables without their folders, each once."""
 
     def __init__(self, models):
-        self._tables = [model.__appdb_table__ for model in models]
+        self._names = {}
+        for model in models:
+            name = model.__appdb_table__.name
+            short, taken = name.rpartition("/")[2], set(self._names.values())
+            numbered = (f"{short}_{number}" for number in count(2))
+            self._names[name] = next(one for one in chain([short], numbered) if one not in taken)
 
     def of(self, model):
         table = model.__appdb_table__
-        return {"table": table.path, "as": table.name}
+        return {"table": table.path, "as": self._names[table.name]}
 
     def placed(self, expr):
         """The node of an expression with `of` in each of its columns."""
-        owners = {id(ref._node): ref._owner.name for ref in expr._reads}
-        return self._placed(expr._node, owners, {ref._name: ref._owner.name for ref in expr._reads})
+        owners = {id(ref._node): self._name_of(ref) for ref in expr._reads}
+        return self._placed(expr._node, owners, {ref._name: self._name_of(ref) for ref in expr._reads})
+
+    def _name_of(self, ref):
+        return self._names.get(ref._owner.name, ref._owner.name)
 
     def _placed(self, node, owners, by_name):
         if isinstance(node, list):
@@ -26,7 +36,9 @@ class TableNames:
         kind = node.get("node")
         if kind in ("column", "cell_error"):
             name = node["name" if kind == "column" else "column"]
-            return {**node, "of": owners.get(id(node)) or by_name.get(name) or self._tables[0].name}
+            return {**node, "of": owners.get(id(node)) or by_name.get(name) or next(iter(self._names.values()))}
+        if kind == "similarity":
+            node = {**node, "of": self._names.get(node["of"], node["of"])}
         return {key: self._placed(value, owners, by_name) for key, value in node.items()}
 
 
