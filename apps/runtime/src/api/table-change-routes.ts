@@ -24,9 +24,9 @@ export function tableChangeHandlers(
         return isPlannedFirst ? await deps.databases.find(target.database) : await openKnown(deps, db);
       };
       return async (emit, signal) => {
-        const onApplied = deps.manifests.keepCode;
+        const { copy: onMove, keepCode: onApplied } = deps.manifests;
         const { manifest, plan } = await changeDatabase(
-          { ...deps, open, uri: target.database, owns_projects: true, onApplied },
+          { ...deps, open, uri: target.database, owns_projects: true, onApplied, onMove },
           body,
           emit,
           signal,

@@ -31,6 +31,16 @@ test("prefers the functions of a later update of the file", async () => {
   expect(functions.map(({ digest, name }) => `${name} ${digest}`)).toEqual(["shout 2", "whisper 1"]);
 });
 
+test("copies what a moved table needs, and keeps what its new folder has", async () => {
+  manifests.store("r1", "main", { ...emptyManifest(), app_file: "app.py", functions: [fn("shout", "1")] });
+  manifests.keepCode("main", { functions: [fn("whisper", "1")], resource_pools: [] });
+  manifests.keepCode("main/old", { functions: [fn("whisper", "2")], resource_pools: [] });
+  manifests.copy("r1", "main", "main/old");
+  const { app_file, functions } = await manifests.applied("r1", "main/old");
+  expect(app_file).toBe("app.py");
+  expect(functions.map(({ digest, name }) => `${name} ${digest}`)).toEqual(["shout 1", "whisper 2"]);
+});
+
 test("refuses a target without an update and without changes", async () => {
   await expect(manifests.applied("r1", "main")).rejects.toMatchObject({ code: "schema_mismatch" });
 });

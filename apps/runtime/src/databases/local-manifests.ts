@@ -20,6 +20,8 @@ export interface LocalManifests {
   store(runtimeId: string, target: string, manifest: Manifest): void;
   /** Keeps the functions of a change of one table, which no application file may have. */
   keepCode(target: string, code: ChangeCode): void;
+  /** Copies what a table that moves needs to another target, which keeps what it has. */
+  copy(runtimeId: string, from: string, to: string): void;
   /** Gives a new database a folder of its own, with what another such database has. */
   separate(database: string, copyOf: string | null): void;
   /** Removes the folder of its own. */
@@ -31,6 +33,7 @@ export interface LocalManifests {
 
 const changeCodeSchema = manifestSchema.pick({ functions: true, resource_pools: true });
 export type ChangeCode = Pick<Manifest, "functions" | "resource_pools">;
+const NO_CODE: ChangeCode = { functions: [], resource_pools: [] };
 
 export function createLocalManifests({
   folder,
@@ -72,6 +75,12 @@ export function createLocalManifests({
       // the file's own functions are newer
       if (code !== undefined) writeCode(target, without(code, manifest));
     },
+    copy(runtimeId, from, to) {
+      const [file, copied] = [fileOf(runtimeId, from), fileOf(runtimeId, to)];
+      if (existsSync(file) && !existsSync(copied)) writePrivateFile(copied, readFileSync(file, "utf8"));
+      const code = codeOf(from);
+      if (code !== undefined) writeCode(to, joined(code, codeOf(to) ?? NO_CODE));
+    },
     separate(database, copyOf) {
       makePrivateFolder(folder);
       if (copyOf === null) makePrivateFolder(ownFolder(database));
@@ -81,7 +90,7 @@ export function createLocalManifests({
       rmSync(ownFolder(database), { recursive: true, force: true });
     },
     keepCode(target, code) {
-      writeCode(target, joined(codeOf(target) ?? { functions: [], resource_pools: [] }, code));
+      writeCode(target, joined(codeOf(target) ?? NO_CODE, code));
     },
     async applied(runtimeId, target) {
       const code = codeOf(target);

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Manifest } from "@appdb/contract/manifest";
-import { parseTablePath } from "@appdb/contract/names";
+import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Progress } from "@appdb/contract/routes/local";
 import type {
@@ -34,6 +34,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   readonly owns_projects: boolean;
   /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
   readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
+  /** Called before a table of this runtime moves from one folder to another. */
+  readonly onMove?: (runtimeId: string, from: string, to: string) => void;
 }
 
 /**
@@ -63,6 +65,7 @@ export async function changeDatabase(
   if (isDry && !(await hasCatalog(sql))) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
   const runtimeId =
     runtime === null || isDry ? null : deps.runtimes.save(runtime, await appFileFor(deps, sql, change, code.functions));
+  if (!isDry && change.change === "move_table") await prepareMove(deps, sql, change);
   const { jobs, manifest, plan } = await changeTable(
     { sql, clock: deps.clock, log: deps.log },
     { ...request, runtime_id: runtimeId },
@@ -70,6 +73,24 @@ export async function changeDatabase(
   if (!isDry && "table" in change) deps.onApplied?.(parseTablePath(`${deps.uri}/${change.table}`).target.text, code);
   await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
   return { plan, manifest };
+}
+
+async function prepareMove(
+  { onMove, uri }: TableChangeDeps,
+  sql: SqlPool,
+  { table, to }: Extract<Request["change"], { change: "move_table" }>,
+): Promise<void> {
+  const from = parseTablePath(`${uri}/${table}`);
+  const next = parseTablePath(`${uri}/${to}`);
+  const runtimeId = await findRuntime(sql, from);
+  if (runtimeId !== null && from.target.text !== next.target.text)
+    onMove?.(runtimeId, from.target.text, next.target.text);
+}
+
+/** The runtime of a table's last update; null without one. */
+async function findRuntime(sql: SqlPool, { table, target }: TablePath): Promise<string | null> {
+  const stored = findStored(await loadCatalog(sql), folderSchema(target.text), table);
+  return stored === undefined ? null : await readRuntime(sql, stored.table.id);
 }
 
 /** The file of a table's last update, else that of the functions. */
@@ -81,9 +102,7 @@ async function appFileFor(
 ): Promise<string | null> {
   const own = functions[0]?.source.file ?? null;
   if (!("table" in change)) return own;
-  const { table, target } = parseTablePath(`${uri}/${change.table}`);
-  const stored = findStored(await loadCatalog(sql), folderSchema(target.text), table);
-  const runtimeId = stored === undefined ? null : await readRuntime(sql, stored.table.id);
+  const runtimeId = await findRuntime(sql, parseTablePath(`${uri}/${change.table}`));
   return (runtimeId === null ? null : runtimes.find(runtimeId)?.app_file) ?? own;
 }
 

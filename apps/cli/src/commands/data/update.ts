@@ -93,6 +93,12 @@ function assignment(table: DataTable, item: string, path: string): readonly [nam
   if (at < 1) throw usageError(`--set ${item} has no value.`, "Write the column, =, and the value: --set title=x");
   const [column] = chosenColumns(table, item.slice(0, at), path);
   if (column === undefined) throw new TypeError("A column was not found.");
+  if (column.is_key) {
+    throw usageError(
+      `'${column.name}' is the key of ${path}, which cannot be set.`,
+      "Insert the row with its new key, then delete this one.",
+    );
+  }
   return [column.name, jsonOf(column, { text: item.slice(at + 1), is_quoted: false })];
 }
 

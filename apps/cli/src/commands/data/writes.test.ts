@@ -159,6 +159,12 @@ describe("update", () => {
     });
   });
 
+  test("does not set the key, which would change another row", async () => {
+    const ran = await run(["update", "main/docs", "1", "--set", "id=2"]);
+    expect(ran.stderr).toContain("'id' is the key of main/docs, which cannot be set.");
+    expect([ran.exit, sent]).toEqual([2, []]);
+  });
+
   test("changes the rows of a condition", async () => {
     await run(["update", "main/docs", "--where", "id > 1", "--set", "score=0.5", "--set", "title=x", "--json"]);
     expect(JSON.parse(sent[0]?.body ?? "")).toEqual({
