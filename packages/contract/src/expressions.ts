@@ -180,20 +180,82 @@ const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
 /** Maximum levels of an expression. The library refuses more than 200 steps, and adds a few nodes of its own. */
 const DEEPEST = 300;
 
-/** Whether no node is below more than DEEPEST others. A loop: what parses and compiles expressions calls itself. */
-function isShallow(expr: unknown): boolean {
-  const left: { readonly value: unknown; readonly depth: number }[] = [{ value: expr, depth: 0 }];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const { value } = next;
-    if (typeof value !== "object" || value === null) continue;
-    const depth = next.depth + (Object.hasOwn(value, "node") ? 1 : 0);
-    if (depth > DEEPEST) return false;
-    for (const part of Object.values(value)) left.push({ value: part, depth });
-  }
-  return true;
-}
-
 export const exprSchema: z.ZodType<Expr> = z.preprocess((expr, context) => {
-  if (!isShallow(expr)) context.addIssue({ code: "custom", message: `nests deeper than ${DEEPEST} levels` });
+  const problem = findProblem(expr);
+  if (problem !== undefined) context.addIssue({ code: "custom", ...problem });
   return expr;
 }, nodeSchema);
+
+interface Part {
+  readonly value: unknown;
+  /** Nodes above it. */
+  readonly depth: number;
+  /** Where it is in the node above it; the root has neither. */
+  readonly above: Part | undefined;
+  readonly path: readonly PropertyKey[];
+}
+
+interface Problem {
+  readonly message: string;
+  readonly path: PropertyKey[];
+}
+
+/**
+ * Finds the first problem of a tree, node by node. The schema alone collects the problems of all nodes and copies them
+ * at each level, which takes minutes and gigabytes for a small tree that is deep, wide and wrong.
+ */
+function findProblem(expr: unknown): Problem | undefined {
+  const left: Part[] = [{ value: expr, depth: 1, above: undefined, path: [] }];
+  for (let part = left.pop(); part !== undefined; part = left.pop()) {
+    if (part.depth > DEEPEST) return { message: `nests deeper than ${DEEPEST} levels`, path: [] };
+    const above = part;
+    const take = (value: unknown, path: readonly PropertyKey[]) =>
+      left.push({ value, depth: above.depth + 1, above, path });
+    const { error } = nodeSchema.safeParse(withoutNodes(part.value, take));
+    const [first] = error?.issues ?? [];
+    if (first !== undefined) return { message: first.message, path: [...pathOf(part), ...first.path] };
+  }
+  return undefined;
+}
+
+/** Stands for a node in what is checked of the node above it. */
+const ANY_NODE = { node: "item", depth: 0, type: { kind: "json" }, nullable: false } as const satisfies Expr;
+/** The nodes in a node are values of its members, of their members, or of members of these (`entries`). */
+const LEVELS = 3;
+
+/** Longer lists are checked up to their first wrong member. */
+const LONG = 100;
+const MEMBERS = ["node", "key", "index", "slice", "wildcard"] as const;
+
+/** Whether a value is certainly no member of a list of nodes, entries or steps. */
+function isNoMember(value: unknown): boolean {
+  return typeof value !== "object" || value === null || !MEMBERS.some((name) => Object.hasOwn(value, name));
+}
+
+/** A copy of a node without the nodes in it, which `take` gets. */
+function withoutNodes(
+  node: unknown,
+  take: (value: unknown, path: readonly PropertyKey[]) => void,
+  path: readonly PropertyKey[] = [],
+): unknown {
+  if (typeof node !== "object" || node === null || path.length >= LEVELS) return node;
+  if (path.length > 0 && Object.hasOwn(node, "node")) {
+    take(node, path);
+    return ANY_NODE;
+  }
+  if (Array.isArray(node)) {
+    const end = node.length > LONG ? node.findIndex(isNoMember) + 1 || node.length : node.length;
+    return node.slice(0, end).map((member, at) => withoutNodes(member, take, [...path, at]));
+  }
+  const members = Object.entries(node).map(([name, member]) => [
+    name,
+    name === "type" ? member : withoutNodes(member, take, [...path, name]),
+  ]);
+  return Object.fromEntries(members);
+}
+
+function pathOf(part: Part): PropertyKey[] {
+  const paths: (readonly PropertyKey[])[] = [];
+  for (let one: Part | undefined = part; one !== undefined; one = one.above) paths.push(one.path);
+  return paths.reverse().flat();
+}

@@ -35,7 +35,7 @@ test("a change reaches the pod with the database's files, and is in the audit lo
   expect(after.items).toHaveLength(items.length);
 });
 
-test("the pod is told of running services, so that a change names those that it breaks", async () => {
+test("a change sends the running services to the pod, which finds those that it breaks", async () => {
   await using setup = await openDatabaseWithPod(server);
   setup.pod.answer = (_asked, response) => void response.end('{"event":"done","plan":{"tables":[]}}\n');
   await makeService(server, setup, { name: "reports/ingest" });

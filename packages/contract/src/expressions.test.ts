@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { exprSchema } from "./expressions.ts";
+
+const JSON_TYPE = { type: { kind: "json" }, nullable: false } as const;
+const list = (items: unknown) => ({ node: "list", items, ...JSON_TYPE });
+const column = { node: "column", name: "title", ...JSON_TYPE };
+const nested = (inner: unknown, levels: number) =>
+  Array.from({ length: levels }).reduce<unknown>((node) => list([node]), inner);
+
+/** The problems of an expression: the path and the message of each. */
+function problemsOf(expr: unknown) {
+  const { error } = exprSchema.safeParse(expr);
+  return error?.issues.map(({ message, path }) => [path.join("/"), message]);
+}
+
+test.each([
+  ["a column", column],
+  [
+    "nodes in entries and arguments",
+    {
+      node: "call",
+      fn: "string.upper",
+      args: [{ node: "dict", entries: [{ key: "a", value: column }], ...JSON_TYPE }],
+      kwargs: { of: column },
+      ...JSON_TYPE,
+    },
+  ],
+  ["a slice", { node: "path", base: column, steps: [{ slice: [1, null, 2] }, { key: "node" }], ...JSON_TYPE }],
+  ["a long list", list(Array(1_000).fill(column))],
+  ["many levels", nested(column, 298)],
+])("accepts %s unchanged", (_what, expr) => {
+  expect(exprSchema.parse(expr)).toEqual(expr);
+});
+
+test.each<[string, unknown, string]>([
+  ["a wrong member", list([column, { ...column, name: 3 }]), "items/1/name"],
+  ["a wrong argument", { node: "call", fn: "x", args: [], kwargs: { a: list([3]) }, ...JSON_TYPE }, "kwargs/a/items/0"],
+  ["an unknown node", nested({ node: "none" }, 2), "items/0/items/0/node"],
+  ["no object", 3, ""],
+  ["lists in lists", list([[[[0]]]]), "items/0"],
+])("reports the place of %s", (_what, expr, path) => {
+  expect(problemsOf(expr)).toEqual([[path, expect.any(String)]]);
+});
+
+// Each problem used to be copied at each level.
+test("reports one problem of a tree that is deep, wide and wrong", () => {
+  expect(problemsOf(nested(list(Array(200_000).fill(0)), 250))).toHaveLength(1);
+  expect(problemsOf(nested(list(Array(50_000).fill({ node: "column" })), 250))).toHaveLength(1);
+});
+
+test("refuses trees of any depth", () => {
+  expect(problemsOf(nested(column, 100_000))).toEqual([["", "nests deeper than 300 levels"]]);
+});
