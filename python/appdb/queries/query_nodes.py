@@ -4,19 +4,24 @@ from appdb.expressions.aggregates import is_aggregate
 
 
 class TableNames:
-    """The names of tables in a query's columns."""
+    """The names of tables in a query's columns. Tables of folders have their names without the folder."""
 
     def __init__(self, models):
-        self._tables = [model.__appdb_table__ for model in models]
+        self._names = {}
+        for place, model in enumerate(models):
+            name = model.__appdb_table__.name
+            last = name.rpartition("/")[2]
+            self._names[name] = f"{last[:50]}_{place}" if last in self._names.values() else last
+        self._first = next(iter(self._names.values()))
 
     def of(self, model):
         table = model.__appdb_table__
-        return {"table": table.path, "as": table.name}
+        return {"table": table.path, "as": self._names[table.name]}
 
     def placed(self, expr):
         """The node of an expression with `of` in each of its columns."""
-        owners = {id(ref._node): ref._owner.name for ref in expr._reads}
-        return self._placed(expr._node, owners, {ref._name: ref._owner.name for ref in expr._reads})
+        owners = {id(ref._node): self._names[ref._owner.name] for ref in expr._reads}
+        return self._placed(expr._node, owners, {ref._name: self._names[ref._owner.name] for ref in expr._reads})
 
     def _placed(self, node, owners, by_name):
         if isinstance(node, list):
@@ -26,8 +31,9 @@ class TableNames:
         kind = node.get("node")
         if kind in ("column", "cell_error"):
             name = node["name" if kind == "column" else "column"]
-            return {**node, "of": owners.get(id(node)) or by_name.get(name) or self._tables[0].name}
-        return {key: self._placed(value, owners, by_name) for key, value in node.items()}
+            return {**node, "of": owners.get(id(node)) or by_name.get(name) or self._first}
+        found = {key: self._placed(value, owners, by_name) for key, value in node.items()}
+        return {**found, "of": self._names[node["of"]]} if kind == "similarity" else found
 
 
 def walk(node):
