@@ -43,9 +43,13 @@ _HOMES = {
         "appdb.client.api",
     ),
 }
-_LATER = frozenset(
-    "ConfigVar URI retrieval_udf tools tool mcp_udfs io".split()
-)
+# Planned names, and what to write until then.
+_LATER = {
+    **dict.fromkeys(("ConfigVar", "URI"), "Write the value itself, or read it from os.environ."),
+    **dict.fromkeys(("tools", "tool", "mcp_udfs"), "Call the provider or server in a function marked @db.udf."),
+    "retrieval_udf": "Write a query marked @db.query, and call it with columns.",
+    "io": "Omit it for now.",
+}
 
 # Names in other systems of features of this library.
 _ELSEWHERE = {
@@ -79,7 +83,7 @@ def __getattr__(name):
     if name in VERSIONS:
         raise no_versions(f"appdb.{name}", VERSIONS[name])
     if name in _LATER:
-        raise later(f"appdb.{name}")
+        raise later(f"appdb.{name}", _LATER[name])
     if name == "PxtIterator":
         raise UnknownAttribute(
             "appdb has no 'PxtIterator': the class of an iterator needs no base.",

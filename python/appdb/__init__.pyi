@@ -26,6 +26,7 @@ from .client.errors import (
 )
 from .client.results import Cursor, ResultSet
 from .client.tables import Table as Table
+from .client.writing import UpdateStatus
 
 __version__: str
 
@@ -217,6 +218,16 @@ class Query:
     def distinct(self) -> Query: ...
     def sample(self, n: int | None = None, fraction: float | None = None, seed: int | None = None) -> Query: ...
     def count(self) -> Query: ...
+    def collect(self, timeout: float | None = None) -> ResultSet:
+        """Of a bound model: runs the query and returns all its rows."""
+    def cursor(self, timeout: float | None = None) -> Cursor:
+        """Of a bound model: an iterator over the rows, which uses the same memory for any number of them."""
+    def show(self, n: int = 20) -> None:
+        """Of a bound model: prints the first rows."""
+    def update(self, values: dict[str, Any], *, on_error: Literal["abort", "ignore"] = "abort") -> UpdateStatus:
+        """Of a bound model: changes the rows of where()."""
+    def delete(self) -> UpdateStatus:
+        """Of a bound model: deletes the rows of where()."""
 
 class NamedQuery(Generic[_P]):
     """A named query. Over columns it gives an expression: the list of its rows. In a handler it returns rows."""

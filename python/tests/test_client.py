@@ -223,6 +223,17 @@ def test_a_join_names_both_tables(server, docs):
         docs.select(authors.name).collect()
 
 
+def test_tables_of_one_name_in_two_folders_are_joined(server):
+    for folder in ("old", "new"):
+        server.tables[f"{folder}/docs"] = definition("docs", column("id", "int", key=True))
+    old, new = db.get_table("main/old/docs"), db.get_table("main/new/docs")
+    server.result({"id": "int", "id_1": "int"}, [[1, 1]])
+    old.join(new, on=old.id == new.id).collect()
+    query = server.bodies("/query")[0]["query"]
+    assert (query["from"]["as"], query["joins"][0]["as"]) == ("docs", "docs_1")
+    assert [arg["of"] for arg in query["joins"][0]["on"]["args"]] == ["docs", "docs_1"]
+
+
 def test_two_objects_of_a_table_share_its_columns(server, docs):
     again = db.get_table("main/docs")
     server.result({"n": "int"}, [[1]])

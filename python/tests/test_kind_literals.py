@@ -12,7 +12,6 @@ ROUTES = frozenset(path.stem for path in (PACKAGE / "routes").glob("[a-z]*.py"))
 # Declarations about one kind: the kinds that an operator takes and gives.
 OF_ONE = {
     "expressions/algebra.py": "operators and the kinds that they give",
-    "routes/answerers.py": "what an answer may be",
     "declare/array_type.py": "dtypes of arrays, some of which are called as kinds are",
     "udfs/calls.py": "which kinds an argument of another kind becomes",
     "expressions/expr.py": "paths into Json values, and the signs of numbers",
@@ -25,6 +24,25 @@ OF_ONE = {
     "expressions/paths.py": "paths into Json values",
     "queries/query.py": "a condition is a Bool, a bound an Int",
     "expressions/similarity.py": "what likeness is asked by",
+    "client/cells.py": "an image is opened, other files are paths",
+    "client/encoding.py": "whole Floats of data frames, for columns of Int",
+    "client/frames.py": "types of pandas and Arrow",
+    "client/inferring.py": "Ints and Floats in one column",
+    "client/results.py": "images are shown in notebooks",
+    "client/sources.py": "whole Floats of spreadsheets, for columns of Int",
+    "client/text_files.py": "texts of CSV files",
+    "client/writing.py": "a condition is a Bool; texts of a response",
+    "declare/views.py": "attributes of an iterator that are texts",
+    "functions/__init__.py": "namespaces that are called as kinds are",
+    "functions/_aggregates.py": "kinds that an aggregate takes",
+    "functions/_methods.py": "namespaces of methods by kind",
+    "functions/_results.py": "parts of Json results",
+    "functions/lists.py": "elements of Json lists",
+    "iterators/declared.py": "the text column of a splitter",
+    "iterators/lists.py": "elements of Json lists",
+    "iterators/reading.py": "values that are copied",
+    "media/facts.py": "files with tracks",
+    "media/writing.py": "containers of video and audio",
 }
 # A handler's calls of a model use the names of routes: `Items.insert(row)`.
 VERBS_OF_MODELS = ("worker/asking.py", "http/handler_queries.py", "declare/model.py", "queries/other_verbs.py")
@@ -48,22 +66,39 @@ def named_kinds(source, kinds=DISPLAY):
             yield node
 
 
+def modules_outside(folder, exceptions):
+    """The name and source text of each module of the library outside a folder, in folders of all depths."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith(f"{folder}/") and name not in exceptions:
+            yield name, path.read_text()
+
+
+def test_all_folders_are_searched():
+    names = {name for name, _ in modules_outside("kinds", ())}
+    assert {"__init__.py", "client/tables.py", "media/documents/html_tokens.py"} <= names
+    assert not [name for name in names if name.startswith("kinds/")]
+
+
+@pytest.mark.parametrize(("exceptions", "kinds"), [(OF_ONE, DISPLAY), (VERBS_OF_MODELS, ROUTES)])
+def test_each_exception_is_still_one(exceptions, kinds):
+    assert [name for name in exceptions if not list(named_kinds((PACKAGE / name).read_text(), kinds))] == []
+
+
 def test_only_the_modules_of_the_kinds_name_one():
     found = [
-        f"{path.name}:{node.lineno}: {ast.unparse(node)}"
-        for path in sorted(PACKAGE.glob("*.py"))
-        if path.name not in OF_ONE
-        for node in named_kinds(path.read_text())
+        f"{name}:{node.lineno}: {ast.unparse(node)}"
+        for name, source in modules_outside("kinds", OF_ONE)
+        for node in named_kinds(source)
     ]
     assert found == [], "Ask rules(kind) of appdb.kinds instead"
 
 
 def test_only_the_modules_of_the_kinds_name_a_kind_of_route():
     found = [
-        f"{path.name}:{node.lineno}: {ast.unparse(node)}"
-        for path in sorted(PACKAGE.glob("*.py"))
-        if path.name not in VERBS_OF_MODELS
-        for node in named_kinds(path.read_text(), ROUTES)
+        f"{name}:{node.lineno}: {ast.unparse(node)}"
+        for name, source in modules_outside("routes", VERBS_OF_MODELS)
+        for node in named_kinds(source, ROUTES)
     ]
     assert found == [], "Let the class of the route say it (appdb.routes)"
 

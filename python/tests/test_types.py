@@ -1,7 +1,9 @@
 """The findings of an editor: pyright, as installed with the checkout, on the example and on the idioms."""
 
 import json
+import re
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -109,3 +111,48 @@ def test_pyright_takes_queries_with_parameters_and_columns_called_like_verbs(tmp
     )
     found = pyright(tmp_path)
     assert [message.split(":")[0] for message in found] == ["26", "27"], found
+
+
+# What a typed test writes after the names of fixtures and parameters that the pages leave without types.
+TYPED = {
+    "(database)": '(database: "ScratchDatabase")',
+    "(shelf)": '(shelf: "type[Books]")',
+    "average(path)": "average(path: str) -> float",
+}
+IMPORT = "from appdb.testing import ScratchDatabase\n"
+
+
+def strict(folder):
+    """pyright's findings in strict mode: the text of the line, and the message."""
+    config = {"include": ["."], "extraPaths": [str(CHECKOUT / "python")], "pythonVersion": "3.11"}
+    # A model's column is declared by its annotation alone, which pyright takes for an unbound name and for a value that
+    # may be None.
+    config |= {"typeCheckingMode": "strict", "reportUnboundVariable": False, "reportOptionalOperand": False, "reportUnusedImport": False}
+    (folder / "pyrightconfig.json").write_text(json.dumps(config))
+    program = CHECKOUT / "node_modules" / ".bin" / "pyright"
+    done = subprocess.run(
+        [program, "--outputjson", "--pythonpath", sys.executable, "-p", folder], capture_output=True, timeout=120
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    lines = [Path(one["file"]).read_text().splitlines()[one["range"]["start"]["line"]].strip() for one in found]
+    return [f"{line}  # {one['message']}" for line, one in zip(lines, found)]
+
+
+def test_pyright_is_strict_on_the_page_of_the_library(tmp_path):
+    page = (CHECKOUT / "docs" / "library.md").read_text()
+    (tmp_path / "page.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)))
+    assert [one for one in strict(tmp_path) if not one.startswith("initial = upper(name)")] == []
+
+
+def test_pyright_is_strict_on_the_page_of_tests(tmp_path):
+    page = (CHECKOUT / "docs" / "testing.md").read_text()
+    files = re.findall(r"<!-- file: (\S+\.py) -->\n```python\n(.*?)```", page, re.S)
+    assert len(files) > 3
+    for name, text in files:
+        typed = text
+        for plain, with_type in TYPED.items():
+            typed = typed.replace(plain, with_type)
+        (tmp_path / name).write_text(typed if typed == text else IMPORT + typed)
+    columns = ("loud = upper(title)", "short = initials(title)")
+    found = [one for one in strict(tmp_path) if not one.startswith(columns)]
+    assert found == [], "\n".join(found)

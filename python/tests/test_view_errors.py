@@ -269,7 +269,7 @@ REFUSED = {
     "a stratified sample": (
         "class V(Base, name='v', base=Docs.sample(fraction_per_stratum=0.5, stratify_by=Docs.title)):\n    pass\n",
         ["sample(fraction_per_stratum=) is not supported yet"],
-        "Write sample(n=100) or sample(fraction=0.1)",
+        "Draw from the rows of each value: where(...).sample(n=100)",
         1,
     ),
     "itself": ("class V(Base, name='v', base=V):\n    pass\n", ["V"], "", 1),

@@ -64,8 +64,8 @@ function specCoverage(folder) {
 }
 
 /**
- * Takes an hour or two: kills under load and at each step of each operation, many fuzzed requests, and the full proof
- * that SQL and Python compute equal values.
+ * Takes an hour or two: kills under load and at each step of each operation, many fuzzed requests, and the full proofs
+ * that SQL and Python compute equal values and that queries have the same rows everywhere.
  */
 async function long(folder, env) {
   const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e", "attacks"]);
@@ -80,6 +80,7 @@ async function long(folder, env) {
       "killed-databases",
       "killed-services",
     ]),
+    await vitest(folder, { ...env, QUERY_CASES: "2000" }, ["--project", "e2e", "query-oracle"]),
   ];
 }
 

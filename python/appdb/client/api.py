@@ -4,6 +4,7 @@ from itertools import chain
 
 from appdb.client import changing
 from appdb.client.databases import database_of
+from appdb.client.elsewhere import option_hint
 from appdb.client.errors import ConflictError, NotFoundError
 from appdb.client.paths import Target, folder_path, refuse_version, table_path
 from appdb.client.tables import Table
@@ -56,7 +57,7 @@ def create_table(
     if schema is None:
         from appdb.client.inferring import inferred
 
-        schema, source = inferred(source)
+        schema, source = inferred(source, _key_names(primary_key))
     options = {"comment": comment, "custom_metadata": custom_metadata, "has_default_idxs": has_default_idxs}
     options["media_validation"] = media_validation
     declared = changing.declare(inside.rpartition("/")[2], _with_key(schema, primary_key), options)
@@ -112,7 +113,7 @@ def create_view(
     return Table(database, database.declarations(inside))
 
 
-def drop_table(table, *, force=False, if_not_exists="error"):
+def drop_table(table, force=False, if_not_exists="error"):
     """Drops a table or view, by its path or object. `force` drops the views over it, too."""
     _check_phase("drop_table", "Tables are dropped by cli schema prune.")
     if isinstance(table, Table):
@@ -134,14 +135,24 @@ def _drop(database, change, if_not_exists):
             raise
 
 
-def move(path, new_path):
+def move(path, new_path, *, if_exists="error", if_not_exists="error"):
     """Renames a table, or moves it to another folder of its database."""
     _check_phase("move", "Write renamed_from= in the model.")
     target, inside = table_path(path)
     to_target, to = table_path(new_path)
     if target != to_target:
         raise Error(f"move() stays in one database; {new_path} is in another one than {path}.", f"Write {target.path(to)}")
-    database_of(target).change({"change": "move_table", "table": inside, "to": to})
+    changing.if_not_exists_of(if_not_exists)
+    if if_exists not in ("error", "ignore"):
+        raise Error(f"if_exists= is 'error' or 'ignore', not {if_exists!r}.", "Leave it out for 'error'.")
+    try:
+        database_of(target).change({"change": "move_table", "table": inside, "to": to})
+    except NotFoundError:
+        if if_not_exists == "error":
+            raise
+    except ConflictError as error:
+        if if_exists == "error" or error.code != "table_exists":
+            raise
 
 
 def create_dir(path, *, if_exists="error", parents=False):
@@ -167,7 +178,7 @@ def create_dir(path, *, if_exists="error", parents=False):
     database.change({"change": "create_folder", "folder": inside, "if_exists": if_exists})
 
 
-def drop_dir(path, *, force=False, if_not_exists="error"):
+def drop_dir(path, force=False, if_not_exists="error"):
     """Drops a folder, or a database of this machine. `force` drops the tables in it, too."""
     _check_phase("drop_dir", "Folders are dropped by cli drop-dir.")
     changing.if_not_exists_of(if_not_exists)
@@ -262,7 +273,7 @@ def _with_key(schema, primary_key):
     """The schema with the columns of primary_key= marked."""
     if primary_key is None:
         return schema
-    names = [primary_key] if isinstance(primary_key, str) else list(primary_key)
+    names = _key_names(primary_key)
     made = dict(schema)
     for name in names:
         if name not in made:
@@ -279,6 +290,10 @@ def _with_key(schema, primary_key):
             is_value = hasattr(value, "_node")
             made[name] = Column(value=value, primary_key=True) if is_value else Column(type=value, primary_key=True)
     return made
+
+
+def _key_names(primary_key):
+    return [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
 
 
 def _places(path):
@@ -318,7 +333,8 @@ def _refuse_options(function, unknown, made):
     if unknown:
         name = next(iter(unknown))
         known = list(made.__kwdefaults__)
-        raise Error(f"{function}() has no option {name}=.", did_you_mean(name, known, f"Its options are {', '.join(known)}."))
+        hint = option_hint(name) or did_you_mean(name, known, f"Its options are {', '.join(known)}.")
+        raise Error(f"{function}() has no option {name}=.", hint)
 
 
 def _check_phase(name, instead):

@@ -14,13 +14,13 @@ _BLOCK = 1 << 20
 class Column:
     """A column of a result: its name, and its type as the manifest has it."""
 
-    __slots__ = ("name", "type", "nullable", "is_address")
+    __slots__ = ("name", "type", "nullable", "asked")
 
-    def __init__(self, name, type, nullable, is_address=False):
+    def __init__(self, name, type, nullable, asked=None):
         self.name = name
         self.type = type
         self.nullable = nullable
-        self.is_address = is_address  # Of a file: its address was selected (`picture.fileurl`).
+        self.asked = asked  # Of a file: "fileurl" or "localpath" if that was selected.
 
     @property
     def kind(self):
@@ -157,8 +157,10 @@ def row_decoder(columns, files):
 def _cell_decoder(column, files):
     if not column.is_media:
         return decoder(column.type)
-    if column.is_address:
+    if column.asked == "fileurl":
         return lambda cell: cell.get("url") or cell["address"]
+    if column.asked == "localpath":
+        return files.path
     kind = column.kind
     return lambda cell: File(cell, kind, files)
 
@@ -166,5 +168,5 @@ def _cell_decoder(column, files):
 def row_maker(columns):
     """Returns the function from a list of values to a row."""
     names = [column.name for column in columns]
-    made = Row if any(column.is_media and not column.is_address for column in columns) else dict
+    made = Row if any(column.is_media and column.asked is None for column in columns) else dict
     return lambda values: made(zip(names, values))

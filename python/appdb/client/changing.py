@@ -99,8 +99,9 @@ def add_computed_column(table, column, if_exists, on_error, options):
             f"add_computed_column({name}=) takes an expression, not {value!r:.60}.",
             f"Compute it from columns: {name}=upper({table._name}.title). For a column without a value, write add_column().",
         )
-    if options["destination"] is not None:
-        value = Column(value=value, destination=options["destination"])
+    given = {option: set_to for option, set_to in options.items() if option != "stored" and set_to is not None}
+    if given:
+        value = Column(value=value, **given)
     return _add(table, {name: value}, if_exists, on_error)
 
 

@@ -6,6 +6,7 @@ import msgpack
 
 from appdb.client.cells import Column, row_decoder
 from appdb.client.code import request_code
+from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.errors import UnavailableError, error_of
 from appdb.client.frames import has_arrow, read_stream
 from appdb.client.results import Cursor, ResultSet
@@ -95,6 +96,8 @@ class BoundQuery(Query):
 
     def recompute_columns(self, *columns, **options):
         """Recomputes columns of the table."""
+        if self._where is not None:
+            refuse_options("recompute_columns", {"where": self._where})
         return self._of_rows("recompute_columns").recompute_columns(*columns, **options)
 
     def explain(self):
@@ -107,6 +110,7 @@ class BoundQuery(Query):
     def __getattr__(self, name):
         if name in ("to_pandas", "to_arrow", "to_polars", "to_pydantic"):
             return lambda *args: getattr(self.collect(), name)(*args)
+        refuse_method("A query", name)
         return super().__getattr__(name)
 
     def __repr__(self):
@@ -132,7 +136,7 @@ class BoundQuery(Query):
 
     def _send(self, timeout, form):
         document = self.document()
-        addresses = {name for name, expr in self._named() if isinstance(expr, FileAddress)}
+        addresses = {name: expr.asked for name, expr in self._named() if isinstance(expr, FileAddress)}
         database = self._database
         _, code = request_code(database.is_local, [("the query", expr) for expr in self.expressions()])
         body = {"query": document, **code}
@@ -149,7 +153,7 @@ def _send(database, body, form, addresses):
     try:
         messages = _messages(answer)
         columns = [
-            Column(column["name"], column["type"], column["nullable"], column["name"] in addresses)
+            Column(column["name"], column["type"], column["nullable"], addresses.get(column["name"]))
             for column in next(messages)["columns"]
         ]
     except BaseException:

@@ -3,6 +3,7 @@
 from appdb.client import changing, showing, writing
 from appdb.client.databases import database_of
 from appdb.client.definitions import column_of
+from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.paths import refuse_versions
 from appdb.client.reading import BoundQuery
 from appdb.declare.errors import AppFileError
@@ -54,9 +55,9 @@ class Table:
         """A query without equal rows."""
         return BoundQuery(self).distinct()
 
-    def sample(self, n=None, fraction=None, seed=None):
+    def sample(self, n=None, fraction=None, seed=None, **unknown):
         """A query of some rows."""
-        return BoundQuery(self).sample(n, fraction, seed)
+        return BoundQuery(self).sample(n, fraction, seed, **unknown)
 
     def collect(self):
         """All rows."""
@@ -88,20 +89,23 @@ class Table:
         """Inserts rows: a dict, a list, keyword arguments, a DataFrame, a file, a query (docs/library.md)."""
         return writing.insert(self, rows, values, on_error, return_rows, columns)
 
-    def update(self, values, where=None, *, on_error="abort"):
-        """Changes rows: `docs.update({"n": docs.n + 1}, where=docs.n > 1)`."""
+    def update(self, values, where=None, cascade=True, *, on_error="abort", **unknown):
+        """Changes rows: `docs.update({"n": docs.n + 1}, where=docs.n > 1)`. Computed columns follow."""
+        refuse_options("update", unknown, cascade)
         return writing.update(self, values, where, on_error)
 
-    def batch_update(self, rows, *, if_not_exists="error", on_error="abort"):
-        """Changes rows by their keys: `docs.batch_update([{"id": 1, "title": "a"}])`."""
+    def batch_update(self, rows, cascade=True, if_not_exists="error", *, on_error="abort", **unknown):
+        """Changes rows by their keys: `docs.batch_update([{"id": 1, "title": "a"}])`. Computed columns follow."""
+        refuse_options("batch_update", unknown, cascade)
         return writing.batch_update(self, rows, if_not_exists, on_error)
 
     def delete(self, where=None):
         """Deletes the rows of a condition, or all rows."""
         return writing.delete(self, where)
 
-    def recompute_columns(self, *columns, errors_only=False, cascade=True, on_error="abort"):
+    def recompute_columns(self, *columns, errors_only=False, cascade=True, on_error="abort", **unknown):
         """Recomputes computed columns, by default all of them."""
+        refuse_options("recompute_columns", unknown)
         return writing.recompute(self, columns, errors_only, cascade, on_error)
 
     def errors(self, column=None, limit=100):
@@ -118,10 +122,24 @@ class Table:
         """Adds columns: `docs.add_columns({"stars": db.Int | None})`."""
         return changing.add_columns(self, columns, if_exists, "add_columns")
 
-    def add_computed_column(self, *, if_exists="error", on_error="abort", stored=None, destination=None, **column):
+    def add_computed_column(
+        self,
+        *,
+        if_exists="error",
+        on_error="abort",
+        stored=None,
+        destination=None,
+        comment=None,
+        custom_metadata=None,
+        print_stats=False,
+        **column,
+    ):
         """Adds a computed column and fills it: `docs.add_computed_column(loud=upper(docs.title))`."""
-        options = {"stored": stored, "destination": destination}
-        return changing.add_computed_column(self, column, if_exists, on_error, options)
+        options = {"stored": stored, "destination": destination, "comment": comment, "custom_metadata": custom_metadata}
+        status = changing.add_computed_column(self, column, if_exists, on_error, options)
+        if print_stats:
+            print(status)
+        return status
 
     def drop_column(self, column, if_not_exists="error"):
         """Drops a column."""
@@ -185,7 +203,9 @@ class Table:
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        refuse_versions(name, self._name)
+        if name not in self.__appdb_table__.columns:
+            refuse_versions(name, self._name)
+            refuse_method(f"The table {self._name}", name)
         return column_of(self.__appdb_table__, name)
 
     def __dir__(self):

@@ -39,9 +39,16 @@ class Table:
         **values: Any,
     ) -> UpdateStatus:
         """Inserts rows: a dict, a list, keyword arguments, a DataFrame, the path of a file, a query."""
-    def update(self, values: dict[str, Any], where: Any = None, *, on_error: _OnError = "abort") -> UpdateStatus: ...
+    def update(
+        self, values: dict[str, Any], where: Any = None, cascade: Literal[True] = True, *, on_error: _OnError = "abort"
+    ) -> UpdateStatus: ...
     def batch_update(
-        self, rows: Any, *, if_not_exists: Literal["error", "ignore", "insert"] = "error", on_error: _OnError = "abort"
+        self,
+        rows: Any,
+        cascade: Literal[True] = True,
+        if_not_exists: Literal["error", "ignore", "insert"] = "error",
+        *,
+        on_error: _OnError = "abort",
     ) -> UpdateStatus:
         """Changes rows by their keys."""
     def delete(self, where: Any = None) -> UpdateStatus:
@@ -60,6 +67,9 @@ class Table:
         on_error: _OnError = "abort",
         stored: bool | None = None,
         destination: Any = None,
+        comment: str | None = None,
+        custom_metadata: Any = None,
+        print_stats: bool = False,
         **column: Any,
     ) -> UpdateStatus:
         """Adds a computed column and fills it: `docs.add_computed_column(loud=upper(docs.title))`."""

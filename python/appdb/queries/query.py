@@ -163,7 +163,7 @@ class Query:
     def sample(self, n=None, fraction=None, seed=None, **unknown):
         """Samples rows: `n` of them, or each with the probability `fraction`. Equal seeds give equal samples."""
         if unknown:
-            raise later(f"sample({next(iter(unknown))}=)", "Write sample(n=100) or sample(fraction=0.1)")
+            raise later(f"sample({next(iter(unknown))}=)", "Draw from the rows of each value: where(...).sample(n=100)")
         if (n is None) == (fraction is None):
             raise AppFileError("sample() takes n= or fraction=.", "Write sample(n=100) or sample(fraction=0.1)")
         if n is not None and (type(n) is not int or n < 0):

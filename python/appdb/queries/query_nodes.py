@@ -13,7 +13,7 @@ class TableNames:
         for model in models:
             name = model.__appdb_table__.name
             short, taken = name.rpartition("/")[2], set(self._names.values())
-            numbered = (f"{short}_{number}" for number in count(2))
+            numbered = (f"{short[:50]}_{number}" for number in count(2))
             self._names[name] = next(one for one in chain([short], numbered) if one not in taken)
 
     def of(self, model):

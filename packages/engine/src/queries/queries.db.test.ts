@@ -158,6 +158,17 @@ test("inner, left, right, full and cross joins", async () => {
     [null, "k3"],
   ]);
   expect((await rows("/full")).rows).toHaveLength(7);
+  // PostgreSQL itself has no full join without an equality.
+  expect((await rows("/full_of_any")).rows.map(Object.values)).toEqual([
+    ["a", "k2"],
+    ["a", "k3"],
+    ["b", null],
+    ["c", "k3"],
+    ["d", null],
+    ["z", "k3"],
+    ["É", null],
+    [null, "k1"],
+  ]);
   expect(await rows("/cross")).toBe(18);
 });
 

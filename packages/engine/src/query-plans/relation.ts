@@ -94,8 +94,9 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
   const joins = others.map((table, at) => {
     const { kind, on, is_within: isWithin = false } = bound.query.joins[at] ?? { kind: "cross", on: null };
     if (on === null) return `cross join ${table}`;
-    const condition = writer.write(on);
-    if (condition === undefined) throw noSqlJoin(bound);
+    const written = writer.write(on);
+    if (written === undefined) throw noSqlJoin(bound);
+    const condition = kind === "full" && !isHashed(on) ? `(${written}) and ${alwaysEqual(relation, at + 1)}` : written;
     const isFollowed = bound.query.joins[at + 1]?.is_within === true;
     if (isWithin) return `${kind} join ${table} on ${condition}${isFollowed ? "" : outer}`;
     // The condition comes after the tables that are joined within this join.
@@ -103,6 +104,20 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
     return `${kind} join ${table}${isFollowed ? "" : outer}`;
   });
   return { ...relation, from: [first, ...joins].join("\n  ") };
+}
+
+/** Whether PostgreSQL finds the rows with a true condition by their hash: a full join needs one such equality. */
+function isHashed(on: Expr): boolean {
+  if (on.node !== "call" || on.fn !== "op.eq") return false;
+  const [one, other] = on.args;
+  if (one?.node !== "column" || other?.node !== "column" || one.type.kind !== other.type.kind) return false;
+  const { isOrdered, equals } = kindOf(one.type);
+  return isOrdered && equals === null;
+}
+
+/** An equality of a table and the first one that is true for all rows, and that PostgreSQL can hash. */
+function alwaysEqual({ identities: [first, ...others] }: Relation, at: number): string {
+  return `0 * num_nulls(${first}) = 0 * num_nulls(${others[at - 1]})`;
 }
 
 /** Rows given as arrays, with parameters in the order of `columns`. */

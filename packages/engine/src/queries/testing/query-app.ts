@@ -119,6 +119,8 @@ def left(): return Items.join(Kinds, on=Items.kind == Kinds.name, how="left").or
 left = serve(left)
 def right(): return Items.join(Kinds, on=Items.kind == Kinds.name, how="right").order_by(Kinds.name).order_by(Items.sku).select(Items.sku, Kinds.name)
 right = serve(right)
+def full_of_any(): return Items.join(Kinds, on=(Items.kind < Kinds.name) & (Items.sku != "b"), how="full").order_by(Items.sku).order_by(Kinds.name).select(Items.sku, Kinds.name)
+full_of_any = serve(full_of_any)
 def full(): return Items.join(Kinds, on=Items.kind == Kinds.name, how="full").order_by(Items.sku).order_by(Kinds.name).select(Items.sku, Kinds.name)
 full = serve(full)
 def cross(): return Items.join(Kinds, how="cross").count()
