@@ -11,7 +11,7 @@ import { installWheel } from "./wheel.ts";
 const QUICKSTART = fileURLToPath(new URL("../examples/quickstart", import.meta.url));
 const TARGET = "commands";
 const TABLE = `${TARGET}/docs`;
-const ROW = { id: "00000000-0000-7000-8000-000000000001", title: "Emma", body: "words" };
+const ROW = { title: "Emma", body: "words" };
 
 /** A way to start the command, and the Node process that it becomes. */
 interface Starter {
@@ -36,7 +36,7 @@ export async function measureCommands(bench: Bench): Promise<Measure[]> {
     { name: "cli of the checkout", node: process.execPath, ...cliCommand([]) },
   ];
   const measures = starters.flatMap((starter) =>
-    measureStarter(starter, { folder: project.folder, env: served.env }, runs),
+    measureStarter(starter, { folder: project.folder, key: project.key, env: served.env }, runs),
   );
   const first: number[] = [];
   for (let run = 0; run < runs; run += 1) first.push(await timeFirstUpdate(served.env));
@@ -45,19 +45,22 @@ export async function measureCommands(bench: Bench): Promise<Measure[]> {
 }
 
 /** The quickstart example: imports of an application itself (asyncio, for instance) are not the command's time. */
-async function setProject(env: ServedProject["env"]): Promise<{ readonly folder: string } & AsyncDisposable> {
+async function setProject(
+  env: ServedProject["env"],
+): Promise<{ readonly folder: string; readonly key: string } & AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   await cp(QUICKSTART, folder, { recursive: true });
   await command(env, folder, ["init"]);
   await command(env, folder, ["schema", "update", "app.py", TARGET]);
   await writeFile(join(folder, "rows.jsonl"), JSON.stringify(ROW));
   await command(env, folder, ["insert", TABLE, "rows.jsonl"]);
-  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+  const { rows } = JSON.parse(await command(env, folder, ["rows", TABLE, "--json"])) as { rows: { id: string }[] };
+  return { folder, key: rows[0]?.id ?? "", [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
 function measureStarter(
   { name, node, program, args }: Starter,
-  served: Pick<ServedProject, "folder" | "env">,
+  served: Pick<ServedProject, "folder" | "env"> & { readonly key: string },
   runs: number,
 ): Measure[] {
   const limit: number[] = [];
@@ -67,7 +70,7 @@ function measureStarter(
   const reads = [
     { name: "ls", typed: ["ls", TARGET], ours: [] as number[] },
     { name: "count", typed: ["count", TABLE], ours: [] as number[] },
-    { name: "get", typed: ["get", TABLE, ROW.id], ours: [] as number[] },
+    { name: "get", typed: ["get", TABLE, served.key], ours: [] as number[] },
   ];
   const typed = [...args, "schema", "diff", "app.py", TARGET];
   // Short processes vary most, so there are four times as many runs, alternating.
