@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,8 @@ import { installWheel } from "./wheel.ts";
 
 const QUICKSTART = fileURLToPath(new URL("../examples/quickstart", import.meta.url));
 const TARGET = "commands";
+const TABLE = `${TARGET}/docs`;
+const ROW = { title: "Emma", body: "words" };
 
 /** A way to start the command, and the Node process that it becomes. */
 interface Starter {
@@ -20,7 +22,7 @@ interface Starter {
 }
 
 /**
- * Times the command against an empty Node process: `--version`, `schema diff` with a warm daemon, `whoami` with a
+ * Times the command against an empty Node process: `--version`, `schema diff` and reads with a warm daemon, `whoami` with a
  * hosted service on this machine, and the very first command.
  */
 export async function measureCommands(bench: Bench): Promise<Measure[]> {
@@ -34,7 +36,7 @@ export async function measureCommands(bench: Bench): Promise<Measure[]> {
     { name: "cli of the checkout", node: process.execPath, ...cliCommand([]) },
   ];
   const measures = starters.flatMap((starter) =>
-    measureStarter(starter, { folder: project.folder, env: served.env }, runs),
+    measureStarter(starter, { folder: project.folder, key: project.key, env: served.env }, runs),
   );
   const first: number[] = [];
   for (let run = 0; run < runs; run += 1) first.push(await timeFirstUpdate(served.env));
@@ -43,23 +45,33 @@ export async function measureCommands(bench: Bench): Promise<Measure[]> {
 }
 
 /** The quickstart example: imports of an application itself (asyncio, for instance) are not the command's time. */
-async function setProject(env: ServedProject["env"]): Promise<{ readonly folder: string } & AsyncDisposable> {
+async function setProject(
+  env: ServedProject["env"],
+): Promise<{ readonly folder: string; readonly key: string } & AsyncDisposable> {
   const folder = await mkdtemp(join(tmpdir(), "appdb-bench-"));
   await cp(QUICKSTART, folder, { recursive: true });
   await command(env, folder, ["init"]);
   await command(env, folder, ["schema", "update", "app.py", TARGET]);
-  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
+  await writeFile(join(folder, "rows.jsonl"), JSON.stringify(ROW));
+  await command(env, folder, ["insert", TABLE, "rows.jsonl"]);
+  const { rows } = JSON.parse(await command(env, folder, ["rows", TABLE, "--json"])) as { rows: { id: string }[] };
+  return { folder, key: rows[0]?.id ?? "", [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
 function measureStarter(
   { name, node, program, args }: Starter,
-  served: Pick<ServedProject, "folder" | "env">,
+  served: Pick<ServedProject, "folder" | "env"> & { readonly key: string },
   runs: number,
 ): Measure[] {
   const limit: number[] = [];
   const version: number[] = [];
   const diff: number[] = [];
   const whoami: number[] = [];
+  const reads = [
+    { name: "ls", typed: ["ls", TARGET], ours: [] as number[] },
+    { name: "count", typed: ["count", TABLE], ours: [] as number[] },
+    { name: "get", typed: ["get", TABLE, served.key], ours: [] as number[] },
+  ];
   const typed = [...args, "schema", "diff", "app.py", TARGET];
   // Short processes vary most, so there are four times as many runs, alternating.
   for (let run = 0; run < runs * 4; run += 1) {
@@ -67,6 +79,8 @@ function measureStarter(
     version.push(time(program, [...args, "--version"], {}));
     diff.push(time(program, typed, { cwd: served.folder, env: served.env }));
     whoami.push(time(program, [...args, "whoami"], { cwd: served.folder, env: served.env }));
+    for (const read of reads)
+      read.ours.push(time(program, [...args, ...read.typed], { cwd: served.folder, env: served.env }));
   }
   return [
     { name: `${name} --version, against its node -e 0`, unit: "ms", ours: version, limit, reach: { at_most: 1.4 } },
@@ -84,6 +98,13 @@ function measureStarter(
       limit,
       reach: { at_most: 3 },
     },
+    ...reads.map((read) => ({
+      name: `${name} ${read.name}, against its node -e 0`,
+      unit: "ms",
+      ours: read.ours,
+      limit,
+      reach: { at_most: 2.2 },
+    })),
   ];
 }
 

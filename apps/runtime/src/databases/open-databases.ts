@@ -84,8 +84,8 @@ export class OpenDatabases implements AsyncDisposable {
     return isOwnDatabase ? await this.open(name) : undefined;
   }
 
-  /** Opens a database; creates it when it is missing. */
-  open(name: string): Promise<OpenDatabase> {
+  /** Opens a database; creates it when it is missing. `isCurrent`: it exists and this version has opened it before, under any name. */
+  open(name: string, isCurrent = false): Promise<OpenDatabase> {
     const found = this.#entries.get(name);
     if (found !== undefined) {
       found.last_used_at = this.#deps.clock.now();
@@ -94,7 +94,7 @@ export class OpenDatabases implements AsyncDisposable {
         return database;
       });
     }
-    const entry = this.#start(name);
+    const entry = this.#start(name, isCurrent);
     this.#entries.set(name, entry);
     entry.opening.catch(() => this.#entries.delete(name));
     return entry.opening;
@@ -107,10 +107,15 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   /** Makes a new database as a copy of an existing one, whose connections end. @throws database_not_found, database_exists */
-  async copy(from: string, to: string): Promise<OpenDatabase> {
+  async copy(from: string, to: string): Promise<void> {
     await this.#close(from);
     await this.#deps.postgres.copyDatabase(from, to);
-    return await this.open(to);
+  }
+
+  /** Renames a database, whose connections end. Requests for its previous name then find none. */
+  async rename(from: string, to: string): Promise<void> {
+    await this.#close(from);
+    await this.#deps.postgres.renameDatabase(from, to);
   }
 
   /** Opens or wakes a database with unfinished jobs; leaves others unchanged. */
@@ -180,7 +185,7 @@ export class OpenDatabases implements AsyncDisposable {
     await opened.sql[Symbol.asyncDispose]();
   }
 
-  #start(name: string): Entry {
+  #start(name: string, isCurrent: boolean): Entry {
     const { application_name: applicationName, clock, log, migrations, postgres } = this.#deps;
     const dsn = postgres.dsn(name);
     const sql = createPgPool({
@@ -191,8 +196,10 @@ export class OpenDatabases implements AsyncDisposable {
       idle_timeout_ms: IDLE_CONNECTION_MS,
     });
     const prepare = async () => {
-      await postgres.ensureDatabase(name);
-      await ensureCatalog(sql, migrations);
+      if (!isCurrent) {
+        await postgres.ensureDatabase(name);
+        await ensureCatalog(sql, migrations);
+      }
       if (this.#closing.signal.aborted) throw appError("daemon_not_running", { detail: "The daemon is stopping." });
     };
     const opening = prepare().then((): OpenDatabase => {

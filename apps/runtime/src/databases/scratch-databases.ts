@@ -10,6 +10,7 @@ import { removeFolder } from "@appdb/system/files/remove-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
 import * as z from "zod";
+import { CleanCopies } from "./clean-copies.ts";
 import type { LocalManifests } from "./local-manifests.ts";
 import type { OpenDatabases } from "./open-databases.ts";
 
@@ -21,6 +22,9 @@ export interface ScratchDeps {
   readonly log: Logger;
 }
 
+/** Databases deleted concurrently. Each deletion waits for a checkpoint, which they share. */
+const DROPS_AT_ONCE = 4;
+
 const processSchema = z.strictObject({ pid: z.int(), started: z.string() });
 
 /**
@@ -30,11 +34,18 @@ const processSchema = z.strictObject({ pid: z.int(), started: z.string() });
 export class ScratchDatabases {
   readonly #deps: ScratchDeps;
   readonly #folder: string;
-  #dropping: Promise<void> = Promise.resolve();
+  readonly #copies: CleanCopies;
+  /** Deletions, of which each waits for the previous one. */
+  readonly #lanes: Promise<void>[] = Array.from({ length: DROPS_AT_ONCE }, () => Promise.resolve());
 
   constructor(deps: ScratchDeps) {
     this.#deps = deps;
     this.#folder = join(deps.home, HOME_PATHS.scratch);
+    this.#copies = new CleanCopies({
+      ...deps,
+      rename: (from, to) => this.#rename(from, to),
+      drop: (name) => this.#dropLater(name),
+    });
   }
 
   /** Makes an empty database or a copy. @throws database_exists, database_not_found, invalid_request, invalid_target */
@@ -48,15 +59,15 @@ export class ScratchDatabases {
     if (folders.length > 0 || (await postgres.hasDatabase(database))) throw exists(name);
     writePrivateFile(this.#fileOf(database), JSON.stringify(owner));
     manifests.separate(database, copyOf);
-    if (copyOf === null) await databases.open(database);
-    else await databases.copy(copyOf, database);
+    const isReused = copyOf !== null && (await this.#copies.make(copyOf, database));
+    await databases.open(database, isReused);
     return { name: database };
   }
 
-  /** Deletes a scratch database in the background. @throws database_not_found */
+  /** Deletes a scratch database in the background, or cleans it for a next test. @throws database_not_found */
   delete(name: string): void {
     if (this.#ownerOf(name) === undefined) throw notScratch(name);
-    this.#dropLater(name);
+    if (!this.#copies.release(name)) this.#dropLater(name);
   }
 
   /** Deletes databases whose process has ended. */
@@ -65,7 +76,7 @@ export class ScratchDatabases {
       const owner = this.#ownerOf(name);
       if (owner === undefined || !isProcessAlive(owner)) this.#dropLater(name);
     }
-    await this.#dropping;
+    await Promise.all(this.#lanes);
   }
 
   /** The databases of a PostgreSQL without scratch databases, which may go at any moment. */
@@ -78,12 +89,14 @@ export class ScratchDatabases {
 
   /** Waits for deletions. */
   async close(): Promise<void> {
-    await this.#dropping;
+    await this.#copies.settle();
+    await Promise.all(this.#lanes);
   }
 
-  /** One at a time: each waits for a checkpoint. */
+  /** Deletions of the same name follow each other. */
   #dropLater(name: string): void {
-    this.#dropping = this.#dropping
+    const lane = Buffer.from(name).reduce((sum, byte) => sum + byte, 0) % DROPS_AT_ONCE;
+    this.#lanes[lane] = (this.#lanes[lane] ?? Promise.resolve())
       .then(() => this.#drop(name))
       .catch((error: unknown) =>
         this.#deps.log.warn({ err: error, database: name }, "a scratch database was not deleted"),
@@ -91,9 +104,22 @@ export class ScratchDatabases {
   }
 
   async #drop(name: string): Promise<void> {
-    const { databases, home, manifests } = this.#deps;
     if (!existsSync(this.#fileOf(name))) return;
-    await databases.remove(name);
+    this.#copies.forget(name);
+    await this.#deps.databases.remove(name);
+    await this.#removeFiles(name);
+  }
+
+  /** The next daemon finds the record of the new name, even if this one ends before the database has it. */
+  async #rename(from: string, to: string): Promise<void> {
+    if (!existsSync(this.#fileOf(to))) writePrivateFile(this.#fileOf(to), readFileSync(this.#fileOf(from), "utf8"));
+    await this.#deps.databases.rename(from, to);
+    await this.#removeFiles(from);
+  }
+
+  /** Removes what a database has outside PostgreSQL, and then its record. */
+  async #removeFiles(name: string): Promise<void> {
+    const { home, manifests } = this.#deps;
     await removeFolder(join(home, HOME_PATHS.media, name));
     manifests.forget(name);
     rmSync(this.#fileOf(name), { force: true });

@@ -63,6 +63,13 @@ export async function copyDatabase(dsn: string, from: string, to: string): Promi
   });
 }
 
+/** Renames a database. PostgreSQL waits five seconds for its connections to end. `dsn` must be another database. */
+export async function renameDatabase(dsn: string, from: string, to: string): Promise<void> {
+  await withClient(dsn, async (client) => {
+    await client.query(`alter database ${client.escapeIdentifier(from)} rename to ${client.escapeIdentifier(to)}`);
+  });
+}
+
 /** `createDatabase` over an open connection. */
 export async function createWith(client: Client, database: string): Promise<void> {
   const found = await client.query("select 1 from pg_database where datname = $1", [database]);

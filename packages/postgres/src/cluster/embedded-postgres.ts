@@ -20,7 +20,7 @@ import {
 import { type ClusterFormat, isOwnVersion, markNew, readMark, writeMark } from "./cluster-mark.ts";
 import { SOLE_DATABASE } from "./cluster-template.ts";
 import { sendByPgCtl } from "./controlled-server.ts";
-import { copyDatabase, dropDatabase, hasDatabase, listPostgresDatabases } from "./database-admin.ts";
+import { copyDatabase, dropDatabase, hasDatabase, listPostgresDatabases, renameDatabase } from "./database-admin.ts";
 import { runAlone, syncCluster } from "./init-cluster.ts";
 import { type LocalAddress, localAddress } from "./local-address.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
@@ -155,6 +155,12 @@ export class EmbeddedPostgres implements PostgresProvider {
     if (this.#isSole) throw new Error("A cluster with one database has no copies.");
     await this.start();
     await copyDatabase(this.superuserDsn(this.#firstDatabase), from, to);
+  }
+
+  async renameDatabase(from: string, to: string): Promise<void> {
+    if (this.#isSole) throw new Error("The only database of a cluster keeps its name.");
+    await this.start();
+    await renameDatabase(this.superuserDsn(this.#firstDatabase), from, to);
   }
 
   async dropDatabase(database: string): Promise<void> {

@@ -5,6 +5,7 @@ import {
   dropDatabase,
   hasDatabase,
   listPostgresDatabases,
+  renameDatabase,
   withClient,
 } from "./database-admin.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
@@ -67,6 +68,10 @@ export class ExternalPostgres implements PostgresProvider {
 
   async copyDatabase(from: string, to: string): Promise<void> {
     await this.#reach(() => copyDatabase(this.#url.href, from, to));
+  }
+
+  async renameDatabase(from: string, to: string): Promise<void> {
+    await this.#reach(() => renameDatabase(this.#url.href, from, to));
   }
 
   async dropDatabase(database: string): Promise<void> {

@@ -29,6 +29,8 @@ export interface PostgresProvider extends AsyncDisposable {
    * @throws database_not_found, database_exists
    */
   copyDatabase(from: string, to: string): Promise<void>;
+  /** Renames a database. Waits for a moment until it has no connections. */
+  renameDatabase(from: string, to: string): Promise<void>;
   /** Drops the database with its contents and ends its connections. Does nothing when it does not exist. */
   dropDatabase(database: string): Promise<void>;
 }
