@@ -1,5 +1,6 @@
 import { Transform, type TransformCallback } from "node:stream";
 import { PSQL_STATEMENT_BYTES } from "@appdb/contract/routes/psql";
+import { fatalResponse } from "@appdb/system/network/postgres-errors";
 
 const PROTOCOL_3 = 3;
 const CANCEL = 80_877_102;
@@ -37,7 +38,7 @@ export function createPsqlGuard({ database, refuse, user }: GuardInput): Transfo
   function end(sqlstate: string, text: string): void {
     isRefused = true;
     waiting = Buffer.alloc(0);
-    refuse(errorResponse(sqlstate, text));
+    refuse(fatalResponse(sqlstate, text));
   }
 
   /** Takes what can be passed on from the waiting bytes; undefined while more are needed. */
@@ -133,14 +134,6 @@ function parametersOf(bytes: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let at = 0; at + 1 < words.length && words[at] !== ""; at += 2) found.set(words[at] ?? "", words[at + 1] ?? "");
   return found;
-}
-
-function errorResponse(sqlstate: string, text: string): Buffer {
-  const fields = Buffer.from(`SFATAL\0VFATAL\0C${sqlstate}\0M${text}\0\0`);
-  const head = Buffer.alloc(HEAD_BYTES);
-  head.write("E");
-  head.writeUInt32BE(LENGTH_BYTES + fields.length, 1);
-  return Buffer.concat([head, fields]);
 }
 
 function code(letter: string): number {
