@@ -124,7 +124,8 @@ async function carry(socket: Socket, connect: () => Promise<Fetched>): Promise<v
     await pipeline(body, socket);
   } catch (error) {
     if (!socket.writable) return;
-    const text = error instanceof AppError ? [error.message, error.hint].filter(Boolean).join(" ") : "The tunnel broke.";
+    const text =
+      error instanceof AppError ? [error.message, error.hint].filter(Boolean).join(" ") : "The tunnel broke.";
     socket.end(fatalResponse("08006", text));
   } finally {
     socket.destroySoon();

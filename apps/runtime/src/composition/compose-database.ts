@@ -188,6 +188,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const psql = new PsqlSessions({
     database,
     dsn: postgres.dsn(database),
+    sql,
     superuser_dsn: postgres.superuserDsn(database),
     sql_reads: sqlReads,
     log,

@@ -231,6 +231,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       const made = new PsqlSessions({
         database: name,
         dsn,
+        sql,
         superuser_dsn: postgres.superuserDsn?.(name),
         sql_reads: sqlReadsOf(database),
         log,

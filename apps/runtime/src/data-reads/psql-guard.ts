@@ -15,6 +15,7 @@ const HEAD_BYTES = 5;
 const STATEMENTS: readonly number[] = [code("Q"), code("P")];
 const FUNCTION_CALL = code("F");
 
+const SPACES = " \t\n\r\f\v";
 const CHANNELS = /\b(?:listen|notify|unlisten)\b/gi;
 
 export interface GuardInput {
@@ -120,13 +121,27 @@ export function createPsqlGuard({ database, refuse, user }: GuardInput): Transfo
  */
 export function usesChannels(text: string): boolean {
   for (const { index } of text.matchAll(CHANNELS)) {
-    const before = text.slice(0, index).trimEnd();
-    if (before === "" || before.endsWith(";") || before.endsWith("*/")) return true;
-    const isNextLine = /[\n\r]/.test(text.slice(before.length, index));
-    const line = before.slice(Math.max(before.lastIndexOf("\n"), before.lastIndexOf("\r")) + 1);
-    if (isNextLine && line.includes("--")) return true;
+    let at = index;
+    let isNextLine = false;
+    while (at > 0 && SPACES.includes(text.charAt(at - 1))) {
+      at -= 1;
+      isNextLine ||= isLineBreak(text.charAt(at));
+    }
+    if (at === 0 || text.charAt(at - 1) === ";" || text.slice(Math.max(0, at - 2), at) === "*/") return true;
+    if (isNextLine && isComment(text, at)) return true;
   }
   return false;
+}
+
+/** Whether the line that ends at `end` has a comment. */
+function isComment(text: string, end: number): boolean {
+  let at = end;
+  while (at > 0 && !isLineBreak(text.charAt(at - 1))) at -= 1;
+  return text.slice(at, end).includes("--");
+}
+
+function isLineBreak(character: string): boolean {
+  return character === "\n" || character === "\r";
 }
 
 function parametersOf(bytes: Buffer): ReadonlyMap<string, string> {

@@ -2,13 +2,19 @@ import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import * as limits from "@appdb/contract/routes/psql";
-import type { Logger } from "@appdb/engine/ports";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
+import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { listenerOf } from "@appdb/postgres/client/socket-dsn";
 import {
   createSessionRole,
   dropOtherSessionRoles,
   dropSessionRole,
   endLongTransactions,
+  ensureSessionGroup,
+  ensureWriterRole,
+  SESSION_PREFIX,
+  writerName,
 } from "@appdb/postgres/cluster/session-role";
 import { createPsqlGuard } from "./psql-guard.ts";
 import type { SqlReads } from "./sql-reads.ts";
@@ -23,6 +29,8 @@ export interface PsqlSessionsDeps {
   /** Name of the database in PostgreSQL. */
   readonly database: string;
   readonly dsn: string;
+  /** The owner's pool. */
+  readonly sql: SqlPool;
   /** Undefined for a PostgreSQL that is not ours. */
   readonly superuser_dsn: string | undefined;
   readonly sql_reads: Pick<SqlReads, "grant">;
@@ -54,6 +62,9 @@ export class PsqlSessions implements AsyncDisposable {
   readonly #deps: PsqlSessionsDeps;
   readonly #open = new Map<string, Open>();
   #opening = 0;
+  #preparing: Promise<void> | undefined;
+  /** Version of the catalog whose tables writers may write. */
+  #writable: number | undefined;
   #watching: NodeJS.Timeout | undefined;
   #collecting: NodeJS.Timeout | undefined;
 
@@ -73,8 +84,13 @@ export class PsqlSessions implements AsyncDisposable {
     this.#opening += 1;
     try {
       if (writes) await admitWrites();
-      await sqlReads.grant();
+      const catalog = await sqlReads.grant();
       const dsn = this.#superuser();
+      await this.#prepare(dsn);
+      if (writes) {
+        await ensureWriterRole(dsn, database);
+        await this.#letWrite(catalog);
+      }
       const endsAt = new Date(Date.now() + limits.PSQL_HOURS * HOUR_MS);
       const { name: user, password } = await createSessionRole(dsn, {
         database,
@@ -82,7 +98,7 @@ export class PsqlSessions implements AsyncDisposable {
         ends_at: endsAt,
         connections: limits.PSQL_CONNECTIONS,
         schemas: folder === "" ? ["public"] : [folder, "public"],
-        writer: undefined,
+        writes,
       });
       const end = new AbortController();
       const id = randomBytes(ID_BYTES).toString("hex");
@@ -122,7 +138,8 @@ export class PsqlSessions implements AsyncDisposable {
     socket.on("timeout", () => socket.destroy());
     try {
       // tables that were made meanwhile
-      await Promise.all([sqlReads.grant(), connected(socket)]);
+      const [catalog] = await Promise.all([sqlReads.grant(), connected(socket)]);
+      if (session.writes) await this.#letWrite(catalog);
     } catch (error) {
       socket.destroy();
       throw error;
@@ -186,6 +203,22 @@ export class PsqlSessions implements AsyncDisposable {
       // the next run tries again, and a role whose drop failed is collected later
       log.warn({ err: error }, "sessions of psql were not watched");
     }
+  }
+
+  async #prepare(dsn: string): Promise<void> {
+    this.#preparing ??= ensureSessionGroup(dsn);
+    // the next session tries again
+    this.#preparing.catch(() => {
+      this.#preparing = undefined;
+    });
+    await this.#preparing;
+  }
+
+  async #letWrite(catalog: Catalog): Promise<void> {
+    if (this.#writable === catalog.version) return;
+    const { database, sql } = this.#deps;
+    await letRoleWrite(sql, catalog, { role: writerName(database), prefix: SESSION_PREFIX });
+    this.#writable = catalog.version;
   }
 
   #superuser(): string {

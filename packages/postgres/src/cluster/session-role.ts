@@ -5,7 +5,7 @@ import { withClient } from "./database-admin.ts";
 import { digitsOf, READER_SETTINGS, readerName } from "./reader-role.ts";
 
 /** The roles' names begin so, then follow the digits of their database. */
-const PREFIX = "psql_";
+export const SESSION_PREFIX = "psql_";
 const NAME_BYTES = 6;
 /** A role outlives its session for so long at most if nobody drops it. */
 const SPARE_MS = 600_000;
@@ -22,8 +22,41 @@ export interface SessionRoleInput {
   readonly connections: number;
   /** Schemas whose tables need no schema before their name. */
   readonly schemas: readonly string[];
-  /** The group whose rights it has in addition to those of the database's reader; undefined for none. */
-  readonly writer: string | undefined;
+  /** Whether it has the rights of `writerName` in addition to those of the database's reader. */
+  readonly writes: boolean;
+}
+
+/** Group of all sessions: they may change their own settings, and call what psql calls to show tables. */
+const SESSIONS = "appdb_sessions";
+const CALLED = ["set_config(text, text, boolean)", "pg_partition_ancestors(regclass)", "pg_partition_tree(regclass)"];
+
+/** Creates that group, with its rights in the database of `dsn`, the superuser's. Safe to repeat. @throws database_unavailable */
+export async function ensureSessionGroup(dsn: string): Promise<void> {
+  await withClient(dsn, async (client) => {
+    const { rowCount } = await client.query("select from pg_roles where rolname = $1", [SESSIONS]);
+    if (rowCount === 0) await client.query(`create role ${SESSIONS} nologin`);
+    for (const routine of CALLED.map((one) => `pg_catalog.${one}`)) {
+      const found = await client.query<{ may: boolean }>("select has_function_privilege($1, $2, 'execute') as may", [
+        SESSIONS,
+        routine,
+      ]);
+      if (found.rows[0]?.may !== true) await client.query(`grant execute on function ${routine} to ${SESSIONS}`);
+    }
+  });
+}
+
+/** The group with the rights to write rows of a database. */
+export function writerName(database: string): string {
+  return `write_${digitsOf(database)}`;
+}
+
+/** Creates that group. Safe to repeat. `dsn` is the superuser's. @throws database_unavailable */
+export async function ensureWriterRole(dsn: string, database: string): Promise<void> {
+  await withClient(dsn, async (client) => {
+    const name = writerName(database);
+    const { rowCount } = await client.query("select from pg_roles where rolname = $1", [name]);
+    if (rowCount === 0) await client.query(`create role ${name} nologin`);
+  });
 }
 
 /**
@@ -32,8 +65,8 @@ export interface SessionRoleInput {
  * @throws database_unavailable
  */
 export async function createSessionRole(dsn: string, input: SessionRoleInput): Promise<SessionRole> {
-  const { connections, database, ends_at: endsAt, password, schemas, writer } = input;
-  const name = `${PREFIX}${digitsOf(database)}_${randomBytes(NAME_BYTES).toString("hex")}`;
+  const { connections, database, ends_at: endsAt, password, schemas, writes } = input;
+  const name = `${SESSION_PREFIX}${digitsOf(database)}_${randomBytes(NAME_BYTES).toString("hex")}`;
   const validUntil = new Date(endsAt.getTime() + SPARE_MS).toISOString();
   const { default_transaction_read_only: readOnly, ...settings } = READER_SETTINGS;
   await withClient(dsn, async (client) => {
@@ -42,12 +75,12 @@ export async function createSessionRole(dsn: string, input: SessionRoleInput): P
       `create role ${name} login nosuperuser nocreatedb nocreaterole inherit noreplication nobypassrls
          connection limit ${connections} password '${scramVerifier(password)}' valid until '${validUntil}'`,
     );
-    const groups = [readerName(database), ...(writer === undefined ? [] : [writer])];
+    const groups = [SESSIONS, readerName(database), ...(writes ? [writerName(database)] : [])];
     await client.query(`grant ${groups.join(", ")} to ${name} with inherit true, set false`);
     const own = {
       ...settings,
       // without it, a full disk still refuses writes
-      ...(writer === undefined ? { default_transaction_read_only: readOnly } : {}),
+      ...(writes ? {} : { default_transaction_read_only: readOnly }),
       idle_in_transaction_session_timeout: "5min",
     };
     for (const [setting, value] of Object.entries(own)) {
@@ -74,7 +107,7 @@ export async function dropOtherSessionRoles(
   return await withClient(dsn, async (client) => {
     const found = await client.query<{ rolname: string }>(
       "select rolname from pg_roles where starts_with(rolname, $1) and rolname <> all ($2::text[])",
-      [`${PREFIX}${digitsOf(database)}_`, live],
+      [`${SESSION_PREFIX}${digitsOf(database)}_`, live],
     );
     const names = found.rows.map(({ rolname }) => rolname);
     for (const name of names) await dropWith(client, name);
@@ -88,7 +121,7 @@ export async function endLongTransactions(dsn: string, database: string, minutes
     const { rowCount } = await client.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where starts_with(usename, $1)
          and least(xact_start, case when state = 'active' then query_start end) < now() - make_interval(mins => $2)`,
-      [`${PREFIX}${digitsOf(database)}_`, minutes],
+      [`${SESSION_PREFIX}${digitsOf(database)}_`, minutes],
     );
     return rowCount ?? 0;
   });

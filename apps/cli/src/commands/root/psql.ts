@@ -43,7 +43,8 @@ export const psql = defineCommand<Flags, string[], undefined>({
   run: async (ctx, { json, url, write }, named = "", ...words) => {
     const target = parseTarget(named);
     if (json) throw wrongOption("psql has no output as JSON.", "For rows as JSON: cli query --json");
-    if (url && words.length > 0) throw wrongOption("--url opens no psql, which takes these words.", "Remove one of them.");
+    if (url && words.length > 0)
+      throw wrongOption("--url opens no psql, which takes these words.", "Remove one of them.");
     const program = url ? undefined : await ctx.findPsql();
     await using session = await openPsql(ctx, target, write);
     if (write) ctx.out.note(`This session writes rows of ${target.text}.`);
@@ -105,7 +106,9 @@ async function runPsql(ctx: Context, session: OpenPsql, { program, words }: Run)
 
 /** Options of psql for other servers, which are not for this one. */
 function withoutPostgres(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^PG(?!CLIENTENCODING$|TZ$|DATESTYLE$)/.test(name)));
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^PG(?!CLIENTENCODING$|TZ$|DATESTYLE$)/.test(name)),
+  );
 }
 
 function variablesOf({ database, host, password, port, user }: OpenPsql): Record<string, string> {
@@ -125,7 +128,9 @@ async function statusOf(child: ChildProcess): Promise<number> {
     child.once("error", (cause) => {
       reject(appError("postgres_failed", { detail: `psql could not be started: ${cause.message}.`, cause }));
     });
-    child.once("exit", (code, signal) => resolve(code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal])));
+    child.once("exit", (code, signal) =>
+      resolve(code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal])),
+    );
   });
 }
 
