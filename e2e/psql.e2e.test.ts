@@ -103,7 +103,7 @@ describe.each(TARGETS)("psql at %s", (target) => {
   }, 60_000);
 
   test("shows tables, and copies many rows in both directions", async () => {
-    expect((await psql(`${target} -c "\\d notes"`)).stdout).toContain('"notes_pkey" PRIMARY KEY');
+    expect((await psql(`${target} -c "\\d notes"`)).stdout).toContain('"notes.pkey" PRIMARY KEY');
     const copied = await psql(
       `${target} -c "\\copy (select n, repeat('x', 100) from generate_series(1, 200000) n) to rows.txt"`,
     );
@@ -152,8 +152,8 @@ describe.each(TARGETS)("psql at %s", (target) => {
 
 test("a hosted session is in the audit log, and ends when its key is deleted", async () => {
   const made = await expectExit(project, 0, "key", "create", "tools", "--json");
-  const { key } = JSON.parse(made.stdout) as { key: string };
-  const started = project.start(`SERVICE_API_KEY=${key} cli psql ${HOSTED} --url`);
+  const { api_key: key } = JSON.parse(made.stdout) as { api_key: string };
+  const started = project.start(`env SERVICE_API_KEY=${key} cli psql ${HOSTED} --url`);
   const url = await eventually(
     () => {
       const found = /^postgresql:\S+$/m.exec(started.output())?.[0];

@@ -90,7 +90,7 @@ async function runPsql(ctx: Context, session: OpenPsql, { program, words }: Run)
   const stop = () => child.kill("SIGTERM");
   ctx.signal.addEventListener("abort", stop);
   let error: Error | undefined;
-  session.ended.then((reason) => {
+  void session.ended.then((reason) => {
     error = reason;
   });
   try {
