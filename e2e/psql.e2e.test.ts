@@ -164,7 +164,7 @@ test("a hosted session is in the audit log, and ends when its key is deleted", a
   );
   const client = await connect(url);
   const lost = new Promise((resolve) => client.once("end", resolve));
-  await expectExit(project, 0, "key", "delete", "tools", "-f");
+  await expectExit(project, 0, "key", "delete", "tools");
   await lost;
   const events = await expectExit(project, 0, "events", "--json");
   expect(events.stdout).toContain('"database.psql"');

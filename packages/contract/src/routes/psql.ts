@@ -13,7 +13,7 @@ export const PSQL_IDLE_MINUTES = 30;
 /** A statement or transaction that is open for so many minutes is ended. */
 export const PSQL_TRANSACTION_MINUTES = 10;
 /** The longest statement in bytes. Rows of COPY do not count. */
-export const PSQL_STATEMENT_BYTES = 8_000_000;
+export const PSQL_STATEMENT_BYTES = 2_000_000;
 
 export const psqlRequestSchema = z.strictObject({
   /** The folder whose tables need no schema before their name: `reports`; empty for those of the database. */
