@@ -116,7 +116,7 @@ function ended({ text }: Target, reason: string): AppError {
 
 /** Carries the bytes of a connection. A refusal is sent in PostgreSQL's protocol, so that its client shows it. */
 async function carry(socket: Socket, connect: () => Promise<Fetched>): Promise<void> {
-  // the pipeline reports errors; until then nobody else listens
+  // the pipeline reports errors; until then no one else listens
   socket.on("error", () => undefined);
   try {
     const { body } = await connect();

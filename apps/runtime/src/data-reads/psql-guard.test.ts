@@ -19,7 +19,7 @@ function message(type: string, text: string): Buffer {
 
 const OWN = startup({ user: "psql_1", database: "main", application_name: "psql" });
 
-/** What passes, and what the client is told. Each piece is written on its own. */
+/** What passes, and what the client gets. Each piece is written on its own. */
 async function pass(...pieces: readonly Buffer[]) {
   const refused: string[] = [];
   const guard = createPsqlGuard({

@@ -7,7 +7,7 @@ import { digitsOf, READER_SETTINGS, readerName } from "./reader-role.ts";
 /** The roles' names begin so, then follow the digits of their database. */
 export const SESSION_PREFIX = "psql_";
 const NAME_BYTES = 6;
-/** A role outlives its session for so long at most if nobody drops it. */
+/** A role outlives its session for so long at most if it is not dropped. */
 const SPARE_MS = 600_000;
 
 export interface SessionRole {
