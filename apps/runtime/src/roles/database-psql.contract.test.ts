@@ -40,7 +40,9 @@ async function openSession(path = "/v1/psql") {
   const session = await new Promise<PsqlSessionLine>((resolve, reject) => {
     held.on("response", (response) => {
       response.on("error", () => undefined);
-      createInterface({ input: response }).once("line", (line) => resolve(JSON.parse(line)));
+      const lines = createInterface({ input: response }).once("line", (line) => resolve(JSON.parse(line)));
+      // the test ends the response
+      lines.on("error", () => undefined);
     });
     held.once("error", reject);
     held.end("{}");
