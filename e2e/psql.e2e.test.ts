@@ -166,6 +166,7 @@ test("a hosted session is in the audit log, and ends when its key is deleted", a
   const lost = new Promise((resolve) => client.once("end", resolve));
   await expectExit(project, 0, "key", "delete", "tools");
   await lost;
+  expect(await psql(`${HOSTED} --write -At -c "select 1"`)).toMatchObject({ code: 0, stdout: "1\n" });
   const events = await expectExit(project, 0, "events", "--json");
   expect(events.stdout).toContain('"database.psql"');
   expect(events.stdout).toContain('"database.psql_write"');
